@@ -16,6 +16,7 @@ mod url;
 pub mod vault;
 
 pub use derived::derived;
+pub use form::spellings;
 pub use stream::RedactionStream;
 pub use vault::{Vault, VaultError};
 

@@ -1,6 +1,8 @@
 //! Channels that are components: a real daemon, a service on loopback, and people who repeat, flood, edit and lie.
 
-mod ntfy;
+mod bot_api;
+pub mod ntfy;
+mod telegram;
 
 use self::ntfy::Ntfy;
 use crate::harness::{Home, wait_for, wait_until};

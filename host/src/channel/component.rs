@@ -26,8 +26,8 @@ use super::{Channel, Letter, NotDelivered, RetryPolicy, Trouble};
 use crate::config::{ChannelSettings, Config};
 use crate::drive::RunExecutor;
 use crate::gateway::{App, HookMeter};
-use crate::secret::SecretValue;
-use crate::skill::channel::{ChannelComponent, ChannelFailure, ChannelSource, ChannelTrouble, Config as GuestConfig};
+use crate::secret::{SecretValue, log_redaction};
+use crate::skill::channel::{ChannelComponent, ChannelFailure, ChannelSource, ChannelTrouble};
 use crate::store::{SenderStanding, Subscription, WebhookEvent};
 
 /// For how long a channel rests whose token the service does not take: a person has to do something, and must not wait for long
@@ -40,7 +40,8 @@ pub enum ComponentError {
     #[error("{variable}, the variable with the token of [channels.{channel}], is not set")]
     NotSet { channel: String, variable: String },
     #[error(
-        "there is no channel {component:?} for [channels.{channel}]; there is \"ntfy\", or name the path of a component"
+        "there is no channel {component:?} for [channels.{channel}]; there is {known}, or name the path of a component",
+        known = ChannelSource::names().collect::<Vec<_>>().join(" and ")
     )]
     Unknown { channel: String, component: String },
     #[error("[channels.{channel}]: {why}")]
@@ -79,10 +80,10 @@ impl ComponentChannel {
         let token = token(settings, environment)?;
         let source = ChannelSource::parse(&settings.component)
             .ok_or_else(|| ComponentError::Unknown { channel: name.clone(), component: settings.component.clone() })?;
-        let config = GuestConfig { name: name.clone(), url: settings.url.clone(), options: settings.pairs() };
-        let skills = drive.tools.skills();
-        let guest = skills
-            .channel(source, config, settings.own_session(), token, settings.allow_private)
+        let guest = drive
+            .tools
+            .skills()
+            .channel(source, settings, token)
             .map_err(|why| ComponentError::Unusable { channel: name.clone(), why })?;
         Ok(ComponentChannel {
             outbox_name: settings.own_session().to_string(),
@@ -138,7 +139,9 @@ pub fn token(
     let Some(variable) = &settings.token_env else { return Ok(None) };
     let value = environment(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let not_set = || ComponentError::NotSet { channel: settings.name.clone(), variable: variable.clone() };
-    value.map(SecretValue::new).map(Some).ok_or_else(not_set)
+    let token = value.map(SecretValue::new).ok_or_else(not_set)?;
+    log_redaction::keep(variable, &token);
+    Ok(Some(token))
 }
 
 impl Channel for ComponentChannel {

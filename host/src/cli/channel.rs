@@ -63,8 +63,8 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
             let senders: Vec<_> = senders.iter().map(|sender| sender_json(channel, sender)).collect();
             let object = json!({
                 "type": "channel", "channel": channel.name, "component": channel.component, "url": channel.url,
-                "token_env": channel.token_env, "allow_private": channel.allow_private, "error": error,
-                "senders": senders,
+                "token_env": channel.token_env, "token_in": channel.token_in, "allow_private": channel.allow_private,
+                "error": error, "senders": senders,
             });
             outln!("{object}");
             continue;

@@ -10,7 +10,7 @@
 //! ```
 
 use super::fields::{NAME_RULE, TableFields, is_name};
-use super::key::{Effect, Kind, NamedTable, ValueError, keys};
+use super::key::{Effect, Kind, NamedTable, ValueError, keys, words};
 use super::provider::{is_secret, variable};
 use super::webhook::check_webhook_url;
 use crate::home::SessionName;
@@ -31,6 +31,8 @@ pub struct ChannelSettings {
     pub options: Vec<String>,
     /// The environment variable with the service's token.
     pub token_env: Option<String>,
+    /// Where in a request kiso puts it.
+    pub token_in: TokenPlace,
     /// Whether the service may have a private address.
     pub allow_private: bool,
     /// Seconds between two questions for messages.
@@ -40,6 +42,28 @@ pub struct ChannelSettings {
     /// Messages of a sender who is not the owner that may wait.
     pub max_waiting: u64,
 }
+
+/// Where a channel's token stands in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenPlace {
+    /// In the header `Authorization`, as a bearer token.
+    Header,
+    /// In the URL's path, in the place of `$TOKEN`.
+    Path,
+}
+
+impl TokenPlace {
+    const NAMES: [(&'static str, Self); 2] = [("header", Self::Header), ("path", Self::Path)];
+
+    /// Where the service of a component wants it, if the file does not say.
+    fn usual(component: &str) -> TokenPlace {
+        if component == TELEGRAM { Self::Path } else { Self::Header }
+    }
+}
+
+/// The component whose service has the token in the path, and does nothing without.
+const TELEGRAM: &str = "telegram";
 
 impl ChannelSettings {
     /// The session of the channel's owner. Those of other senders begin like it, with a dot and a number behind.
@@ -70,10 +94,11 @@ pub(super) const TABLE: NamedTable = NamedTable {
     effect: Effect::AtOnce,
     id: "name",
     keys: &keys(Effect::AtOnce, [
-        ("component", Kind::Characters(1_000, false), "\"ntfy\", or the absolute path of a `.wasm` file."),
+        ("component", Kind::Characters(1_000, false), "\"telegram\", \"ntfy\", or the absolute path of a `.wasm` file."),
         ("url", Kind::Characters(1_000, false), "URL of the service; the channel reaches this host and no other."),
         ("options", Kind::List(16), "Settings of the component, such as `topic=NAME`."),
         ("token_env", Kind::Variable, "Environment variable with the service's token, which kiso adds to each request."),
+        ("token_in", Kind::Word("header", &words(TokenPlace::NAMES)), "Where kiso adds the token: as `Authorization: Bearer`, or for `$TOKEN` in the path. `telegram` has `path`."),
         ("allow_private", Kind::Bool(false), "Whether the service can have a private address and be reached over http."),
         ("poll_s", Kind::Int(5, 1, 3_600), "Seconds between two requests for new messages."),
         ("per_minute", Kind::Int(30, 1, 6_000), "Messages of one sender accepted in a minute."),
@@ -92,6 +117,10 @@ const EXAMPLE: &str = "
 # url = \"https://ntfy.sh\"
 # options = [\"topic=kiso-CHANGE-ME\"]
 # token_env = \"NTFY_TOKEN\"
+# [channels.bot]
+# component = \"telegram\"
+# url = \"https://api.telegram.org\"
+# token_env = \"TELEGRAM_TOKEN\"
 ";
 
 /// Reads one table. `others` are those that were read before it.
@@ -110,11 +139,11 @@ pub(super) fn read<'a>(
     let mut fields = TableFields::new(&TABLE, format!("channels.{text}"), name.span(), value)?;
     let component = fields.checked("component", |component| {
         let is_path = component.starts_with('/') && component.ends_with(".wasm");
-        let rule = "must be the name of a channel, such as \"ntfy\", or the absolute path of a .wasm file";
+        let rule = "must be the name of a channel, such as \"telegram\", or the absolute path of a .wasm file";
         if is_path || is_name(component) { Ok(component.to_owned()) } else { Err(rule) }
     });
     if !fields.has("component") {
-        fields.missing("component", "\"ntfy\", or the path of a component");
+        fields.missing("component", "\"telegram\", \"ntfy\", or the path of a component");
     }
     let allow_private = fields.bool("allow_private");
     let url = fields.checked("url", |url| {
@@ -134,6 +163,15 @@ pub(super) fn read<'a>(
         named && option.len() <= 1_000 && !option.chars().any(char::is_control)
     });
     let token_env = fields.checked("token_env", variable);
+    let token_in = fields.one_of("token_in", &TokenPlace::NAMES);
+    if component.as_deref() == Some(TELEGRAM) {
+        if !fields.has("token_env") {
+            fields.missing("token_env", "the environment variable with the bot's token");
+        }
+        if token_in == Some(TokenPlace::Header) {
+            fields.wrong(name.span(), "token_in", "must be \"path\" for telegram");
+        }
+    }
     let poll_s = fields.int("poll_s");
     let per_minute = fields.int("per_minute");
     let max_waiting = fields.int("max_waiting");
@@ -143,6 +181,7 @@ pub(super) fn read<'a>(
     let (Some(component), Some(url)) = (component, url) else { return Err(Vec::new()) };
     Ok(ChannelSettings {
         name: text.to_owned(),
+        token_in: token_in.unwrap_or_else(|| TokenPlace::usual(&component)),
         component,
         url,
         options,
@@ -156,6 +195,7 @@ pub(super) fn read<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::TokenPlace;
     use crate::config::Config;
 
     fn problems(text: &str) -> String {
@@ -177,6 +217,21 @@ mod tests {
     }
 
     #[test]
+    fn a_token_stands_where_the_service_wants_it() {
+        let placed = |component: &str, more: &str| {
+            let text = format!(
+                "[channels.a]\ncomponent = {component:?}\nurl = \"https://a.example\"\ntoken_env = \"A_TOKEN\"\n{more}"
+            );
+            Config::parse(text.as_bytes()).map(|config| config.channels[0].token_in)
+        };
+        assert_eq!(placed("ntfy", "").unwrap(), TokenPlace::Header);
+        assert_eq!(placed("telegram", "").unwrap(), TokenPlace::Path);
+        assert_eq!(placed("/opt/own.wasm", "").unwrap(), TokenPlace::Header);
+        assert_eq!(placed("/opt/own.wasm", "token_in = \"path\"\n").unwrap(), TokenPlace::Path);
+        assert!(placed("telegram", "token_in = \"header\"\n").is_err());
+    }
+
+    #[test]
     fn what_is_wrong_with_a_channel_is_told() {
         let of = |more: &str| format!("[channels.a]\ncomponent = \"ntfy\"\nurl = \"https://a.example\"\n{more}\n");
         for (text, said) in [
@@ -190,6 +245,8 @@ mod tests {
             (of("token = \"hidden\""), "name the environment variable with token_env"),
             (of("token_env = \"sk-hidden\""), "looks like a key itself"),
             (of("poll_s = 0"), "out of range: 1 to 3600"),
+            (of("token_in = \"query\""), "must be \"header\" or \"path\""),
+            (of("").replace("ntfy", "telegram"), "[channels.a] needs token_env"),
             ("[channels.\"a.b\"]\n".to_owned(), "a channel's name has"),
         ] {
             let told = problems(&text);

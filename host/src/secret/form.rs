@@ -5,13 +5,16 @@
 //! that wants to hide a value: reversed, or with a letter between any two, it is another text.
 
 use super::{SecretValue, url};
-use data_encoding::{HEXLOWER, HEXUPPER};
+use data_encoding::{Encoding, HEXLOWER, HEXUPPER};
 
 /// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
 const LEAST: usize = 4;
 
 /// From here on, the characters of base64 that depend on the value alone are too many to stand there by chance.
 const LEAST_BASE64: usize = 6;
+
+/// A part of a value between colons is looked for alone if it is this long: of `ID:KEY`, the key is the secret.
+const LEAST_PART: usize = 16;
 
 /// How deep JSON inside JSON is looked into.
 const LEVELS: usize = 4;
@@ -46,6 +49,31 @@ pub fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
         }
     }
     forms
+}
+
+/// What to look for in bytes that may repeat a value: each of its forms, encoded for a URL too, and those of its long parts.
+pub fn spellings(value: &SecretValue) -> Vec<SecretValue> {
+    let parts = value.expose().split(':').filter(|part| part.len() >= LEAST_PART && part.len() < value.expose().len());
+    let parts: Vec<_> = parts.map(|part| SecretValue::new(part.to_owned())).collect();
+    let mut spellings: Vec<SecretValue> = Vec::new();
+    for value in std::iter::once(value).chain(&parts) {
+        let plain = forms_of(value).into_iter().filter(|form| !form.in_url).map(|form| form.text);
+        let encoded = [HEXUPPER, HEXLOWER].map(|digits| percent_encoded(value.expose(), &digits));
+        for spelling in plain.chain(encoded) {
+            if !spellings.contains(&spelling) {
+                spellings.push(spelling);
+            }
+        }
+    }
+    spellings
+}
+
+fn percent_encoded(value: &str, digits: &Encoding) -> SecretValue {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{}", digits.encode(&[byte])),
+    };
+    SecretValue::new(value.bytes().map(encode).collect())
 }
 
 /// The value, and as it stands in JSON inside JSON, each level with its escapes.

@@ -13,6 +13,9 @@ const WRITE: usize = 4096;
 /// Nanoseconds to wait for a connection, for the first byte, and between two reads.
 const PATIENCE: u64 = 15_000_000_000;
 
+/// Nanoseconds more to wait for the first byte, for each byte that is sent before it: the least that a connection carries.
+const PATIENCE_PER_BYTE: u64 = 5_000;
+
 /// A request.
 pub struct Request<'a> {
     pub method: Method,
@@ -74,7 +77,7 @@ impl Request<'_> {
             .map_err(|()| bad())?;
         let options = RequestOptions::new();
         let _ = options.set_connect_timeout(Some(PATIENCE));
-        let _ = options.set_first_byte_timeout(Some(PATIENCE));
+        let _ = options.set_first_byte_timeout(Some(PATIENCE + PATIENCE_PER_BYTE * self.body.len() as u64));
         let _ = options.set_between_bytes_timeout(Some(PATIENCE));
         let lost = |_| failure("unavailable", "the request could not be written");
         let body = request.body().map_err(|()| lost(()))?;

@@ -16,7 +16,7 @@ use crate::gateway::{App, OutsideEvent, render};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::session::intake::{Inbound, InboundEvent, IntakeError, IntakeOutcome};
-use crate::skill::channel::{ChannelTrouble, Letter, Message};
+use crate::skill::channel::{ChannelFailure, ChannelTrouble, Letter, Message};
 use crate::store::{ChannelSender, JobPriority, SenderStanding};
 
 /// Messages of one batch, as `wit/channel` says; and of one message.
@@ -31,12 +31,47 @@ const MAX_FILE: usize = 8 << 20;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// How often an attachment is asked for.
+const FETCHES: u32 = 3;
+
 /// Notes that are sent between two polls, and attempts before one is given up.
 const NOTES: u32 = 10;
 const MAX_ATTEMPTS: u32 = 20;
 
 /// Milliseconds between two attempts to send a note, at least, and how many more with each attempt.
 const NOTE_PAUSE_MS: i64 = 2_000;
+
+/// What became of the files of a message.
+struct ReceivedFiles {
+    /// Of those that are in the workspace.
+    names: Vec<String>,
+    /// A line for each that is not.
+    troubles: String,
+}
+
+impl ReceivedFiles {
+    /// What the message says about them.
+    fn text(&self) -> String {
+        match self.names.is_empty() {
+            true => self.troubles.clone(),
+            false => format!("Files: {}\n{}", self.names.join(", "), self.troubles),
+        }
+    }
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, Copy)]
+enum Round {
+    /// There was no more to receive.
+    Whole,
+    /// There may be more.
+    Full,
+    /// The daemon ends.
+    Ended,
+}
+
+/// What is said about a message without text and files, such as a game.
+const NOTHING_READABLE: &str = "There is nothing in this message that kiso can read: send text or files.";
 
 /// Why a poll is made again. What it found is not lost: the cursor stands before it.
 #[derive(Debug, thiserror::Error)]
@@ -50,11 +85,13 @@ impl ComponentChannel {
         let mut trouble: Option<String> = None;
         loop {
             self.say_notes().await;
-            let wait = match self.round(&app).await {
-                Ok(whole) => {
+            let wait = match self.round(&app, &mut ending).await {
+                Ok(Round::Ended) => return,
+                Ok(round) => {
                     pause = FIRST_PAUSE;
                     self.note_trouble(&mut trouble, None).await;
                     // A batch that was full has more behind it.
+                    let whole = matches!(round, Round::Full);
                     if whole { Duration::ZERO } else { Duration::from_secs(self.settings.poll_s) }
                 }
                 Err(Again(why)) => {
@@ -89,22 +126,27 @@ impl ComponentChannel {
         }
     }
 
-    /// Polls once and deals with what came; true where the batch was full.
-    async fn round(&self, app: &App) -> Result<bool, Again> {
+    /// Polls once and deals with what came.
+    async fn round(&self, app: &App, ending: &mut watch::Receiver<bool>) -> Result<Round, Again> {
         let again = |error: &dyn std::fmt::Display| Again(error.to_string());
         if let Some(rest) = self.rest() {
             return Err(Again(format!("the service wants to be left alone for {} s", rest.as_secs().max(1))));
         }
         let channel = self.settings.name.clone();
         let line = self.drive.store.read(move |view| view.channel(&channel)).await.map_err(|e| again(&e))?;
-        let batch = self.guest.poll(line.cursor.as_deref()).await.map_err(|failure| {
+        let polled = tokio::select! {
+            // A service may hold the request open until there is something; nothing is lost with its answer.
+            _ = ending.wait_for(|ending| *ending) => return Ok(Round::Ended),
+            polled = self.guest.poll(line.cursor.as_deref()) => polled,
+        };
+        let batch = polled.map_err(|failure| {
             self.heed(&failure);
             again(&failure)
         })?;
         if batch.messages.len() > MAX_MESSAGES {
             return Err(Again(format!("the component gives {} messages at once", batch.messages.len())));
         }
-        let whole = batch.messages.len() == MAX_MESSAGES;
+        let round = if batch.messages.len() == MAX_MESSAGES { Round::Full } else { Round::Whole };
         for message in batch.messages {
             match checked(message) {
                 Some(message) => self.take(app, message).await?,
@@ -112,7 +154,7 @@ impl ComponentChannel {
             }
         }
         let Some(cursor) = batch.cursor.filter(|cursor| Some(cursor) != line.cursor.as_ref()) else {
-            return Ok(false);
+            return Ok(Round::Whole);
         };
         if cursor.len() > MAX_CURSOR {
             return Err(Again("the component's cursor is too long".to_owned()));
@@ -120,7 +162,7 @@ impl ComponentChannel {
         let channel = self.settings.name.clone();
         let moved = self.drive.store.write(move |tx| tx.set_channel_cursor(&channel, &cursor, now_ms()));
         moved.await.map_err(|error| again(&error))?;
-        Ok(whole)
+        Ok(round)
     }
 
     /// Deals with one message, unless it was dealt with before.
@@ -170,9 +212,14 @@ impl ComponentChannel {
             false => self.settings.session_of(sender.number),
         };
         let files = self.files(app, &session, &message).await?;
-        let text = [message.text.trim(), files.trim()].join("\n\n");
+        // A command is taken as it was typed.
+        let is_command = is_owner && message.text.trim_start().starts_with(['/', '$', '!']);
+        let (text, unsaid) = match is_command {
+            true => (message.text.clone(), files.troubles.trim().to_owned()),
+            false => ([message.text.trim(), files.text().trim()].join("\n\n"), String::new()),
+        };
         if text.trim().is_empty() {
-            return Ok(None);
+            return Ok(Some(NOTHING_READABLE.to_owned()));
         }
         // The service's id is as long as it likes.
         let key = digest(&SHA256, format!("{}\n{}", self.settings.name, message.id).as_bytes());
@@ -200,8 +247,10 @@ impl ComponentChannel {
         match taken {
             Ok(IntakeOutcome::Queued { .. }) => {
                 // Whether this can be seen does not matter to the message.
-                let _ = self.guest.typing(&sender.sender).await;
-                Ok(None)
+                if self.rest().is_none() {
+                    let _ = self.guest.typing(&sender.sender).await;
+                }
+                Ok(Some(unsaid).filter(|unsaid| !unsaid.is_empty()))
             }
             Ok(IntakeOutcome::Answered { text }) => Ok(Some(text)),
             Err(IntakeError::Empty) => Ok(None),
@@ -213,14 +262,14 @@ impl ComponentChannel {
         }
     }
 
-    /// Puts what came with a message into the workspace; what the message says about it.
-    async fn files(&self, app: &App, session: &SessionName, message: &Message) -> Result<String, Again> {
-        let (mut files, mut said) = (Vec::new(), String::new());
+    /// Puts what came with a message into the workspace.
+    async fn files(&self, app: &App, session: &SessionName, message: &Message) -> Result<ReceivedFiles, Again> {
+        let (mut files, mut troubles) = (Vec::new(), String::new());
         for attachment in &message.attachments {
             let name = shown(&attachment.name);
             let fetched = match attachment.size {
                 Some(size) if size > MAX_FILE as u64 => Err("it is larger than 8 MiB".to_owned()),
-                _ => match self.guest.fetch(&attachment.id).await {
+                _ => match self.fetch(&attachment.id).await {
                     Ok(content) if content.len() > MAX_FILE => Err("it is larger than 8 MiB".to_owned()),
                     Ok(content) => Ok(content),
                     // The message comes again with its file.
@@ -233,15 +282,30 @@ impl ComponentChannel {
             };
             match fetched {
                 Ok(content) => files.push((attachment.name.clone(), content)),
-                Err(why) => said += &format!("(The file {name} could not be received: {why})\n"),
+                Err(why) => troubles += &format!("(The file {name} could not be received: {why})\n"),
             }
         }
-        match app.put_files(session, files).await {
-            Ok(names) if names.is_empty() => {}
-            Ok(names) => said = format!("Files: {}\n{said}", names.join(", ")),
-            Err(why) => said = format!("(The files could not be saved: {why})\n{said}"),
+        let names = app.put_files(session, files).await.unwrap_or_else(|why| {
+            troubles += &format!("(The files could not be saved: {why})\n");
+            Vec::new()
+        });
+        Ok(ReceivedFiles { names, troubles })
+    }
+
+    /// The content of an attachment. A service that does not answer is asked again a little later, but not forever: a file that is
+    /// never to be had must not keep what comes behind it.
+    async fn fetch(&self, attachment: &str) -> Result<Vec<u8>, ChannelFailure> {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..FETCHES {
+            match self.guest.fetch(attachment).await {
+                Err(failure) if failure.trouble == ChannelTrouble::Passing && failure.rest.is_none() => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                ended => return ended,
+            }
         }
-        Ok(said)
+        self.guest.fetch(attachment).await
     }
 
     /// Gives a stranger a code, unless there is one already.
