@@ -115,6 +115,7 @@ impl Daemon {
         if served.is_err() {
             tracing::warn!("connections were still open at the end");
         }
+        drive.now().tools.servers().stop().await;
         drop(workers);
         drive.store.close();
         drop(lock);

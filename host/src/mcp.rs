@@ -2,24 +2,33 @@
 //! for the programs of others, is in `gateway`.
 //!
 //! ```text
-//!  tool ─▶ servers ─▶ what an administrator allowed (store) ─▶ client ─▶ http ─▶ server
-//!                                     ▲                          │
-//!                                     └──── another definition ──┘ turns the tool off
+//!  tool ─▶ servers ─▶ what an administrator allowed (store) ─▶ client ─▶ transport ─┬─ http ─────────────▶ server
+//!                                     ▲                          │                  │         ┌ component: in the sandbox
+//!                                     └──── another definition ──┘ turns it off     └─ stdio ─┴ native: a program, confined
 //! ```
 //!
 //! Nothing that a server says gives it or its tools any right: models are told what an administrator has looked at, arguments are
 //! checked against that, and each size and count that a server chooses has a limit here.
 
 mod client;
+mod component;
+pub mod confine;
 mod definition;
 mod http;
+mod native;
 mod outcome;
 mod servers;
+mod stdio;
+mod summary;
+mod transport;
 pub mod version;
 
 pub use definition::ToolDefinition;
 pub use outcome::McpOutcome;
 pub use servers::{AllowedTool, McpServers, ToolState};
+pub use summary::{ServerKind, ServerSummary};
+
+use crate::skill::LimitHit;
 
 /// Why a server gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,8 +41,18 @@ pub struct McpError {
 /// What was wrong. Texts of the server are cut and without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpFault {
-    #[error("the variable {0} is not set, or has characters that no header can carry")]
+    #[error("the variable {0} is not set, or has characters that cannot be passed on")]
     Variable(String),
+    #[error("it cannot be started: {0}")]
+    Start(String),
+    #[error(
+        "it is a program that runs outside the sandbox, and this machine cannot confine it: {0}; unconfined = true in its table of \
+         config.toml starts it all the same"
+    )]
+    Unconfined(String),
+    /// Of the sandbox.
+    #[error("{0}")]
+    Limit(LimitHit),
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
     #[error("no answer within {0} s (timeout_s)")]
@@ -78,7 +97,9 @@ impl McpFault {
     /// Stable and short.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Variable(_) | Self::Unreachable(_) | Self::Store(_) => "unavailable",
+            Self::Variable(_) | Self::Start(_) | Self::Unreachable(_) | Self::Store(_) => "unavailable",
+            Self::Unconfined(_) => "unconfined",
+            Self::Limit(_) => "limit",
             Self::Timeout(_) => "timeout",
             Self::Broken(_) => "broken",
             Self::Refused(_) => "refused",
@@ -99,7 +120,7 @@ impl McpFault {
 
     /// Whether what an administrator allowed is why.
     pub fn is_policy(&self) -> bool {
-        matches!(self, Self::Changed(_))
+        matches!(self, Self::Changed(_) | Self::Unconfined(_))
     }
 }
 

@@ -29,6 +29,14 @@ fn guest_pair() {
 }
 
 #[test]
+fn guest_oracle() {
+    // Each of its modes is in mcp/component.rs; here, that it is a server, and as a skill only a command that waits for nobody.
+    let home = Home::new();
+    home.config(&format!("[mcp.oracle]\ncomponent = \"{}\"\n", guest("oracle").display()));
+    home.kiso(&["mcp", "list"]).ok().prints(&["oracle.ask  off, not in allow", "runs in the sandbox"]);
+}
+
+#[test]
 fn guest_hostile() {
     // Each of its modes has a test in modes.rs; here, that the command line says what hit it and ends with 5.
     let home = Home::new();

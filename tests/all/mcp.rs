@@ -1,9 +1,12 @@
 //! The Model Context Protocol from outside, in messages as they are on the wire.
 
 mod clients;
+mod component;
 mod door;
+mod native;
 mod outside;
 mod pipe;
+mod runs;
 mod stand_in;
 
 use crate::harness::Home;

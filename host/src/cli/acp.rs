@@ -57,7 +57,10 @@ impl AcpArgs {
         let options = agent::AgentOptions { session, project: self.project };
         block_on(async {
             let own = begin(&opened, "editor", Paint::never()).await?;
-            let served = agent::serve(opened.drive()?, options, std::io::stdin(), std::io::stdout()).await;
+            let drive = opened.drive()?;
+            let servers = drive.tools.servers().clone();
+            let served = agent::serve(drive, options, std::io::stdin(), std::io::stdout()).await;
+            servers.stop().await;
             if let Some(daemon) = own {
                 daemon.stop().await;
             }

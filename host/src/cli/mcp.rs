@@ -48,8 +48,14 @@ impl McpArgs {
         log::configure(&opened.config.log.level, &opened.config.log.format);
         log::catch_panics();
         let drive = opened.drive()?;
-        let served = stdio::serve(drive, environment_secrets(), session, std::io::stdin(), std::io::stdout());
-        block_on(served)?.map_err(|error| Failure::new(Exit::Failed, format!("failed to write an answer: {error}")))?;
+        let servers = drive.tools.servers().clone();
+        let served = block_on(async {
+            let (input, output) = (std::io::stdin(), std::io::stdout());
+            let served = stdio::serve(drive, environment_secrets(), session, input, output).await;
+            servers.stop().await;
+            served
+        })?;
+        served.map_err(|error| Failure::new(Exit::Failed, format!("failed to write an answer: {error}")))?;
         opened.store.close();
         Ok(Exit::Done)
     }

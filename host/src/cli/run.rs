@@ -103,6 +103,7 @@ impl RunArgs {
                 }
                 _ = tokio::signal::ctrl_c() => {}
             }
+            drive.tools.servers().stop().await;
         })?;
         show.rest();
         opened.store.close();

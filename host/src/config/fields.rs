@@ -188,6 +188,33 @@ impl<'a> TableFields<'a> {
         if texts.is_empty() { default.iter().map(|&text| text.to_owned()).collect() } else { texts }
     }
 
+    /// Ports of TCP, none by default.
+    pub fn ports(&mut self, key: &'static str) -> Vec<u16> {
+        let most = if let Kind::Ports(most) = self.kind(key) { most } else { 0 };
+        let Some(value) = self.get(key) else { return Vec::new() };
+        let port = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+            DeValue::Integer(integer) => {
+                u64_of(integer).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
+            }
+            _ => None,
+        };
+        let ports = match value.get_ref() {
+            DeValue::Array(items) if items.len() <= most => items.iter().map(port).collect(),
+            _ => None,
+        };
+        if ports.is_none() {
+            self.wrong(value.span(), key, &format!("must be a list of at most {most} ports from 1 to 65535"));
+        }
+        ports.unwrap_or_default()
+    }
+
+    /// Says that a key cannot stand here, where it does.
+    pub fn unfit(&mut self, key: &str, message: &str) {
+        if let Some(value) = self.table.get(key) {
+            self.wrong(value.span(), key, message);
+        }
+    }
+
     /// What was wrong, unknown keys included. `hint` may say more about an unknown key than which ones there are.
     pub fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<ValueError>> {
         let mut allowed: Vec<String> = self.asked.iter().map(|&key| key.to_owned()).collect();

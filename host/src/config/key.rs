@@ -55,6 +55,8 @@ pub enum Kind {
     Bool(bool),
     /// Texts, none by default; the number is the most that there may be.
     List(usize),
+    /// Ports, none by default; the number is the most that there may be.
+    Ports(usize),
     /// An integer that may be absent: least and greatest value, and what holds without it.
     Count(u64, u64, &'static str),
     /// US dollars: the most, and what holds without.
@@ -96,6 +98,7 @@ impl Key {
             Kind::Dollars(..) => "number",
             Kind::Bool(_) => "boolean",
             Kind::List(_) | Kind::Listed(..) => "list of strings",
+            Kind::Ports(_) => "list of integers",
             Kind::Text(_)
             | Kind::Word(..)
             | Kind::Choice()
@@ -115,7 +118,7 @@ impl Key {
             Kind::Text(default) | Kind::Word(default, _) => format!("{default:?}"),
             Kind::Choice() | Kind::Characters(_, false) | Kind::Variable => "\"\"".to_owned(),
             Kind::Bool(default) => default.to_string(),
-            Kind::List(_) => "[]".to_owned(),
+            Kind::List(_) | Kind::Ports(_) => "[]".to_owned(),
             Kind::Listed(default, _) => format!("{default:?}"),
             Kind::Count(_, _, without) | Kind::Dollars(_, without) | Kind::Line(_, without) => without.to_owned(),
         }
@@ -128,7 +131,7 @@ impl Key {
             Kind::Dollars(most, _) => Some(format!("0 to {}", group(most.into()))),
             Kind::Word(_, words) | Kind::Listed(_, words) => Some(words.join(", ")),
             Kind::Characters(most, _) | Kind::Line(most, _) => Some(format!("1 to {} characters", group(most as u64))),
-            Kind::List(most) => Some(format!("at most {most}")),
+            Kind::List(most) | Kind::Ports(most) => Some(format!("at most {most}")),
             Kind::Path => Some("absolute".to_owned()),
             Kind::Variable => Some("name of a variable".to_owned()),
             Kind::Text(_) | Kind::Choice() | Kind::Bool(_) => None,

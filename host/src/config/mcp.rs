@@ -1,16 +1,31 @@
 //! `[mcp.NAME]`: servers of the Model Context Protocol whose tools plans may use. Keys never stand here: variables of the environment
-//! hold the values of headers.
+//! hold the values of headers, and those that a program is started with.
 //!
 //! ```toml
 //! [mcp.tracker]
 //! url = "https://mcp.example.org/mcp"
 //! headers_env = ["Authorization = TRACKER_AUTHORIZATION"]
 //! allow = ["search_issues", "get_issue"]
+//!
+//! [mcp.units]
+//! component = "/srv/units.wasm"
+//! allow = ["convert"]
+//!
+//! [mcp.notes]
+//! command = ["/usr/bin/python3", "/srv/notes/server.py"]
+//! outside_the_sandbox = true
+//! read = ["/srv/notes"]
+//! allow = ["find"]
 //! ```
 
+mod place;
+
+pub use self::place::{CommandPlace, ComponentPlace, McpPlace, RemotePlace, name_and_value, name_and_variable};
+
+use self::place::header_and_variable;
 use super::fields::{NAME_RULE, TableFields, is_name};
 use super::key::{Effect, Kind, NamedTable, ValueError, keys};
-use super::provider::{is_secret, variable};
+use super::provider::is_secret;
 use serde::Serialize;
 use std::borrow::Cow;
 use toml::Spanned;
@@ -20,13 +35,11 @@ use toml::de::DeValue;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct McpSettings {
     pub name: String,
-    /// Where it is reached: https, or http where `allow_http` or on this machine.
-    pub url: String,
-    /// "HEADER = VARIABLE" each.
-    pub headers_env: Vec<String>,
+    /// Where it is, or what is started.
+    #[serde(flatten)]
+    pub place: McpPlace,
     /// The tools that may be used, once an administrator has looked at them.
     pub allow: Vec<String>,
-    pub allow_http: bool,
     /// Seconds for a call, from the connection to the end of the answer.
     pub timeout_s: u64,
     /// Size in KiB of an answer.
@@ -36,7 +49,11 @@ pub struct McpSettings {
 impl McpSettings {
     /// Headers that are sent, each with the variable that holds its value.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.headers_env.iter().filter_map(|entry| header_and_variable(entry))
+        let entries = match &self.place {
+            McpPlace::Remote(place) => place.headers_env.as_slice(),
+            McpPlace::Component(_) | McpPlace::Command(_) => &[],
+        };
+        entries.iter().filter_map(|entry| header_and_variable(entry))
     }
 }
 
@@ -51,11 +68,22 @@ pub(super) const TABLE: NamedTable = NamedTable {
     effect: Effect::NextRun,
     id: "name",
     keys: &keys(Effect::NextRun, [
-        ("url", Kind::Characters(2_000, true), "URL of the server (Streamable HTTP), with https."),
+        ("url", Kind::Characters(2_000, false), "URL of the server (Streamable HTTP), with https. A server has `url`, `component` or `command`."),
         ("headers_env", Kind::List(8), "Headers with the environment variable that holds the value of each, such as `Authorization = TRACKER_AUTHORIZATION`."),
         ("allow", Kind::List(64), "Tools that can be used after `kiso mcp allow NAME`; all others are off."),
         ("allow_http", Kind::Bool(false), "Whether to allow http:// to another machine. Anyone on the way can then read and change what is sent."),
-        ("timeout_s", Kind::Int(60, 1, 3_600), "Seconds for a call."),
+        ("component", Kind::Characters(1_000, false), "Absolute path of a `.wasm` file (`wasi:cli/command`) that is started as the server, in the sandbox."),
+        ("hosts", Kind::List(16), "Hosts that the component can send HTTP requests to, such as `api.example.org`."),
+        ("allow_private", Kind::Bool(false), "Whether these hosts can have private addresses and be reached over http."),
+        ("memory_mib", Kind::Int(128, 1, 4_096), "Memory in MiB of the component, at most `engine.max_memory_mib`."),
+        ("command", Kind::List(64), "Program of this machine that is started as the server, by its absolute path, and its arguments. It runs **outside the sandbox**."),
+        ("outside_the_sandbox", Kind::Bool(false), "Must be `true` for a server with `command`."),
+        ("read", Kind::List(16), "Absolute paths that the program can read, besides what it needs to start."),
+        ("connect_ports", Kind::Ports(16), "TCP ports that the program can connect to, on any host; they limit no host."),
+        ("unconfined", Kind::Bool(false), "Whether to start the program without confinement if this machine cannot confine it."),
+        ("env", Kind::List(32), "Environment variables of the component or program, such as `LANG = C.UTF-8`. It has no others."),
+        ("env_from", Kind::List(32), "Environment variables that it gets from kiso's environment, such as `API_KEY`, or `API_KEY = TRACKER_KEY` for one with another name."),
+        ("timeout_s", Kind::Int(60, 1, 3_600), "Seconds for a call; for a component at most `engine.max_timeout_s`."),
         ("max_result_kib", Kind::Int(256, 1, 16_384), "Size in KiB of the response to a call; longer ones are errors."),
     ]),
 };
@@ -73,10 +101,8 @@ const EXAMPLE: &str = "
 # url = \"https://mcp.example.org/mcp\"
 # headers_env = [\"Authorization = TRACKER_AUTHORIZATION\"]
 # allow = [\"search_issues\"]
+# A server can also be a component in the sandbox (component), or a program outside of it (command).
 ";
-
-/// Headers that the protocol or the connection sets.
-const TAKEN: [&str; 6] = ["accept", "connection", "content-length", "content-type", "host", "transfer-encoding"];
 
 /// Reads one table. `others` are those that were read before it.
 pub(super) fn read<'a>(
@@ -94,14 +120,7 @@ pub(super) fn read<'a>(
         return Err(vec![(name.span(), format!("mcp.{text}: there may be {MAX_SERVERS} servers"))]);
     }
     let mut fields = TableFields::new(&TABLE, format!("mcp.{text}"), name.span(), value)?;
-    let allow_http = fields.bool("allow_http");
-    let url = fields.checked("url", |url| check_url(url, allow_http).map(|()| url.to_owned()));
-    if !fields.has("url") {
-        fields.missing("url", "such as \"https://mcp.example.org/mcp\"");
-    }
-    let rule =
-        "must be a list such as [\"Authorization = VARIABLE\"]: headers, and the variable with the value of each";
-    let headers_env = fields.list("headers_env", rule, |entry| header_and_variable(entry).is_some());
+    let place = place::read(&mut fields);
     let rule = "must be a list of names of tools: 1 to 48 letters, digits, - or _";
     let allow = fields.list("allow", rule, |tool| {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -110,41 +129,13 @@ pub(super) fn read<'a>(
     let timeout_s = fields.int("timeout_s");
     let max_result_kib = fields.int("max_result_kib");
     fields.finish(|key| match key {
-        "command" | "args" => Some("kiso starts no programs of this machine as servers."),
-        key => is_secret(key)
-            .then_some("keys do not belong into this file; name the environment variable with headers_env."),
+        "args" => Some("arguments stand in command, behind the program."),
+        key => is_secret(key).then_some(
+            "keys do not belong into this file; name the environment variable with headers_env or env_from.",
+        ),
     })?;
-    let Some(url) = url else { return Err(Vec::new()) };
-    Ok(McpSettings { name: text.to_owned(), url, headers_env, allow, allow_http, timeout_s, max_result_kib })
-}
-
-fn header_and_variable(entry: &str) -> Option<(&str, &str)> {
-    let (header, value) = entry.split_once('=')?;
-    let (header, value) = (header.trim(), value.trim());
-    let lower = header.to_ascii_lowercase();
-    let is_free = !TAKEN.contains(&lower.as_str()) && !lower.starts_with("mcp-");
-    (is_free && http::HeaderName::from_bytes(header.as_bytes()).is_ok() && variable(value).is_ok())
-        .then_some((header, value))
-}
-
-fn check_url(url: &str, allow_http: bool) -> Result<(), &'static str> {
-    if url.contains(|c: char| c.is_whitespace() || c.is_control() || !c.is_ascii()) || url.contains('#') {
-        return Err("must have no spaces, no # and only ASCII characters");
-    }
-    let Ok(uri) = url.parse::<http::Uri>() else {
-        return Err("must be an address, such as \"https://example.org/mcp\"");
-    };
-    let Some(host) = uri.host().filter(|host| !host.is_empty()) else { return Err("must name a host") };
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err("must hold no user or password; use headers_env");
-    }
-    let is_here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-    match uri.scheme_str() {
-        Some("https") => Ok(()),
-        Some("http") if is_here || allow_http => Ok(()),
-        Some("http") => Err("must begin with https://; http:// to another machine needs allow_http = true"),
-        _ => Err("must begin with https://"),
-    }
+    let Some(place) = place else { return Err(Vec::new()) };
+    Ok(McpSettings { name: text.to_owned(), place, allow, timeout_s, max_result_kib })
 }
 
 #[cfg(test)]
@@ -163,6 +154,16 @@ mod tests {
         let config = Config::parse(text.as_bytes()).unwrap();
         assert_eq!(config.mcp[0].headers().collect::<Vec<_>>(), [("X-Key", "A_KEY")]);
         assert_eq!((config.mcp[0].timeout_s, config.mcp[1].max_result_kib), (5, 256));
+        let text = "[mcp.a]\ncomponent = \"/a.wasm\"\nhosts = [\"a.example:8080\"]\nenv = [\"A = b=c\"]\n[mcp.b]\n\
+                    command = [\"/bin/b\", \"--x\"]\noutside_the_sandbox = true\nread = [\"/srv\"]\nenv_from = [\"K = L\", \"M\"]\n\
+                    connect_ports = [443, 18_080]\n";
+        let started = Config::parse(text.as_bytes()).unwrap();
+        for config in [&config, &started] {
+            let shown = config.effective(|_| true);
+            assert_eq!(Config::parse(shown.as_bytes()).unwrap(), *config, "{shown}");
+        }
+        let sources: Vec<_> = started.mcp.iter().map(|settings| settings.place.source()).collect();
+        assert_eq!(sources, ["component /a.wasm", "command [\"/bin/b\",\"--x\"]"]);
         let shown = config.effective(|_| true);
         assert_eq!(Config::parse(shown.as_bytes()).unwrap(), config, "{shown}");
     }
@@ -171,6 +172,7 @@ mod tests {
     fn what_is_wrong_with_a_server_is_told() {
         let url = |url: &str| format!("[mcp.a]\nurl = \"{url}\"\n");
         let fine = url("https://example.org/");
+        let native = |more: &str| format!("[mcp.a]\ncommand = [\"/bin/x\"]\noutside_the_sandbox = true\n{more}\n");
         for (text, said) in [
             ("[mcp.a]\n".to_owned(), "[mcp.a] needs url"),
             (url("http://example.org/mcp"), "needs allow_http = true"),
@@ -179,7 +181,18 @@ mod tests {
             (fine.clone() + "headers_env = [\"Host = X\"]\n", "must be a list such as"),
             (fine.clone() + "headers_env = [\"X = sk-hidden\"]\n", "must be a list such as"),
             (fine.clone() + "token = \"hidden\"\n", "name the environment variable with headers_env"),
-            (fine.clone() + "command = [\"x\"]\n", "starts no programs of this machine"),
+            (fine.clone() + "command = [\"/x\"]\n", "cannot stand beside another"),
+            (fine.clone() + "hosts = [\"a.example\"]\n", "belongs to a server with component"),
+            (fine.clone() + "env = [\"A = b\"]\n", "is for servers that kiso starts"),
+            ("[mcp.a]\ncommand = [\"/bin/x\"]\n".to_owned(), "needs outside_the_sandbox = true"),
+            ("[mcp.a]\ncommand = [\"x\"]\noutside_the_sandbox = true\n".to_owned(), "absolute path of a program"),
+            (native("connect_ports = [0]"), "ports from 1 to 65535"),
+            (native("connect_ports = [\"443\"]"), "ports from 1 to 65535"),
+            (native("read = [\"srv\"]"), "must be a list of absolute paths"),
+            (native("env = [\"API_KEY = hidden\"]"), "env_from names their variables"),
+            (native("env_from = [\"sk-hidden\"]"), "must be a list of variables"),
+            (native("memory_mib = 5"), "belongs to a server with component, and this one has command"),
+            ("[mcp.a]\ncomponent = \"a.wasm\"\n".to_owned(), "must be the absolute path of a .wasm file"),
             (fine.clone() + "allow = [\"*\"]\n", "must be a list of names of tools"),
             (fine + "max_result_kib = 0\n", "out of range"),
             ("[mcp.a__b]\n".to_owned(), "no two underscores"),

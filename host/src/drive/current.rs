@@ -56,7 +56,8 @@ impl RunExecutor {
             true => {
                 let skills = Skills::new(self.home.clone(), config.clone(), self.store.clone(), Arc::new(Quiet));
                 let exec = Exec::new(self.home.clone(), config.clone(), skills.clone());
-                Tools::new(skills, exec, self.store.clone(), old.tools.servers().reopened(&config))
+                let servers = old.tools.servers().reopened(&config, &skills);
+                Tools::new(skills, exec, self.store.clone(), servers)
             }
         };
         self.store.limit_sessions(config.limits.max_sessions);

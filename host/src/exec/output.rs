@@ -38,7 +38,7 @@ impl OutputBuffer {
     pub fn new(cap: usize, budget: Budget, hit: HitCell, came: Option<Arc<Notify>>) -> Self {
         let most = match budget.of {
             BudgetKind::Exec { output_mib, .. } => output_mib << 20,
-            BudgetKind::Skill => budget.output_kib << 10,
+            BudgetKind::Skill | BudgetKind::Server => budget.output_kib << 10,
         };
         Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, came }))
     }

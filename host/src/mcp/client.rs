@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use ::http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
@@ -13,11 +13,15 @@ use tokio::time::Instant;
 use super::definition::ToolDefinition;
 use super::http::{self, Bounds, RpcAnswer, SESSION};
 use super::outcome::McpOutcome;
+use super::stdio::StdioServer;
+use super::transport::Transport;
 use super::version::{CAPABILITIES, CLIENT, LEGACY, MODERN, VERSION};
 use super::{McpError, McpFault};
 use crate::config::McpSettings;
 use crate::rpc::{self, RequestId};
 use crate::secret::SecretValue;
+use crate::skill::Skills;
+use crate::skill::server::FileStamp;
 
 /// Tools that a server may list.
 const MAX_TOOLS: usize = 1_000;
@@ -34,6 +38,9 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Calls of a server at once; more wait.
 const MAX_CALLS: usize = 8;
 
+/// How long a server that is started may be silent at first. One of the older era may not answer what it does not know.
+const SILENCE: Duration = Duration::from_secs(5);
+
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -47,22 +54,36 @@ enum Speaks {
     Legacy { version: &'static str, session: Option<HeaderValue> },
 }
 
+/// A way to a server that is open.
+#[derive(Debug, Clone)]
+struct Connection {
+    speaks: Speaks,
+    /// Where it is not reached over HTTP.
+    server: Option<Arc<StdioServer>>,
+}
+
+impl Connection {
+    fn is_over(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.is_over())
+    }
+}
+
 /// What is known of a server until its list is old.
 #[derive(Debug, Clone)]
 struct Known {
-    speaks: Speaks,
+    connection: Connection,
     tools: Arc<BTreeMap<String, ToolDefinition>>,
     until: Instant,
+    /// The file that it was then.
+    file: Option<FileStamp>,
 }
 
 /// A server that can be asked.
 #[derive(Debug)]
 pub struct McpClient {
     pub settings: McpSettings,
-    uri: Uri,
-    /// Of the administrator, or the variable that is not there.
-    headers: Result<HeaderMap, String>,
-    /// Values of headers, by their variables.
+    transport: Transport,
+    /// Values of headers and variables, by the variables that have them.
     pub keys: Vec<(String, SecretValue)>,
     known: Mutex<Option<Known>>,
     places: Semaphore,
@@ -70,40 +91,38 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    /// Does not connect. `environment` has the values of headers.
-    pub fn new(settings: McpSettings, environment: impl Fn(&str) -> Option<String>) -> McpClient {
-        let (mut headers, mut keys, mut missing) = (HeaderMap::new(), Vec::new(), None);
-        for (name, variable) in settings.headers() {
-            let value = environment(variable).map(|value| SecretValue::new(value.trim().to_owned()));
-            let header = value.as_ref().filter(|value| !value.expose().is_empty());
-            let header = header.and_then(|value| HeaderValue::from_str(value.expose()).ok());
-            let name = HeaderName::from_bytes(name.as_bytes());
-            match (name, header, value) {
-                (Ok(name), Some(mut header), Some(value)) => {
-                    header.set_sensitive(true);
-                    headers.insert(name, header);
-                    // What says the kind of the key, such as "Bearer", is not secret; what follows it is one alone as well.
-                    if let Some((_, key)) = value.expose().rsplit_once(' ') {
-                        keys.push((variable.to_owned(), SecretValue::new(key.to_owned())));
-                    } else {
-                        keys.push((variable.to_owned(), value));
-                    }
-                }
-                _ => missing = Some(variable.to_owned()),
-            }
-        }
-        let headers = missing.map_or(Ok(headers), Err);
-        let uri = settings.url.parse().unwrap_or_default();
+    /// Does not connect, and starts nothing. `environment` has the values of headers and variables.
+    pub fn new(
+        settings: McpSettings,
+        skills: &Skills,
+        gateway_port: u64,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> McpClient {
+        let (transport, keys) = Transport::new(&settings, skills, gateway_port, environment);
         let (known, places, count) = (Mutex::default(), Semaphore::new(MAX_CALLS), AtomicI64::new(0));
-        McpClient { settings, uri, headers, keys, known, places, count }
+        McpClient { settings, transport, keys, known, places, count }
+    }
+
+    /// What runs on this machine, where something does.
+    pub fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Ends what was started. What is asked of it later starts another one.
+    pub async fn stop(&self) {
+        let known = self.known.lock().await.take();
+        if let Some(server) = known.and_then(|known| known.connection.server) {
+            server.stop().await;
+        }
     }
 
     /// What the server says of its tools now.
     pub async fn list(&self) -> Result<Arc<BTreeMap<String, ToolDefinition>>, McpError> {
+        self.transport.load().await.map_err(|fault| self.error(fault))?;
         let bounds = self.bounds();
         *self.known.lock().await = None;
         let known = self.known(bounds).await;
-        known.map(|known| known.tools).map_err(|fault| self.error(fault))
+        known.map(|known| known.tools).map_err(|fault| self.error(self.before_call(fault)))
     }
 
     /// Calls a tool, if the server says the same of it as was allowed. What it says otherwise comes with the error.
@@ -112,6 +131,7 @@ impl McpClient {
         allowed: &ToolDefinition,
         args: &Value,
     ) -> Result<McpOutcome, (McpError, Option<ToolDefinition>)> {
+        self.transport.load().await.map_err(|fault| (self.error(fault), None))?;
         let bounds = self.bounds();
         let work = async {
             let _place = self.places.acquire().await.expect("the semaphore is never closed");
@@ -119,7 +139,7 @@ impl McpClient {
             // What a session that is gone did not take can be sent once more.
             let mut again = true;
             loop {
-                let known = self.known(bounds).await.map_err(|fault| (fault, None))?;
+                let known = self.known(bounds).await.map_err(|fault| (self.before_call(fault), None))?;
                 match known.tools.get(&allowed.name) {
                     None => return Err((McpFault::Gone(allowed.name.clone()), None)),
                     Some(now) if now != allowed => {
@@ -127,7 +147,14 @@ impl McpClient {
                     }
                     Some(_) => {}
                 }
-                match self.ask(&known.speaks, "tools/call", params.clone(), bounds).await {
+                let connection = match self.transport.is_for_each_call() {
+                    false => known.connection,
+                    true => {
+                        let connected = self.connect(Some(&known.connection.speaks), bounds).await;
+                        connected.map_err(|fault| (self.before_call(fault), None))?
+                    }
+                };
+                match self.ask(&connection, "tools/call", params.clone(), bounds).await {
                     Ok(answer) => return McpOutcome::read(answer.result).map_err(|fault| (fault, None)),
                     Err(fault) => {
                         let gone = fault == McpFault::SessionGone;
@@ -151,6 +178,15 @@ impl McpClient {
         McpError { server: self.settings.name.clone(), fault }
     }
 
+    /// A fault of a server that was only started yet.
+    fn before_call(&self, fault: McpFault) -> McpFault {
+        match (fault, &self.transport) {
+            (fault, Transport::Http { .. }) => fault,
+            (McpFault::Broken(why), _) => McpFault::Start(why),
+            (fault, _) => fault,
+        }
+    }
+
     fn bounds(&self) -> Bounds {
         let McpSettings { timeout_s, max_result_kib, .. } = self.settings;
         Bounds { end: Instant::now() + Duration::from_secs(timeout_s), timeout_s, max_kib: max_result_kib }
@@ -159,59 +195,93 @@ impl McpClient {
     /// Connects where that was not done, or long ago, and lists the tools.
     async fn known(&self, bounds: Bounds) -> Result<Known, McpFault> {
         let bounds = Bounds { max_kib: MAX_LIST_KIB, ..bounds };
+        let file = self.transport.file();
         let mut kept = self.known.lock().await;
-        let speaks = match kept.as_ref() {
-            Some(known) if Instant::now() < known.until => return Ok(known.clone()),
-            Some(known) => known.speaks.clone(),
-            None => self.connect(bounds).await?,
-        };
         // Whatever comes of it, the old list counts no more.
-        *kept = None;
-        let listed = match self.tools(&speaks, bounds).await {
-            Err(McpFault::SessionGone) => {
-                let speaks = self.connect(bounds).await?;
-                self.tools(&speaks, bounds).await.map(|listed| (speaks, listed))
+        let connection = match kept.take() {
+            Some(known) if Instant::now() < known.until && !known.connection.is_over() && known.file == file => {
+                return Ok(kept.insert(known).clone());
             }
-            listed => listed.map(|listed| (speaks, listed)),
+            Some(known) if !known.connection.is_over() && !self.transport.is_for_each_call() => known.connection,
+            _ => self.connect(None, bounds).await?,
         };
-        let (speaks, (tools, fresh)) = listed?;
-        let known = Known { speaks, tools: Arc::new(tools), until: Instant::now() + fresh };
+        let listed = match self.tools(&connection, bounds).await {
+            Err(McpFault::SessionGone) => {
+                let connection = self.connect(None, bounds).await?;
+                self.tools(&connection, bounds).await.map(|listed| (connection, listed))
+            }
+            listed => listed.map(|listed| (connection, listed)),
+        };
+        let (mut connection, (tools, fresh)) = listed?;
+        if self.transport.is_for_each_call() {
+            connection.server = None;
+        }
+        let known = Known { connection, tools: Arc::new(tools), until: Instant::now() + fresh, file };
         *kept = Some(known.clone());
         Ok(known)
     }
 
-    /// Finds out which era the server speaks: the newer one is tried first, which has no state.
-    async fn connect(&self, bounds: Bounds) -> Result<Speaks, McpFault> {
-        match self.ask(&Speaks::Modern, "server/discover", json!({}), bounds).await {
-            Ok(answer) => {
-                let versions = answer.result.get("supportedVersions").and_then(Value::as_array);
-                if versions.is_some_and(|versions| versions.contains(&json!(MODERN))) {
-                    return Ok(Speaks::Modern);
+    /// Finds out which era the server speaks: the newer one is tried first, which has no state. `known` is how it was spoken to
+    /// before.
+    async fn connect(&self, known: Option<&Speaks>, bounds: Bounds) -> Result<Connection, McpFault> {
+        let mut connection = Connection { speaks: Speaks::Modern, server: self.transport.start().await? };
+        match known {
+            Some(Speaks::Modern) => return Ok(connection),
+            Some(Speaks::Legacy { .. }) => {}
+            None => match self.discover(&connection, bounds).await {
+                Ok(true) => return Ok(connection),
+                Ok(false) => {}
+                // One of the older era may end, or say nothing more, at what it does not know.
+                Err(McpFault::Broken(_) | McpFault::Timeout(_)) if connection.is_over() => {
+                    connection.server = self.transport.start().await?;
                 }
-            }
-            Err(McpFault::Rpc { .. } | McpFault::Status(400..=428 | 430..=499)) => {}
-            Err(fault) => return Err(fault),
+                Err(McpFault::Timeout(_)) if connection.server.is_some() => {}
+                Err(fault) => return Err(fault),
+            },
         }
         let params = json!({ "protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": client_info() });
-        let begin = Speaks::Legacy { version: "", session: None };
-        let RpcAnswer { result, session } = self.ask(&begin, "initialize", params, bounds).await?;
+        connection.speaks = Speaks::Legacy { version: "", session: None };
+        let RpcAnswer { result, session } = self.ask(&connection, "initialize", params, bounds).await?;
         let version = result.get("protocolVersion").and_then(Value::as_str);
         let version = LEGACY.into_iter().find(|known| Some(*known) == version).ok_or(McpFault::Version)?;
-        let speaks = Speaks::Legacy { version, session };
+        connection.speaks = Speaks::Legacy { version, session };
         let message = rpc::notification("notifications/initialized", json!({}));
-        http::exchange(&self.uri, self.headers(&speaks, None)?, &message, None, bounds).await?;
-        Ok(speaks)
+        match (&connection.server, &self.transport) {
+            (Some(server), _) => server.tell(&message, bounds).await?,
+            (None, Transport::Http { uri, .. }) => {
+                http::exchange(uri, self.headers(&connection.speaks, None)?, &message, None, bounds).await?;
+            }
+            (None, _) => unreachable!("what is not reached over HTTP was started"),
+        }
+        Ok(connection)
+    }
+
+    /// Whether it speaks the newer era.
+    async fn discover(&self, connection: &Connection, bounds: Bounds) -> Result<bool, McpFault> {
+        let mut bounds = bounds;
+        if connection.server.is_some() {
+            let now = Instant::now();
+            bounds.end = now + SILENCE.min(bounds.end.duration_since(now) / 2);
+        }
+        match self.ask(connection, "server/discover", json!({}), bounds).await {
+            Ok(answer) => {
+                let versions = answer.result.get("supportedVersions").and_then(Value::as_array);
+                Ok(versions.is_some_and(|versions| versions.contains(&json!(MODERN))))
+            }
+            Err(McpFault::Rpc { .. } | McpFault::Status(400..=428 | 430..=499)) => Ok(false),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// All tools, and for how long that holds.
     async fn tools(
         &self,
-        speaks: &Speaks,
+        connection: &Connection,
         bounds: Bounds,
     ) -> Result<(BTreeMap<String, ToolDefinition>, Duration), McpFault> {
         let (mut tools, mut fresh, mut params) = (BTreeMap::new(), FRESH, json!({}));
         for _ in 0..MAX_PAGES {
-            let page = self.ask(speaks, "tools/list", params, bounds).await?.result;
+            let page = self.ask(connection, "tools/list", params, bounds).await?.result;
             let Some(entries) = page.get("tools").and_then(Value::as_array) else {
                 return Err(McpFault::BadAnswer("a list of tools has no tools".to_owned()));
             };
@@ -239,25 +309,35 @@ impl McpClient {
 
     async fn ask(
         &self,
-        speaks: &Speaks,
+        connection: &Connection,
         method: &'static str,
         mut params: Value,
         bounds: Bounds,
     ) -> Result<RpcAnswer, McpFault> {
-        let mut headers = self.headers(speaks, Some(method))?;
-        if let Speaks::Modern = speaks {
-            if let Some(Ok(name)) = params.get("name").and_then(Value::as_str).map(HeaderValue::from_str) {
-                headers.insert(NAME, name);
-            }
+        let name = params.get("name").and_then(Value::as_str).map(HeaderValue::from_str);
+        let is_modern = matches!(connection.speaks, Speaks::Modern);
+        if is_modern {
             params["_meta"] = json!({ VERSION: MODERN, CLIENT: client_info(), CAPABILITIES: Map::new() });
         }
         let id = RequestId::Number(self.count.fetch_add(1, Ordering::Relaxed) + 1);
         let message = rpc::request(&id, method, params);
-        http::exchange(&self.uri, headers, &message, Some(&id), bounds).await
+        match (&connection.server, &self.transport) {
+            (Some(server), _) => {
+                let result = server.ask(&id, &message, bounds).await?;
+                Ok(RpcAnswer { result, session: None })
+            }
+            (None, Transport::Http { uri, .. }) => {
+                let mut headers = self.headers(&connection.speaks, Some(method))?;
+                headers.extend(name.and_then(Result::ok).filter(|_| is_modern).map(|name| (NAME, name)));
+                http::exchange(uri, headers, &message, Some(&id), bounds).await
+            }
+            (None, _) => unreachable!("what is not reached over HTTP was started"),
+        }
     }
 
     fn headers(&self, speaks: &Speaks, method: Option<&'static str>) -> Result<HeaderMap, McpFault> {
-        let mut headers = self.headers.clone().map_err(McpFault::Variable)?;
+        let Transport::Http { headers, .. } = &self.transport else { return Ok(HeaderMap::new()) };
+        let mut headers = headers.clone().map_err(McpFault::Variable)?;
         match speaks {
             Speaks::Modern => {
                 headers.insert(PROTOCOL, HeaderValue::from_static(MODERN));

@@ -19,7 +19,7 @@ use crate::rpc::{self, RequestId, RpcMessage};
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Notifications and other messages before an answer. Progress comes a few times a second.
-const MAX_MESSAGES: usize = 10_000;
+pub const MAX_MESSAGES: usize = 10_000;
 
 /// Bytes of the body of a refusal, in which an error of the protocol may stand.
 const MAX_REFUSAL: usize = 64 << 10;

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::client::McpClient;
 use super::definition::{MAX_DEFINITION, ToolDefinition};
+use super::summary::{self, ServerSummary};
 use super::{McpError, McpFault, McpOutcome};
 use crate::config::{Config, McpSettings};
 use crate::secret::SecretValue;
-use crate::skill::ArgsSchema;
+use crate::skill::{ArgsSchema, Skills};
 use crate::store::{McpToolRow, Store};
 
 /// Where the values of headers are looked up.
@@ -19,6 +20,7 @@ type Environment = fn(&str) -> Option<String>;
 #[derive(Debug, Clone)]
 pub struct McpServers {
     store: Store,
+    skills: Skills,
     clients: Arc<Vec<Arc<McpClient>>>,
     environment: Environment,
     allowed: Arc<Mutex<Kept>>,
@@ -61,21 +63,36 @@ pub enum ToolState {
 }
 
 impl McpServers {
-    /// Does not connect to any.
-    pub fn open(config: &Config, store: Store, environment: Environment) -> McpServers {
-        let client = |settings: &McpSettings| Arc::new(McpClient::new(settings.clone(), environment));
-        let clients = Arc::new(config.mcp.iter().map(client).collect());
-        McpServers { store, clients, environment, allowed: Arc::default() }
+    /// Does not connect to any, and starts none. Components run in the sandbox of `skills`.
+    pub fn open(config: &Config, store: Store, skills: Skills, environment: Environment) -> McpServers {
+        let none = McpServers { store, skills, clients: Arc::default(), environment, allowed: Arc::default() };
+        none.reopened(config, &none.skills)
     }
 
-    /// The same under a configuration that was read anew. What is known of a server is kept if nothing of it has changed.
-    pub fn reopened(&self, config: &Config) -> McpServers {
+    /// The same under a configuration that was read anew. What is known of a server, and one that runs, is kept if nothing of it
+    /// has changed.
+    pub fn reopened(&self, config: &Config, skills: &Skills) -> McpServers {
+        let same = self.skills.is_same(skills);
         let client = |settings: &McpSettings| {
-            let old = self.clients.iter().find(|client| client.settings == *settings);
-            old.cloned().unwrap_or_else(|| Arc::new(McpClient::new(settings.clone(), self.environment)))
+            let is_kept = |client: &&Arc<McpClient>| {
+                client.settings == *settings && (same || !client.transport().is_for_each_call())
+            };
+            let old = self.clients.iter().find(is_kept).cloned();
+            let port = config.gateway.port;
+            old.unwrap_or_else(|| Arc::new(McpClient::new(settings.clone(), skills, port, self.environment)))
         };
         let clients = Arc::new(config.mcp.iter().map(client).collect());
-        McpServers { clients, allowed: Arc::default(), ..self.clone() }
+        McpServers { clients, skills: skills.clone(), allowed: Arc::default(), ..self.clone() }
+    }
+
+    /// Ends every program that was started as a server.
+    pub async fn stop(&self) {
+        futures_util::future::join_all(self.clients.iter().map(|client| client.stop())).await;
+    }
+
+    /// What a person is told of each before it is asked for anything.
+    pub fn summaries(&self) -> Vec<ServerSummary> {
+        self.clients.iter().map(|client| summary::of(client)).collect()
     }
 
     /// What `config.toml` says of each.
@@ -83,7 +100,7 @@ impl McpServers {
         self.clients.iter().map(|client| &client.settings)
     }
 
-    /// The values of headers, by their variables: values that must be kept out of everything written.
+    /// The values of headers and variables, by the variables that have them: values that must be kept out of everything written.
     pub fn keys(&self) -> impl Iterator<Item = (String, SecretValue)> {
         self.clients.iter().flat_map(|client| client.keys.clone())
     }
@@ -116,7 +133,7 @@ impl McpServers {
 
     fn allowed_tool(&self, row: &McpToolRow) -> Option<AllowedTool> {
         let settings = &self.client(&row.server)?.settings;
-        let is_on = row.seen.is_none() && row.source == settings.url && settings.allow.contains(&row.tool);
+        let is_on = row.seen.is_none() && row.source == settings.place.source() && settings.allow.contains(&row.tool);
         let definition = ToolDefinition::parse(&row.tool, &row.definition).filter(|_| is_on)?;
         let args = ArgsSchema::new(definition.schema()).ok()?;
         let (server, text, summary) = (row.server.clone(), row.definition.clone(), definition.summary());
@@ -157,7 +174,7 @@ impl McpServers {
                 return ToolState::Unlisted;
             }
             let row = rows.iter().find(|row| row.server == settings.name && row.tool == tool.name);
-            let Some(row) = row.filter(|row| row.source == settings.url) else { return ToolState::New };
+            let Some(row) = row.filter(|row| row.source == settings.place.source()) else { return ToolState::New };
             match ToolDefinition::parse(&row.tool, &row.definition) {
                 // One that was turned off stays so, also if the server has taken the change back.
                 Some(allowed) if allowed == *tool && row.seen.is_none() => ToolState::Allowed,
@@ -186,7 +203,7 @@ impl McpServers {
         let row = McpToolRow {
             server: settings.name.clone(),
             tool: tool.name.clone(),
-            source: settings.url.clone(),
+            source: settings.place.source(),
             definition,
             seen: None,
             allowed_ms: now_ms,

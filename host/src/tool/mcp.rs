@@ -4,7 +4,7 @@ use super::Tools;
 use crate::graph::plan::Task;
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::llm::prompt::SkillCard;
-use crate::mcp::{AllowedTool, McpError, McpOutcome};
+use crate::mcp::{AllowedTool, McpError, McpFault, McpOutcome};
 use serde_json::Value;
 
 /// The card of a tool. Its category is its server.
@@ -46,10 +46,14 @@ fn report(task: &Task, server: &str, outcome: McpOutcome) -> TaskReport {
 }
 
 fn task_error(error: &McpError) -> TaskError {
+    let limit = match &error.fault {
+        McpFault::Limit(hit) => Some(hit.limit.name().to_owned()),
+        _ => None,
+    };
     TaskError {
         code: error.fault.code().to_owned(),
         message: error.to_string(),
-        limit: None,
+        limit,
         retryable: error.fault.is_retryable(),
         policy: error.fault.is_policy(),
     }

@@ -1,5 +1,6 @@
 //! kiso as a client: tools of servers in plans, what an administrator has to look at, and servers that misbehave.
 
+use super::runs::{self, ask, plan, say};
 use super::stand_in::{Era, Fault, StandIn};
 use crate::harness::{Home, Ran};
 use serde_json::{Value, json};
@@ -16,43 +17,16 @@ fn config(server: &StandIn, more: &str) -> String {
 }
 
 fn allowed(server: &StandIn, more: &str) -> Home {
-    let home = configured(server, more);
-    home.kiso(&["mcp", "allow", "oracle"]).ok().prints(&["Asks the oracle", "oracle.ask is allowed as it is now"]);
-    home
+    runs::allowed(&config(server, more))
 }
 
-fn plan(tasks: &[Value]) -> String {
-    format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "know", "tasks": tasks }))
-}
-
-fn ask(args: &Value) -> Value {
-    json!({ "type": "skill", "skill": "oracle.ask", "args": args })
-}
-
-fn say() -> Value {
-    json!({ "type": "msg", "detail": "say what came out", "notify": true })
-}
-
-/// A run whose model answers in this order: a role, what its prompt must hold, what it says.
 fn run(home: &Home, server: &StandIn, more: &str, calls: &[(&str, &str, String)]) -> Ran {
-    let line = |(role, expect, reply): &(&str, &str, String)| {
-        json!({ "role": role, "expect_contains": expect, "reply": reply }).to_string() + "\n"
-    };
-    let script = home.file("script.jsonl", calls.iter().map(line).collect::<String>());
-    home.config(&format!("model = \"scripted:{}\"\n{}", script.display(), config(server, more)));
-    home.kiso(&["run", "what is the answer?"])
+    runs::run(home, &config(server, more), calls)
 }
 
-/// A run in which the call fails, which its next plan is told, and goes on without.
+#[track_caller]
 fn run_without(home: &Home, server: &StandIn, more: &str, told: &str) -> Ran {
-    let calls = [
-        ("planner", "", plan(&[ask(&json!({ "text": "why" })), say()])),
-        ("planner", told, plan(&[say()])),
-        ("worker", "", "Nobody knows.".to_owned()),
-    ];
-    let ran = run(home, server, more, &calls);
-    assert!(ran.stdout.contains("Nobody knows."), "the run goes on: {ran:?}");
-    ran
+    runs::run_without(home, &config(server, more), told)
 }
 
 #[test]
@@ -87,7 +61,8 @@ fn nothing_is_asked_until_an_administrator_allows_it() {
     home.kiso(&["mcp", "allow", "nobody"]).exit(2).says(&["add it as [mcp.nobody]"]);
     home.kiso(&["mcp", "allow", "oracle", "ask"]).ok();
     let listed = home.kiso(&["--json", "mcp", "list"]).ok().json_lines();
-    assert_eq!((&listed[0]["tool"], &listed[0]["state"]), (&json!("ask"), &json!("allowed")), "{listed:?}");
+    assert_eq!((&listed[0]["kind"], &listed[0]["source"]), (&json!("remote"), &json!(server.url)), "{listed:?}");
+    assert_eq!((&listed[1]["tool"], &listed[1]["state"]), (&json!("ask"), &json!("allowed")), "{listed:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::browser::{Browser, Tab, css, role};
 use super::stage::Stage;
 use super::themes::audit_in_both;
+use crate::harness::Home;
 use serde_json::Value;
 
 /// The figures of all groups, by name.
@@ -73,6 +74,23 @@ fn health_says_what_the_daemon_says() {
     audit_in_both(tab, "configuration");
     tab.insert_text("_that_is_not_there");
     tab.shows("No matching keys");
+}
+
+#[test]
+fn health_names_servers_outside_the_sandbox() {
+    let native =
+        "[mcp.notes]\ncommand = [\"/bin/cat\"]\noutside_the_sandbox = true\nunconfined = true\nconnect_ports = [443]\n";
+    let config = format!("{native}[mcp.units]\ncomponent = \"/srv/units.wasm\"\n");
+    let Some(stage) = Stage::with(Home::new(), &config) else { return };
+    let tab = &stage.tab;
+    tab.click(role("link", "Health"));
+    tab.wait_for(role("region", "MCP servers"));
+    let shown = figures(tab);
+    let notes = shown["notes"].as_str().unwrap();
+    assert!(notes.starts_with("runs outside the sandbox, "), "{shown}");
+    assert!(notes.contains("TCP port 443 of any host") || notes.contains("unconfined"), "{shown}");
+    assert_eq!(shown["units"], "runs in the sandbox; cannot be used", "there is no such file: {shown}");
+    audit_in_both(tab, "health with servers");
 }
 
 /// A daemon that is gone is not called well.

@@ -4,8 +4,9 @@ use super::super::show::{printable, printable_line};
 use super::super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::now_ms;
 use crate::config::McpSettings;
-use crate::mcp::{McpServers, ToolDefinition, ToolState};
+use crate::mcp::{McpError, McpServers, ServerKind, ServerSummary, ToolDefinition, ToolState};
 use crate::skill::Quiet;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use similar::TextDiff;
 use std::sync::Arc;
@@ -18,26 +19,49 @@ pub fn list(shared: &Shared) -> Result<Exit, Failure> {
         errln!("there are no MCP servers; add one as [mcp.NAME] in config.toml");
     }
     let mut exit = Exit::Done;
-    for settings in &opened.config.mcp {
-        let looked = block_on(servers.look(settings))?;
-        if !shared.json {
-            outln!("{}  {}", settings.name, printable_line(&settings.url));
-        }
+    let looked = block_on(look(&opened.config.mcp, &servers))?;
+    for ((settings, summary), looked) in opened.config.mcp.iter().zip(servers.summaries()).zip(looked) {
+        head(shared, &summary, looked.as_ref().err());
         match looked {
             Ok(tools) => tools.iter().for_each(|(tool, state)| print(shared, settings, tool, state)),
-            Err(error) if shared.json => {
-                let error = json!({ "code": error.fault.code(), "message": error.fault.to_string() });
-                outln!("{}", json!({ "type": "mcp_server", "server": settings.name, "error": error }));
-                exit = Exit::Failed;
-            }
-            Err(error) => {
-                errln!("{}", printable_line(&error.to_string()));
-                exit = Exit::Failed;
-            }
+            Err(_) => exit = Exit::Failed,
         }
     }
     opened.store.close();
     Ok(exit)
+}
+
+/// How the tools of a server stand.
+type Looked = Result<Vec<(ToolDefinition, ToolState)>, McpError>;
+
+/// Asks all at once, and ends what was started for that.
+async fn look(all: &[McpSettings], servers: &McpServers) -> Vec<Looked> {
+    let looked = join_all(all.iter().map(|settings| servers.look(settings))).await;
+    servers.stop().await;
+    looked
+}
+
+/// A server, and why it could not be asked.
+fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
+    if shared.json {
+        let ServerSummary { name, kind, source, outside_the_sandbox, about, .. } = summary;
+        let mut object = json!({
+            "type": "mcp_server", "server": name, "kind": kind, "source": source,
+            "outside_the_sandbox": outside_the_sandbox, "about": about,
+        });
+        if let Some(error) = error {
+            object["error"] = json!({ "code": error.fault.code(), "message": error.fault.to_string() });
+        }
+        outln!("{object}");
+        return;
+    }
+    outln!("{}  {}", summary.name, printable_line(&summary.source));
+    if summary.kind != ServerKind::Remote {
+        outln!("  {}", printable_line(&summary.about));
+    }
+    if let Some(error) = error {
+        errln!("{}", printable_line(&error.to_string()));
+    }
 }
 
 /// Allows what `config.toml` names, or one tool of that.
@@ -64,6 +88,7 @@ async fn allow_looked(
     wanted: Option<&str>,
 ) -> Result<Exit, Failure> {
     let looked = servers.look(settings).await;
+    servers.stop().await;
     let looked = looked.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let mut exit = Exit::Done;
     if settings.allow.is_empty() {

@@ -81,6 +81,7 @@ function Groups({ of }) {
   const slots = of.model_slots ?? {};
   const webhooks = of.webhooks ?? {};
   const hooks = of.hooks ?? [];
+  const servers = of.mcp_servers ?? [];
   const groups = [
     ['At work', [
       ['Active runs', count(of.running)], ['Queued messages', count(of.queued), of.queued > 10],
@@ -100,6 +101,10 @@ function Groups({ of }) {
     // Only where the configuration has some: what came since the daemon began.
     ...(hooks.length > 0 ? [['Hooks', hooks.map((hook) => [
       hook.name, `${count(hook.queued)} received${hook.trouble ? `, last refused: ${hook.trouble}` : ''}`, Boolean(hook.trouble),
+    ])]] : []),
+    // A program outside the sandbox stands out: nothing that is said of the sandbox holds for it.
+    ...(servers.length > 0 ? [['MCP servers', servers.map((server) => [
+      server.name, `runs ${server.place}${server.usable ? '' : '; cannot be used'}`, server.outside_the_sandbox || !server.usable,
     ])]] : []),
   ];
   return html`<div class="health-groups">${groups.map(([name, rows]) => html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2>

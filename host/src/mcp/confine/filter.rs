@@ -1,0 +1,284 @@
+//! seccomp: system calls that are kept from a program, most because Landlock knows nothing of what they do.
+//!
+//! The list says what is refused, so all that the kernel has learned since it was written is refused as well.
+
+use std::collections::BTreeMap;
+use std::env::consts::ARCH;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, apply_filter, sock_filter,
+};
+
+/// What decides about some calls.
+#[derive(Debug)]
+pub struct FilterRules {
+    /// Whether it may have sockets of TCP.
+    pub tcp: bool,
+    /// Whether Landlock keeps its signals from others.
+    pub signals_are_scoped: bool,
+    /// Its id.
+    pub pid: u32,
+}
+
+/// The last call that this list knows of.
+const LAST: u32 = 462;
+
+/// Not known to libc on every processor.
+const FCHMODAT2: c_long = 452;
+
+/// Calls that are refused whatever they are called with.
+const REFUSED: &[c_long] = &[
+    // Other processes, and what they hold.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    // Its group, by which it is ended.
+    libc::SYS_setsid,
+    libc::SYS_setpgid,
+    // Connections from others, and those to local services.
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    // Calls that no filter sees.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Modes, owners and times, which Landlock leaves to everybody.
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // Keys of the user.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Other views of the machine.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // The kernel and the machine.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+];
+
+/// The same, of one processor alone.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    libc::SYS_modify_ldt,
+    libc::SYS_kexec_file_load,
+];
+
+/// `kexec_file_load`, which libc does not know everywhere.
+#[cfg(target_arch = "aarch64")]
+const REFUSED_HERE: &[c_long] = &[294];
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const REFUSED_HERE: &[c_long] = &[];
+
+/// Calls about a process, in their first argument. About itself, which is 0 there, they are fine.
+const ABOUT_OTHERS: &[c_long] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// The same, in their second.
+const ABOUT_OTHERS_SECOND: &[c_long] = &[libc::SYS_setpriority, libc::SYS_ioprio_set];
+
+/// Calls that send a signal.
+const SIGNALS: &[c_long] = &[
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_send_signal,
+];
+
+/// Flags of `clone` that make another view of the machine.
+const NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// Requests of `ioctl`: keys typed into a terminal, and attributes of files.
+const REQUESTS: [u64; 4] = [0x5412, 0x541c, 0x4008_6602, 0x401c_5820];
+
+/// Kinds of sockets, without flags.
+const KINDS: std::ops::Range<u64> = 0..16;
+const KIND_BITS: u64 = 0xf;
+
+/// Keeps the calls from this process, and from what it becomes and starts.
+pub fn enforce(rules: &FilterRules) -> Result<(), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("seccomp cannot confine it: {error}");
+    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(refused(rules), SeccompAction::Allow, refuse, arch()?);
+    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|error| failed(&error))?;
+    apply_filter(&unknown()).map_err(|error| failed(&error))?;
+    apply_filter(&program).map_err(|error| failed(&error))
+}
+
+/// Whether this kernel can. Otherwise what is missing.
+pub fn support() -> Result<(), String> {
+    arch()?;
+    let available = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    match available.split_whitespace().any(|action| action == "errno") {
+        true => Ok(()),
+        false => Err("the kernel has no filters of seccomp".to_owned()),
+    }
+}
+
+fn arch() -> Result<TargetArch, String> {
+    TargetArch::try_from(ARCH).map_err(|_| format!("there is no list of system calls for {ARCH}"))
+}
+
+/// Answers calls that are newer than the list as a kernel does that does not have them; programs then do without. So it does for
+/// `clone3`, whose arguments cannot be seen. Numbers of other ways to call, such as x32, are larger than all of these.
+fn unknown() -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const IS_GREATER: u16 = 0x25;
+    const IS_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let clone3 = u32::try_from(libc::SYS_clone3).unwrap_or(u32::MAX);
+    let no_such_call = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD, 0, 0, 0),
+        step(IS_GREATER, 2, 0, LAST),
+        step(IS_EQUAL, 1, 0, clone3),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, 0, no_such_call),
+    ]
+}
+
+/// Conditions that hold together: an argument, and what it is compared with.
+type Case<'a> = &'a [(u8, SeccompCmpOp, u64)];
+
+fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
+    let mut refused = BTreeMap::new();
+    let mut always = |calls: &[c_long]| refused.extend(calls.iter().map(|call| (*call, Vec::new())));
+    always(REFUSED);
+    always(REFUSED_HERE);
+    if !rules.signals_are_scoped {
+        always(SIGNALS);
+    }
+    if !rules.tcp {
+        always(&[libc::SYS_socket, libc::SYS_connect]);
+    }
+    let mut case = |call: c_long, case: Case<'_>| {
+        let condition = |(argument, op, value): &(u8, SeccompCmpOp, u64)| {
+            SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, op.clone(), *value).expect("it is one of six")
+        };
+        let rule = SeccompRule::new(case.iter().map(condition).collect()).expect("it has conditions");
+        refused.entry(call).or_insert_with(Vec::new).push(rule);
+    };
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let stream = u64::from(libc::SOCK_STREAM.unsigned_abs());
+    for kind in KINDS.filter(|kind| *kind != stream) {
+        case(libc::SYS_socketpair, &[(1, MaskedEq(KIND_BITS), kind)]);
+        if rules.tcp {
+            case(libc::SYS_socket, &[(1, MaskedEq(KIND_BITS), kind)]);
+        }
+    }
+    let number = |value: libc::c_int| u64::from(value.unsigned_abs());
+    // A pair of streams is connected for good, and many programs wake themselves with one.
+    case(libc::SYS_socketpair, &[(0, Ne, number(libc::AF_UNIX))]);
+    if rules.tcp {
+        case(libc::SYS_socket, &[(0, Ne, number(libc::AF_INET)), (0, Ne, number(libc::AF_INET6))]);
+        case(libc::SYS_socket, &[(2, Ne, 0), (2, Ne, number(libc::IPPROTO_TCP))]);
+    }
+    // It connects without Landlock being asked.
+    let fast = number(libc::MSG_FASTOPEN);
+    for (call, argument) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        case(call, &[(argument, MaskedEq(fast), fast)]);
+    }
+    for flag in NAMESPACES.map(number) {
+        case(libc::SYS_clone, &[(0, MaskedEq(flag), flag)]);
+    }
+    for request in REQUESTS {
+        case(libc::SYS_ioctl, &[(1, Eq, request)]);
+    }
+    for call in ABOUT_OTHERS {
+        case(*call, &[(0, Ne, 0)]);
+    }
+    for call in ABOUT_OTHERS_SECOND {
+        case(*call, &[(1, Ne, 0)]);
+    }
+    // It ends with kiso, and nobody else looks into it.
+    for option in [libc::PR_SET_PDEATHSIG, libc::PR_SET_PTRACER] {
+        case(libc::SYS_prctl, &[(0, Eq, number(option))]);
+    }
+    if !rules.signals_are_scoped {
+        // To itself, as in abort().
+        case(libc::SYS_tgkill, &[(0, Ne, u64::from(rules.pid))]);
+    }
+    refused
+}

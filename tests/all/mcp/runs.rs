@@ -1,0 +1,59 @@
+//! Runs whose plans use the tool `oracle.ask`.
+
+use crate::harness::{Home, Ran};
+use serde_json::{Value, json};
+
+pub fn plan(tasks: &[Value]) -> String {
+    format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "know", "tasks": tasks }))
+}
+
+pub fn ask(args: &Value) -> Value {
+    json!({ "type": "skill", "skill": "oracle.ask", "args": args })
+}
+
+pub fn say() -> Value {
+    json!({ "type": "msg", "detail": "say what came out", "notify": true })
+}
+
+/// A run whose model answers in this order: a role, what its prompt must hold, what it says. `tables` is the rest of
+/// `config.toml`.
+pub fn run(home: &Home, tables: &str, calls: &[(&str, &str, String)]) -> Ran {
+    let line = |(role, expect, reply): &(&str, &str, String)| {
+        json!({ "role": role, "expect_contains": expect, "reply": reply }).to_string() + "\n"
+    };
+    let script = home.file("script.jsonl", calls.iter().map(line).collect::<String>());
+    home.config(&format!("model = \"scripted:{}\"\n{tables}", script.display()));
+    home.kiso(&["run", "what is the answer?"])
+}
+
+/// A run in which the call fails, which its next plan is told, and goes on without.
+#[track_caller]
+pub fn run_without(home: &Home, tables: &str, told: &str) -> Ran {
+    let calls = [
+        ("planner", "", plan(&[ask(&json!({ "text": "why" })), say()])),
+        ("planner", told, plan(&[say()])),
+        ("worker", "", "Nobody knows.".to_owned()),
+    ];
+    let ran = run(home, tables, &calls);
+    assert!(ran.stdout.contains("Nobody knows."), "the run goes on: {ran:?}");
+    ran
+}
+
+/// A run with one call, and what the worker must be told of it.
+#[track_caller]
+pub fn run_with(home: &Home, tables: &str, text: &str, told: &str) -> Ran {
+    let calls =
+        [("planner", "", plan(&[ask(&json!({ "text": text })), say()])), ("worker", told, "It is 42.".to_owned())];
+    let ran = run(home, tables, &calls);
+    ran.ok().prints(&["It is 42."]);
+    ran
+}
+
+/// A home whose administrator has allowed what `allow` names in these tables.
+#[track_caller]
+pub fn allowed(tables: &str) -> Home {
+    let home = Home::new();
+    home.config(tables);
+    home.kiso(&["mcp", "allow", "oracle"]).ok().prints(&["Asks the oracle", "oracle.ask is allowed as it is now"]);
+    home
+}

@@ -1,0 +1,185 @@
+"""An MCP server on standard streams, outside the sandbox: `ask` does what its text says, and tells what came of it.
+
+    native_server.py [legacy|modern] [MODE]
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+ERA = sys.argv[1] if len(sys.argv) > 1 else "modern"
+MODE = sys.argv[2] if len(sys.argv) > 2 else ""
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+calls = 0
+with open("pid", "w", encoding="utf-8") as file:
+    file.write(str(os.getpid()))
+
+
+def once(name):
+    """Whether this is the first time, over all starts in this directory."""
+    if os.path.exists(name):
+        return False
+    write(name)
+    return True
+
+
+def say(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def answer(to, result):
+    say({"jsonrpc": "2.0", "id": to, "result": {**result, "resultType": "complete"}})
+
+
+def told(to, text):
+    answer(to, {"content": [{"type": "text", "text": text}]})
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def write(path):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("here")
+    return "written"
+
+
+def connect(path):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+    return "connected"
+
+
+def connect_pair(path):
+    """Also one whose other end is gone, and one of datagrams."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        try:
+            left, right = socket.socketpair(socket.AF_UNIX, kind)
+        except PermissionError:
+            continue
+        for close in (False, True):
+            if close:
+                right.close()
+            try:
+                left.connect(path)
+                return "connected"
+            except OSError:
+                pass
+    return "refused"
+
+
+def tcp(port):
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=5):
+        return "connected"
+
+
+def kind(family, kind, protocol=0):
+    socket.socket(family, kind, protocol).close()
+    return "made"
+
+
+def sees(path):
+    return f"{len(os.listdir(path))} entries"
+
+
+def call(number):
+    """A system call by its number, with zeros."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    result = libc.syscall(int(number), 0, 0, 0, 0, 0, 0)
+    return "done" if result != -1 else os.strerror(ctypes.get_errno())
+
+
+THINGS = {
+    "pid": lambda _: str(os.getpid()),
+    "child": lambda _: str(subprocess.Popen(["/bin/sleep", "600"]).pid),
+    "env": lambda _: " ".join(sorted(name for name in os.environ if name != "LC_CTYPE")) or "none",
+    "cwd": lambda _: os.getcwd(),
+    "read": read,
+    "write": write,
+    "truncate": lambda path: os.truncate(path, 0),
+    "chmod": lambda path: os.chmod(path, 0o777),
+    "remove": os.remove,
+    "list": sees,
+    "connect": connect,
+    "pair": connect_pair,
+    "tcp": tcp,
+    "listen": lambda _: socket.create_server(("127.0.0.1", 0)) and "listening",
+    "udp": lambda _: kind(socket.AF_INET, socket.SOCK_DGRAM),
+    "udp6": lambda _: kind(socket.AF_INET6, socket.SOCK_DGRAM),
+    "raw": lambda _: kind(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
+    "packet": lambda _: kind(socket.AF_PACKET, socket.SOCK_RAW),
+    "netlink": lambda _: kind(socket.AF_NETLINK, socket.SOCK_RAW),
+    "vsock": lambda _: kind(socket.AF_VSOCK, socket.SOCK_STREAM),
+    "mptcp": lambda _: kind(socket.AF_INET, socket.SOCK_STREAM, 262),
+    "signal": lambda pid: os.kill(int(pid), 0) or "sent",
+    "limit": lambda pid: __import__("resource").prlimit(int(pid), 7) and "seen",
+    "setsid": lambda _: os.setsid() or "left",
+    "run": lambda path: subprocess.run([path], check=False, capture_output=True, text=True).stdout.strip(),
+    "syscall": call,
+    "fds": lambda _: " ".join(str(fd) for fd in range(3, 256) if is_open(fd)) or "none",
+}
+
+
+def is_open(fd):
+    try:
+        os.fstat(fd)
+        return True
+    except OSError:
+        return False
+
+
+def act(line):
+    what, _, of = line.partition(" ")
+    try:
+        return f"{what}={THINGS[what](of)}"
+    except Exception as error:  # It tells whatever happens.
+        return f"{what}={type(error).__name__}"
+
+
+def handle(message):
+    global calls
+    method, to = message.get("method"), message.get("id")
+    if to is None:
+        return
+    if ERA == "legacy" and method == "server/discover":
+        say({"jsonrpc": "2.0", "id": to, "error": {"code": -32601, "message": "no such method"}})
+    elif method == "server/discover":
+        answer(to, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+    elif method == "initialize":
+        info = {"name": "oracle", "version": "1"}
+        answer(to, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info})
+    elif method == "tools/list":
+        answer(to, {"tools": [{"name": "ask", "description": "Asks the oracle", "inputSchema": SCHEMA}]})
+    elif method == "tools/call":
+        calls += 1
+        lines = message["params"]["arguments"]["text"].split("; ")
+        if MODE == "die" and once("died"):
+            sys.stderr.write("the oracle fell, on purpose; its key was %s\n" % os.environ.get("KEY"))
+            sys.exit(3)
+        if MODE == "hang" and once("hung"):
+            time.sleep(3600)
+        if MODE == "flood":
+            while True:
+                say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 500}})
+        if MODE == "huge":
+            while True:
+                sys.stdout.write(" " * 65536)
+        if MODE == "not-json":
+            sys.stdout.write("Welcome to the oracle!\n")
+        told(to, f"call {calls}: " + "; ".join(act(line) for line in lines))
+        if MODE == "twice":
+            told(to, "or is it 43")
+
+
+if MODE == "unable":
+    sys.exit("there is no oracle here")
+for line in sys.stdin:
+    handle(json.loads(line))
