@@ -20,6 +20,12 @@ pub struct Pieces {
     pub caller: Option<CallerScope>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<SkillCard>>,
+    /// The Agent Skills that are installed, in their publishers' words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_skills: Option<Vec<AgentSkillCard>>,
+    /// What those of them say that the message or the task names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Vec<Instructions>>,
     /// The files of the session's workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<Vec<FileCard>>,
@@ -157,6 +163,26 @@ pub struct SkillCard {
     /// JSON Schema object. A property that names a workspace file has `"format": "file"`, a column name of such a
     /// file `"format": "column"`.
     pub args: Value,
+}
+
+/// What is told of an Agent Skill before it is in use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSkillCard {
+    pub name: String,
+    /// What it does and when to use it, in its publisher's words.
+    pub description: String,
+}
+
+/// What an Agent Skill that is in use says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instructions {
+    /// Its name.
+    pub name: String,
+    /// Its folder, as command lines see it.
+    pub place: String,
+    /// Its files beside the text, below its folder.
+    pub files: Vec<String>,
+    pub text: String,
 }
 
 /// A file of the workspace.

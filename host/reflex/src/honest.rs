@@ -29,6 +29,13 @@ pub(crate) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {
     Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why.to_owned()) }
 }
 
+/// An Agent Skill whose text may say how it is done, which takes somebody who can follow a text.
+pub(crate) fn fitting(message: &str, name: &str) -> Plan {
+    let why = "an Agent Skill says how it may be done, and following a text takes a language model".to_owned();
+    let text = format!("{WHO} The Agent Skill {name} may be about this: `@{name}` shows what it says.\n\n{HOW}");
+    Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why) }
+}
+
 /// The same plan again would be refused again.
 pub(crate) fn refused(message: &str, correction: &Correction) -> Plan {
     let why = format!("the plan that the rules give was refused ({})", correction.violations.join("; "));

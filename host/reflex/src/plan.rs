@@ -11,7 +11,7 @@ use crate::closing::{close, msg, shortened};
 use crate::explicit::{self, ExplicitStep};
 use crate::scene::Scene;
 use crate::vocabulary::Vocabulary;
-use crate::{attachment, effort, expect, honest, noted, retry, text};
+use crate::{agent_skill, attachment, effort, expect, honest, noted, retry, text};
 
 /// The planner's answer to these pieces.
 pub fn plan(pieces: &Pieces) -> Plan {
@@ -44,6 +44,12 @@ fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
     let skills = pieces.skills.as_deref().unwrap_or_default();
     let vocabularies: Vec<Vocabulary> = skills.iter().map(Vocabulary::new).collect();
     let scene = Scene { attached, ..Scene::new(message, &vocabularies, pieces.environment.as_deref()) };
+    if let Some(named) = agent_skill::read(message, pieces.instructions.as_deref().unwrap_or_default()) {
+        return match named {
+            Ok(command) => close(message, vec![spelt_task(ExplicitStep::Command(command), skills)], &[]),
+            Err(why) => honest::blocked(message, &why, &scene),
+        };
+    }
     if let Some(spelt) = explicit::read(message, skills) {
         return match spelt {
             Ok(spelt) => spelt_out(message, spelt, skills),
@@ -81,7 +87,10 @@ fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
             close(message, steps.iter().map(|step| task(step, skills)).chain(commands).collect(), &notes)
         }
         Err(_) if commands.is_empty() && noted::is_statement(message) => close_with(message, noted::KEPT.to_owned()),
-        Err(why) => honest::blocked(message, &why, &scene),
+        Err(why) => match agent_skill::fitting(message, pieces.agent_skills.as_deref().unwrap_or_default()) {
+            Some(name) => honest::fitting(message, name),
+            None => honest::blocked(message, &why, &scene),
+        },
     }
 }
 

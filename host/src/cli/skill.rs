@@ -7,9 +7,14 @@ mod info;
 mod list;
 mod new;
 mod pack;
+mod push;
 mod remove;
 mod run;
+mod sign;
+mod sync;
 mod test;
+
+pub(super) use sign::read as read_key;
 
 use super::listing::typed;
 use super::show::{Show, printable, printable_line};
@@ -43,6 +48,14 @@ pub enum SkillCommand {
     Test(test::TestArgs),
     /// Put a kiso.toml into a .wasm file
     Pack(pack::PackArgs),
+    /// Put a component into an OCI registry
+    Push(push::PushArgs),
+    /// Print what a signature of a skill is over
+    Statement(sign::StatementArgs),
+    /// Sign a skill with a key of minisign
+    Sign(sign::SignArgs),
+    /// Install what the skills.lock of another home names, by its digests
+    Sync(sync::SyncArgs),
 }
 
 impl SkillCommand {
@@ -58,6 +71,10 @@ impl SkillCommand {
             Self::Build(command) => command.execute(shared),
             Self::Test(command) => command.execute(shared),
             Self::Pack(command) => command.execute(shared),
+            Self::Push(command) => command.execute(shared),
+            Self::Statement(command) => command.execute(shared),
+            Self::Sign(command) => command.execute(shared),
+            Self::Sync(command) => command.execute(shared),
         }
     }
 }

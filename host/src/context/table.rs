@@ -30,6 +30,7 @@ fields! {
     Tail tail
     Categories categories
     Skills skills
+    AgentSkills agent_skills
     SkillEnvironment skill_environment
     Environment environment
     Replies replies
@@ -44,6 +45,7 @@ fields! {
     Evidence evidence
     ReasoningLane reasoning_lane
     Feedback feedback
+    Instructions instructions
     NewMessage new_message
     Directive directive
     Goal goal

@@ -3,7 +3,7 @@ use super::*;
 use crate::graph::lane::ToolCall;
 use crate::graph::plan::{CallerScope, Task, TaskKind};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
-use crate::llm::prompt::{ChatMessage, Column, ColumnKind, FileCard, Pieces, SkillCard};
+use crate::llm::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
 use crate::llm::{Request, Role, ToolSpec, Turn};
 use proptest::prelude::*;
 use serde_json::json;
@@ -45,6 +45,13 @@ fn planted() -> Pieces {
             secrets: Vec::new(),
             chosen: false,
             args: json!({"type": "object"}),
+        }]),
+        agent_skills: Some(vec![AgentSkillCard { name: "M-agent_skills".to_owned(), description: "forms".to_owned() }]),
+        instructions: Some(vec![Instructions {
+            name: "M-instructions".to_owned(),
+            place: "/skills/x".to_owned(),
+            files: vec!["a.sh".to_owned()],
+            text: "Fill the form.".to_owned(),
         }]),
         environment: Some(vec![FileCard {
             path: "M-environment.csv".to_owned(),
@@ -96,18 +103,18 @@ fn planted() -> Pieces {
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
-        "caller guidance core facts memory summary messages skills skill_environment environment replies planner_lane feedback \
-         new_message directive",
+        "caller guidance core facts memory summary messages skills agent_skills skill_environment environment replies planner_lane \
+         feedback instructions new_message directive",
     ),
     (Role::Reviewer, "original_message goal task expect transcript output"),
-    (Role::Worker, "guidance core facts memory summary messages goal evidence task expect"),
+    (Role::Worker, "guidance core facts memory summary messages goal evidence instructions task expect"),
     (Role::Summarizer, "summary compress consolidate"),
-    (Role::Router, "tail categories new_message"),
+    (Role::Router, "tail categories agent_skills new_message"),
     (
         Role::Reasoner,
         "memory skill_environment replies plan readiness evidence reasoning_lane feedback goal task expect",
     ),
-    (Role::Actor, "guidance core summary messages brief"),
+    (Role::Actor, "guidance core summary agent_skills messages instructions brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::signature::signature;
 use crate::graph::plan::{CallerScope, Task};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
-use crate::llm::prompt::{ChatMessage, ColumnKind, FileCard, Pieces, SkillCard};
+use crate::llm::prompt::{ChatMessage, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
 use crate::role::Piece;
 
 /// The text of one piece, in parts, and which of them may go where not all have room.
@@ -47,6 +47,10 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
         Piece::Tail => oldest_first(talk(&pieces.tail)),
         Piece::Categories => ranked(lines(&pieces.categories)),
         Piece::Skills => ranked(list(&pieces.skills, |_, card| skill_text(card))),
+        Piece::AgentSkills => {
+            ranked(list(&pieces.agent_skills, |_, card| format!("- {}: {}", card.name, card.description)))
+        }
+        Piece::Instructions => whole(list(&pieces.instructions, |_, of| instructions_text(of))),
         Piece::SkillEnvironment => ranked(lines(&pieces.skill_environment)),
         Piece::Environment => ranked(list(&pieces.environment, |_, file| file_line(file))),
         Piece::Replies => oldest_first(lines(&pieces.replies)),
@@ -102,6 +106,12 @@ fn skill_text(card: &SkillCard) -> String {
         let _ = write!(text, "\n  secrets: {}", card.secrets.join(", "));
     }
     text
+}
+
+fn instructions_text(of: &Instructions) -> String {
+    let Instructions { name, place, files, text } = of;
+    let files = if files.is_empty() { String::new() } else { format!("; beside it: {}", files.join(", ")) };
+    format!("### {name} (in {place}, read-only{files})\n{text}")
 }
 
 fn file_line(file: &FileCard) -> String {

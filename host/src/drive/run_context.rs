@@ -101,6 +101,8 @@ impl<'a> RunContext<'a> {
             guidance: self.guidance(),
             core: core.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
+            agent_skills: self.agent_skill_cards(),
+            instructions: self.instructions(run),
             ..Pieces::default()
         }
     }

@@ -1,4 +1,4 @@
-//! Skills that a message names: `@data` says that this skill is wanted. The text keeps the name, so that whoever plans reads it.
+//! Skills that a text names: `@data` says that this skill is wanted. The text keeps the name, so that whoever plans reads it.
 
 use super::tags::marked;
 
@@ -8,19 +8,29 @@ const MAX_MENTIONS: usize = 8;
 /// The categories of the tools that a text names, each once. `known` are names of tools with their categories; `@calc`
 /// names all tools of a skill whose tools are `calc.add` and `calc.mul`. A name that is none of them is somebody's.
 pub fn categories(text: &str, known: &[(String, String)]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
-    let mut left = MAX_MENTIONS;
-    marked(text, '@', of_name, |word| {
-        let word = word.trim_end_matches(['.', '-', '_']);
+    found(text, |word| {
         let is_named = |name: &str| {
             let below = name.strip_prefix(word);
             below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        let Some((_, category)) = known.iter().find(|(name, _)| !word.is_empty() && is_named(name)) else { return };
-        if left > 0 && !found.contains(category) {
-            left -= 1;
-            found.push(category.clone());
+        known.iter().find(|(name, _)| is_named(name)).map(|(_, category)| category)
+    })
+}
+
+/// The Agent Skills that a text names, out of those with these names, each once.
+pub fn agent_skills(text: &str, known: &[String]) -> Vec<String> {
+    found(text, |word| known.iter().find(|name| *name == word))
+}
+
+/// What the mentions of a text stand for, each once.
+fn found<'k>(text: &str, meant: impl Fn(&str) -> Option<&'k String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    marked(text, '@', of_name, |word| {
+        let word = word.trim_end_matches(['.', '-', '_']);
+        let Some(meant) = Some(word).filter(|word| !word.is_empty()).and_then(&meant) else { return };
+        if found.len() < MAX_MENTIONS && !found.contains(meant) {
+            found.push(meant.clone());
         }
     });
     found
@@ -46,6 +56,14 @@ mod tests {
             ("@Data", &[]),
         ] {
             assert_eq!(categories(text, &known), expected, "{text}");
+        }
+        let known = ["pdf-forms".to_owned(), "3d".to_owned()];
+        for (text, expected) in [
+            ("Fill it with @pdf-forms.", &["pdf-forms"][..]),
+            ("@3d, then @pdf-forms, then @3d", &["3d", "pdf-forms"]),
+            ("@pdf ann@3d.example `@3d`", &[]),
+        ] {
+            assert_eq!(agent_skills(text, &known), expected, "{text}");
         }
     }
 }

@@ -74,7 +74,7 @@ impl Default for SessionName {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(!try_from, !into)]
-pub struct SkillName(#[schemars(regex(pattern = "^[a-z][a-z0-9-]{0,63}$"))] String);
+pub struct SkillName(#[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]{0,63}$"))] String);
 
 impl SkillName {
     pub fn parse(name: &str) -> Result<SkillName, NameError> {
@@ -82,8 +82,8 @@ impl SkillName {
             "it must have 1 to 64 characters".to_owned()
         } else if let Some(odd) = name.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-')) {
             format!("{odd:?} is not allowed, only lower-case letters a to z, digits and '-'")
-        } else if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-            "it must start with a letter".to_owned()
+        } else if name.starts_with('-') {
+            "it must start with a letter or a digit".to_owned()
         } else {
             return Ok(SkillName(name.to_owned()));
         };
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn skills_are_named_in_lower_case() {
-        for good in ["a", "data", "web-search2"] {
+        for good in ["a", "data", "web-search2", "2d"] {
             assert_eq!(SkillName::parse(good).unwrap().as_str(), good);
         }
-        for bad in ["", "Data", "2d", "-a", "a_b", "a.b", "../a", &"x".repeat(65)] {
+        for bad in ["", "Data", "-2d", "-a", "a_b", "a.b", "../a", &"x".repeat(65)] {
             assert!(SkillName::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -18,14 +18,14 @@ pub struct RoutingResult {
     pub secrets: Secrets,
 }
 
-/// The router's prompt. Only a message that refers back gets the tail of the segment.
-pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Vec<String>, boundary: &str) -> Request {
+/// The router's prompt. Only a message that refers back gets the tail of the segment. `known` has the categories, and the Agent
+/// Skills that are installed.
+pub fn request(system: &str, message: &str, tail: &[ChatMessage], known: &Pieces, boundary: &str) -> Request {
     let tail = &tail[tail.len().saturating_sub(TAIL)..];
     let all = Pieces {
         new_message: Some(message.to_owned()),
         tail: (route::follow_up(message) && !tail.is_empty()).then(|| tail.to_vec()),
-        categories: Some(categories),
-        ..Pieces::default()
+        ..known.clone()
     };
     super::request(Role::Router, system, &all, boundary)
 }

@@ -92,10 +92,11 @@ async fn a_message_becomes_a_reply() {
                 found.result
             }
             Step::Route { message } => {
-                let known = ["data".to_owned(), "web".to_owned()];
+                let names = ["data".to_owned(), "web".to_owned()];
                 let lines = vec!["data: tables".to_owned(), "web: pages".to_owned()];
-                let request = router::request(built_in_prompt(Role::Router), &message, &[], lines, "b0");
-                router::call(&model, &request, &message, &known).await.result
+                let known = Pieces { categories: Some(lines), ..Pieces::default() };
+                let request = router::request(built_in_prompt(Role::Router), &message, &[], &known, "b0");
+                router::call(&model, &request, &message, &names).await.result
             }
             Step::Plan(ask) => {
                 assert_eq!(ask.categories, ["data"], "only what there is");
@@ -176,7 +177,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new()).result).unwrap();
     // A router without an answer is nobody's failure: the message gets everything.
     let Step::Route { message } = run.next_step() else { panic!() };
-    let request = router::request("", &message, &[], Vec::new(), "b");
+    let request = router::request("", &message, &[], &Pieces::default(), "b");
     let found = router::call(&model, &request, &message, &[]).await;
     assert!(
         matches!(&found.result, StepResult::Routed { trouble: Some(why), call: None, .. } if why.contains("exhausted"))

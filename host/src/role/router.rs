@@ -11,7 +11,7 @@ pub(super) const ROLE: Declaration = Declaration {
     temperature: Some(0.0),
     max_tokens: 512,
     schema: Some(schema),
-    sees: &[(Piece::Categories, Yes), (Piece::Tail, Yes), (Piece::NewMessage, Yes)],
+    sees: &[(Piece::Categories, Yes), (Piece::AgentSkills, Yes), (Piece::Tail, Yes), (Piece::NewMessage, Yes)],
     duty: Duty::Message,
     guided: false,
     speaks: false,

@@ -18,6 +18,7 @@ pub(super) const ROLE: Declaration = Declaration {
         (Piece::Messages, Yes),
         (Piece::Memory, Yes),
         (Piece::Evidence, Brief),
+        (Piece::Instructions, Yes),
         (Piece::Goal, Brief),
         (Piece::Task, Yes),
         (Piece::Expect, Brief),

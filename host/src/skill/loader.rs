@@ -3,6 +3,7 @@
 use super::capability::{Needs, is_offered, offers};
 use super::surface::brief;
 use super::wit::{self, V0_1, Version, version_of};
+use std::path::Path;
 use wasmparser::{
     ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures,
 };
@@ -99,6 +100,25 @@ const MAX_SDK: usize = 100;
 /// Reads a file's outside. Bounded work: one pass over the bytes, and the wrapping of a core module.
 pub fn parse(bytes: &[u8]) -> Result<ParsedComponent, LoadError> {
     parse_for(bytes, wit::loads_drafts())
+}
+
+/// The bytes of a file, if it can be one.
+pub fn read_file(file: &Path) -> Result<Vec<u8>, String> {
+    let found = std::fs::metadata(file).map_err(|e| format!("cannot read it: {e}"))?;
+    if !found.is_file() {
+        return Err("this is not a file; `kiso skill add` takes a .wasm file, or a folder with a SKILL.md".to_owned());
+    }
+    if found.len() > MAX_WASM_BYTES {
+        return Err(LoadError::TooLarge.to_string());
+    }
+    std::fs::read(file).map_err(|e| format!("cannot read it: {e}"))
+}
+
+/// The names that a file imports and exports, and whether it is a component.
+pub fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>, bool), LoadError> {
+    let outside = Outside::read(bytes)?;
+    let exports = outside.export_names();
+    Ok((outside.imports, exports, outside.encoding == Encoding::Component))
 }
 
 /// The same for a build that loads components for a draft, or one that does not.

@@ -2,7 +2,7 @@
 
 use super::grant::{Grant, RequestedGrant};
 use super::manifest::Manifest;
-use super::{CallEnd, InstalledSkill, Shape, SkillError, Skills};
+use super::{AgentFile, AgentSkill, CallEnd, InstalledSkill, Shape, SkillError, Skills};
 use crate::graph::report::{FileNote, LimitUse, LogLine};
 use crate::home::SessionName;
 use schemars::JsonSchema;
@@ -32,10 +32,49 @@ pub struct SkillLine {
 pub struct SkillSummary {
     pub version: String,
     pub origin: SkillOrigin,
-    pub shape: Shape,
+    pub shape: SkillForm,
     pub category: String,
     pub summary: String,
     pub tools: Vec<ToolView>,
+}
+
+/// What kind of thing a skill is: a component of one of three shapes, or an Agent Skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkillForm {
+    Skill,
+    Command,
+    Functions,
+    /// A folder with a `SKILL.md`.
+    AgentSkill,
+}
+
+impl From<Shape> for SkillForm {
+    fn from(shape: Shape) -> SkillForm {
+        match shape {
+            Shape::Skill => SkillForm::Skill,
+            Shape::Command => SkillForm::Command,
+            Shape::Functions => SkillForm::Functions,
+        }
+    }
+}
+
+/// What only an Agent Skill has.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentSkillView {
+    pub license: Option<String>,
+    /// What it needs, in its publisher's words.
+    pub compatibility: Option<String>,
+    pub metadata: Map<String, Value>,
+    /// The tools that it leaves while it is in use; null where it takes none away.
+    pub allowed_tools: Option<Vec<String>>,
+    /// Whether models are not told of it, so that it comes into use by its name alone.
+    pub by_name_only: bool,
+    /// Its folder, as command lines see it.
+    pub place: String,
+    pub files: Vec<AgentFile>,
+    /// What is not as the specification says, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// Where a skill is from.
@@ -64,10 +103,12 @@ pub struct SkillInfo {
     #[serde(flatten)]
     pub about: SkillSummary,
     pub description: String,
-    /// SHA-256 of its file.
+    /// SHA-256 of its file; of an Agent Skill, over all its files.
     pub digest: String,
-    /// Where its file came from: `file:PATH`, or `upload:DIGEST`.
+    /// Where it came from: `file:PATH`, or `upload:DIGEST`.
     pub source: Option<String>,
+    /// The key of minisign that signed it, a line of base64; the skill is pinned to it.
+    pub signer: Option<String>,
     /// The version of the SDK that it was written with.
     pub sdk: Option<String>,
     pub examples: Vec<String>,
@@ -79,6 +120,9 @@ pub struct SkillInfo {
     /// What it asks for and was not granted, a sentence each.
     pub asks: Vec<String>,
     pub grant: GrantView,
+    /// Of an Agent Skill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_skill: Option<AgentSkillView>,
 }
 
 /// What a skill asks for, what of it is beyond a grant, and what was granted: one form for all three, so that a client can
@@ -220,13 +264,30 @@ impl Skills {
             description: manifest.description.clone(),
             digest: skill.digest().to_owned(),
             source: skill.source().map(str::to_owned),
+            signer: skill.signer().map(str::to_owned),
             sdk: skill.sdk.clone(),
             examples: manifest.examples.clone(),
             needs: needs(manifest),
             allowed: allowed.json(),
             asks: self.missing(skill, &grant).sentences(),
             grant: grant.shown(),
+            agent_skill: None,
         })
+    }
+
+    /// A line for every skill: components, bundled ones first, then Agent Skills, each group by name.
+    pub fn lines(&self) -> Vec<SkillLine> {
+        let mut lines: Vec<SkillLine> = self.list().iter().map(|found| self.line_of(found)).collect();
+        lines.extend(self.agent_skills().iter().map(agent_line));
+        lines
+    }
+
+    /// [`Skills::shown`] of the skill of this name, be it a component or an Agent Skill.
+    pub fn info(&self, name: &str) -> Result<SkillInfo, SkillError> {
+        match self.agent_skill(name)? {
+            Some(skill) => Ok(skill.shown()),
+            None => self.shown(&*self.find(name)?),
+        }
     }
 }
 
@@ -284,10 +345,67 @@ impl InstalledSkill {
         SkillSummary {
             version: self.manifest.version.clone(),
             origin: self.origin(),
-            shape: self.shape,
+            shape: self.shape.into(),
             category: self.manifest.category.clone(),
             summary: self.manifest.summary.clone(),
             tools: tools.collect(),
+        }
+    }
+}
+
+fn agent_line(found: &Result<Arc<AgentSkill>, SkillError>) -> SkillLine {
+    match found {
+        Ok(skill) => skill.line(),
+        Err(error) => {
+            SkillLine { skill: error.skill.clone(), about: None, asks: None, error: Some(error.message.clone()) }
+        }
+    }
+}
+
+impl AgentSkill {
+    /// It as in a listing.
+    pub fn line(&self) -> SkillLine {
+        SkillLine { skill: self.name.to_string(), about: Some(self.summary()), asks: Some(Vec::new()), error: None }
+    }
+
+    /// Everything about it that is worth showing: docs/json.md, `kiso skill info`.
+    pub fn shown(&self) -> SkillInfo {
+        let nothing = || with_limits(Map::from_iter([("http".to_owned(), json!([]))]), None, None);
+        let metadata = self.metadata.iter().map(|(key, value)| (key.clone(), json!(value)));
+        SkillInfo {
+            skill: self.name.to_string(),
+            about: self.summary(),
+            description: self.description.clone(),
+            digest: self.digest.clone(),
+            source: Some(self.source.clone()),
+            signer: self.provenance.signer.clone(),
+            sdk: None,
+            examples: Vec::new(),
+            needs: nothing(),
+            allowed: json!({}),
+            asks: Vec::new(),
+            grant: nothing(),
+            agent_skill: Some(AgentSkillView {
+                license: self.license.clone(),
+                compatibility: self.compatibility.clone(),
+                metadata: metadata.collect(),
+                allowed_tools: self.allowed_tools.clone(),
+                by_name_only: self.by_name_only,
+                place: self.place(),
+                files: self.files.clone(),
+                warnings: self.warnings.clone(),
+            }),
+        }
+    }
+
+    fn summary(&self) -> SkillSummary {
+        SkillSummary {
+            version: self.version().to_owned(),
+            origin: SkillOrigin::Installed,
+            shape: SkillForm::AgentSkill,
+            category: "agent-skill".to_owned(),
+            summary: self.description.clone(),
+            tools: Vec::new(),
         }
     }
 }

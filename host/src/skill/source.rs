@@ -22,6 +22,7 @@ fn shown(source: Option<&str>) -> String {
     match source {
         None => "an unknown place".to_owned(),
         Some(source) if source.starts_with("upload:") => "an upload".to_owned(),
+        // Of a registry the whole is its name.
         Some(source) => source.strip_prefix("file:").unwrap_or(source).to_owned(),
     }
 }

@@ -22,6 +22,11 @@ pub fn wire_name(tool: &str) -> String {
     tool.replace('.', "__")
 }
 
+/// Whether a built-in tool has the name.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
 /// Whether no skill can have a tool that providers would be told under this name, so that a built-in one may have it.
 pub fn is_kept_free(wire: &str) -> bool {
     RESERVED.contains(&wire) || wire.contains('_') && !wire.contains("__")

@@ -32,6 +32,9 @@ pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 /// The tool that searches what is remembered.
 pub const MEMORY_SEARCH: &str = memory::SEARCH;
 
+/// The tool that reads skills, Agent Skills among them.
+pub const SKILL_READ: &str = skills::READ;
+
 pub use docs::{DocSection, documentation};
 
 /// Text that a tool gives at once, in bytes, whatever it is asked for; the output guard has a limit of its own below it.

@@ -32,6 +32,9 @@ impl Names {
                 names.tools.insert(tool.name.clone(), args.unwrap_or_default());
             }
         }
+        for skill in skills.agent_skills().into_iter().flatten() {
+            names.tools.insert(skill.name.to_string(), Vec::new());
+        }
         names.tags.sort();
         names.tags.dedup();
         names

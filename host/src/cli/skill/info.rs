@@ -4,7 +4,8 @@ use super::open;
 use crate::cli::listing::typed;
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::Tool;
+use crate::graph::report::size;
+use crate::skill::{AgentSkill, Tool, TrustedKey, called};
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
@@ -16,11 +17,15 @@ pub struct InfoArgs {
 impl InfoArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
-        let skill = opened.skills.find(&self.name)?;
         if shared.json {
-            outln!("{}", typed("info", &opened.skills.shown(&skill)?));
+            outln!("{}", typed("info", &opened.skills.info(&self.name)?));
             return Ok(Exit::Done);
         }
+        if let Some(skill) = opened.skills.agent_skill(&self.name)? {
+            print_agent_skill(&skill, &opened.skills.trusted_keys()?);
+            return Ok(Exit::Done);
+        }
+        let skill = opened.skills.find(&self.name)?;
         let allowed = opened.skills.allowed(&skill)?;
         let digest = skill.digest();
         let manifest = &skill.manifest;
@@ -30,6 +35,9 @@ impl InfoArgs {
         outln!("sha256 {digest}");
         if let Some(source) = skill.source() {
             outln!("from {}", printable(source));
+        }
+        if let Some(signer) = skill.signer() {
+            outln!("signed by {}", printable_line(&called(&opened.skills.trusted_keys()?, signer)));
         }
         if let Some(sdk) = &skill.sdk {
             outln!("written with kiso-sdk for {}", printable_line(sdk));
@@ -56,6 +64,39 @@ impl InfoArgs {
             );
         }
         Ok(Exit::Done)
+    }
+}
+
+fn print_agent_skill(skill: &AgentSkill, keys: &[TrustedKey]) {
+    let version =
+        if skill.version().is_empty() { String::new() } else { format!(" {}", printable_line(skill.version())) };
+    outln!("{}{version}  (Agent Skill, installed)", skill.name);
+    outln!("{}", printable_line(&skill.description));
+    outln!("sha256 {}", skill.digest);
+    outln!("from {}", printable(&skill.source));
+    if let Some(signer) = &skill.provenance.signer {
+        outln!("signed by {}", printable_line(&called(keys, signer)));
+    }
+    let lines = [("license", &skill.license), ("needs", &skill.compatibility)];
+    for (name, text) in lines.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+        outln!("{name}: {}", printable_line(text));
+    }
+    for (key, value) in &skill.metadata {
+        outln!("{}: {}", printable_line(key), printable_line(value));
+    }
+    if let Some(tools) = &skill.allowed_tools {
+        outln!("leaves these tools while it is in use: {}", printable_line(&tools.join(", ")));
+    }
+    if skill.by_name_only {
+        outln!("models are not told of it; @{} in a message brings it into use", skill.name);
+    }
+    outln!("\nfiles in {}:", skill.place());
+    for file in &skill.files {
+        outln!("  {} ({})", printable_line(&file.path), size(file.bytes));
+    }
+    if !skill.warnings.is_empty() {
+        outln!("\nnot as the specification says:");
+        skill.warnings.iter().for_each(|warning| outln!("  {}", printable_line(warning)));
     }
 }
 

@@ -31,6 +31,19 @@ impl ListArgs {
                 }
             }
         }
+        for skill in opened.skills.agent_skills() {
+            match skill {
+                Ok(skill) if shared.json => outln!("{}", typed("skill", &skill.line())),
+                Ok(skill) => {
+                    let (version, description) = (printable_line(skill.version()), printable_line(&skill.description));
+                    outln!("{:16} {version:10} {:10} {description}", skill.name.as_str(), "agent");
+                }
+                Err(error) => {
+                    exit = Exit::Failed;
+                    Failure::from(error).print(shared.json);
+                }
+            }
+        }
         Ok(exit)
     }
 }

@@ -55,6 +55,13 @@ impl Language {
 impl NewArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = SkillName::parse(&self.name)?;
+        if name.as_str().starts_with(|c: char| c.is_ascii_digit()) {
+            // No build tool takes such a name for a package.
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("`{name}` begins with a digit; a project's name begins with a letter"),
+            ));
+        }
         if crate::skill::is_bundled(&name) {
             return Err(Failure::new(Exit::Usage, format!("`{name}` is a bundled skill; choose another name")));
         }

@@ -99,5 +99,12 @@ fn skills(skills: &Skills) -> Vec<InputSkill> {
             });
         }
     }
+    let agent_skills = skills.agent_skills().into_iter().flatten();
+    shown.extend(agent_skills.map(|skill| InputSkill {
+        name: skill.name.to_string(),
+        skill: skill.name.to_string(),
+        summary: skill.description.clone(),
+        args: Vec::new(),
+    }));
     shown
 }

@@ -94,6 +94,14 @@ impl Run {
         if round < of { Step::Act(ask) } else { Step::Assess(ask) }
     }
 
+    /// The task that is being carried out.
+    pub fn task(&self) -> Option<&Task> {
+        match &self.state {
+            State::Acting { task, .. } | State::Looping { task, .. } => Some(task),
+            _ => None,
+        }
+    }
+
     fn categories(&self) -> Vec<String> {
         self.routing.as_ref().map(|routing| routing.categories.clone()).unwrap_or_default()
     }

@@ -1,15 +1,15 @@
-//! `skill_list`, `skill_read`: what is installed, and the documentation of one skill when it is needed.
+//! `skill_list`, `skill_read`: what is installed, and one skill when it is needed: its documentation, or what an Agent Skill says.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Tool, ToolFault, text, tool};
-use crate::skill::{InstalledSkill, Skills};
+use super::{Tool, ToolFault, number, page, text, tool};
+use crate::skill::{AgentSkill, InstalledSkill, SkillError, Skills};
 
 pub(super) const CATEGORY: &str = "skills";
 const LIST: &str = "skill_list";
-const READ: &str = "skill_read";
+pub(super) const READ: &str = "skill_read";
 
 /// Skills that a list shows.
 const MAX_LISTED: usize = 200;
@@ -20,8 +20,14 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             READ,
             CATEGORY,
-            "Read the documentation of a skill: what it does, its tools and their arguments, examples, what it may reach.",
-            json!({ "skill": { "type": "string", "minLength": 1, "maxLength": 200, "description": "name of the skill or of one of its tools" } }),
+            "Read a skill before you use it: the instructions of an Agent Skill, or one of its files; of any other, its tools, their \
+             arguments, examples, and what it may reach.",
+            json!({
+                "skill": { "type": "string", "minLength": 1, "maxLength": 200, "description": "name of the skill or of one of its tools" },
+                "file": { "type": "string", "minLength": 1, "maxLength": 255, "description": "a file of an Agent Skill, such as references/forms.md" },
+                "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "character to begin at" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 20_000, "description": "characters to read" },
+            }),
             &["skill"],
         ),
     ]
@@ -32,12 +38,41 @@ pub(super) fn call(skills: &Skills, name: &str, args: &Value) -> Result<String, 
     if name == LIST {
         return Ok(list(skills));
     }
-    let wanted = text(args, "skill").trim();
+    let wanted = text(args, "skill").trim().trim_start_matches('@');
+    let fault = |error: SkillError| ToolFault::new(error.to_string());
+    if let Some(skill) = skills.agent_skill(wanted).map_err(fault)? {
+        let whole = match text(args, "file") {
+            "" => activated(skills, &skill).map_err(fault)?,
+            file => skills.agent_file(&skill, file.trim_start_matches("./")).map_err(fault)?,
+        };
+        return Ok(page(&whole, number(args, "offset"), number(args, "limit")));
+    }
+    if args.get("file").is_some() {
+        return Err(
+            ToolFault::new(format!("{wanted} is no Agent Skill, so it has no files to read")).hint("leave `file` out")
+        );
+    }
     // A tool of a skill with several is written as on the wire, too.
     let skill =
         skills.find(wanted).or_else(|error| skills.find_tool(wanted).map(|(skill, _)| skill).map_err(|_| error));
     let skill = skill.map_err(|error| ToolFault::new(error.to_string()).hint("skill_list shows the skills"))?;
     document(skills, &skill)
+}
+
+/// What an Agent Skill says, below what the host says of it.
+fn activated(skills: &Skills, skill: &AgentSkill) -> Result<String, SkillError> {
+    let mut text =
+        format!("Agent Skill {}, in its publisher's words; its folder is {}, read-only.", skill.name, skill.place());
+    let beside: Vec<&str> =
+        skill.files.iter().map(|file| file.path.as_str()).filter(|path| *path != "SKILL.md").collect();
+    if !beside.is_empty() {
+        let shown = beside.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+        let _ = write!(text, "\nFiles beside it: {shown}");
+    }
+    if let Some(needs) = &skill.compatibility {
+        let _ = write!(text, "\nIt says that it needs: {needs}");
+    }
+    Ok(format!("{text}\n\n{}", skills.instructions(skill)?))
 }
 
 fn list(skills: &Skills) -> String {
@@ -55,6 +90,12 @@ fn list(skills: &Skills) -> String {
             Err(error) => format!("{} cannot be used: {}", error.skill, error.message),
         });
     }
+    for skill in skills.told_agent_skills() {
+        match lines.len() {
+            MAX_LISTED => more += 1,
+            _ => lines.push(format!("{} (Agent Skill): {}", skill.name, skill.description)),
+        }
+    }
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
@@ -62,7 +103,7 @@ fn list(skills: &Skills) -> String {
 }
 
 fn document(skills: &Skills, skill: &InstalledSkill) -> Result<String, ToolFault> {
-    let fault = |error: crate::skill::SkillError| ToolFault::new(error.to_string());
+    let fault = |error: SkillError| ToolFault::new(error.to_string());
     let (manifest, allowed) = (&skill.manifest, skills.allowed(skill).map_err(fault)?);
     let mut page =
         format!("# {} {} ({})\n\n{}\n", manifest.name, manifest.version, manifest.category, manifest.summary);

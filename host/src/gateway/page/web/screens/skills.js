@@ -134,7 +134,7 @@ function Detail({ skill, again }) {
   };
   const removable = skill.origin === 'installed' && isAdmin();
   return html`<header class="screen-head"><div><h1 tabindex="-1"><${Said}>${skill.skill}<//></h1>
-      <p class="skills-marks"><span class="muted">version <${Said}>${skill.version}<//></span><${Badge}><${Said}>${skill.category}<//><//>
+      <p class="skills-marks">${skill.version && html`<span class="muted">version <${Said}>${skill.version}<//></span>`}<${Badge}><${Said}>${skill.category}<//><//>
         <${Badge} kind=${skill.origin === 'installed' ? 'busy' : ''}>${skill.origin}<//></p></div>
       ${removable && html`<div class="actions"><${Menu} label=${`Actions for ${skill.skill}`}
         items=${[{ label: 'Remove…', icon: 'trash', danger: true, run: () => remove(skill.skill) }]} /></div>`}</header>
@@ -144,10 +144,11 @@ function Detail({ skill, again }) {
           <p class="skills-text"><${Said}>${skill.description || skill.summary}<//></p>
           ${skill.description && skill.summary !== skill.description && html`<p class="muted"><${Said}>${skill.summary}<//></p>`}
           <${Facts} skill=${skill} /></section>
+        ${skill.agent_skill ? html`<${AgentSkill} of=${skill.agent_skill} />` : html`
         <${Granted} key=${JSON.stringify(skill.grant)} skill=${skill} again=${again} />
         <section class="card cards" aria-labelledby="tools"><h2 id="tools">${skill.tools.length === 1 ? 'Arguments' : 'Functions'}</h2>
           ${skill.tools.map((one) => html`<${Tool} key=${one.name} tool=${one} alone=${skill.tools.length === 1}
-            choose=${() => choose(one.name)} />`)}</section>
+            choose=${() => choose(one.name)} />`)}</section>`}
         ${skill.examples?.length > 0 && html`<section class="card cards" aria-labelledby="examples"><h2 id="examples">Example requests</h2>
           <ul class="skills-examples">${skill.examples.map((one) => html`<li key=${one}><${Said}>${`“${one}”`}<//></li>`)}</ul></section>`}
       </div>
@@ -156,7 +157,24 @@ function Detail({ skill, again }) {
     </div>`;
 }
 
-const SHAPES = { skill: 'a component of kiso:skill', command: 'a WASI command', functions: 'plain functions' };
+const SHAPES = {
+  skill: 'a component of kiso:skill', command: 'a WASI command', functions: 'plain functions',
+  'agent-skill': 'an Agent Skill: instructions for models, and scripts',
+};
+
+/** What only an Agent Skill has. It is granted nothing, and nothing of it is called. */
+function AgentSkill({ of }) {
+  const told = [['License', of.license], ['Needs', of.compatibility], ...Object.entries(of.metadata)];
+  return html`<section class="card cards" aria-labelledby="publisher"><h2 id="publisher">From its publisher</h2>
+      <dl class="skills-facts">${told.filter(([, text]) => text).map(([name, text]) => html`<div key=${name}>
+        <dt><${Said}>${name}<//></dt><dd><${Said}>${text}<//></dd></div>`)}
+        <div><dt>Tools</dt><dd><${Said}>${of.allowed_tools ? `only ${of.allowed_tools.join(', ') || 'none'} while it is in use` : 'any'}<//></dd></div>
+        <div><dt>Models</dt><dd>${of.by_name_only ? 'are not told of it: a message names it' : 'are told its description'}</dd></div></dl>
+      ${of.warnings.length > 0 && html`<ul class="skills-asks" aria-label="Not as the specification says">
+        ${of.warnings.map((line) => html`<li key=${line}><${Said}>${line}<//></li>`)}</ul>`}</section>
+    <section class="card cards" aria-labelledby="files"><h2 id="files">Files in ${of.place}</h2>
+      <ul class="skills-examples">${of.files.map((file) => html`<li key=${file.path}><code><${Said}>${file.path}<//></code></li>`)}</ul></section>`;
+}
 
 const Facts = ({ skill }) => html`<dl class="skills-facts">
   <div><dt>Digest</dt><dd><code title=${skill.digest}>${skill.digest.slice(0, 12)}…${skill.digest.slice(-4)}</code>

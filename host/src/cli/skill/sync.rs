@@ -1,0 +1,120 @@
+//! `kiso skill sync`: makes a home the same as the one that a `skills.lock` is of.
+
+use super::open;
+use super::push::RegistryArgs;
+use crate::cli::show::{Show, printable_line};
+use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::skill::signature::{AGENT_SKILL, PublisherKey};
+use crate::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, read_lock};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct SyncArgs {
+    /// The skills.lock of the other home
+    file: PathBuf,
+    /// Grant everything that each one asks for, or nothing, not even /work [default: what every skill gets]
+    #[arg(long, value_name = "all|none")]
+    grant: Option<super::add::GrantAnswer>,
+    /// Also remove what is installed here and not there
+    #[arg(long)]
+    remove_others: bool,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+impl SyncArgs {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let (opened, show) = open(shared)?;
+        let skills = &opened.skills;
+        let wanted = read_lock(&self.file)?;
+        let here = skills.locked();
+        let mut exit = Exit::Done;
+        for locked in &wanted {
+            let known = here.iter().find(|skill| skill.name == locked.name);
+            if known.is_some_and(|known| known.digest == locked.digest && known.signer == locked.signer) {
+                tell(shared, &locked.name, "unchanged", "");
+                continue;
+            }
+            match self.install(skills, locked, &show) {
+                Ok(()) => tell(shared, &locked.name, if known.is_some() { "replaced" } else { "installed" }, ""),
+                Err(error) => {
+                    exit = Exit::Failed;
+                    show.rest();
+                    match shared.json {
+                        true => tell(shared, &locked.name, "failed", &error.message),
+                        false => error.print(false),
+                    }
+                }
+            }
+        }
+        for other in here.iter().filter(|skill| wanted.iter().all(|wanted| wanted.name != skill.name)) {
+            if self.remove_others {
+                skills.remove(&crate::home::SkillName::parse(&other.name)?)?;
+                tell(shared, &other.name, "removed", "");
+            } else {
+                tell(shared, &other.name, "kept", "it is not in the file; --remove-others removes it");
+            }
+        }
+        Ok(exit)
+    }
+
+    fn install(&self, skills: &Skills, locked: &LockedSkill, show: &Show) -> Result<(), Failure> {
+        let (name, choice) = (Some(locked.name.as_str()), self.grant.map_or(GrantChoice::Basic, Into::into));
+        let pulled = self.registry.pull(skills, Path::new(&locked.source), show)?;
+        let path = match &pulled {
+            Some(pulled) => pulled.file.as_path(),
+            None => Path::new(locked.source.strip_prefix("file:").ok_or_else(|| {
+                let why = format!("it came by {}, which cannot be fetched again; install it by hand", locked.source);
+                SkillError::new(&locked.name, Blame::Caller, "no-source", why)
+            })?),
+        };
+        if locked.kind == AGENT_SKILL {
+            let candidate = skills.examine_agent_skill(path, name)?;
+            same(locked, &candidate.skill.digest, candidate.skill.provenance.signer.as_deref())?;
+            skills.install_agent_skill(candidate)?;
+            return Ok(());
+        }
+        let candidate = match &pulled {
+            Some(pulled) => skills.examine_pulled(pulled, name)?,
+            None => skills.examine(path, None, name)?,
+        };
+        let provenance = candidate.provenance();
+        same(locked, provenance.file_digest.as_deref().unwrap_or_default(), provenance.signer.as_deref())?;
+        show.busy(&locked.name);
+        let installed = block_on(skills.install(candidate, choice));
+        show.rest();
+        installed??;
+        Ok(())
+    }
+}
+
+/// What is there now has to be what was there when the file was written.
+fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), SkillError> {
+    let refuse = |code: &str, why: String| Err(SkillError::new(&locked.name, Blame::Policy, code, why));
+    if digest != locked.digest {
+        let why = format!(
+            "{} is another one by now: its SHA-256 is {digest}, and {} is wanted",
+            locked.source, locked.digest
+        );
+        return refuse("other-digest", why);
+    }
+    if locked.signer.is_some() && signer != locked.signer.as_deref() {
+        let key = locked.signer.as_deref().unwrap_or_default();
+        let id = PublisherKey::read(key).map_or_else(|_| key.to_owned(), |key| key.id.to_string());
+        let why = format!(
+            "it is to be signed by {id}, and no signature of that key counts here; `kiso trust add {key}` trusts it"
+        );
+        return refuse("other-publisher", why);
+    }
+    Ok(())
+}
+
+fn tell(shared: &Shared, name: &str, what: &str, why: &str) {
+    if shared.json {
+        outln!("{}", json!({ "type": "sync", "skill": name, "status": what, "why": (!why.is_empty()).then_some(why) }));
+    } else {
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        outln!("{what} {}{}", printable_line(name), printable_line(&why));
+    }
+}

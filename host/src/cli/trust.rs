@@ -1,0 +1,106 @@
+//! `kiso trust`: publishers whose signatures count.
+
+use super::listing::typed;
+use super::show::printable_line;
+use super::skill::read_key;
+use super::{Exit, Failure, Opened, Shared};
+use crate::skill::signature::{PublisherKey, SecretKey};
+use crate::skill::{Quiet, TrustedKey};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Subcommand)]
+pub enum TrustCommand {
+    /// Let a publisher's signatures count
+    Add {
+        /// The public key of minisign: its line, or a file with it
+        key: String,
+        /// What to call it here
+        #[arg(long, value_name = "NAME", default_value = "")]
+        label: String,
+    },
+    /// List the keys that are trusted, with the skills that are pinned to them
+    List,
+    /// Let a publisher's signatures count no more; what is installed stays
+    Remove {
+        /// The number or label of the key
+        key: String,
+    },
+    /// Make a pair of keys to sign skills with: FILE and FILE.pub
+    New {
+        /// The file of the secret key
+        file: PathBuf,
+    },
+}
+
+impl TrustCommand {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let skills = Opened::new(shared, Arc::new(Quiet))?.skills;
+        match self {
+            Self::Add { key, label } => {
+                let path = Path::new(key);
+                let text = if path.is_file() { read_key(path)? } else { key.clone() };
+                let key = PublisherKey::read(&text)?;
+                skills.trust(key.clone(), label)?;
+                tell(shared, "trusted", &TrustedKey { key, label: label.clone() }, &[]);
+            }
+            Self::List => {
+                let locked = skills.locked();
+                for known in skills.trusted_keys()? {
+                    let of_key = locked.iter().filter(|skill| skill.signer.as_deref() == Some(known.key.text.as_str()));
+                    let pinned: Vec<&str> = of_key.map(|skill| skill.name.as_str()).collect();
+                    tell(shared, "key", &known, &pinned);
+                }
+            }
+            Self::Remove { key } => {
+                let gone = skills.distrust(key)?;
+                tell(shared, "distrusted", &gone, &[]);
+            }
+            Self::New { file } => {
+                let key = SecretKey::generate()?;
+                let public = PathBuf::from(format!("{}.pub", file.display()));
+                write_new(file, &key.to_file(), 0o600)?;
+                write_new(&public, &key.public_file(), 0o644)?;
+                let PublisherKey { id, text } = key.public();
+                if shared.json {
+                    let object =
+                        json!({ "type": "created", "id": id.to_string(), "key": text, "file": file, "public": public });
+                    outln!("{object}");
+                } else {
+                    outln!("{text}");
+                    errln!(
+                        "{} has the secret key: whoever has it can sign. Give away {}",
+                        printable_line(&file.display().to_string()),
+                        printable_line(&public.display().to_string())
+                    );
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn tell(shared: &Shared, kind: &str, known: &TrustedKey, pinned: &[&str]) {
+    let TrustedKey { key, label } = known;
+    if shared.json {
+        let shown: Value = json!({ "id": key.id.to_string(), "key": key.text, "label": label, "pinned": pinned });
+        outln!("{}", typed(kind, &shown));
+        return;
+    }
+    let done = if kind == "key" { String::new() } else { format!("{kind} ") };
+    let label = if label.is_empty() { String::new() } else { format!("  {}", printable_line(label)) };
+    let pinned = if pinned.is_empty() { String::new() } else { format!("  ({})", pinned.join(", ")) };
+    outln!("{done}{}  {}{label}{pinned}", key.id, key.text);
+}
+
+/// No key that is there is lost.
+fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    made.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::new(Exit::Failed, format!("cannot make {}: {error}", path.display())))
+}

@@ -1,0 +1,214 @@
+//! The files of an Agent Skill, from a directory or an archive, before anything of them is believed.
+
+use super::super::digest::Digest;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Files and directories of one skill. Those that are published have some dozens.
+pub(super) const MAX_FILES: usize = 1_000;
+
+/// Bytes of all its files, unpacked.
+pub(super) const MAX_BYTES: u64 = 32 << 20;
+
+/// Bytes of its `SKILL.md`, which models read: the specification recommends some 20 KiB.
+pub(super) const MAX_INSTRUCTIONS: u64 = 256 << 10;
+
+/// Directories in directories, and bytes of a path.
+const MAX_DEPTH: usize = 8;
+const MAX_PATH: usize = 255;
+
+/// The file that makes a folder a skill.
+pub(super) const SKILL_MD: &str = "SKILL.md";
+
+/// Directories and files that belong to other programs and are left out.
+const LEFT_OUT: [&str; 4] = [".git", "__MACOSX", ".DS_Store", "__pycache__"];
+
+/// Why a folder or an archive is not a skill.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("cannot read {path}: {why}")]
+    NotFound { path: String, why: String },
+    #[error("there is no {SKILL_MD} in it, which an Agent Skill is known by")]
+    NoInstructions,
+    #[error("this is not a file, and there is no {SKILL_MD} in it, which an Agent Skill is known by")]
+    OtherDirectory,
+    #[error("{SKILL_MD} cannot be used: {why}")]
+    Frontmatter { why: String },
+    #[error("{path} has {bytes} bytes, and at most {max} are taken")]
+    TooLarge { path: String, bytes: u64, max: u64 },
+    #[error("its files have more than {} MiB in all", MAX_BYTES >> 20)]
+    TooMuch,
+    #[error("it has more than {MAX_FILES} files and directories")]
+    TooMany,
+    #[error("{path} is a link or a special file; a skill has files and directories only, so put a copy in its place")]
+    Link { path: String },
+    #[error("{path:?} is not a path inside the skill: {why}")]
+    Path { path: String, why: &'static str },
+    #[error("the archive cannot be read: {why}")]
+    Archive { why: String },
+}
+
+impl FolderError {
+    /// A stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not-found",
+            Self::NoInstructions | Self::OtherDirectory | Self::Frontmatter { .. } => "bad-agent-skill",
+            Self::TooLarge { .. } | Self::TooMuch => "too-large",
+            Self::TooMany => "too-many-files",
+            Self::Link { .. } => "link",
+            Self::Path { .. } => "unsafe-path",
+            Self::Archive { .. } => "bad-archive",
+        }
+    }
+}
+
+/// The files of a skill by their paths, sorted.
+#[derive(Debug, Default)]
+pub(super) struct Folder {
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The name of the folder, where it has one.
+    pub name: Option<String>,
+    entries: usize,
+    bytes: u64,
+}
+
+impl Folder {
+    /// Reads a directory.
+    pub fn of_dir(path: &Path) -> Result<Self, FolderError> {
+        // Before anything else: it could be any directory, with everything that is in it.
+        if fs::symlink_metadata(path.join(SKILL_MD)).is_err() {
+            return Err(FolderError::OtherDirectory);
+        }
+        let mut folder = Self::default();
+        folder.read_dir(path, "", 0)?;
+        let real = path.canonicalize().map_err(|error| not_found(path, error))?;
+        folder.name = real.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(folder)
+    }
+
+    /// All of it, in order, if it is a skill.
+    pub fn complete(mut self) -> Result<Self, FolderError> {
+        self.files.sort();
+        if self.find(SKILL_MD).is_some() { Ok(self) } else { Err(FolderError::NoInstructions) }
+    }
+
+    /// The bytes of a file.
+    pub fn find(&self, path: &str) -> Option<&[u8]> {
+        self.files.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes.as_slice())
+    }
+
+    /// What the folder is known by: SHA-256 over a line for each file, as `sha256sum` writes them, sorted by path.
+    pub fn digest(&self) -> Digest {
+        let lines: String = self.files.iter().map(|(path, bytes)| format!("{}  {path}\n", Digest::of(bytes))).collect();
+        Digest::of(lines.as_bytes())
+    }
+
+    /// Counts one more file or directory.
+    pub fn count(&mut self) -> Result<(), FolderError> {
+        self.entries += 1;
+        if self.entries > MAX_FILES { Err(FolderError::TooMany) } else { Ok(()) }
+    }
+
+    /// Takes in a file, no more of it than there is room for.
+    pub fn add(&mut self, path: String, from: impl Read) -> Result<(), FolderError> {
+        let max = if path == SKILL_MD { MAX_INSTRUCTIONS } else { MAX_BYTES };
+        let left = MAX_BYTES - self.bytes;
+        let mut bytes = Vec::new();
+        let read = from.take(max.min(left) + 1).read_to_end(&mut bytes);
+        read.map_err(|error| FolderError::NotFound { path: path.clone(), why: error.to_string() })?;
+        let size = bytes.len() as u64;
+        if size > max {
+            return Err(FolderError::TooLarge { path, bytes: size, max });
+        }
+        if size > left {
+            return Err(FolderError::TooMuch);
+        }
+        self.bytes += size;
+        self.files.push((path, bytes));
+        Ok(())
+    }
+
+    fn read_dir(&mut self, dir: &Path, below: &str, depth: usize) -> Result<(), FolderError> {
+        for entry in fs::read_dir(dir).map_err(|error| not_found(dir, error))? {
+            let entry = entry.map_err(|error| not_found(dir, error))?;
+            let (place, file_name) = (entry.path(), entry.file_name());
+            if file_name.to_str().is_some_and(is_left_out) {
+                continue;
+            }
+            let path = format!("{below}{}", file_name.to_string_lossy());
+            check_path(&path)?;
+            if file_name.to_str().is_none() {
+                return Err(FolderError::Path { path, why: "it is not UTF-8" });
+            }
+            self.count()?;
+            // Of the entry itself: no link is followed, so a circle of them has no end to look for.
+            let kind = entry.file_type().map_err(|error| not_found(&place, error))?;
+            if kind.is_dir() {
+                if depth == MAX_DEPTH {
+                    return Err(FolderError::Path { path, why: "it lies too deep" });
+                }
+                self.read_dir(&place, &format!("{path}/"), depth + 1)?;
+            } else if kind.is_file() {
+                let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+                let file = fs::OpenOptions::new().read(true).custom_flags(no_follow).open(&place);
+                let file = file.map_err(|error| not_found(&place, error))?;
+                let size = file.metadata().map_err(|error| not_found(&place, error))?.len();
+                if path == SKILL_MD && size > MAX_INSTRUCTIONS {
+                    return Err(FolderError::TooLarge { path, bytes: size, max: MAX_INSTRUCTIONS });
+                }
+                self.add(path, file)?;
+            } else {
+                return Err(FolderError::Link { path });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_found(path: &Path, error: io::Error) -> FolderError {
+    FolderError::NotFound { path: path.display().to_string(), why: error.to_string() }
+}
+
+/// Whether a file or directory of this name is not the skill's.
+pub(super) fn is_left_out(name: &str) -> bool {
+    LEFT_OUT.contains(&name)
+}
+
+/// A path that stays inside: names between slashes, none of them special.
+pub(super) fn check_path(path: &str) -> Result<(), FolderError> {
+    let refuse = |why| Err(FolderError::Path { path: path.chars().take(100).collect(), why });
+    if path.len() > MAX_PATH {
+        return refuse("it is too long");
+    }
+    if path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+        return refuse("it leads out of it, or nowhere");
+    }
+    if path.split('/').count() > MAX_DEPTH + 1 {
+        return refuse("it lies too deep");
+    }
+    if path.chars().any(|c| c.is_control() || c == '\\') {
+        return refuse("it has a control character or a backslash");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_inside() {
+        for good in ["SKILL.md", "scripts/a b.sh", "a/b/c.txt", "ä.md", ".hidden"] {
+            assert!(check_path(good).is_ok(), "{good}");
+        }
+        let deep = ["a"; 11].join("/");
+        for bad in
+            ["../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a\\..\\b", "a\0b", "a\nb", "", &deep, &"x".repeat(300)]
+        {
+            assert!(matches!(check_path(bad), Err(FolderError::Path { .. })), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `SKILL.md`: YAML between two lines of dashes, then Markdown. Read as leniently as the format's guide for clients says: only
+//! what a skill cannot be used without is an error, everything else a warning.
+
+use super::FolderError;
+use saphyr_parser::{Event, Parser};
+use serde_json::{Map, Value};
+
+/// Most characters of a description, and of `compatibility`: the specification's.
+const MAX_DESCRIPTION: usize = 1_024;
+const MAX_COMPATIBILITY: usize = 500;
+
+/// Most bytes of the YAML, levels and values in it; every field of the specification together has less.
+const MAX_BYTES: usize = 32 << 10;
+const MAX_DEPTH: usize = 8;
+const MAX_VALUES: usize = 1_000;
+
+/// Names in `metadata` and `allowed-tools` that are kept, and characters of each text there.
+const MAX_LISTED: usize = 100;
+const MAX_WORD: usize = 200;
+
+/// What the beginning of a `SKILL.md` says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Frontmatter {
+    /// As it stands there.
+    pub name: Option<String>,
+    pub description: String,
+    pub license: Option<String>,
+    pub compatibility: Option<String>,
+    pub metadata: Vec<(String, String)>,
+    /// None where it says nothing of tools.
+    pub allowed_tools: Option<Vec<String>>,
+    /// Whether only a person may bring it into play, by its name.
+    pub by_name_only: bool,
+    /// What is not as the specification says, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// The two parts of a `SKILL.md`: its YAML and its body.
+pub(super) fn split(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
+    let rest = text.strip_prefix("---")?;
+    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..at], rest[at + line.len()..].trim()));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Reads the YAML.
+pub(super) fn read(yaml: &str) -> Result<Frontmatter, FolderError> {
+    let wrong = |why: String| FolderError::Frontmatter { why };
+    if yaml.len() > MAX_BYTES {
+        return Err(wrong(format!("its YAML has {} bytes, at most {MAX_BYTES} are read", yaml.len())));
+    }
+    let mut out = Frontmatter::default();
+    let fields = match mapping(yaml) {
+        Ok(fields) => fields,
+        Err(why) => {
+            // Others read `description: Use it when: …`, which is no YAML, as it is meant.
+            let fields = mapping(&quoted(yaml)).map_err(|_| wrong(why))?;
+            out.warnings
+                .push("a value with \": \" in it is not in quotes, which is no YAML; it was read as a text".into());
+            fields
+        }
+    };
+    for (key, value) in fields {
+        match (key.as_str(), value) {
+            ("name", Value::String(name)) => out.name = Some(name),
+            ("description", Value::String(text)) => {
+                out.description = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            }
+            ("license", Value::String(text)) => out.license = Some(cut(text.trim(), MAX_WORD)),
+            ("compatibility", Value::String(text)) => {
+                if text.chars().count() > MAX_COMPATIBILITY {
+                    out.warnings.push(format!("compatibility has more than {MAX_COMPATIBILITY} characters and is cut"));
+                }
+                out.compatibility = Some(cut(text.trim(), MAX_COMPATIBILITY));
+            }
+            ("metadata", Value::Object(map)) => out.metadata = metadata(&map, &mut out.warnings),
+            ("allowed-tools", value @ (Value::String(_) | Value::Array(_))) => {
+                out.allowed_tools = Some(tools(&value, &mut out.warnings));
+            }
+            ("disable-model-invocation", Value::String(word)) => out.by_name_only = word == "true",
+            ("name" | "description" | "license" | "compatibility" | "metadata" | "allowed-tools", _) => {
+                out.warnings.push(format!("{key} is not of the type that the specification says, and is ignored"));
+            }
+            _ => out.warnings.push(format!("{} is not a field of the specification, and is ignored", cut(&key, 40))),
+        }
+    }
+    if out.description.is_empty() {
+        return Err(wrong("it has no description, by which models know when to use it".into()));
+    }
+    if out.description.chars().count() > MAX_DESCRIPTION {
+        out.warnings.push(format!("the description has more than {MAX_DESCRIPTION} characters and is cut"));
+        out.description = cut(&out.description, MAX_DESCRIPTION);
+    }
+    Ok(out)
+}
+
+fn metadata(map: &Map<String, Value>, warnings: &mut Vec<String>) -> Vec<(String, String)> {
+    if map.len() > MAX_LISTED {
+        warnings.push(format!("metadata has more than {MAX_LISTED} entries, of which the first are kept"));
+    }
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let kept = map.iter().take(MAX_LISTED);
+    kept.map(|(key, value)| (cut(key, MAX_WORD), cut(&text(value), MAX_WORD))).collect()
+}
+
+/// `Bash(git:*) Read`, separated by white space or commas, or a list.
+fn tools(value: &Value, warnings: &mut Vec<String>) -> Vec<String> {
+    let words: Vec<String> = match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).map(|word| word.trim().to_owned()).collect(),
+        other => separated(other.as_str().unwrap_or_default()),
+    };
+    let mut words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    if words.len() > MAX_LISTED {
+        warnings.push(format!("allowed-tools names more than {MAX_LISTED} tools, of which the first are kept"));
+        words.truncate(MAX_LISTED);
+    }
+    words.iter().map(|word| cut(word, MAX_WORD)).collect()
+}
+
+/// Words outside of parentheses, in which a pattern may have white space.
+fn separated(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut depth) = (Vec::new(), String::new(), 0usize);
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (c.is_whitespace() || c == ',') {
+            words.push(std::mem::take(&mut word));
+        } else {
+            word.push(c);
+        }
+    }
+    words.push(word);
+    words
+}
+
+/// The beginning of a text.
+fn cut(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
+}
+
+/// The mapping that a YAML document is; every scalar is a text. No alias is followed, so a short document is a small value.
+fn mapping(yaml: &str) -> Result<Map<String, Value>, String> {
+    let mut open: Vec<(Value, Option<String>)> = Vec::new();
+    let (mut root, mut values) = (None, 0);
+    for event in Parser::new_from_str(yaml) {
+        let (event, span) = event.map_err(|error| format!("its YAML cannot be read: {error}"))?;
+        let line = span.start.line();
+        values += 1;
+        if values > MAX_VALUES || open.len() > MAX_DEPTH {
+            return Err(format!("its YAML has more than {MAX_VALUES} values or {MAX_DEPTH} levels"));
+        }
+        let done = match event {
+            Event::Alias(_) => return Err(format!("its YAML has an alias in line {line}; write the value out")),
+            Event::Scalar(text, ..) => Value::String(text.into_owned()),
+            Event::SequenceStart(..) => {
+                open.push((Value::Array(Vec::new()), None));
+                continue;
+            }
+            Event::MappingStart(..) => {
+                open.push((Value::Object(Map::new()), None));
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some((value, _)) => value,
+                None => return Err("its YAML ends what it did not begin".into()),
+            },
+            _ => continue,
+        };
+        match open.last_mut() {
+            None if root.is_none() => root = Some(done),
+            None => return Err("its YAML has a second document".into()),
+            Some((Value::Array(items), _)) => items.push(done),
+            Some((Value::Object(map), key)) => match (key.take(), done) {
+                (Some(key), value) => drop(map.insert(key, value)),
+                (None, Value::String(name)) => *key = Some(name),
+                (None, _) => return Err(format!("its YAML has a key in line {line} that is no text")),
+            },
+            Some(_) => unreachable!("only lists and mappings are opened"),
+        }
+    }
+    match root {
+        Some(Value::Object(map)) => Ok(map),
+        _ => Err("its YAML is no mapping of names to values".into()),
+    }
+}
+
+/// The YAML with every plain value of the outermost level in quotes.
+fn quoted(yaml: &str) -> String {
+    let line = |line: &str| {
+        let (key, value) = line.split_once(": ")?;
+        let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) && !key.is_empty();
+        let value = value.trim();
+        let bare = !value.is_empty() && !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!']);
+        (plain && bare).then(|| format!("{key}: {}", Value::String(value.to_owned())))
+    };
+    yaml.lines().map(|text| line(text).unwrap_or_else(|| text.to_owned()) + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(text: &str) -> Result<Frontmatter, String> {
+        let (yaml, _) = split(text).ok_or("no frontmatter")?;
+        read(yaml).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_fields_of_the_specification_are_read() {
+        let text = "---\nname: pdf-forms\ndescription: >\n  Fills PDF forms.\n  Use it for forms.\nlicense: MIT\n\
+                    compatibility: Needs qpdf\nmetadata:\n  author: ann\n  version: \"1.0\"\n\
+                    allowed-tools: Bash(git:*, diff --stat) Read, Write\n---\n\n# Body\n";
+        let read = read_all(text).unwrap();
+        assert_eq!(read.name.as_deref(), Some("pdf-forms"));
+        assert_eq!(read.description, "Fills PDF forms. Use it for forms.");
+        assert_eq!((read.license.as_deref(), read.compatibility.as_deref()), (Some("MIT"), Some("Needs qpdf")));
+        let metadata: Vec<_> = read.metadata.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(metadata, [("author", "ann"), ("version", "1.0")]);
+        assert_eq!(read.allowed_tools.unwrap(), ["Bash(git:*, diff --stat)", "Read", "Write"]);
+        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+        assert_eq!(split(text).unwrap().1, "# Body");
+        let list = read_all("---\ndescription: d\nallowed-tools:\n- Bash(jq:*)\n- Read\n---\n").unwrap();
+        assert_eq!(list.allowed_tools.unwrap(), ["Bash(jq:*)", "Read"]);
+    }
+
+    #[test]
+    fn what_others_accept_is_a_warning() {
+        for (text, warned) in [
+            ("---\nname: x\ndescription: Use when: asked \"so\"\n---\n", "not in quotes"),
+            ("---\ndescription: d\nuser-invocable: true\n---\n", "user-invocable is not a field"),
+            ("---\ndescription: d\nlicense: [a]\n---\n", "license is not of the type"),
+            (&format!("---\ndescription: {}\n---\n", "x ".repeat(800)), "more than 1024 characters"),
+        ] {
+            let read = read_all(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert!(read.warnings.iter().any(|warning| warning.contains(warned)), "{text}: {:?}", read.warnings);
+            assert!(read.description.chars().count() <= 1_024);
+        }
+        let windows = read_all("\u{feff}---\r\nname: x\r\ndescription: d\r\n---\r\nbody").unwrap();
+        assert_eq!(windows.description, "d");
+        assert!(read_all("---\ndescription: d\ndisable-model-invocation: true\n---\n").unwrap().by_name_only);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_an_error() {
+        let deep = format!("---\ndescription: d\nmetadata: {}{}\n---\n", "[".repeat(20), "]".repeat(20));
+        for (text, why) in [
+            ("# no dashes", "no frontmatter"),
+            ("---\nname: x\n", "no frontmatter"),
+            ("---\nname: x\n---\n", "it has no description"),
+            ("---\n- a\n---\n", "no mapping"),
+            ("---\na: &x [1]\ndescription: *x\n---\n", "an alias"),
+            ("---\ndescription: [\n---\n", "cannot be read"),
+            (&deep, "levels"),
+            (&format!("---\ndescription: {}\n---\n", "x".repeat(40_000)), "40014 bytes"),
+        ] {
+            let error = read_all(text).unwrap_err();
+            assert!(error.contains(why), "{text:.60}: {error}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a publisher signs of a component.
+
+use super::super::digest::Digest;
+use super::super::error::{Blame, SkillError};
+use super::super::installed::MANIFEST;
+use super::super::loader::{self, ParsedComponent};
+use super::super::manifest::Manifest;
+use super::super::signature::{COMPONENT, Statement};
+use super::{Skills, derived, read_manifest};
+use std::path::Path;
+
+impl Skills {
+    /// What a signature of a component, or of an Agent Skill, is over.
+    pub fn statement(&self, file: &Path) -> Result<Statement, SkillError> {
+        if Self::is_agent_skill(file) {
+            return self.agent_statement(file);
+        }
+        let shown = file.display().to_string();
+        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let bytes = loader::read_file(file).map_err(|m| refuse("not-found", m))?;
+        let parsed = loader::parse(&bytes).map_err(|e| refuse("bad-component", e.to_string()))?;
+        let text = parsed.manifest.clone().or_else(|| read_manifest(&file.with_file_name(MANIFEST)).ok());
+        let manifest = match &text {
+            Some(text) => Manifest::parse(&shown, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
+            None => derived::manifest(file, None, &parsed).map_err(|m| refuse("bad-manifest", m))?,
+        };
+        Ok(statement(file, &bytes, text.as_deref(), &manifest, &parsed))
+    }
+}
+
+/// What a signature of this file is over. Without a manifest, the name is that of the file, whatever it is installed under.
+pub(super) fn statement(
+    file: &Path,
+    bytes: &[u8],
+    text: Option<&str>,
+    manifest: &Manifest,
+    parsed: &ParsedComponent,
+) -> Statement {
+    let own = text.is_none().then(|| derived::manifest(file, None, parsed).ok()).flatten();
+    Statement {
+        name: own.as_ref().unwrap_or(manifest).name.to_string(),
+        version: manifest.version.clone(),
+        kind: COMPONENT,
+        digest: Digest::of(bytes).to_string(),
+        manifest: text.map(|text| Digest::of(text.as_bytes()).to_string()),
+    }
+}

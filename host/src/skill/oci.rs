@@ -1,0 +1,198 @@
+//! Components in OCI registries, as the CNCF's artifact for WebAssembly: a manifest that names a configuration
+//! (`application/vnd.wasm.config.v0+json`) and one layer (`application/wasm`).
+//!
+//! A registry is believed nothing: each part is as long as the manifest says, no longer than is taken, and has the digest by which it
+//! was asked for. In reading order: [`mod@reference`] says where, [`credential`] who asks, [`request`] is one, [`registry`] a
+//! conversation, [`artifact`] what is in it.
+
+mod artifact;
+mod credential;
+mod reference;
+mod registry;
+mod request;
+
+pub use self::credential::RegistryCredentials;
+pub use self::reference::OciReference;
+
+use self::artifact::{ANNOTATION_SIGNATURE, ArtifactManifest, config_of, manifest_of};
+use self::registry::{Registry, RegistryAction};
+use super::digest::Digest;
+use super::error::{Blame, SkillError};
+use super::loader;
+use super::signature::MAX_FILE;
+use super::{Skills, signature_of};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a manifest, and of a configuration.
+const MAX_MANIFEST: u64 = 1 << 20;
+
+/// Why something does not come out of a registry, or go into one.
+#[derive(Debug, thiserror::Error)]
+pub enum OciError {
+    #[error("{text:?} is not a place in a registry: {why}; write oci://HOST/NAME:TAG or oci://HOST/NAME@sha256:DIGEST")]
+    Reference { text: String, why: &'static str },
+    #[error("{host} cannot be reached: {why}")]
+    Unreachable { host: String, why: String },
+    #[error("{host} would be asked without encryption; that is done on this machine alone")]
+    Plain { host: String },
+    #[error("{host} sends to {to}, which is not followed: {why}")]
+    Redirect { host: String, to: String, why: &'static str },
+    #[error(
+        "{host} wants to know who asks, or does not let this one ({status}); give credentials with --auth FILE or KISO_REGISTRY_AUTH"
+    )]
+    Denied { host: String, status: u16 },
+    #[error("{host} has no {what}")]
+    Missing { host: String, what: String },
+    #[error("{host} answered {status} to {what}{said}")]
+    Status { host: String, status: u16, what: String, said: String },
+    #[error("{what} has more than the {max} bytes that are taken")]
+    TooLarge { what: String, max: u64 },
+    #[error(
+        "{what} has the digest {is}, and {wanted} was asked for: it was changed on its way, or the registry is wrong"
+    )]
+    Digest { what: String, wanted: String, is: String },
+    #[error("{what} is not a component for WebAssembly: {why}")]
+    Artifact { what: String, why: String },
+    #[error("the credentials cannot be used: {0}")]
+    Credentials(String),
+}
+
+impl OciError {
+    /// A stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Reference { .. } => "bad-reference",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Plain { .. } => "unencrypted",
+            Self::Redirect { .. } => "redirect",
+            Self::Denied { .. } => "denied",
+            Self::Missing { .. } => "not-found",
+            Self::Status { .. } => "registry",
+            Self::TooLarge { .. } => "too-large",
+            Self::Digest { .. } => "digest",
+            Self::Artifact { .. } => "bad-artifact",
+            Self::Credentials(_) => "bad-credentials",
+        }
+    }
+
+    fn told(&self, of: &OciReference) -> SkillError {
+        let blame = match self {
+            Self::Redirect { .. } | Self::Plain { .. } | Self::Digest { .. } => Blame::Policy,
+            Self::Unreachable { .. } | Self::Status { .. } => Blame::Host,
+            _ => Blame::Caller,
+        };
+        SkillError::new(&of.to_string(), blame, self.code(), self.to_string())
+    }
+}
+
+/// A component that came out of a registry. Its file goes when this does.
+#[derive(Debug)]
+pub struct PulledComponent {
+    dir: PathBuf,
+    /// The file, by the last part of its name in the registry.
+    pub file: PathBuf,
+    /// Registry and name, which is what it is known by: another tag is another version of the same.
+    pub source: String,
+    /// The place that it can be got from again, with the digest of its manifest.
+    pub location: String,
+    /// The signature that came with it.
+    pub signature: Option<String>,
+}
+
+impl Drop for PulledComponent {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Skills {
+    /// Gets a component out of a registry.
+    pub async fn pull(&self, from: &OciReference, who: &RegistryCredentials) -> Result<PulledComponent, SkillError> {
+        let (bytes, manifest, digest) = pull(from, who).await.map_err(|error| error.told(from))?;
+        let host = |error: &dyn std::fmt::Display| SkillError::host(&from.to_string(), error);
+        let dir = self.home().temp_path();
+        std::fs::create_dir(&dir).map_err(|error| host(&error))?;
+        let file = dir.join(format!("{}.wasm", from.last()));
+        let pulled = PulledComponent {
+            file: file.clone(),
+            dir,
+            source: from.source(),
+            location: from.at(&digest).to_string(),
+            signature: manifest.annotations.get(ANNOTATION_SIGNATURE).cloned(),
+        };
+        std::fs::write(&file, bytes).map_err(|error| host(&error))?;
+        Ok(pulled)
+    }
+
+    /// Puts a component into a registry, with the signature that lies beside it. Returns where it can be got from, with the digest of
+    /// its manifest.
+    pub async fn push(
+        &self,
+        file: &Path,
+        to: &OciReference,
+        who: &RegistryCredentials,
+    ) -> Result<OciReference, SkillError> {
+        let refuse = |code: &str, why: String| SkillError::new(&file.display().to_string(), Blame::Caller, code, why);
+        if Self::is_agent_skill(file) {
+            let why = "it is an Agent Skill, for which the artifact of WebAssembly has no place; share its archive"
+                .to_owned();
+            return Err(refuse("bad-component", why));
+        }
+        let bytes = loader::read_file(file).map_err(|why| refuse("not-found", why))?;
+        let parsed = loader::parse(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
+        if parsed.manifest.is_none() && file.with_file_name("kiso.toml").exists() {
+            let why =
+                "its kiso.toml lies beside it and would be left behind; `kiso skill pack` puts it inside".to_owned();
+            return Err(refuse("bad-manifest", why));
+        }
+        let signature = match std::fs::read_to_string(signature_of(file)) {
+            Ok(text) if text.len() as u64 <= MAX_FILE => Some(text),
+            Ok(_) => return Err(refuse("bad-signature", "the signature beside it is too long".to_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(refuse("bad-signature", format!("the signature beside it cannot be read: {error}")));
+            }
+        };
+        let config = config_of(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
+        let statement = self.statement(file)?;
+        let manifest = manifest_of(&config, &bytes, &statement, signature);
+        push(to, who, &bytes, &config, &manifest).await.map_err(|error| error.told(to))
+    }
+}
+
+async fn pull(from: &OciReference, who: &RegistryCredentials) -> Result<(Vec<u8>, ArtifactManifest, String), OciError> {
+    let mut registry = Registry::new(from, who, RegistryAction::Pull);
+    let text = registry.manifest(MAX_MANIFEST).await?;
+    let digest = sha256(&text);
+    if let Some(wanted) = from.digest()
+        && *wanted != digest
+    {
+        return Err(OciError::Digest { what: "the manifest".to_owned(), wanted: wanted.to_owned(), is: digest });
+    }
+    let manifest = ArtifactManifest::read(&text, from)?;
+    let (layer, config) = (&manifest.layers[0], &manifest.config);
+    // Small, and all that says which system the layer is for.
+    let config = registry.blob(config, "the configuration", MAX_MANIFEST).await?;
+    artifact::check_config(&config, &layer.digest, from)?;
+    let bytes = registry.blob(layer, "the layer", loader::MAX_WASM_BYTES).await?;
+    Ok((bytes, manifest, digest))
+}
+
+async fn push(
+    to: &OciReference,
+    who: &RegistryCredentials,
+    bytes: &[u8],
+    config: &[u8],
+    manifest: &[u8],
+) -> Result<OciReference, OciError> {
+    let mut registry = Registry::new(to, who, RegistryAction::Push);
+    registry.put_blob(bytes, "the layer").await?;
+    registry.put_blob(config, "the configuration").await?;
+    registry.put_manifest(manifest).await?;
+    Ok(to.at(&sha256(manifest)))
+}
+
+/// A digest as registries write it.
+fn sha256(bytes: &[u8]) -> String {
+    format!("sha256:{}", Digest::of(bytes))
+}
