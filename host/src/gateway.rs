@@ -43,6 +43,7 @@ use tokio::sync::{broadcast, watch};
 use self::count::Counters;
 use self::failures::Failures;
 
+pub use self::api::UndoLine;
 pub use self::attachment::{Attachment, MAX_ATTACHMENTS, put};
 pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render};
 pub use self::listen::{HttpListener, ListenError};

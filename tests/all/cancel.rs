@@ -183,7 +183,7 @@ fn places() -> Vec<Place> {
                 ("$ echo two >> effects", "dropped"),
                 ("msg", "dropped"),
             ],
-            effects: "one\n",
+            effects: "",
         },
         Place {
             name: "skill",
@@ -197,7 +197,7 @@ fn places() -> Vec<Place> {
             replies: vec![routing("high"), plan(&[act]), ("reasoner", text(&brief)), ("actor", calls)],
             there: |home, _| effects(home) == "one\n",
             tasks: &[("act", "interrupted"), ("msg", "dropped")],
-            effects: "one\n",
+            effects: "",
         },
     ]
 }
@@ -231,11 +231,8 @@ fn a_run_stops_wherever_it_is() {
             assert_eq!(server.held(), 0, "{name}, {how}: nobody waits for an answer any more");
             let found = is_clean(&home);
             let found: Vec<_> = found.iter().map(|(label, status)| (label.as_str(), status.as_str())).collect();
-            // What was called came back as interrupted before the loop was stopped.
-            let loops = how == "killed" && name == "tool";
-            let expected =
-                tasks.iter().map(|&(label, status)| (label, if loops && label == "act" { "failed" } else { status }));
-            assert_eq!(found, expected.collect::<Vec<_>>(), "{name}, {how}");
+            assert_eq!(found, tasks, "{name}, {how}");
+            // What the command that was stopped had changed is undone, and what others did before it stays.
             assert_eq!(effects(&home), left, "{name}, {how}");
             home.kiso(&CANCEL).exit(2).says(&["has already ended (cancelled)"]);
             drop(server);
@@ -362,14 +359,14 @@ fn the_documented_commands_do_what_they_say() {
     Ran::new(run, child.wait_with_output().unwrap()).exit(1).prints(&[CANCELLED]);
     home.kiso(trace).ok().prints(&["cancelled", CANCELLED]);
     assert_eq!(is_clean(&home)[0].1, "interrupted");
-    assert_eq!(list(), "one\n");
+    assert_eq!(list(), "", "what it had changed is undone");
 
-    Running(started("one\none\n")).kill();
-    // The built-in rules know no other way than to say so.
-    home.kiso(resume).exit(1).prints(&["may or may not have taken effect"]);
-    Running(started("one\none\none\n")).kill();
-    home.kiso(next).ok().says(&["resuming it first"]).prints(&["one\none\none\n"]);
-    assert!(!list().contains("two"));
+    Running(started("one\n")).kill();
+    // It is rolled back and done once more.
+    home.kiso(resume).ok();
+    assert_eq!(list(), "one\ntwo\n");
+    Running(started("one\ntwo\none\n")).kill();
+    home.kiso(next).ok().says(&["resuming it first"]).prints(&["one\ntwo\none\ntwo\n"]);
 }
 
 /// The words of a command behind `kiso`, as a shell splits them.

@@ -33,11 +33,6 @@ fn mark(word: &str) -> String {
     format!("echo {word} >> effects")
 }
 
-/// What a reviewer that knows nothing of the end of a task has done: the same, unless it was done.
-fn again(word: &str) -> String {
-    format!("grep -qx {word} effects || echo {word} >> effects")
-}
-
 fn exec(line: &str) -> Value {
     json!({ "type": "exec", "detail": line, "review": true, "expect": "the mark is there" })
 }
@@ -299,18 +294,11 @@ fn rest(conn: &Connection) -> Replies {
         replies.remove(used);
     }
     let kind = rows.last().map(|(kind, _)| kind.as_str());
-    // What began and has no end is looked into, not done again.
-    if kind == Some("started") && (task["type"] == "exec" || task["type"] == "skill") {
-        let line = task["detail"].as_str().unwrap();
-        let word = MARKS.iter().find(|word| line.contains(*word));
-        let fix = word.map_or_else(|| "echo looked".to_owned(), |word| again(word));
-        let verdict = json!({ "status": "needs_fix", "reason": "nobody saw its end", "inject": [exec(&fix)] });
+    // What began and has no end is rolled back and done again. Only what outlives its call is looked into: it was counted.
+    if kind == Some("started") && task["args"]["mode"] == "flaky" {
+        let inject = [exec("echo looked")];
+        let verdict = json!({ "status": "needs_fix", "reason": "nobody saw its end", "inject": inject });
         replies.insert(0, ("reviewer", json!({ "text": verdict.to_string(), "expect_contains": "interrupted" })));
-    }
-    if kind == Some("calls_started") {
-        let line = format!("{}; {}", again("four"), again("five"));
-        let calls = [json!({ "name": "exec", "args": { "command": line } })];
-        replies.insert(0, ("actor", json!({ "calls": calls, "expect_contains": "interrupted" })));
     }
     replies
 }
@@ -374,14 +362,10 @@ fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
         if cut {
             let interrupted: Vec<_> = now.tasks.iter().filter(|(_, status)| status == "interrupted").collect();
             assert_eq!(interrupted.len(), 1, "{death:?}: {now:#?}");
-            let fixes =
-                now.tasks.iter().filter(|(label, _)| label.contains("grep -qx") || label.contains("echo looked"));
+            assert_eq!(interrupted[0].0, "skill hostile", "{death:?}: a command line is never cut off: {now:#?}");
+            let fixes = now.tasks.iter().filter(|(label, _)| label.contains("echo looked"));
             assert_eq!(fixes.count(), 1, "{death:?}: {now:#?}");
-            // Whether it had counted before it was killed is a matter of luck; that it never counts twice is not.
-            if interrupted[0].0 == "skill hostile" && now.counted.is_none() {
-                now.counted.clone_from(&whole.counted);
-            }
-            now.tasks.retain(|(label, _)| !label.contains("grep -qx") && !label.contains("echo looked"));
+            now.tasks.retain(|(label, _)| !label.contains("echo looked"));
             for (task, whole) in now.tasks.iter_mut().zip(&whole.tasks) {
                 if task.1 == "interrupted" {
                     task.1.clone_from(&whole.1);

@@ -25,6 +25,7 @@ mod skills;
 mod stage;
 mod themes;
 mod trace;
+mod undo;
 mod usage;
 mod vendor;
 mod wire;

@@ -3,6 +3,7 @@
 
 use super::{Times, row, skills, summary};
 use kiso::config::Config;
+use kiso::effect::undo::{Origin, Undo, UndoLimits};
 use kiso::exec::{Channel, Exec, Line, Scratch};
 use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
@@ -42,27 +43,32 @@ pub async fn rows() {
     row("kiso: the same, second time", second, Some((first, "× the first")));
 }
 
-struct Shell {
+pub struct Shell {
     exec: Exec,
     session: SessionName,
     scratch: Scratch,
     secrets: Secrets,
+    undo: Undo,
 }
 
 impl Shell {
-    fn new(path: &Path) -> Self {
+    pub fn new(path: &Path) -> Self {
         let skills = skills(path);
         let home = Home::open(path).expect("a home");
         let config = Config::load(&home).expect("a configuration");
         let session = SessionName::parse("bench").expect("a plain name");
         home.create_session(&session).expect("there is room");
+        let undo = Undo::new(home.clone());
         let exec = Exec::new(home, config, skills);
         let scratch = exec.scratch(&session).expect("there is room");
-        Self { exec, session, scratch, secrets: Secrets::default() }
+        Self { exec, session, scratch, secrets: Secrets::default(), undo }
     }
 
-    async fn run(&self, source: &str) -> Duration {
+    pub async fn run(&self, source: &str) -> Duration {
         let started = Instant::now();
+        // As in a run: what it changes can be undone.
+        let origin = Origin { run: "bench".to_owned(), task: 1, seq: 1, place: 0 };
+        let transaction = self.undo.begin(&self.session, origin, UndoLimits { max_bytes: 256 << 20, refuse: false });
         let line = Line {
             source,
             session: &self.session,
@@ -76,8 +82,10 @@ impl Shell {
             outputs: None,
             watch: None,
             scratch: &self.scratch,
+            transaction: transaction.clone(),
         };
         let done = self.exec.run(line).await.expect("it runs");
+        transaction.expect("something is kept").commit();
         assert_eq!(done.code, 0, "{}", done.stderr);
         started.elapsed()
     }

@@ -235,6 +235,9 @@ pub struct LogLine {
 /// Said of a task whose end the host did not see.
 pub const INTERRUPTED: &str = "the host stopped while the task ran, so it may or may not have taken effect";
 
+/// Said of such a task whose files are as they were before it.
+pub const INTERRUPTED_OUTSIDE: &str = "the host stopped while the task ran; its changes to files were undone, and what it did beyond them may or may not have taken effect";
+
 /// A file that a task produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "File")]

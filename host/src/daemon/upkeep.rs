@@ -84,9 +84,13 @@ pub(super) async fn look_after(drive: RunExecutor, mut ending: watch::Receiver<b
             Ok(Some(done)) => {
                 tracing::debug!(?done, "upkeep of the store");
                 due_ms = now + EVERY_MS;
-                let home = drive.home.clone();
+                let (home, drive) = (drive.home.clone(), drive.clone());
                 // Waited for: two at once would be in each other's way.
-                let _ = tokio::task::spawn_blocking(move || removal::empty_trash(&home)).await;
+                let clean = move || {
+                    removal::empty_trash(&home);
+                    drive.sweep_undo(now);
+                };
+                let _ = tokio::task::spawn_blocking(clean).await;
             }
             Ok(None) => {}
             Err(StoreError::Closed) => return,

@@ -88,11 +88,13 @@ impl Log {
         session: &SessionName,
         spec: impl FnOnce(&RunId) -> RunSpec + Send + 'static,
         message: &str,
+        boot: Option<String>,
     ) -> Result<(Log, RunSpec), DriveError> {
         let sealed = vault.seal_text(SEALED_RUN, message)?;
         let (name, sealer) = (session.clone(), vault.clone());
         let begun = store.write(move |tx| {
             let id = tx.create_run(&name, &sealed, now_ms())?;
+            tx.set_boot(&id, boot.as_deref())?;
             let spec = spec(&id);
             let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
             let kept = sealer.seal_text(SEALED_RUN, &body).map_err(|error| StoreError::corrupt(error.to_string()))?;
@@ -111,10 +113,12 @@ impl Log {
         vault: &Vault,
         session: &SessionName,
         spec: impl FnOnce(&BegunRun, Vec<String>) -> RunSpec + Send + 'static,
+        boot: Option<String>,
     ) -> Result<Option<(Log, RunSpec)>, DriveError> {
         let (name, sealer) = (session.clone(), vault.clone());
         let begun = store.write(move |tx| {
             let Some(begun) = tx.begin_queued(&name, now_ms())? else { return Ok(None) };
+            tx.set_boot(&begun.run, boot.as_deref())?;
             let broken = |error: crate::secret::VaultError| StoreError::corrupt(error.to_string());
             // One that this key does not open must not keep all that come after it waiting for ever.
             let open = |text: &String| match sealer.open_text(SEALED_RUN, text) {

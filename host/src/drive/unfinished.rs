@@ -9,6 +9,7 @@ use super::log::Log;
 use super::run_context::RunContext;
 use super::{Cancel, DriveError, Listener, RunExecutor};
 use crate::clock::now_ms;
+use crate::effect::undo::CutOff;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::report::often;
 use crate::graph::run::Run;
@@ -20,7 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 impl RunExecutor {
     /// Takes up a run that was cut off, because its turn has come and nobody said so: replays its events and goes on where
-    /// it was. What had started and may have taken effect is not done again but reported as interrupted. The caller holds
+    /// it was. What had started is rolled back and done again, if nothing of it remained; what may have taken effect is reported as
+    /// interrupted. The caller holds
     /// the session's lock, so that nobody else drives the run. A run that somebody stopping before it was cut off is
     /// ended as cancelled. One that was cut off too often is left as it is ([`DriveError::CutOff`]); [`RunExecutor::hold`] has it
     /// wait.
@@ -73,11 +75,17 @@ impl RunExecutor {
         let (mut log, spec, events) = Log::load(&self.store, &self.vault, &session, id).await?;
         let mut run = Run::replay(spec, &events)?;
         listener.begun(&log.id);
-        if let Some(event) = run.interrupt()? {
+        let cut_off = self.roll_back_step(&session, id, log.seq, &run).await?;
+        // What nothing remained of is simply the next step once more.
+        if cut_off != CutOff::Nothing
+            && let Some(event) = run.interrupt(cut_off == CutOff::Outside)?
+        {
             log.append(&event, &run, &secrets, Vec::new(), Vec::new())?;
             log.commit().await?;
             listener.event(log.seq, &event, &run);
         }
+        let (of, boot) = (id.clone(), self.boot());
+        self.store.write(move |tx| tx.set_boot(&of, boot.as_deref())).await?;
         let earlier = self.earlier(&session, Some(id), run.spec().policy.subagent).await?;
         let at_work = RunContext::new(self, &log, run.spec(), secrets, earlier);
         self.drive(run, log, at_work, cancel, listener).await

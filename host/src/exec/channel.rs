@@ -2,6 +2,7 @@
 
 use super::errno::Errno;
 use super::output::OutputBuffer;
+use crate::effect::undo::UndoRefusal;
 use crate::skill::limits::{HitCell, LimitHit};
 use crate::skill::sandbox::Quota;
 use bytes::Bytes;
@@ -41,6 +42,17 @@ pub enum IoError {
     Limit(LimitHit),
     /// Another process of the task reached a limit.
     Ended,
+}
+
+impl IoError {
+    /// What a process is told of what must not be changed, because it could not be undone.
+    pub fn of_undo(refusal: UndoRefusal, quota: &Quota) -> Self {
+        match refusal {
+            UndoRefusal::TooLarge(why) => Self::Limit(quota.not_undoable(&why)),
+            UndoRefusal::Io(error) => error.into(),
+            UndoRefusal::Across => Errno::Invalid.into(),
+        }
+    }
 }
 
 /// Why a process goes no further: another one of its task reached a limit.
@@ -345,6 +357,9 @@ impl OpenFile {
     fn write(&self, bytes: &[u8]) -> Result<(), IoError> {
         if !self.writable {
             return Err(Errno::BadChannel.into());
+        }
+        if let Some(work) = self.quota.transaction() {
+            work.writing(&self.file, self.append).map_err(|refusal| IoError::of_undo(refusal, &self.quota))?;
         }
         let _until_written = self.quota.write(bytes.len() as u64).map_err(IoError::Limit)?;
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);

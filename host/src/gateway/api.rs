@@ -19,6 +19,7 @@ mod sessions;
 mod settings;
 mod skills;
 mod state;
+mod undo;
 mod upload;
 mod workspace;
 
@@ -34,9 +35,10 @@ use super::error::ApiError;
 use super::{App, auth, events, form, hook, mcp, openai, page};
 
 pub(super) use self::sessions::status_of;
+pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 24] = [
+const TABLES: [&[Route]; 25] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -50,6 +52,7 @@ const TABLES: [&[Route]; 24] = [
     workspace::ROUTES,
     search::ROUTES,
     runs::ROUTES,
+    undo::ROUTES,
     board::ROUTES,
     schedules::ROUTES,
     pills::ROUTES,

@@ -116,7 +116,8 @@ pub async fn put(
     let of = session.clone();
     let most = drive.config.limits.max_sessions;
     drive.store.read(move |view| view.may_open(&of, most)).await?;
-    let quota = drive.tools.skills().exec_quota(session, &Budget::upload(&drive.config.engine), HitCell::default());
+    let quota =
+        drive.tools.skills().exec_quota(session, &Budget::upload(&drive.config.engine), HitCell::default(), None);
     let (home, of, charged) = (drive.home.clone(), session.clone(), quota.clone());
     let put = tokio::task::spawn_blocking(move || {
         let mut names = Vec::new();

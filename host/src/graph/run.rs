@@ -15,9 +15,11 @@ mod critic;
 mod enter;
 mod finish;
 mod history;
+mod pending;
 
 pub use self::board::{BoardTask, TaskState};
 pub use self::history::{History, TaskHistory};
+pub use self::pending::PendingStep;
 
 use std::collections::VecDeque;
 
@@ -27,13 +29,13 @@ use super::execution_brief::ExecutionBrief;
 use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
 use super::limits::{Limits, Usage};
 use super::outcome::{Ending, Outcome, ReplyText};
-use super::plan::{CallerScope, Task, TaskKind};
+use super::plan::{CallerScope, Task};
 use super::reflection::Ledger;
 use super::repeat::Repeat;
-use super::report::{Attempt, Correction, INTERRUPTED, TaskReport, TaskStatus};
+use super::report::{Attempt, Correction, TaskReport};
 use super::route::Routing;
 use super::step::{Call, Event, IllegalResult, Move, PillUse, StepResult, ToolResult};
-use super::{Node, Why, edge, reflection};
+use super::{Node, Why, edge};
 
 /// What a run is made from; stored with it, so that a replay has the same limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -385,22 +387,6 @@ impl Run {
         Ok(event)
     }
 
-    /// To be called once after a replay: what had started and may have taken effect is not done again but reported as
-    /// interrupted. A message has no effect until it is accepted, so it is simply written again.
-    pub fn interrupt(&mut self) -> Result<Option<Event>, IllegalResult> {
-        let result = match &self.state {
-            State::Acting { task, .. } if task.kind != TaskKind::Msg => {
-                let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
-                StepResult::Executed { task: self.records.len(), report, call: None }
-            }
-            State::Looping { stage: Stage::Calling { calls, .. }, .. } => {
-                StepResult::Called { results: calls.iter().map(interrupted).collect() }
-            }
-            _ => return Ok(None),
-        };
-        self.accept(result).map(Some)
-    }
-
     fn apply(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         match event.result.clone() {
             StepResult::Told { .. } => {
@@ -471,25 +457,6 @@ impl Run {
     fn new_id(&mut self) -> u32 {
         self.next_id += 1;
         self.next_id
-    }
-}
-
-/// The result of a call whose end the host did not see.
-fn interrupted(call: &ToolCall) -> ToolResult {
-    ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        status: reflection::Status::Error,
-        text: INTERRUPTED.to_owned(),
-        code: Some(reflection::INTERRUPTED.to_owned()),
-        hint: None,
-        archived: None,
-        files: Vec::new(),
-        millis: 0,
-        used: None,
-        skill_digest: None,
-        grant: None,
-        limits: None,
     }
 }
 

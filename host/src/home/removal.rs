@@ -106,6 +106,13 @@ impl Home {
         }
     }
 
+    /// Sessions that something is kept for to undo it.
+    pub fn sessions_with_undo(&self) -> Vec<SessionName> {
+        let has_undo = |dir: &PathBuf| dir.join("undo").is_dir();
+        let name = |dir: PathBuf| SessionName::parse(dir.file_name()?.to_str()?).ok();
+        self.below_sessions().filter(has_undo).filter_map(name).collect()
+    }
+
     /// A directory for a self-test, which is under way only while the skills are being changed.
     pub fn self_test_dir(&self) -> PathBuf {
         self.cache_dir().join(format!("{SELF_TEST}{}", std::process::id()))

@@ -169,7 +169,7 @@ mod tests {
 
         fn copy(&self, source: &Path, max_bytes: u64) -> Result<LocalFile, LocalFileError> {
             let budget = Budget::upload(&Config::default().engine);
-            let quota = self.skills.exec_quota(&self.session, &budget, HitCell::default());
+            let quota = self.skills.exec_quota(&self.session, &budget, HitCell::default(), None);
             copy_in(&self.home, &self.session, source, max_bytes, quota)
         }
 

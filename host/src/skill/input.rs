@@ -3,6 +3,7 @@
 use super::limits::Budget;
 use super::workspace::SpaceUsage;
 use crate::config::Http as HttpConfig;
+use crate::effect::undo::Transaction;
 use crate::home::{SessionName, SkillName};
 use crate::secret::Secrets;
 use crate::store::{KvOwner, Store};
@@ -26,6 +27,8 @@ pub struct CallInput<'a> {
     /// Whether the skill may see it at all.
     pub visible: bool,
     pub usage: Arc<SpaceUsage>,
+    /// The work that it is a part of, if that can be undone.
+    pub transaction: Option<Arc<Transaction>>,
     pub declared: DeclaredSecrets,
     /// What the run knows; a skill sees of it what it declares and was granted.
     pub secrets: &'a Secrets,

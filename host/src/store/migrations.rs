@@ -51,6 +51,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "hooks", sql: include_str!("migrations/0027_hooks.sql") },
     Migration { name: "tools of MCP servers", sql: include_str!("migrations/0028_mcp_tools.sql") },
     Migration { name: "channels", sql: include_str!("migrations/0029_channels.sql") },
+    Migration { name: "undo", sql: include_str!("migrations/0034_undo.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

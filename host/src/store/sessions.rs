@@ -206,14 +206,22 @@ impl View<'_> {
         Ok(bytes.unwrap_or(0).unsigned_abs())
     }
 
-    /// What all workspaces held when they were last measured, and what stands in the store.
+    /// What all workspaces held when they were last measured, what is kept to undo runs in them, and what stands in the store.
     pub fn home_bytes(&self) -> Result<u64, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT coalesce(sum(workspace_bytes), 0) FROM sessions INDEXED BY sessions_with_files WHERE workspace_bytes > 0",
         )?;
         let workspaces = query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs();
         let space = self.space()?;
-        Ok(workspaces + space.bytes.saturating_sub(space.free))
+        Ok(workspaces + self.undo_bytes()? + space.bytes.saturating_sub(space.free))
+    }
+
+    /// What is kept to undo runs, in all sessions.
+    pub fn undo_bytes(&self) -> Result<u64, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT coalesce(sum(undo_bytes), 0) FROM sessions INDEXED BY sessions_with_undo WHERE undo_bytes > 0",
+        )?;
+        Ok(query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
     pub(super) fn session_id(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
@@ -325,6 +333,13 @@ impl Tx<'_> {
     /// Keeps how much the session's workspace holds.
     pub fn set_workspace_bytes(&self, session: &SessionName, bytes: u64) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached("UPDATE sessions SET workspace_bytes = ?2 WHERE name = ?1")?;
+        update.execute((session.as_str(), i64::try_from(bytes).unwrap_or(i64::MAX)))?;
+        Ok(())
+    }
+
+    /// Keeps how much is kept to undo the session's runs.
+    pub fn set_undo_bytes(&self, session: &SessionName, bytes: u64) -> Result<(), StoreError> {
+        let mut update = self.conn.prepare_cached("UPDATE sessions SET undo_bytes = ?2 WHERE name = ?1")?;
         update.execute((session.as_str(), i64::try_from(bytes).unwrap_or(i64::MAX)))?;
         Ok(())
     }

@@ -55,6 +55,13 @@ impl View<'_> {
         query.query_row([run], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
+    /// The start of the machine in which the run was last taken up; none where nothing is kept of what it changes.
+    pub fn boot_of_run(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT boot FROM runs WHERE id = ?1")?;
+        let boot = query.query_row([run], |row| row.get(0)).optional()?;
+        boot.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
+    }
+
     /// Whether somebody asked for the run to stop.
     pub fn cancel_requested(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT cancel_requested FROM runs WHERE id = ?1")?;
@@ -73,6 +80,13 @@ impl Tx<'_> {
             0 => Err(StoreError::Ended { run: run.clone() }),
             _ => Ok(()),
         }
+    }
+
+    /// Puts on record in which start of the machine the run is taken up.
+    pub fn set_boot(&self, run: &RunId, boot: Option<&str>) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        self.conn.prepare_cached("UPDATE runs SET boot = ?2 WHERE num = ?1")?.execute((num, boot))?;
+        Ok(())
     }
 
     /// Counts that a run is taken up again; returns how often that happened since it last got further, this time included.

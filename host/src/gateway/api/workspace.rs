@@ -154,7 +154,7 @@ pub async fn put(
     let most = drive.config.limits.max_sessions;
     drive.store.read(move |view| view.may_open(&of, most)).await?;
     let budget = Budget::upload(&drive.config.engine);
-    let quota = drive.tools.skills().exec_quota(&session, &budget, HitCell::default());
+    let quota = drive.tools.skills().exec_quota(&session, &budget, HitCell::default(), None);
     let (of, charged) = (session.clone(), quota.clone());
     let incoming = blocking(move || Incoming::begin(&drive.home, &of, charged));
     let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
@@ -182,7 +182,8 @@ pub async fn remove(
     Path((session, path)): Path<(SessionName, FilePath)>,
 ) -> Result<NoContent, ApiError> {
     let drive = app.0.drive.now();
-    let quota = drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default());
+    let quota =
+        drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default(), None);
     let (of, at) = (session.clone(), path.clone());
     blocking(move || workspace::remove(&drive.home, &of, &at, &quota)).await?;
     tracing::info!(%session, path = path.as_str(), by = who.name(), "a file was deleted");

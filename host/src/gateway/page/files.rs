@@ -85,6 +85,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/trace.js",
     "lib/turn.js",
     "lib/ui.js",
+    "lib/undo.js",
     "lib/unsent.js",
     "lib/uploads.js",
     "lib/welcome.js",

@@ -13,7 +13,7 @@ use super::{Current, Record, Run, Stage, State};
 const NO_ANSWER: &str = "the model answered with nothing";
 
 /// Said of a task that was cancelled while it ran.
-const CANCELLED_MIDWAY: &str = "the run was cancelled while the task ran, so it may or may not have taken effect";
+const CANCELLED_MIDWAY: &str = "the run was cancelled while the task ran; its changes to files were undone as far as they were kept, and what it did beyond them may or may not have taken effect";
 
 impl Run {
     pub(super) fn take_conversation(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {

@@ -17,12 +17,13 @@ mod random;
 mod replay;
 mod routing;
 
+use super::pending::interrupted;
 use super::*;
 use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
-use crate::graph::plan::Plan;
+use crate::graph::plan::{Plan, TaskKind};
 use crate::graph::reflection::Status as ToolStatus;
-use crate::graph::report::{FileNote, TaskError};
+use crate::graph::report::{FileNote, INTERRUPTED, TaskError, TaskStatus};
 use crate::graph::route::Effort;
 use crate::graph::step::{Call, RoutedBy, Step};
 use serde_json::{Value, json};
@@ -135,7 +136,13 @@ fn find(id: &str, what: &str) -> ToolCall {
 }
 
 fn given(call: &ToolCall, text: &str) -> ToolResult {
-    ToolResult { status: ToolStatus::Ok, text: text.to_owned(), code: None, millis: 5, ..interrupted(call) }
+    ToolResult {
+        status: ToolStatus::Ok,
+        text: text.to_owned(),
+        code: None,
+        millis: 5,
+        ..interrupted(call, INTERRUPTED)
+    }
 }
 
 fn unreviewed() -> StepResult {

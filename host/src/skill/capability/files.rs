@@ -99,7 +99,9 @@ impl Capability for WorkspaceFiles {
             roots.push(root.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?);
         }
         Ok(Self {
-            quota: Arc::new(Quota::new(call.budget.clone(), hit.clone(), call.usage.clone())),
+            quota: Arc::new(
+                Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone()),
+            ),
             roots,
             listings: Vec::new(),
             access: *access,

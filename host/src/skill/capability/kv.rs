@@ -1,6 +1,7 @@
 //! `kiso:skill/kv`: small values that outlive a call.
 
 use super::{Capability, Doc, GuestState, failure, refused};
+use crate::effect::undo::Transaction;
 use crate::home::SessionName;
 use crate::skill::error::SkillError;
 use crate::skill::input::{CallInput, Keep};
@@ -9,6 +10,7 @@ use crate::skill::wit::since_v0_1::kiso::skill::kv::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
 use crate::store::{KvOwner, Store};
+use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
 
 /// The values of one session and skill.
@@ -17,6 +19,8 @@ pub struct Kv {
     /// The space that values belong to; none in a test.
     space: Option<(SessionName, KvOwner)>,
     store: Store,
+    /// The work that the call is a part of, which undoes no values.
+    transaction: Option<Arc<Transaction>>,
 }
 
 impl Capability for Kv {
@@ -33,12 +37,20 @@ impl Capability for Kv {
             Keep::Disk(owner) => Some((call.session.clone(), owner.clone())),
             Keep::Nothing => None,
         };
-        Ok(Self { space, store: call.store.clone() })
+        Ok(Self { space, store: call.store.clone(), transaction: call.transaction.clone() })
     }
 }
 
 fn in_a_test() -> Failure {
     failure("unavailable", "values are not kept in a test")
+}
+
+impl Kv {
+    /// Puts on record that a value is about to change.
+    fn leaving(&self) -> Result<(), Failure> {
+        let left = self.transaction.as_ref().map_or(Ok(()), |work| work.leaving("a value that outlives the call"));
+        left.map_err(|error| failure("unavailable", format!("it could not be put on record: {error}")))
+    }
 }
 
 impl Host for Kv {
@@ -49,11 +61,17 @@ impl Host for Kv {
 
     async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), Failure>> {
         let Some((session, owner)) = self.space.clone() else { return Ok(Err(in_a_test())) };
+        if let Err(failure) = self.leaving() {
+            return Ok(Err(failure));
+        }
         Ok(self.store.write(move |tx| tx.kv_set(&session, &owner, &key, &value)).await.map_err(|e| refused(&e)))
     }
 
     async fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, Failure>> {
         let Some((session, owner)) = self.space.clone() else { return Ok(Err(in_a_test())) };
+        if let Err(failure) = self.leaving() {
+            return Ok(Err(failure));
+        }
         Ok(self.store.write(move |tx| tx.kv_delete(&session, &owner, &key)).await.map_err(|e| refused(&e)))
     }
 

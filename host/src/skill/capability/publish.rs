@@ -1,6 +1,7 @@
 //! `kiso:skill/publish`: links to files of the workspace.
 
 use super::{Capability, Doc, GuestState, failure, refused};
+use crate::effect::undo::Transaction;
 use crate::home::SessionName;
 use crate::skill::error::SkillError;
 use crate::skill::input::{CallInput, Keep};
@@ -11,6 +12,7 @@ use crate::skill::wit::{ImportSpec, V0_1};
 use crate::skill::workspace::{NoteError, note};
 use crate::store::Store;
 use std::path::PathBuf;
+use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
 
 /// What a call publishes, and from where.
@@ -22,6 +24,8 @@ pub struct Publish {
     store: Store,
     /// Nothing is published in a test.
     test: bool,
+    /// The work that the call is a part of, which takes no link back.
+    transaction: Option<Arc<Transaction>>,
     /// Path under `/work` and link of each file.
     published: Vec<(String, String)>,
 }
@@ -47,6 +51,7 @@ impl Capability for Publish {
             session: call.session.clone(),
             store: call.store.clone(),
             test: call.keep == Keep::Nothing,
+            transaction: call.transaction.clone(),
             published: Vec::new(),
         })
     }
@@ -77,6 +82,9 @@ impl Host for Publish {
         let title = title.map(|title| cut(&title, TITLE_BYTES).to_owned());
         if note.bytes > MAX_BYTES {
             return Ok(Err(failure("too-large", format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
+        }
+        if let Some(Err(error)) = self.transaction.as_ref().map(|work| work.leaving("a link to a file")) {
+            return Ok(Err(failure("unavailable", format!("it could not be put on record: {error}"))));
         }
         let (session, path, media_type) = (self.session.clone(), note.path.clone(), note.media_type);
         let published = self

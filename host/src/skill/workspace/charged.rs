@@ -1,16 +1,18 @@
 //! `wasi:filesystem` with a quota.
 //!
-//! The implementation is wasmtime's. The functions that make a workspace grow are shadowed by ones that charge the
-//! call's quota first and then delegate.
+//! The implementation is wasmtime's. The functions that change a workspace are shadowed by ones that keep what is there
+//! ([`undoable`]), charge the call's quota, and then delegate.
 
+use super::files::ChargedFiles;
 use super::quota::{Charge, Quota};
-use super::structure::{EntryPath, PlaceError, Roots};
+use super::structure::{EntryPath, PlaceError};
+use super::undoable::{self, linking, making, moving, opening, removing, removing_dir, writing};
+use crate::effect::undo::Opening;
 use crate::skill::limits::{LimitHit, MAX_LISTINGS};
 use bytes::Bytes;
 use std::sync::Arc;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
-use wasmtime_wasi::WasiView;
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
@@ -22,22 +24,17 @@ use wasmtime_wasi::p2::{
 /// The version that wasmtime's own functions are defined under.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
-/// A store's data whose file access is charged to a quota.
-pub trait ChargedFiles: WasiView + 'static {
-    /// What writes are charged to.
-    fn quota(&self) -> &Arc<Quota>;
-
-    /// Handles of directory listings that may still be open.
-    fn listings(&mut self) -> &mut Vec<u32>;
-
-    /// Records that the limit of directories that are listed at once was reached.
-    fn listings_hit(&self) -> LimitHit;
-
-    /// The directories that the guest sees.
-    fn roots(&self) -> &Roots;
+/// Leaves the host function with what the guest is told, where something is not to be done.
+macro_rules! unless_refused {
+    ($before:expr) => {
+        match $before? {
+            Ok(value) => value,
+            Err(code) => return Ok((Err(code),)),
+        }
+    };
 }
 
-/// Shadows everything that makes a file longer or an entry appear.
+/// Shadows everything that changes a file or a directory.
 pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
@@ -47,6 +44,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(writing(ctx, &fd, false));
                 // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
                 let hole = if offset == 0 { 0 } else { offset.saturating_sub(size(ctx, &fd).await) };
                 let stream = ctx.filesystem().write_via_stream(fd, offset);
@@ -58,6 +56,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         "[method]descriptor.append-via-stream",
         |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
             let ctx = store.data_mut();
+            unless_refused!(writing(ctx, &fd, true));
             let stream = ctx.filesystem().append_via_stream(fd);
             Ok((charged(ctx, stream, 0)?,))
         },
@@ -67,6 +66,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, bytes, offset): (Resource<Descriptor>, Vec<u8>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(writing(ctx, &fd, false));
                 let hole = offset.saturating_sub(size(ctx, &fd).await);
                 let charge = ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
                 let written = ctx.filesystem().write(fd, bytes, offset).await;
@@ -80,6 +80,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, new): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(writing(ctx, &fd, false));
                 let longer = new.saturating_sub(size(ctx, &fd).await);
                 let charge = ctx.quota().write(longer)?;
                 let set = ctx.filesystem().set_size(fd, new).await;
@@ -101,8 +102,16 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 }
                 let new = there.is_err() && open.contains(OpenFlags::CREATE);
                 let charge = if new { Some(ctx.quota().entry()?) } else { None };
-                let opened = ctx.filesystem().open_at(fd, follow, path, open, flags).await;
+                let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
+                let before = opening(ctx, &fd, (&path, follows, open))?;
+                let opened = match &before {
+                    Err(code) => Err((*code).into()),
+                    Ok(_) => ctx.filesystem().open_at(fd, follow, path, open, flags).await,
+                };
                 made(charge, &opened);
+                if let (Ok(Opening::Fresh), Ok(file)) = (before, &opened) {
+                    undoable::opened(ctx, file);
+                }
                 answer(opened)
             })
         },
@@ -114,9 +123,10 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
                 let place = place(ctx, &fd, &path)?;
-                if let Some(code) = refused(ctx, place.and_then(|place| place.takes_directory()))? {
+                if let Some(code) = refused(ctx, fits(&place, EntryPath::takes_directory))? {
                     return Ok((Err(code),));
                 }
+                unless_refused!(making(ctx, &fd, place.as_ref().ok()));
                 let charge = ctx.quota().entry()?;
                 let result = ctx.filesystem().create_directory_at(fd, path).await;
                 made(Some(charge), &result);
@@ -131,9 +141,10 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
                 let place = place(ctx, &fd, &new)?;
-                if let Some(code) = refused(ctx, place.and_then(|place| place.takes_link(&old)))? {
+                if let Some(code) = refused(ctx, fits(&place, |place| place.takes_link(&old)))? {
                     return Ok((Err(code),));
                 }
+                unless_refused!(making(ctx, &fd, place.as_ref().ok()));
                 let charge = ctx.quota().entry()?;
                 let result = ctx.filesystem().symlink_at(fd, old, new).await;
                 made(Some(charge), &result);
@@ -150,10 +161,11 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let _still = ctx.quota().structure().lock_owned().await;
                 // A second name of a link is a link, and may lead elsewhere from there.
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
-                let fits = from.and_then(|from| place.and_then(|place| place.takes(&from)));
-                if let Some(code) = refused(ctx, fits)? {
+                let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
+                if let Some(code) = refused(ctx, takes)? {
                     return Ok((Err(code),));
                 }
+                unless_refused!(linking(ctx, &to, (from.as_ref().ok(), place.as_ref().ok())));
                 let (charge, moving) = (ctx.quota().entry()?, ctx.quota().moving());
                 let result = ctx.filesystem().link_at(fd, follow, old, to, new).await;
                 drop(moving);
@@ -170,10 +182,11 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
-                let fits = from.and_then(|from| place.and_then(|place| place.takes(&from)));
-                if let Some(code) = refused(ctx, fits)? {
+                let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
+                if let Some(code) = refused(ctx, takes)? {
                     return Ok((Err(code),));
                 }
+                unless_refused!(moving(ctx, (&fd, &to), (from.as_ref().ok(), place.as_ref().ok())));
                 let moving = ctx.quota().moving();
                 let moved = ctx.filesystem().rename_at(fd, old, to, new).await;
                 drop(moving);
@@ -189,8 +202,12 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 // Nothing takes the file's place between the look at it and its end.
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
-                let bytes = place(ctx, &fd, &path)?.ok().and_then(|place| place.file_bytes());
-                let gone = ctx.filesystem().unlink_file_at(fd, path).await;
+                let place = place(ctx, &fd, &path)?.ok();
+                let bytes = place.as_ref().and_then(EntryPath::file_bytes);
+                let gone = match unless_refused!(removing(ctx, &fd, (&path, place.as_ref()))) {
+                    true => Ok(()),
+                    false => ctx.filesystem().unlink_file_at(fd, path).await,
+                };
                 if let (Ok(()), Some(bytes)) = (&gone, bytes) {
                     ctx.quota().credit_entry(bytes);
                 }
@@ -205,6 +222,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
+                let place = place(ctx, &fd, &path)?.ok();
+                unless_refused!(removing_dir(ctx, &fd, place.as_ref()));
                 let gone = ctx.filesystem().remove_directory_at(fd, path).await;
                 if gone.is_ok() {
                     ctx.quota().credit_entry(0);
@@ -253,6 +272,17 @@ fn place<T: ChargedFiles>(
     let Descriptor::Dir(dir) = ctx.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
     let dir = dir.dir.clone();
     Ok(EntryPath::find(&dir, path, ctx.roots()))
+}
+
+/// What a place says of something; an error where there is none.
+fn fits(
+    place: &Result<EntryPath, PlaceError>,
+    takes: impl FnOnce(&EntryPath) -> Result<(), PlaceError>,
+) -> Result<(), PlaceError> {
+    match place {
+        Ok(place) => takes(place),
+        Err(error) => Err(*error),
+    }
 }
 
 /// What a guest is told of something that may not be there; `None` if it may, or if doing it says what is wrong.

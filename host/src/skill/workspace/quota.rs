@@ -7,6 +7,7 @@
 
 use super::home_space::SessionSpace;
 use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
+use crate::effect::undo::Transaction;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -79,7 +80,7 @@ impl SpaceUsage {
     ///
     /// What was allowed before and is not on disk yet is added, and so is what is allowed meanwhile: some of it may have
     /// been seen on disk and counts twice then, until it is measured again.
-    fn measure(&self, times: u64, budget: &Budget) -> Result<(), MeasureError> {
+    fn measure(&self, times: u64, most: u64) -> Result<(), MeasureError> {
         let _alone = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
         let (pending, moves) = {
             let mut counts = self.lock();
@@ -91,7 +92,7 @@ impl SpaceUsage {
         };
         let mut found = Amount::default();
         for dir in &self.dirs {
-            let Extent { bytes, entries } = measure(dir, budget.files)?;
+            let Extent { bytes, entries } = measure(dir, most)?;
             found = found.plus(Amount { bytes, entries });
         }
         let mut counts = self.lock();
@@ -134,7 +135,7 @@ impl SpaceUsage {
             };
             match hit {
                 Some(hit) if left == 0 => return Err(hit),
-                _ => self.measure(times, budget).map_err(|error| error.hit(budget))?,
+                _ => self.measure(times, budget.files).map_err(|error| error.hit(budget))?,
             }
             left = left.saturating_sub(1);
         }
@@ -154,6 +155,15 @@ impl SpaceUsage {
         counts.back = counts.back.plus(what);
         if let Some(home) = &self.home {
             home.shrunk(before.bytes - held.bytes);
+        }
+    }
+
+    /// Somebody else has changed what is there: it is measured now, and what all sessions hold with it. What cannot be measured is
+    /// before anything more is counted.
+    pub fn measure_again(&self) {
+        let times = self.lock().times;
+        if self.measure(times, u64::MAX).is_err() {
+            self.lock().times = 0;
         }
     }
 
@@ -180,6 +190,8 @@ pub struct Quota {
     hit: HitCell,
     written: AtomicU64,
     usage: Arc<SpaceUsage>,
+    /// The work that can be undone.
+    transaction: Option<Arc<Transaction>>,
 }
 
 /// What a quota has allowed. While it exists it may not be on disk yet; dropped, it is.
@@ -241,7 +253,22 @@ impl Drop for MoveGuard {
 
 impl Quota {
     pub fn new(budget: Budget, hit: HitCell, usage: Arc<SpaceUsage>) -> Self {
-        Self { budget, hit, written: AtomicU64::new(0), usage }
+        Self { budget, hit, written: AtomicU64::new(0), usage, transaction: None }
+    }
+
+    /// What is changed under it belongs to this work.
+    pub fn within(self, transaction: Option<Arc<Transaction>>) -> Self {
+        Self { transaction, ..self }
+    }
+
+    /// The work that what is changed belongs to, if it can be undone.
+    pub fn transaction(&self) -> Option<&Arc<Transaction>> {
+        self.transaction.as_ref()
+    }
+
+    /// Ends the call: it would change what could not be undone, and that is not wanted.
+    pub fn not_undoable(&self, why: &str) -> LimitHit {
+        self.hit.set(LimitHit { value: why.to_owned(), ..self.budget.hit(Limit::Undo) })
     }
 
     /// Bytes that this call has written.
@@ -286,14 +313,14 @@ impl Quota {
     pub fn settle(&self) {
         let times = self.usage.lock().times;
         if times == 0 {
-            let _ = self.usage.measure(0, &self.budget);
+            let _ = self.usage.measure(0, self.budget.files);
         }
     }
 
     /// Measures, and says what there is and what may be added. Where that cannot be measured, it is what was counted.
     pub fn room(&self) -> Room {
         let times = self.usage.lock().times;
-        let _ = self.usage.measure(times, &self.budget);
+        let _ = self.usage.measure(times, self.budget.files);
         let Amount { bytes, entries } = self.usage.lock().held;
         let own = (self.budget.workspace_mib << 20).saturating_sub(bytes);
         // All sessions together may leave less.

@@ -10,7 +10,7 @@ use crate::skill::limits::MAX_LEVELS;
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::path::Arg;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -33,7 +33,7 @@ impl DirId {
 pub type Roots = Vec<DirId>;
 
 /// Why something may not be where it was to come.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum PlaceError {
     /// Directories would be nested too deep.
     TooDeep,
@@ -80,6 +80,11 @@ impl EntryPath {
         let dir = if parent.is_empty() { base } else { base.open_dir(parent)? };
         let (root, levels) = levels(&dir, roots)?;
         Ok(EntryPath { dir, name: name.to_owned(), root, levels })
+    }
+
+    /// The directory that it is in, and the name.
+    pub fn slot(&self) -> (&Dir, &OsStr) {
+        (&self.dir, OsStr::new(&self.name))
     }
 
     /// Whether a directory may be made here.

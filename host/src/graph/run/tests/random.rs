@@ -119,8 +119,8 @@ fn check(dice: &mut Dice, seen: &mut Seen) {
     let started = matches!(torn.next_step(), Step::Execute { .. } | Step::Call { .. });
     if started || dice.one_in(16) {
         let mut live = Live { run: torn, log: live.log[..cut].to_vec() };
-        let event = live.run.interrupt().unwrap();
-        assert_eq!(live.run.interrupt(), Ok(None), "once is enough");
+        let event = live.run.interrupt(false).unwrap();
+        assert_eq!(live.run.interrupt(false), Ok(None), "once is enough");
         seen.interrupted += u64::from(event.is_some());
         live.log.extend(event);
         drive(dice, &mut live, seen);

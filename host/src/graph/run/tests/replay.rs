@@ -5,22 +5,22 @@ use super::*;
 #[test]
 fn an_interrupted_task_is_shown_to_the_critic_and_not_run_again() {
     let mut live = Live::planned(vec![skill(true), msg()]);
-    assert_eq!(live.run.interrupt(), Ok(None));
+    assert_eq!(live.run.interrupt(false), Ok(None));
     live.feed(StepResult::Started { task: 0 });
     let mut run = Run::replay(live.run.spec.clone(), &live.log).unwrap();
-    let event = run.interrupt().unwrap().unwrap();
+    let event = run.interrupt(false).unwrap().unwrap();
     let Step::Review(ask) = run.next_step() else { panic!() };
     assert_eq!(ask.report.status, TaskStatus::Interrupted);
     assert_eq!(event.result.name(), "executed");
     // Without a review it is a reason to plan again.
     let mut live = Live::planned(vec![skill(false), msg()]);
     live.feed(StepResult::Started { task: 0 });
-    live.run.interrupt().unwrap();
+    live.run.interrupt(false).unwrap();
     assert!(live.told().contains("may or may not have taken effect"));
     // A message had no effect yet.
     let mut live = Live::planned(vec![msg()]);
     live.feed(StepResult::Started { task: 0 });
-    assert_eq!(live.run.interrupt(), Ok(None));
+    assert_eq!(live.run.interrupt(false), Ok(None));
     assert!(matches!(live.run.next_step(), Step::Execute { .. }));
 }
 
@@ -31,11 +31,11 @@ fn interrupted_calls_are_shown_to_the_actor_and_not_made_again() {
     live.feed(acted("", calls.clone()));
     // Calls that were not started are made.
     let mut run = Run::replay(live.run.spec.clone(), &live.log).unwrap();
-    assert_eq!(run.interrupt(), Ok(None));
+    assert_eq!(run.interrupt(false), Ok(None));
     assert_eq!(run.next_step(), Step::StartCalls { calls });
     live.feed(StepResult::CallsStarted);
     live.run = Run::replay(live.run.spec.clone(), &live.log).unwrap();
-    let event = live.run.interrupt().unwrap().unwrap();
+    let event = live.run.interrupt(false).unwrap().unwrap();
     let StepResult::Called { results } = &event.result else { panic!() };
     let told: Vec<_> =
         results.iter().map(|result| (result.id.as_str(), result.status, result.code.as_deref())).collect();
@@ -45,7 +45,7 @@ fn interrupted_calls_are_shown_to_the_actor_and_not_made_again() {
     let lane = ask.lane.transcript();
     assert!(lane[1].contains("may or may not have taken effect"), "{lane:?}");
     assert!(lane[3].contains("find out whether it took effect"), "{lane:?}");
-    assert_eq!(live.run.interrupt(), Ok(None), "once is enough");
+    assert_eq!(live.run.interrupt(false), Ok(None), "once is enough");
     live.feed(acted("It had.", Vec::new()));
     assert_eq!(live.finish().reply, "It had.");
 }

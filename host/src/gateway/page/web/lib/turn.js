@@ -10,6 +10,7 @@ import { liveOf } from './run-live.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Tagged } from './tags.js';
+import { revert } from './undo.js';
 import { Badge, Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
 
 const SILENT = store({ thoughts: [], said: [], reply: '', stdout: '', stderr: '' });
@@ -105,6 +106,8 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
         <${Menu} label="Actions for this reply" kind="quiet small" items=${[
           run && { label: 'Regenerate', icon: 'retry', run: again },
           linkTo(session, message.id),
+          run && { label: 'Undo file changes', icon: 'undo', run: () => revert(run, 'undo') },
+          run && { label: 'Redo file changes', icon: 'redo', run: () => revert(run, 'redo') },
           run && { label: 'Trace', icon: 'trace', href: href('run', run) },
         ].filter(Boolean)} /></div>`}</footer>
   </article>`;

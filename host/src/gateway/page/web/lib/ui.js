@@ -15,6 +15,8 @@ const ICONS = {
   send: 'M12 19V5M5.5 11.5L12 5l6.5 6.5',
   stop: 'M7 7h10v10H7z',
   retry: 'M20 12a8 8 0 1 1-2.4-5.7M20 4v5h-5',
+  undo: 'M9 14 4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3',
+  redo: 'm15 14 5-5-5-5M20 9H10a6 6 0 0 0 0 12h3',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12.5l4.5 4.5L19 7.5',
   alert: 'M12 4l9 16H3zM12 10v4M12 17v.5',

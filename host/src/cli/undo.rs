@@ -1,0 +1,152 @@
+//! `kiso undo` and `kiso redo`: what a run changed in its workspace, taken back, and done again.
+
+use super::listing::{counted, row, typed};
+use super::show::{Show, printable_line};
+use super::{Exit, Failure, Opened, Shared, block_on, session};
+use crate::clock::minute;
+use crate::drive::UndoFailure;
+use crate::effect::undo::{UndoChoice, UndoError, UndoKind, UndoPlan};
+use crate::gateway::UndoLine;
+use crate::graph::report::size;
+use crate::home::SessionName;
+use crate::skill::Quiet;
+use crate::store::StoreError;
+use serde_json::json;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+pub struct UndoArgs {
+    #[command(flatten)]
+    redo: RedoArgs,
+    /// Go back to before this task of the run: 1 is its first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "list")]
+    task: Option<u32>,
+}
+
+impl UndoArgs {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        self.redo.revert(shared, UndoKind::Undo, self.task.map(|task| task as usize))
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RedoArgs {
+    /// A run's id, the beginning of one, or "last"; without it, the session's last run that changed files
+    run: Option<String>,
+    /// The session, where no run is named [default: default]
+    #[arg(long, short, value_name = "NAME", conflicts_with = "run")]
+    session: Option<String>,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// List what can be undone and redone
+    #[arg(long, conflicts_with_all = ["dry_run", "force"])]
+    list: bool,
+    /// Also where files were changed since; what is overwritten is kept, and a redo brings it back
+    #[arg(long)]
+    force: bool,
+}
+
+impl RedoArgs {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        self.revert(shared, UndoKind::Redo, None)
+    }
+
+    fn revert(&self, shared: &Shared, kind: UndoKind, task: Option<usize>) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        let (of, run) = self.target(&opened)?;
+        if self.list {
+            return list(&opened, &of, run.as_deref(), shared.json);
+        }
+        let drive = opened.drive()?;
+        let choice = UndoChoice { run, task };
+        if self.dry_run {
+            let plan = block_on(drive.undo_plan(&of, kind, choice))?.map_err(|error| failure(error, kind))?;
+            print(kind, &plan, "would be", shared.json);
+            return Ok(if plan.problems().next().is_some() { Exit::Failed } else { Exit::Done });
+        }
+        let done = block_on(drive.undo(&of, kind, choice, self.force))?.map_err(|error| failure(error, kind))?;
+        print(kind, &done.plan, "was", shared.json);
+        for problem in &done.problems {
+            errln!("{}", Show::new(shared.json).dim(&printable_line(problem)));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The session, and the run if one is named.
+    fn target(&self, opened: &Opened) -> Result<(SessionName, Option<String>), Failure> {
+        let Some(text) = &self.run else { return Ok((session(self.session.as_deref())?, None)) };
+        let run = opened.store.read_blocking(|view| {
+            let id = view.resolve_run(text)?;
+            view.run(&id)?.ok_or(StoreError::NoRun { text: text.clone() })
+        })?;
+        Ok((run.session, Some(run.id.to_string())))
+    }
+}
+
+fn failure(error: UndoFailure, kind: UndoKind) -> Failure {
+    let message = error.to_string();
+    match error {
+        UndoFailure::Undo(UndoError::Nothing(_) | UndoError::Selection(_)) => {
+            let list = match kind {
+                UndoKind::Undo => "`kiso undo --list` shows what there is",
+                UndoKind::Redo => "`kiso redo --list` shows what there is",
+            };
+            Failure::new(Exit::Usage, format!("{message}; {list}"))
+        }
+        UndoFailure::Undo(UndoError::Conflict(_)) => {
+            Failure::new(Exit::Failed, format!("{message}. Nothing was changed; with --force it is done all the same"))
+        }
+        UndoFailure::Drive(error) => error.into(),
+        _ => Failure::new(Exit::Failed, message),
+    }
+}
+
+fn list(opened: &Opened, of: &SessionName, run: Option<&str>, json: bool) -> Result<Exit, Failure> {
+    let drive = opened.drive()?;
+    let entries = block_on(drive.undo_entries(of))?.map_err(|error| failure(error, UndoKind::Undo))?;
+    let lines: Vec<UndoLine> = entries.iter().rev().map(UndoLine::from).collect();
+    let lines: Vec<_> = lines.into_iter().filter(|line| run.is_none_or(|run| line.run == run)).collect();
+    if lines.is_empty() && !json {
+        errln!("there is nothing to undo or redo in the session {of}");
+    }
+    for line in lines {
+        if json {
+            outln!("{}", typed("undo", &line));
+            continue;
+        }
+        let tasks = line.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let lost = match line.lost {
+            0 => String::new(),
+            lost => format!(", {lost} of them not kept"),
+        };
+        let changes = counted(line.changes as u64, "change", "changes");
+        let head = format!("{}  {}  {}", minute(line.at_ms), line.kind, line.run);
+        row(&head, &format!("task {tasks}: {changes}{lost}, {}", size(line.bytes)));
+    }
+    Ok(Exit::Done)
+}
+
+fn print(kind: UndoKind, plan: &UndoPlan, verb: &str, json: bool) {
+    if json {
+        let (run, done, changes, conflicts, missing) =
+            (&plan.run, verb == "was", &plan.changes, &plan.conflicts, &plan.missing);
+        let object = match kind {
+            UndoKind::Undo => json!({
+                "type": "undone", "run": run, "done": done, "changes": changes, "conflicts": conflicts, "missing": missing,
+            }),
+            UndoKind::Redo => json!({
+                "type": "redone", "run": run, "done": done, "changes": changes, "conflicts": conflicts, "missing": missing,
+            }),
+        };
+        return outln!("{object}");
+    }
+    for change in &plan.changes {
+        outln!("{:8}{}", change.change.name(), printable_line(&change.path));
+    }
+    for problem in plan.problems() {
+        outln!("{:8}{}", "but", printable_line(&problem));
+    }
+    let changes = counted(plan.changes.len() as u64, "path", "paths");
+    outln!("run {} {verb} {}: {changes}", plan.run, kind.participle());
+}

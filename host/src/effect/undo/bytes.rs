@@ -1,0 +1,112 @@
+//! Paths below a session's directory, in the bytes that the file system has.
+
+use data_encoding::BASE64;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Where the workspace stands in a session's directory.
+const WORK: &[u8] = b"work";
+
+/// A path below a session's directory, such as `work/a.csv`. Names in it are neither empty nor `.` nor `..`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionPath(Vec<u8>);
+
+impl SessionPath {
+    /// Of a path below the directory of the session.
+    pub fn new(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+
+    /// A file that a log keeps.
+    pub fn kept(log: u64, number: u64) -> Self {
+        Self(format!("undo/{log}/{number}").into_bytes())
+    }
+
+    pub fn join(&self, name: &OsStr) -> Self {
+        let mut path = self.0.clone();
+        path.push(b'/');
+        path.extend_from_slice(name.as_bytes());
+        Self(path)
+    }
+
+    pub fn names(&self) -> impl DoubleEndedIterator<Item = &OsStr> {
+        self.0.split(|byte| *byte == b'/').map(OsStr::from_bytes)
+    }
+
+    pub fn is_below(&self, other: &Self) -> bool {
+        self.0.strip_prefix(other.0.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'))
+    }
+
+    /// Whether it is among what is kept.
+    pub fn is_kept(&self) -> bool {
+        self.0.starts_with(b"undo/")
+    }
+
+    /// Whether it is in the workspace.
+    pub fn is_work(&self) -> bool {
+        self.0.strip_prefix(WORK).is_some_and(|rest| rest.first() == Some(&b'/'))
+    }
+}
+
+/// As people know it: below the workspace, and with a mark for each byte that is no text.
+impl fmt::Display for SessionPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.0.strip_prefix(WORK).and_then(|rest| rest.strip_prefix(b"/")).unwrap_or(&self.0);
+        f.write_str(&String::from_utf8_lossy(path))
+    }
+}
+
+impl fmt::Debug for SessionPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+/// Begins what is not UTF-8; no path has this byte.
+const ENCODED: char = '\0';
+
+impl Serialize for SessionPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.serialize_str(&format!("{ENCODED}{}", BASE64.encode(&self.0))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.strip_prefix(ENCODED) {
+            None => Ok(Self(text.into_bytes())),
+            Some(encoded) => BASE64.decode(encoded.as_bytes()).map(Self).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_written_and_read_whatever_its_bytes_are() {
+        for bytes in [b"work/a".as_slice(), b"work/\xff\xfe/x", "work/ä \"\n".as_bytes()] {
+            let path = SessionPath(bytes.to_vec());
+            let text = serde_json::to_string(&path).unwrap();
+            assert!(!text.contains('\n'), "{text}");
+            assert_eq!(serde_json::from_str::<SessionPath>(&text).unwrap(), path);
+        }
+    }
+
+    #[test]
+    fn what_is_below_what_is_told_by_names() {
+        let path = |text: &str| SessionPath(text.as_bytes().to_vec());
+        assert!(path("work/a/b").is_below(&path("work/a")) && path("work/a").is_work());
+        assert!(!path("work/ab").is_below(&path("work/a")) && !path("work/a").is_below(&path("work/a")));
+        assert!(!path("work").is_work() && !path("workshop/a").is_work() && !SessionPath::kept(1, 2).is_work());
+        assert_eq!(path("work/a/b").to_string(), "a/b");
+    }
+}

@@ -1,0 +1,189 @@
+//! What taking back some logs would do, and what speaks against it.
+
+use super::bytes::SessionPath;
+use super::log::{FileChange, Look};
+use super::shelf::{Shelf, UndoLog};
+use super::tree::is_nothing;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// What becomes of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UndoVerb {
+    /// It is deleted.
+    Delete,
+    /// It is there again.
+    Create,
+    /// It has its content again.
+    Restore,
+}
+
+impl UndoVerb {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Create => "create",
+            Self::Restore => "restore",
+        }
+    }
+}
+
+/// A path that would change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChangeLine {
+    /// Below the workspace.
+    pub path: String,
+    pub change: UndoVerb,
+}
+
+/// What would be done.
+#[derive(Debug, Clone, Default)]
+pub struct UndoPlan {
+    /// The run whose work it is.
+    pub run: String,
+    pub changes: Vec<ChangeLine>,
+    /// What somebody else has changed since, by path.
+    pub conflicts: Vec<String>,
+    /// What was not kept, by path, and why.
+    pub missing: Vec<String>,
+}
+
+impl UndoPlan {
+    /// Of these logs, the newest first.
+    pub fn of(shelf: &Shelf, logs: &[UndoLog]) -> io::Result<Self> {
+        let tree = shelf.tree()?;
+        let run = logs.first().and_then(|log| log.header.of.first()).map(|origin| origin.run.clone());
+        let missing =
+            logs.iter().flat_map(|log| &log.lost).map(|lost| format!("{} was not kept: {}", lost.at, lost.why));
+        let after = expected(logs);
+        let mut now = BTreeMap::new();
+        let mut conflicts = Vec::new();
+        for (path, look) in &after {
+            let found = tree.look(path)?;
+            if !found.is_same(look) {
+                conflicts.push(format!("{path} {}", found.since(look)));
+            }
+            now.insert(*path, found);
+        }
+        // What others put into a directory that is to go.
+        let made: BTreeSet<&SessionPath> = logs.iter().flat_map(|log| &log.changes).filter_map(made).collect();
+        let moved: BTreeSet<&SessionPath> = logs.iter().flat_map(|log| &log.changes).flat_map(moved).collect();
+        // What came with a directory that was moved there is known to nobody by its name.
+        let is_moved = |dir: &SessionPath| moved.iter().any(|moved| dir == *moved || dir.is_below(moved));
+        for dir in made.into_iter().filter(|dir| !is_moved(dir)) {
+            if !matches!(now.get(dir), Some(Look::Dir { .. })) {
+                continue;
+            }
+            let names = match tree.names(dir) {
+                Err(error) if is_nothing(&error) => continue,
+                names => names?,
+            };
+            let added = names.iter().filter(|name| !after.contains_key(name));
+            conflicts.extend(added.map(|name| format!("{name} was added since")));
+        }
+        let mut changes = BTreeMap::new();
+        // The oldest change says what was there before.
+        for change in logs.iter().rev().flat_map(|log| &log.changes) {
+            for path in change.paths() {
+                let was_there = change.is_of_something_at(path);
+                let is_there = now.get(path).is_some_and(|now| *now != Look::Nothing);
+                let verb = match (was_there, is_there) {
+                    (true, true) => Some(UndoVerb::Restore),
+                    (true, false) => Some(UndoVerb::Create),
+                    (false, true) => Some(UndoVerb::Delete),
+                    (false, false) => None,
+                };
+                changes.entry(path).or_insert(verb);
+            }
+        }
+        let line =
+            |(path, verb): (&SessionPath, Option<UndoVerb>)| Some(ChangeLine { path: path.to_string(), change: verb? });
+        Ok(Self {
+            run: run.unwrap_or_default(),
+            missing: missing.collect(),
+            changes: changes.into_iter().filter_map(line).collect(),
+            conflicts,
+        })
+    }
+
+    /// All that speaks against it.
+    pub fn problems(&self) -> impl Iterator<Item = String> {
+        self.conflicts.iter().chain(&self.missing).cloned()
+    }
+}
+
+/// How things should be: at each path, as the newest log says that knows of it. What an older one says of a path does not count
+/// any more where a directory above it was moved since, or the file was written to under another name.
+fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
+    let mut after = BTreeMap::new();
+    let (mut moved, mut written): (Vec<&SessionPath>, BTreeSet<u64>) = Default::default();
+    for log in logs {
+        let is_known = |(path, look): &(&SessionPath, &Look)| {
+            let has_moved = moved.iter().any(|moved| path.is_below(moved));
+            !has_moved && !matches!(look, Look::File { inode, .. } if written.contains(inode))
+        };
+        for (path, look) in log.after.iter().map(|(path, look)| (path, look)).filter(is_known) {
+            after.entry(path).or_insert(look);
+        }
+        for change in &log.changes {
+            match change {
+                FileChange::Moved { from, to } => moved.extend([from, to]),
+                FileChange::Wrote { inode, .. } | FileChange::Grew { inode, .. } => drop(written.insert(*inode)),
+                _ => {}
+            }
+        }
+    }
+    after
+}
+
+fn made(change: &FileChange) -> Option<&SessionPath> {
+    match change {
+        FileChange::Made { at } => Some(at),
+        _ => None,
+    }
+}
+
+fn moved(change: &FileChange) -> impl Iterator<Item = &SessionPath> {
+    let both = match change {
+        FileChange::Moved { from, to } => Some([from, to]),
+        _ => None,
+    };
+    both.into_iter().flatten()
+}
+
+impl FileChange {
+    /// Whether something stood at one of its paths before it.
+    fn is_of_something_at(&self, path: &SessionPath) -> bool {
+        match self {
+            Self::Made { .. } | Self::Returned { .. } => false,
+            Self::Moved { from, .. } => from == path,
+            Self::Removed { .. } | Self::RemovedDir { .. } | Self::Wrote { .. } | Self::Grew { .. } => true,
+        }
+    }
+}
+
+impl Look {
+    /// Whether it is the same, as far as a look tells: a directory that was made anew is, and so is a file with other names.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::File { bytes, modified, mode, .. },
+                Self::File { bytes: bytes2, modified: modified2, mode: mode2, .. },
+            ) => (bytes, modified, mode) == (bytes2, modified2, mode2),
+            (Self::Dir { mode, .. }, Self::Dir { mode: mode2, .. }) => mode == mode2,
+            (one, two) => one == two,
+        }
+    }
+
+    /// What has become of it.
+    fn since(&self, before: &Self) -> &'static str {
+        match (before, self) {
+            (Self::Nothing, _) => "was made since",
+            (_, Self::Nothing) => "was deleted since",
+            _ => "was changed since",
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Takes one change back. It may have been made or not: of the last change before a crash, nobody knows.
+
+use super::bytes::SessionPath;
+use super::keep;
+use super::log::{FileChange, Look};
+use super::tree::{DirSlot, Tree, is_nothing, make_dir};
+use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+/// Hears what taking back is about to change, so that it can be taken back in turn.
+pub trait Journal {
+    /// A file or a link is about to be deleted; whether it is gone already, and kept.
+    fn removing(&self, slot: &DirSlot<'_>) -> io::Result<bool>;
+    /// An empty directory is about to be deleted.
+    fn removing_dir(&self, slot: &DirSlot<'_>) -> io::Result<()>;
+    /// A file is about to get another content.
+    fn writing(&self, file: &File) -> io::Result<()>;
+    /// Where a file is that it keeps.
+    fn kept(&self, inode: u64) -> Option<SessionPath>;
+    /// Anything else.
+    fn changing(&self, change: FileChange) -> io::Result<()>;
+}
+
+/// Takes a change back. Without a journal, work that was cut off is rolled back, where things are as the log says. With one,
+/// somebody wants it so whatever has become of them. Returns what could not be done.
+pub fn revert(tree: &Tree, change: &FileChange, journal: Option<&dyn Journal>) -> io::Result<Option<String>> {
+    let done = match change {
+        FileChange::Made { at } => remove(tree, at, journal),
+        FileChange::Removed { at, kept } => put_back(tree, at, kept, journal),
+        FileChange::RemovedDir { at, mode } => make(tree, at, *mode, journal),
+        FileChange::Moved { from, to } => move_back(tree, from, to, journal),
+        FileChange::Returned { at, from } => match journal {
+            // What an undo brought is gone again; the journal keeps it.
+            Some(_) => remove(tree, at, journal),
+            None => move_back(tree, from, at, None),
+        },
+        FileChange::Wrote { at, inode, kept } => write_back(tree, at, *inode, kept, journal),
+        FileChange::Grew { at, inode, length, modified } => cut(tree, at, *inode, (*length, *modified), journal),
+    };
+    match done {
+        // Somebody else has changed what is there; the rest can still be done.
+        Err(error) if journal.is_some() && is_theirs(&error) => {
+            let path = change.paths().next().map(ToString::to_string).unwrap_or_default();
+            Ok(Some(format!("{path}: {error}")))
+        }
+        done => done,
+    }
+}
+
+type Done = io::Result<Option<String>>;
+
+/// Whether an error comes of what stands there, and not of the disk.
+fn is_theirs(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        AlreadyExists, DirectoryNotEmpty, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+    };
+    let of_names =
+        [AlreadyExists, DirectoryNotEmpty, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied];
+    of_names.contains(&error.kind()) || is_nothing(error)
+}
+
+/// The directory of a path; `None` where it is not there any more.
+fn slot<'a>(tree: &Tree, at: &'a SessionPath) -> io::Result<Option<DirSlot<'a>>> {
+    match tree.slot(at) {
+        Ok(slot) => Ok(Some(slot)),
+        Err(error) if is_nothing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn remove(tree: &Tree, at: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+    let Some(slot) = slot(tree, at)? else { return Ok(None) };
+    take_away(&slot, at, journal)
+}
+
+/// Removes what stands there.
+fn take_away(slot: &DirSlot<'_>, at: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+    match slot.look()? {
+        Look::Nothing => return Ok(None),
+        Look::Dir { .. } => {
+            if let Some(journal) = journal {
+                journal.removing_dir(slot)?;
+            }
+            return match unlinkat(&slot.dir, slot.name, AtFlags::REMOVEDIR).map_err(io::Error::from) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    Ok(Some(format!("{at} stays, because other files are in it")))
+                }
+                done => done.map(|()| None),
+            };
+        }
+        Look::File { .. } | Look::Other { .. } => {}
+    }
+    if let Some(journal) = journal
+        && journal.removing(slot)?
+    {
+        return Ok(None);
+    }
+    unlinkat(&slot.dir, slot.name, AtFlags::empty())?;
+    Ok(None)
+}
+
+fn put_back(tree: &Tree, at: &SessionPath, kept: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+    let Some(from) = slot(tree, kept)? else { return Ok(None) };
+    let (Look::File { inode, .. } | Look::Other { inode }) = from.look()? else { return Ok(None) };
+    let to = match journal {
+        Some(_) => tree.slot_or_make(at)?,
+        None => tree.slot(at)?,
+    };
+    match to.look()? {
+        // It had just got its second name.
+        Look::File { inode: same, .. } | Look::Other { inode: same } if same == inode => {
+            unlinkat(&from.dir, from.name, AtFlags::empty())?;
+            return Ok(None);
+        }
+        _ => {}
+    }
+    if let problem @ Some(_) = take_away(&to, at, journal)? {
+        return Ok(problem);
+    }
+    if let Some(journal) = journal {
+        journal.changing(FileChange::Returned { at: at.clone(), from: kept.clone() })?;
+    }
+    renameat(&from.dir, from.name, &to.dir, to.name)?;
+    Ok(None)
+}
+
+fn make(tree: &Tree, at: &SessionPath, mode: u32, journal: Option<&dyn Journal>) -> Done {
+    let slot = match journal {
+        Some(_) => tree.slot_or_make(at)?,
+        None => tree.slot(at)?,
+    };
+    match slot.look()? {
+        Look::Nothing => {}
+        Look::Dir { .. } => return Ok(None),
+        _ => drop(take_away(&slot, at, journal)?),
+    }
+    if let Some(journal) = journal {
+        journal.changing(FileChange::Made { at: at.clone() })?;
+    }
+    make_dir(&slot, mode)?;
+    Ok(None)
+}
+
+fn move_back(tree: &Tree, from: &SessionPath, to: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+    let Some(now) = slot(tree, to)? else { return Ok(None) };
+    if now.look()? == Look::Nothing {
+        return Ok(None);
+    }
+    let old = match journal {
+        Some(_) => tree.slot_or_make(from)?,
+        None => tree.slot(from)?,
+    };
+    if old.look()? != Look::Nothing {
+        return match journal {
+            // It was not moved yet.
+            None => Ok(None),
+            Some(_) => Ok(Some(format!("{to} stays, because there is another {from}"))),
+        };
+    }
+    if let Some(journal) = journal {
+        journal.changing(FileChange::Moved { from: to.clone(), to: from.clone() })?;
+    }
+    match renameat_with(&now.dir, now.name, &old.dir, old.name, RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+            renameat(&now.dir, now.name, &old.dir, old.name)?;
+        }
+        moved => moved?,
+    }
+    Ok(None)
+}
+
+/// Opens a file to write to it, if it is the one that is meant. To its owner nothing else is to be done when it is another.
+fn reopen(tree: &Tree, at: &SessionPath, inode: u64, journal: Option<&dyn Journal>) -> io::Result<Option<File>> {
+    let file = match tree.open_file(at, OFlags::RDWR) {
+        Ok(file) => file,
+        // What was kept there has come back since, and perhaps gone again.
+        Err(error) if at.is_kept() && is_nothing(&error) => {
+            let Some(kept) = journal.and_then(|journal| journal.kept(inode)) else { return Ok(None) };
+            tree.open_file(&kept, OFlags::RDWR)?
+        }
+        Err(error) if journal.is_none() && is_theirs(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let is_it = file.metadata()?.ino() == inode;
+    Ok(Some(file).filter(|_| is_it || journal.is_some()))
+}
+
+fn write_back(tree: &Tree, at: &SessionPath, inode: u64, kept: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+    let before = match tree.open_file(kept, OFlags::RDONLY) {
+        Ok(before) => before,
+        Err(error) if is_nothing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if journal.is_some() && at.is_work() && tree.look(at)? == Look::Nothing {
+        // Somebody has deleted it. Its content is worth more than its identity.
+        let slot = tree.slot_or_make(at)?;
+        if let Some(journal) = journal {
+            journal.changing(FileChange::Made { at: at.clone() })?;
+        }
+        keep::copy_to(&before, &slot.dir, slot.name)?;
+        return Ok(None);
+    }
+    let Some(file) = reopen(tree, at, inode, journal)? else { return Ok(None) };
+    if let Some(journal) = journal {
+        journal.writing(&file)?;
+    }
+    keep::copy(&before, &file)?;
+    Ok(None)
+}
+
+fn cut(
+    tree: &Tree,
+    at: &SessionPath,
+    inode: u64,
+    (length, modified): (u64, i64),
+    journal: Option<&dyn Journal>,
+) -> Done {
+    let Some(file) = reopen(tree, at, inode, journal)? else { return Ok(None) };
+    if file.metadata()?.len() <= length {
+        return Ok(None);
+    }
+    if let Some(journal) = journal {
+        journal.writing(&file)?;
+    }
+    file.set_len(length)?;
+    keep::set_modified(&file, modified)?;
+    Ok(None)
+}

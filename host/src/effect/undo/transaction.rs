@@ -1,0 +1,369 @@
+//! The work of one task while it is done: before something changes, what is there is kept.
+
+mod before;
+
+use super::bytes::SessionPath;
+use super::log::{FileChange, Header, LostFile, Total, UndoRecord};
+use super::revert::{Journal, revert};
+use super::shelf::{Shelf, append, looks};
+use super::tree::{DirSlot, Tree};
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoLimits {
+    /// For one session; nothing at all where it is 0.
+    pub max_bytes: u64,
+    /// Whether a change of what is too large to keep is refused. Else it is made, and cannot be undone.
+    pub refuse: bool,
+}
+
+/// Why something must not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoRefusal {
+    #[error("{0}")]
+    TooLarge(String),
+    /// A file would have a name in the workspace and one in another directory that tasks see: it has to be copied.
+    #[error("the workspace ends there")]
+    Across,
+    #[error("what is there cannot be kept: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A file that is about to be opened.
+#[derive(Debug)]
+pub enum Opening {
+    /// It was there, or is not of the workspace.
+    Plain,
+    /// There was none.
+    Fresh,
+}
+
+/// What becomes of a name that is about to go.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RemovedEntry {
+    /// It is gone already, and kept.
+    Done,
+    /// It is to be deleted.
+    Delete,
+}
+
+/// What became of work that is to leave nothing behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RollBack {
+    /// It had changed nothing, or had ended.
+    Nothing,
+    Done,
+    /// Something was not kept, or cannot be put back now.
+    Impossible,
+}
+
+/// What is known of a file, so that it need not be kept again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// This work made it.
+    Made,
+    /// Its content is kept, or cannot be.
+    Content,
+    /// Its length is, and things were only added to it.
+    Length,
+}
+
+/// The work of one task. Dropped before it is [committed](Transaction::commit), it is rolled back.
+pub struct Transaction {
+    shelf: Arc<Shelf>,
+    header: Header,
+    limits: UndoLimits,
+    /// The directory of the session, opened for the first thing that is about to change.
+    tree: OnceLock<Tree>,
+    state: Mutex<State>,
+    /// Hears what cannot be undone, before it is changed.
+    note: Mutex<Option<Note>>,
+    closed: Box<dyn Fn() + Send + Sync>,
+}
+
+type Note = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What a task has left the sandbox for that wrote to a mount.
+const MACHINE: &str = "a directory of this machine";
+
+#[derive(Default)]
+struct State {
+    /// Begun with the first change.
+    log: Option<OpenLog>,
+    changes: Vec<FileChange>,
+    /// Files by their inodes.
+    known: HashMap<u64, Known>,
+    /// Those that have another name among what is kept.
+    kept: HashMap<u64, SessionPath>,
+    lost: Vec<LostFile>,
+    /// What outside of the sandbox was reached first.
+    left: Option<String>,
+    bytes: u64,
+    /// Bytes that there is room for, with these.
+    room: u64,
+    next: u64,
+    /// Files and directories that threads may still be at work with when their work was cut off.
+    busy: Vec<Weak<File>>,
+    ended: bool,
+}
+
+struct OpenLog {
+    id: u64,
+    file: File,
+    /// The directory of what is kept.
+    dir: OwnedFd,
+}
+
+/// Files that are open at once without a look at which of them are closed by now.
+const MANY: usize = 64;
+
+/// How long a write that was under way is waited for.
+const LAST_WRITE: Duration = Duration::from_secs(2);
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl Transaction {
+    pub(super) fn new(
+        shelf: Arc<Shelf>,
+        header: Header,
+        limits: UndoLimits,
+        closed: impl Fn() + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let (tree, state, note) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Arc::new(Self { shelf, header, limits, tree, state, note, closed: Box::new(closed) })
+    }
+
+    /// Says who hears of what cannot be undone.
+    pub fn tell(&self, note: impl Fn(&str) + Send + Sync + 'static) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(note));
+    }
+
+    /// Something outside of the sandbox is about to be reached. From now on nobody may take it to be undone.
+    pub fn leaving(&self, what: &str) -> io::Result<()> {
+        self.leave(&mut self.lock(), what)
+    }
+
+    fn leave(&self, state: &mut State, what: &str) -> io::Result<()> {
+        if state.left.is_some() || state.ended {
+            return Ok(());
+        }
+        let log = self.log(state)?;
+        append(&mut log.file, &UndoRecord::Left(what.to_owned()))?;
+        state.left = Some(what.to_owned());
+        Ok(())
+    }
+
+    /// What of the work cannot be undone, and why.
+    pub fn lost(&self) -> Vec<String> {
+        self.lock().lost.iter().map(|lost| format!("{}: {}", lost.at, lost.why)).collect()
+    }
+
+    /// The work is done. It can be undone later.
+    pub fn commit(&self) {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.ended, true) {
+            return;
+        }
+        let total = Total { changes: state.changes.len(), lost: state.lost.len(), bytes: state.bytes };
+        let State { log, changes, .. } = &mut *state;
+        if let Some(log) = log
+            && let Err(error) = self.end(log, changes, total)
+        {
+            tracing::error!("what was changed cannot be undone later: {error}");
+            let _ = self.shelf.remove(log.id);
+        }
+        *state = State { ended: true, ..State::default() };
+        drop(state);
+        (self.closed)();
+    }
+
+    /// Puts everything back as it was before the work.
+    pub fn roll_back(&self) -> RollBack {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.ended, true) {
+            return RollBack::Nothing;
+        }
+        self.wait_for_writes(&state);
+        let State { log, changes, lost, left, .. } = std::mem::take(&mut *state);
+        state.ended = true;
+        let done = match log {
+            None => RollBack::Nothing,
+            Some(log) if lost.is_empty() => match self.take_back(log, &changes, left.as_deref()) {
+                Ok(()) if changes.is_empty() => RollBack::Nothing,
+                Ok(()) => RollBack::Done,
+                // It stays open; whoever works in the session next goes on with it.
+                Err(error) => {
+                    tracing::error!("work that was cut off cannot be rolled back yet: {error}");
+                    RollBack::Impossible
+                }
+            },
+            // Half of it would be worse than all of it.
+            Some(mut log) => {
+                let total = Total { changes: changes.len(), lost: lost.len(), ..Total::default() };
+                if let Err(error) = self.end(&mut log, &changes, total) {
+                    tracing::error!("a log of changes cannot be ended: {error}");
+                }
+                RollBack::Impossible
+            }
+        };
+        drop(state);
+        (self.closed)();
+        done
+    }
+
+    fn take_back(&self, mut log: OpenLog, changes: &[FileChange], left: Option<&str>) -> io::Result<()> {
+        for (number, change) in changes.iter().enumerate().rev() {
+            if let Some(problem) = revert(self.tree()?, change, None)? {
+                tracing::warn!("while work was rolled back: {problem}");
+            }
+            append(&mut log.file, &UndoRecord::Reverted(number))?;
+        }
+        match left {
+            None => self.shelf.remove(log.id),
+            Some(left) => self.shelf.remember(log.id, &self.header, left),
+        }
+    }
+
+    /// The last lines of a log.
+    fn end(&self, log: &mut OpenLog, changes: &[FileChange], total: Total) -> io::Result<()> {
+        append(&mut log.file, &UndoRecord::After(looks(self.tree()?, changes)?))?;
+        append(&mut log.file, &UndoRecord::End(total))
+    }
+
+    /// A thread may be in the middle of a write that nobody waits for any more.
+    fn wait_for_writes(&self, state: &State) {
+        let since = std::time::Instant::now();
+        while state.busy.iter().any(|file| file.strong_count() > 0) && since.elapsed() < LAST_WRITE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn tree(&self) -> io::Result<&Tree> {
+        if let Some(tree) = self.tree.get() {
+            return Ok(tree);
+        }
+        let tree = self.shelf.tree()?;
+        Ok(self.tree.get_or_init(|| tree))
+    }
+
+    /// The log, which is begun where there is none.
+    fn log<'a>(&self, state: &'a mut State) -> io::Result<&'a mut OpenLog> {
+        if state.log.is_none() {
+            let run = self.header.of.first().map(|origin| origin.run.as_str());
+            let others = self.shelf.make_room(0, self.limits.max_bytes, run)?;
+            state.room = self.limits.max_bytes.saturating_sub(others);
+            let (id, file) = self.shelf.begin(&self.header)?;
+            let dir = self.tree()?.slot(&SessionPath::kept(id, 0))?.dir;
+            state.log = Some(OpenLog { id, file, dir });
+        }
+        Ok(state.log.as_mut().expect("it was made"))
+    }
+
+    /// Writes down what is about to change.
+    fn record(&self, state: &mut State, change: FileChange) -> Result<(), UndoRefusal> {
+        if state.ended {
+            return Err(io::Error::other("the work has ended").into());
+        }
+        let log = self.log(state)?;
+        append(&mut log.file, &UndoRecord::FileChange(change.clone()))?;
+        state.changes.push(change);
+        Ok(())
+    }
+
+    /// Whether so many bytes can be kept. If not, that is said at once: before what they are of changes.
+    fn fits(&self, state: &mut State, at: &SessionPath, bytes: u64) -> Result<bool, UndoRefusal> {
+        self.log(state)?;
+        let wanted = state.bytes.saturating_add(bytes);
+        if wanted <= state.room {
+            return Ok(true);
+        }
+        let run = self.header.of.first().map(|origin| origin.run.as_str());
+        let others = self.shelf.make_room(wanted, self.limits.max_bytes, run)?;
+        state.room = self.limits.max_bytes.saturating_sub(others);
+        if wanted <= state.room {
+            return Ok(true);
+        }
+        let (size, most) = (mebibytes(bytes), self.limits.max_bytes >> 20);
+        self.lose(state, at.clone(), format!("{size} do not fit into the {most} MiB of [undo] max_mib"))?;
+        Ok(false)
+    }
+
+    fn lose(&self, state: &mut State, at: SessionPath, why: String) -> Result<(), UndoRefusal> {
+        if self.limits.refuse {
+            return Err(UndoRefusal::TooLarge(format!("{at} would be changed and could not be undone: {why}")));
+        }
+        let lost = LostFile { at, why };
+        append(&mut self.log(state)?.file, &UndoRecord::Lost(lost.clone()))?;
+        if let Some(note) = &*self.note.lock().unwrap_or_else(PoisonError::into_inner) {
+            note(&format!("kiso: the change of {} cannot be undone: {}\n", lost.at, lost.why));
+        }
+        state.lost.push(lost);
+        Ok(())
+    }
+
+    fn number(&self, state: &mut State) -> io::Result<(SessionPath, String)> {
+        let id = self.log(state)?.id;
+        state.next += 1;
+        Ok((SessionPath::kept(id, state.next), state.next.to_string()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an undo changes is kept in turn.
+impl Journal for Transaction {
+    fn removing(&self, slot: &DirSlot<'_>) -> io::Result<bool> {
+        let removal = Transaction::removing(self, &slot.dir, slot.name).map_err(of_undo)?;
+        Ok(removal == RemovedEntry::Done)
+    }
+
+    fn removing_dir(&self, slot: &DirSlot<'_>) -> io::Result<()> {
+        Transaction::removing_dir(self, &slot.dir, slot.name).map_err(of_undo)
+    }
+
+    fn writing(&self, file: &File) -> io::Result<()> {
+        Transaction::writing(self, file, false).map_err(of_undo)
+    }
+
+    fn kept(&self, inode: u64) -> Option<SessionPath> {
+        self.lock().kept.get(&inode).cloned()
+    }
+
+    fn changing(&self, change: FileChange) -> io::Result<()> {
+        self.record(&mut self.lock(), change).map_err(of_undo)
+    }
+}
+
+/// An undo has no limits that could refuse it.
+fn of_undo(refusal: UndoRefusal) -> io::Error {
+    match refusal {
+        UndoRefusal::Io(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.roll_back();
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{bytes} bytes"),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
+}

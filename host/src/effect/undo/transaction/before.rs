@@ -1,0 +1,327 @@
+//! What is done before each kind of change: what is there is kept, and the change is written down.
+
+use super::super::bytes::SessionPath;
+use super::super::keep;
+use super::super::log::{FileChange, Look};
+use super::super::tree;
+use super::{Known, MACHINE, MANY, Opening, RemovedEntry, State, Transaction, UndoRefusal};
+use rustix::fs::{AtFlags, OFlags, fstat, linkat, renameat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+/// A name in a directory.
+type Name<'a> = (BorrowedFd<'a>, &'a OsStr);
+
+impl Transaction {
+    /// A file is about to be opened to be written, made if it is not there, and perhaps emptied.
+    pub fn opening(&self, dir: impl AsFd, name: &OsStr, empties: bool) -> Result<Opening, UndoRefusal> {
+        let mut state = self.lock();
+        let Some(at) = self.place(&mut state, &dir, name)? else { return Ok(Opening::Plain) };
+        match tree::look(&dir, name)? {
+            Look::Nothing => {
+                self.record(&mut state, FileChange::Made { at })?;
+                Ok(Opening::Fresh)
+            }
+            Look::File { inode, .. } if empties => {
+                if !matches!(state.known.get(&inode), Some(Known::Made | Known::Content)) {
+                    self.keep_content(&mut state, at, inode, false)?;
+                }
+                Ok(Opening::Plain)
+            }
+            _ => Ok(Opening::Plain),
+        }
+    }
+
+    /// A file that there was none of is open.
+    pub fn opened(&self, file: &File) {
+        if let Ok(found) = file.metadata() {
+            self.lock().known.insert(found.ino(), Known::Made);
+        }
+    }
+
+    /// A file is about to be written to: anywhere, or at its end.
+    pub fn writing(&self, file: &File, adds: bool) -> Result<(), UndoRefusal> {
+        let found = file.metadata()?;
+        let (inode, tree) = (found.ino(), self.tree()?);
+        let mut state = self.lock();
+        // Another file system has the same numbers for other files.
+        if found.dev() != tree.device {
+            return Ok(self.leave(&mut state, MACHINE)?);
+        }
+        match state.known.get(&inode) {
+            Some(Known::Made | Known::Content) => return Ok(()),
+            Some(Known::Length) if adds => return Ok(()),
+            _ => {}
+        }
+        let at = tree.path_of(file)?;
+        // What has no name in the workspace any more may be kept under one of ours.
+        let at = match state.kept.get(&inode) {
+            Some(kept) if !at.as_ref().is_some_and(SessionPath::is_work) => Some(kept.clone()),
+            _ => at,
+        };
+        match at {
+            // A file that is kept may have a name in the workspace, too.
+            Some(at) if at.is_work() || at.is_kept() => self.keep_content(&mut state, at, inode, adds),
+            // What is in the session and not of the workspace goes with the task.
+            Some(_) => {
+                state.known.insert(inode, Known::Content);
+                Ok(())
+            }
+            None => Ok(self.leave(&mut state, MACHINE)?),
+        }
+    }
+
+    /// [`Transaction::writing`] of a file that may still be written to when its work was cut off.
+    pub fn writing_behind(&self, file: &Arc<File>, adds: bool) -> Result<(), UndoRefusal> {
+        self.writing(file, adds)?;
+        self.busy(file);
+        Ok(())
+    }
+
+    /// Threads may still be at work with this file or directory when the work was cut off. As long as they are, they hold it.
+    pub fn busy(&self, file: &Arc<File>) {
+        let mut state = self.lock();
+        if state.busy.iter().any(|busy| std::ptr::eq(busy.as_ptr(), Arc::as_ptr(file))) {
+            return;
+        }
+        if state.busy.len() >= MANY {
+            state.busy.retain(|file| file.strong_count() > 0);
+        }
+        state.busy.push(Arc::downgrade(file));
+    }
+
+    /// A directory, a link or a further name of a file is about to appear.
+    pub fn making(&self, dir: impl AsFd, name: &OsStr) -> Result<(), UndoRefusal> {
+        let mut state = self.lock();
+        match self.place(&mut state, &dir, name)? {
+            Some(at) if tree::look(&dir, name)? == Look::Nothing => self.record(&mut state, FileChange::Made { at }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A file gets another name.
+    pub fn linking(&self, from: impl AsFd, to: (impl AsFd, &OsStr)) -> Result<(), UndoRefusal> {
+        let mut state = self.lock();
+        let is_work = self.place(&mut state, &from, OsStr::new("x"))?.is_some();
+        if is_work != self.place(&mut state, &to.0, to.1)?.is_some() {
+            return Err(UndoRefusal::Across);
+        }
+        drop(state);
+        self.making(to.0, to.1)
+    }
+
+    /// A file or a link is about to be deleted.
+    pub fn removing(&self, dir: impl AsFd, name: &OsStr) -> Result<RemovedEntry, UndoRefusal> {
+        let mut state = self.lock();
+        let Some(at) = self.place(&mut state, &dir, name)? else { return Ok(RemovedEntry::Delete) };
+        let (inode, bytes, links) = match tree::look(&dir, name)? {
+            Look::File { inode, bytes, links, .. } => (inode, bytes, links),
+            Look::Other { inode } => (inode, 0, 1),
+            _ => return Ok(RemovedEntry::Delete),
+        };
+        if state.known.get(&inode) == Some(&Known::Made) {
+            // It may have another name; if it has none, the next file may get its number.
+            if links == 1 {
+                state.known.remove(&inode);
+            }
+            return Ok(RemovedEntry::Delete);
+        }
+        if !self.fits(&mut state, &at, bytes)? {
+            return Ok(RemovedEntry::Delete);
+        }
+        let (kept, number) = self.number(&mut state)?;
+        self.record(&mut state, FileChange::Removed { at, kept: kept.clone() })?;
+        let log = state.log.as_ref().expect("something was recorded");
+        renameat(&dir, name, &log.dir, &number).map_err(io::Error::from)?;
+        state.bytes += bytes;
+        state.kept.insert(inode, kept);
+        Ok(RemovedEntry::Done)
+    }
+
+    /// An empty directory is about to be deleted.
+    pub fn removing_dir(&self, dir: impl AsFd, name: &OsStr) -> Result<(), UndoRefusal> {
+        let mut state = self.lock();
+        let Some(at) = self.place(&mut state, &dir, name)? else { return Ok(()) };
+        match tree::look(&dir, name)? {
+            Look::Dir { mode, .. } if is_empty(&dir, name)? => {
+                self.record(&mut state, FileChange::RemovedDir { at, mode })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Something is about to get another name, in the place of what has it.
+    pub fn moving(&self, from: (impl AsFd, &OsStr), to: (impl AsFd, &OsStr)) -> Result<(), UndoRefusal> {
+        let mut state = self.lock();
+        let (old, new) = (self.place(&mut state, &from.0, from.1)?, self.place(&mut state, &to.0, to.1)?);
+        let moved = tree::look(&from.0, from.1)?;
+        // Between file systems nothing is moved.
+        if moved == Look::Nothing || device(&from.0)? != device(&to.0)? {
+            return Ok(());
+        }
+        if let Some(new) = &new
+            && !self.replacing(&mut state, new, &moved, &to.0, to.1)?
+        {
+            return Ok(());
+        }
+        match (old, new) {
+            (None, None) => Ok(()),
+            (Some(old), Some(new)) => self.record(&mut state, FileChange::Moved { from: old, to: new }),
+            // To another directory that tasks see, or from there: of all below it, each is kept, or known to be new.
+            (Some(old), None) => self.taking_out(&mut state, (from.0.as_fd(), from.1), old, 0),
+            (None, Some(new)) => self.bringing_in(&mut state, (from.0.as_fd(), from.1), new, 0),
+        }
+    }
+
+    /// Keeps what is about to leave the workspace under another name.
+    fn taking_out(&self, state: &mut State, from: Name<'_>, at: SessionPath, depth: usize) -> Result<(), UndoRefusal> {
+        match tree::look(from.0, from.1)? {
+            Look::Nothing => Ok(()),
+            Look::Dir { mode, .. } => {
+                let dir = deeper(from, depth)?;
+                for name in tree::names_in(&dir)? {
+                    self.taking_out(state, (dir.as_fd(), &name), at.join(&name), depth + 1)?;
+                }
+                self.record(state, FileChange::RemovedDir { at, mode })
+            }
+            found => self.keep_name(state, &at, &found, from.0, from.1),
+        }
+    }
+
+    /// Takes down what is about to come into the workspace.
+    fn bringing_in(&self, state: &mut State, from: Name<'_>, at: SessionPath, depth: usize) -> Result<(), UndoRefusal> {
+        let found = tree::look(from.0, from.1)?;
+        self.record(state, FileChange::Made { at: at.clone() })?;
+        match found {
+            Look::Dir { .. } => {
+                let dir = deeper(from, depth)?;
+                for name in tree::names_in(&dir)? {
+                    self.bringing_in(state, (dir.as_fd(), &name), at.join(&name), depth + 1)?;
+                }
+            }
+            // What was taken out before is kept by this very file.
+            Look::File { inode, .. } if !state.kept.contains_key(&inode) => {
+                state.known.insert(inode, Known::Made);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Keeps what a move replaces; whether it will move anything.
+    fn replacing(
+        &self,
+        state: &mut State,
+        at: &SessionPath,
+        moved: &Look,
+        dir: impl AsFd,
+        name: &OsStr,
+    ) -> Result<bool, UndoRefusal> {
+        let found = tree::look(&dir, name)?;
+        match &found {
+            Look::Nothing => {}
+            // A directory takes the place of an empty one alone, and nothing else does.
+            Look::Dir { mode, inode } => match moved {
+                Look::Dir { inode: own, .. } if own != inode && is_empty(&dir, name)? => {
+                    self.record(state, FileChange::RemovedDir { at: at.clone(), mode: *mode })?;
+                }
+                _ => return Ok(false),
+            },
+            _ if matches!(moved, Look::Dir { .. }) => return Ok(false),
+            // Two names of one file: nothing happens.
+            Look::File { inode, .. } if matches!(moved, Look::File { inode: own, .. } if own == inode) => {
+                return Ok(false);
+            }
+            found => self.keep_name(state, at, found, dir, name)?,
+        }
+        Ok(true)
+    }
+
+    /// Keeps a file or a link by a further name, so that there is no moment without the one that it has.
+    fn keep_name(
+        &self,
+        state: &mut State,
+        at: &SessionPath,
+        found: &Look,
+        dir: impl AsFd,
+        name: &OsStr,
+    ) -> Result<(), UndoRefusal> {
+        let (inode, bytes) = match found {
+            Look::File { inode, bytes, .. } => (*inode, *bytes),
+            Look::Other { inode } => (*inode, 0),
+            _ => return Ok(()),
+        };
+        if state.known.get(&inode) == Some(&Known::Made) || !self.fits(state, at, bytes)? {
+            return Ok(());
+        }
+        let (kept, number) = self.number(state)?;
+        self.record(state, FileChange::Removed { at: at.clone(), kept: kept.clone() })?;
+        let log = state.log.as_ref().expect("something was recorded");
+        // Where files have one name only, there is that moment.
+        if linkat(&dir, name, &log.dir, &number, AtFlags::empty()).is_err() {
+            renameat(&dir, name, &log.dir, &number).map_err(io::Error::from)?;
+        }
+        state.bytes += bytes;
+        state.kept.insert(inode, kept);
+        Ok(())
+    }
+
+    /// Where in the workspace a name stands; `None` if it is none of it.
+    fn place(&self, state: &mut State, dir: impl AsFd, name: &OsStr) -> io::Result<Option<SessionPath>> {
+        let found = self.tree()?.path_of(&dir)?;
+        match found {
+            Some(dir) => Ok(Some(dir.join(name)).filter(SessionPath::is_work)),
+            None => self.leave(state, MACHINE).map(|()| None),
+        }
+    }
+
+    fn keep_content(&self, state: &mut State, at: SessionPath, inode: u64, adds: bool) -> Result<(), UndoRefusal> {
+        let tree = self.tree()?;
+        let file = tree.open_file(&at, OFlags::RDONLY)?;
+        let found = file.metadata()?;
+        if found.ino() != inode {
+            // Somebody put another file there.
+            return Ok(());
+        }
+        if adds {
+            let modified = found.mtime().wrapping_mul(1_000_000_000).wrapping_add(found.mtime_nsec());
+            self.record(state, FileChange::Grew { at, inode, length: found.len(), modified })?;
+            state.known.insert(inode, Known::Length);
+            return Ok(());
+        }
+        if self.fits(state, &at, found.len())? {
+            let (kept, number) = self.number(state)?;
+            let log = state.log.as_ref().expect("it was begun");
+            match keep::copy_to(&file, &log.dir, OsStr::new(&number)) {
+                Ok(()) => {
+                    state.bytes += found.len();
+                    self.record(state, FileChange::Wrote { at, inode, kept })?;
+                }
+                Err(error) => self.lose(state, at, format!("it could not be copied: {error}"))?,
+            }
+        }
+        state.known.insert(inode, Known::Content);
+        Ok(())
+    }
+}
+
+/// Opens a directory, unless it is nested deeper than a guest can make it.
+fn deeper((dir, name): Name<'_>, depth: usize) -> io::Result<OwnedFd> {
+    const MAX_DEPTH: usize = 128;
+    match depth > MAX_DEPTH {
+        true => Err(io::Error::other("directories are nested too deep")),
+        false => tree::open_dir(dir, name),
+    }
+}
+
+fn device(dir: impl AsFd) -> io::Result<rustix::fs::Dev> {
+    Ok(fstat(dir)?.st_dev)
+}
+
+fn is_empty(dir: impl AsFd, name: &OsStr) -> io::Result<bool> {
+    Ok(tree::names_in(&tree::open_dir(dir, name)?)?.is_empty())
+}

@@ -1,0 +1,35 @@
+// Undo and redo of what a run changed in its files: asked for with the list of what would change.
+
+import { get, part, post } from './api.js';
+import { plural } from './format.js';
+import { confirm, toast } from './ui.js';
+
+const WORDS = { delete: 'deleted', create: 'put back', restore: 'as before' };
+
+/** Paths that a question names. */
+const SHOWN = 30;
+
+const WAYS = {
+  undo: { title: 'Undo the file changes of this reply?', action: 'Undo', done: 'File changes undone', none: 'This reply has no file changes to undo' },
+  redo: { title: 'Redo the file changes of this reply?', action: 'Redo', done: 'File changes redone', none: 'There is nothing to redo for this reply' },
+};
+
+/** `way`: "undo" or "redo". */
+export async function revert(run, way) {
+  const { title, action, done, none } = WAYS[way];
+  const path = `/runs/${part(run)}/undo`;
+  const plan = await get(path, { kind: way });
+  const against = [...plan.conflicts, ...plan.missing];
+  if (plan.changes.length === 0 && against.length === 0) {
+    toast(none, 'info');
+    return;
+  }
+  const list = plan.changes.map((one) => `${one.path}: ${WORDS[one.change]}`);
+  if (list.length > SHOWN) list.splice(SHOWN, list.length, `and ${list.length - SHOWN} more`);
+  const text = against.length
+    ? `${plural(against.length, 'file')} changed since, or could not be kept: ${against.slice(0, 5).join('; ')}. What is overwritten can be brought back.`
+    : `${plural(plan.changes.length, 'path')} will change. You can take this back.`;
+  if (!await confirm({ title, text, list, action: against.length ? `${action} anyway` : action, danger: against.length > 0 })) return;
+  const { changes } = await post(`/runs/${part(run)}/${way}`, { force: against.length > 0 });
+  toast(`${done}: ${plural(changes.length, 'path')}`, 'good');
+}
