@@ -32,6 +32,14 @@ test-llm *cases:
 openapi:
     KISO_OPENAPI=1 cargo test --package kiso --lib -- the_document
 
+# packages of this commit, for x86-64 and aarch64, into target/dist
+dist *options:
+    python3 build/dist {{options}}
+
+# every package in target/dist, unpacked, installed and run
+test-dist *checks:
+    tests/dist/run {{checks}}
+
 # inputs for each fuzz target, such as `just fuzz 1000000`
 fuzz inputs="100000":
     KISO_FUZZ={{inputs}} cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz

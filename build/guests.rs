@@ -1,4 +1,4 @@
-//! Builds a workspace of guests for wasm32-wasip2 from a build script. Shared by `host/build.rs` and `tests/build.rs`;
+//! Builds a workspace of guests for wasm32-wasip2 from a build script. Shared by `host/guests/build.rs` and `tests/build.rs`;
 //! `fuzz/smith.rs` takes the command of it.
 
 use std::path::{Path, PathBuf};
@@ -14,12 +14,27 @@ pub fn build(manifest_dir: &Path, target_dir: &Path) -> PathBuf {
     require_target();
     let manifest_dir =
         manifest_dir.canonicalize().unwrap_or_else(|e| fail(&format!("{}: {e}", manifest_dir.display())));
-    let built = cargo(&manifest_dir.join("Cargo.toml"), target_dir).args(["--target", TARGET]).status();
+    let mut cargo = cargo(&manifest_dir.join("Cargo.toml"), target_dir);
+    cargo.args(["--target", TARGET]).env("CARGO_ENCODED_RUSTFLAGS", without_paths(&manifest_dir));
+    let built = cargo.status();
     let status = built.unwrap_or_else(|e| fail(&format!("cargo could not be started: {e}")));
     if !status.success() {
         fail(&format!("the guests in {} could not be built ({status})", manifest_dir.display()));
     }
     target_dir.join(TARGET).join("release")
+}
+
+/// Flags that keep this machine's directories out of the components, so that their digests are the same everywhere.
+fn without_paths(manifest_dir: &Path) -> String {
+    let mut flags = Vec::new();
+    if let Some(root) = manifest_dir.ancestors().find(|dir| dir.join("wit").is_dir()) {
+        flags.push(format!("--remap-path-prefix={}=/kiso", root.display()));
+    }
+    let home = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    if let Some(cargo) = home("CARGO_HOME").or_else(|| Some(home("HOME")?.join(".cargo"))) {
+        flags.push(format!("--remap-path-prefix={}=/cargo", cargo.display()));
+    }
+    flags.join("\u{1f}")
 }
 
 /// The command that builds another workspace from within a run of cargo.
@@ -37,7 +52,7 @@ pub fn cargo(manifest: &Path, target_dir: &Path) -> Command {
         let is_outer = name_text.starts_with("CARGO_")
             && !matches!(
                 name_text.as_ref(),
-                "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_HTTP_CAINFO" | "CARGO_TERM_COLOR"
+                "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_HTTP_CAINFO" | "CARGO_TERM_COLOR" | "CARGO_MAKEFLAGS"
             )
             && !name_text.starts_with("CARGO_REGISTR")
             && !name_text.starts_with("CARGO_SOURCE");
@@ -60,7 +75,7 @@ pub fn cargo(manifest: &Path, target_dir: &Path) -> Command {
     cargo
 }
 
-/// Tells cargo to run the build script again when a file below `dir` changes.
+/// Tells cargo to run the build script again when a file below `dir` changes, or `dir` itself, if it is a file.
 pub fn rerun_if_changed(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();

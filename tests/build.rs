@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().expect("the crate lies somewhere");
     let root = tests.parent().expect("the crate lies in the workspace").to_owned();
-    for sources in [tests.join("guests"), root.join("sdk/src"), root.join("wit"), root.join("build")] {
+    for sources in [tests.join("guests"), root.join("sdk/src"), root.join("wit"), root.join("build/guests.rs")] {
         guests::rerun_if_changed(&sources);
     }
     println!("cargo::rerun-if-changed=build.rs");

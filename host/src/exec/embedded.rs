@@ -1,5 +1,6 @@
 //! The compiled components of the shell and its commands, as `build.rs` made them.
 
+use crate::skill::deflated::DeflatedBytes;
 use rustix::mm::MprotectFlags;
 use wasmtime::CustomCodeMemory;
 

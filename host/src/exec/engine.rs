@@ -3,6 +3,7 @@
 
 use super::embedded::{InPlace, PageAligned};
 use crate::config::Exec as ExecConfig;
+use crate::skill::deflated::DeflatedBytes;
 use crate::skill::sandbox::{EXEC_RESERVATION, Ticker, settings};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -73,7 +74,13 @@ impl Engine {
         self.runtime.as_ref().expect("the runtime ends with the engine")
     }
 
-    /// One of the embedded components.
+    /// One of the embedded components that is unpacked when it is used.
+    pub fn unpacked(&self, code: &DeflatedBytes) -> wasmtime::Result<Component> {
+        // SAFETY: as below; wasmtime keeps a copy of its own.
+        unsafe { Component::deserialize(&self.engine, code.unpack()) }
+    }
+
+    /// One of the embedded components that lie in the program as they are mapped.
     pub fn embedded(&self, code: &'static PageAligned<[u8]>) -> wasmtime::Result<Component> {
         // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, so they are what wasmtime wrote itself.
         // They lie in the program's own read-only memory, aligned to any page size, and stay there as long as the process.

@@ -59,7 +59,7 @@ impl Components {
     }
 
     pub fn js(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
-        self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::JS)?)?))
+        self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.unpacked(&embedded::JS)?)?))
     }
 }
 

@@ -41,7 +41,7 @@ pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) 
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
 pub fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
     // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
-    unsafe { Component::deserialize(sandbox.engine(), bundled.code) }.ok()
+    unsafe { Component::deserialize(sandbox.engine(), bundled.code.unpack()) }.ok()
 }
 
 /// The compiled form of a component, if a valid entry is there. Blocking.

@@ -19,6 +19,10 @@ pub fn settings(memory_reservation: u64) -> Config {
         .concurrency_support(false)
         .epoch_interruption(true)
         .memory_init_cow(true)
+        // Places in the bytecode for backtraces, and tables for other programs' unwinders: nobody reads either, and together
+        // they are a third of what is compiled.
+        .generate_address_map(false)
+        .native_unwind_info(false)
         .memory_reservation(memory_reservation)
         .memory_reservation_for_growth(0)
         .memory_guard_size(64 << 10);

@@ -18,7 +18,6 @@ pub mod child;
 
 use super::limits::{Limit, LimitHit};
 use crate::config::Engine as EngineConfig;
-use std::borrow::Cow;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -95,11 +94,7 @@ impl Compiler {
 
     /// The code of a component. `waiting` hears every few seconds for how long it has been compiled. When the future is
     /// dropped, the compiler ends.
-    pub async fn compile(
-        &self,
-        wasm: Cow<'static, [u8]>,
-        mut waiting: impl FnMut(Duration),
-    ) -> Result<Vec<u8>, CompileError> {
+    pub async fn compile(&self, wasm: Vec<u8>, mut waiting: impl FnMut(Duration)) -> Result<Vec<u8>, CompileError> {
         let _place = self.places.acquire().await.expect("the semaphore is never closed");
         let host = |error: io::Error| CompileError::Host { program: self.program.clone(), error };
         let started = Instant::now();

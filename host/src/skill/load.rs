@@ -8,7 +8,6 @@ use super::instance::EntryPoint;
 use super::limits::LimitHit;
 use super::manifest::Manifest;
 use super::{ComponentLocation, InstalledSkill, Skills, cache, lock};
-use std::borrow::Cow;
 use std::sync::Arc;
 use wasmtime::component::Component;
 
@@ -98,7 +97,7 @@ impl Skills {
 
     /// The compiled form of a component: from the cache, or from a compiler that ends when this future is dropped. `name` is
     /// what a person is told that is being compiled.
-    pub(super) async fn component(&self, name: &str, wasm: Cow<'static, [u8]>) -> Result<Component, NotLoaded> {
+    pub(super) async fn component(&self, name: &str, wasm: Vec<u8>) -> Result<Component, NotLoaded> {
         let skills = self.clone();
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
@@ -124,7 +123,7 @@ impl Skills {
     /// [`Skills::component`], for a skill that is not installed yet.
     pub(super) async fn compile(&self, manifest: &Manifest, wasm: &[u8]) -> Result<Component, SkillError> {
         let name = manifest.name.as_str();
-        let compiled = self.component(name, Cow::Owned(wasm.to_vec())).await;
+        let compiled = self.component(name, wasm.to_vec()).await;
         compiled.map_err(|error| error.of(name).version(&manifest.version))
     }
 }

@@ -1,0 +1,18 @@
+//! Builds the workspace in `skills/`, and tells `host/build.rs` where the components are.
+
+#[path = "../../build/guests.rs"]
+mod guests;
+
+use std::path::Path;
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().expect("the package lies in the workspace");
+    for sources in ["skills", "sdk", "wit"] {
+        guests::rerun_if_changed(&root.join(sources));
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../../build/guests.rs");
+    let components = guests::build(&root.join("skills"), &root.join("target/guests"));
+    println!("cargo::metadata=components={}", components.display());
+}

@@ -1,0 +1,21 @@
+//! `kiso man`: the manual pages, made from the same declarations as `--help`. In the program rather than in a tool beside it,
+//! because whoever built kiso without a package wants them, too, and they cost it less than a thousandth.
+
+use super::{Exit, Failure};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub struct ManArgs {
+    /// Where they go, such as ~/.local/share/man/man1; made if it is not there
+    dir: PathBuf,
+}
+
+impl ManArgs {
+    pub fn execute(&self, kiso: clap::Command) -> Result<Exit, Failure> {
+        let written = std::fs::create_dir_all(&self.dir).and_then(|()| clap_mangen::generate_to(kiso, &self.dir));
+        match written {
+            Ok(()) => Ok(Exit::Done),
+            Err(e) => Err(Failure::new(Exit::Failed, format!("{}: {e}", self.dir.display()))),
+        }
+    }
+}

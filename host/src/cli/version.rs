@@ -1,0 +1,38 @@
+//! `kiso --version`: one line, and with `--verbose` what it was built from.
+
+use super::Shared;
+use serde_json::json;
+
+/// The commit, where `build/dist` made the program. A build that is not packaged does not read it: it would be compiled again
+/// after every commit.
+const COMMIT: Option<&str> = option_env!("KISO_COMMIT");
+
+#[derive(Debug, clap::Args)]
+pub struct VersionArgs {
+    /// Print the version
+    #[arg(short = 'V', long = "version")]
+    version: bool,
+    /// With --version: also print the commit, the target, and the version of wasmtime
+    #[arg(short, long, requires = "version")]
+    verbose: bool,
+}
+
+impl VersionArgs {
+    pub fn wanted(&self) -> bool {
+        self.version
+    }
+
+    pub fn print(&self, shared: &Shared) {
+        let (version, target, wasmtime) = (env!("CARGO_PKG_VERSION"), env!("KISO_TARGET"), env!("KISO_WASMTIME"));
+        if shared.json {
+            let line = json!({ "type": "version", "version": version, "commit": COMMIT, "target": target, "wasmtime": wasmtime });
+            return outln!("{line}");
+        }
+        outln!("kiso {version}");
+        if self.verbose {
+            outln!("commit: {}", COMMIT.unwrap_or("unknown (not built by build/dist)"));
+            outln!("target: {target}");
+            outln!("wasmtime: {wasmtime}");
+        }
+    }
+}
