@@ -85,6 +85,7 @@ impl Shell {
             partial: false,
             outputs: None,
             watch: None,
+            transaction: None,
             scratch: &scratch,
         };
         let done = self.runtime.block_on(self.exec.run(line)).map_err(|error| error.to_string())?;

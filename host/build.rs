@@ -1,14 +1,13 @@
-//! Builds the bundled guests and writes three lists: the skills that `skill/installed.rs` includes, the compiled
+//! Compiles the bundled guests that `guests/` has built, and writes three lists: the skills that `skill/installed.rs` includes, the compiled
 //! commands that `exec/embedded.rs` includes, and the files that `kiso skill new` writes.
 
 #[path = "src/skill/compile.rs"]
 mod compile;
-#[path = "../build/guests.rs"]
-mod guests;
 
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wasmtime::Engine;
@@ -17,50 +16,47 @@ use wasmtime::Engine;
 const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
 
 /// Channels, which no plan can call.
-const CHANNELS: [&str; 1] = ["ntfy"];
+const CHANNELS: [&str; 2] = ["ntfy", "telegram"];
 
 /// The components of exec tasks: the shell, and those that hold commands.
 const COMMANDS: [&str; 3] = ["coreutils", "js", "shell"];
 
+/// Those of them that lie in the program as they are mapped: what is rarely used is unpacked when it is.
+const UNPACKED: [&str; 2] = ["coreutils", "shell"];
+
 fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = root.canonicalize().expect("the host lies in the workspace");
-    for sources in ["skills", "sdk", "wit", "build"] {
-        guests::rerun_if_changed(&root.join(sources));
+    // Their sources are watched by the package that builds them, but for what is embedded as text.
+    let components = std::env::var_os("DEP_KISO_GUESTS_COMPONENTS").expect("kiso-guests says where they are");
+    let components = PathBuf::from(components);
+    for name in BUNDLED.iter().chain(&CHANNELS).chain(&COMMANDS) {
+        println!("cargo::rerun-if-changed={}", components.join(format!("{name}.wasm")).display());
+    }
+    for embedded in ["sdk", "wit/since_v0_1", "skills/coreutils/src/table.rs", "build/steady.rs", "Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", root.join(embedded).display());
+    }
+    for name in BUNDLED {
+        println!("cargo::rerun-if-changed={}", root.join("skills").join(name).join("kiso.toml").display());
     }
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=../build/steady.rs");
-    let components = guests::build(&root.join("skills"), &root.join("target/guests"));
+    println!("cargo::rerun-if-changed=src/skill/compile.rs");
 
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let compiler = compiler(compile::SKILL_RESERVATION);
     let mut list = String::from("/// The skills inside the binary.\npub static BUNDLED: &[BundledSkill] = &[\n");
     for name in BUNDLED {
-        let wasm = components.join(format!("{name}.wasm"));
-        let code = compiled(&compiler, &components, name);
         let manifest = root.join("skills").join(name).join("kiso.toml");
-        writeln!(
-            list,
-            "    BundledSkill {{\n        name: {name:?},\n        manifest: include_str!({manifest:?}),\n        \
-             wasm: include_bytes!({wasm:?}),\n        code: include_bytes!({code:?}),\n    }},"
-        )
-        .expect("a string takes any text");
+        list.push_str(&bundled(&compiler, &components, &out, name, &format!("include_str!({manifest:?})")));
     }
     list.push_str("];\n\n/// The channels inside the binary.\npub static CHANNELS: &[BundledSkill] = &[\n");
     for name in CHANNELS {
-        let wasm = components.join(format!("{name}.wasm"));
-        let code = compiled(&compiler, &components, name);
-        writeln!(
-            list,
-            "    BundledSkill {{\n        name: {name:?},\n        manifest: \"\",\n        wasm: \
-             include_bytes!({wasm:?}),\n        code: include_bytes!({code:?}),\n    }},"
-        )
-        .expect("a string takes any text");
+        list.push_str(&bundled(&compiler, &components, &out, name, "\"\""));
     }
     list.push_str("];\n");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(out.join("bundled.rs"), list).expect("OUT_DIR can be written");
 
-    let commands = commands(&components) + &coreutils_names(&root.join("skills/coreutils/src/table.rs"));
+    let commands = commands(&components, &out) + &coreutils_names(&root.join("skills/coreutils/src/table.rs"));
     std::fs::write(out.join("commands.rs"), commands).expect("OUT_DIR can be written");
 
     let mut templates = String::new();
@@ -78,6 +74,20 @@ fn main() {
     templates.push_str(&file_list("SDK_JS", &root.join("sdk/js"), &[""]));
     std::fs::write(out.join("templates.rs"), templates).expect("OUT_DIR can be written");
     steady(&root.join("build/steady.rs"), &out.join("steady.so"));
+
+    println!("cargo::rustc-env=KISO_TARGET={}", target());
+    println!("cargo::rustc-env=KISO_WASMTIME={}", locked_version(&root.join("Cargo.lock"), "wasmtime"));
+    // Code by itself, apart from data that would be executable with it: not the default of every linker.
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,separate-code");
+    }
+}
+
+/// The version of a package that the program is built with.
+fn locked_version(lock: &Path, package: &str) -> String {
+    let text = std::fs::read_to_string(lock).unwrap_or_else(|e| panic!("{}: {e}", lock.display()));
+    let (_, rest) = text.split_once(&format!("\nname = {package:?}\nversion = \"")).expect("it is a dependency");
+    rest.split('"').next().expect("there is a first part").to_owned()
 }
 
 /// Builds the library that `kiso skill build` loads into a tool. Empty where it is not to be had: builds of the same skill
@@ -118,21 +128,51 @@ fn steady(source: &Path, file: &Path) {
     }
 }
 
-/// The commands as statics.
-fn commands(components: &Path) -> String {
+/// An entry of a list: a component with its digest, and the same compiled.
+fn bundled(compiler: &Engine, components: &Path, out: &Path, name: &str, manifest: &str) -> String {
+    let wasm = components.join(format!("{name}.wasm"));
+    let digest = ring::digest::digest(&ring::digest::SHA256, &read(&wasm));
+    let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let (code, wasm) = (packed(&compiled(compiler, components, name), out), packed(&wasm, out));
+    format!(
+        "    BundledSkill {{ name: {name:?}, digest: {digest:?}, manifest: {manifest}, wasm: {wasm}, code: {code} }},\n"
+    )
+}
+
+/// The commands as statics. Those that most lines need lie in the program as they are mapped; the others are unpacked when
+/// they are first used.
+fn commands(components: &Path, out: &Path) -> String {
     let compiler = compiler(compile::EXEC_RESERVATION);
     let mut list = String::new();
     for name in COMMANDS {
         let code = compiled(&compiler, components, name);
-        writeln!(
-            list,
-            "/// Compiled `skills/{name}`.\npub static {}: &PageAligned<[u8]> =\n    \
-             &PageAligned {{ _align: [], code: *include_bytes!({code:?}) }};",
-            name.to_uppercase()
-        )
-        .expect("a string takes any text");
+        let constant = name.to_uppercase();
+        let described = format!("/// Compiled `skills/{name}`.\npub static {constant}:");
+        let entry = if UNPACKED.contains(&name) {
+            format!(
+                "{described} &PageAligned<[u8]> =\n    &PageAligned {{ _align: [], code: *include_bytes!({code:?}) }};\n"
+            )
+        } else {
+            format!("{described} DeflatedBytes = {};\n", packed(&code, out))
+        };
+        list.push_str(&entry);
     }
     list
+}
+
+/// Deflates a file: the expression for what is in the program of it.
+fn packed(file: &Path, out: &Path) -> String {
+    let bytes = read(file);
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    let deflated = encoder.write_all(&bytes).and_then(|()| encoder.finish()).expect("a vector takes all bytes");
+    let name = file.file_name().expect("it is a file").to_string_lossy();
+    let file = out.join(format!("{name}.deflated"));
+    std::fs::write(&file, deflated).expect("OUT_DIR can be written");
+    format!("DeflatedBytes {{ deflated: include_bytes!({file:?}), bytes: {} }}", bytes.len())
+}
+
+fn read(file: &Path) -> Vec<u8> {
+    std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
 /// Compiles a component for the target, so that nobody waits for it at run time, and returns the file.
@@ -142,7 +182,7 @@ fn commands(components: &Path) -> String {
 fn compiled(compiler: &Engine, components: &Path, name: &str) -> PathBuf {
     let target = target();
     let wasm = components.join(format!("{name}.wasm"));
-    let bytes = std::fs::read(&wasm).unwrap_or_else(|e| panic!("{}: {e}", wasm.display()));
+    let bytes = read(&wasm);
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     compiler.precompile_compatibility_hash().hash(&mut hasher);

@@ -22,11 +22,14 @@ mod failure;
 mod history;
 mod hook;
 mod import;
+mod installation;
 mod listing;
 mod log;
+mod man;
 mod mcp;
 mod memory;
 mod open;
+mod package;
 mod pill;
 mod restore;
 mod role;
@@ -40,7 +43,10 @@ mod show;
 mod skill;
 mod token;
 mod trace;
+mod trust;
+mod undo;
 mod unit;
+mod version;
 mod webhook;
 
 pub use self::exit::Exit;
@@ -50,10 +56,11 @@ use self::show::{Show, printable, printable_line};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::{Current, Models, Pause, RunExecutor, RunSet};
+use crate::effect::undo::Undo;
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
-use crate::mcp::McpServers;
+use crate::mcp::{McpServers, confine};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
 use crate::session::local_file::copy_in;
@@ -69,10 +76,12 @@ use std::time::Duration;
 
 /// An agent whose skills and commands all run as WASI components in a sandbox.
 #[derive(Debug, Parser)]
-#[command(name = "kiso", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "kiso", version, disable_version_flag = true, max_term_width = 100, after_help = EXIT_CODES)]
 struct Kiso {
     #[command(flatten)]
     shared: Shared,
+    #[command(flatten)]
+    version: version::VersionArgs,
     /// Without one: the chat
     #[command(subcommand)]
     command: Option<Command>,
@@ -143,6 +152,12 @@ enum Command {
     /// Install, inspect, call and write skills
     #[command(subcommand)]
     Skill(skill::SkillCommand),
+    /// List, fetch and remove commands that are too large for the binary, such as Python
+    #[command(subcommand)]
+    Package(package::PackageCommand),
+    /// Say which publishers' signatures of skills count
+    #[command(subcommand)]
+    Trust(trust::TrustCommand),
     /// Show and override the prompts of the roles
     #[command(subcommand)]
     Role(role::RoleCommand),
@@ -150,6 +165,10 @@ enum Command {
     Trace(trace::TraceArgs),
     /// Stop a run that is under way, in this terminal or another
     Cancel(cancel::CancelArgs),
+    /// Put a session's files back as they were before a run, or before one of its tasks
+    Undo(undo::UndoArgs),
+    /// Take an undo back
+    Redo(undo::RedoArgs),
     /// Show and check the configuration; ready-made providers of models
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -163,11 +182,19 @@ enum Command {
     Import(import::ImportArgs),
     /// Check the home, the configuration, the store, every skill, and ask every model what it can do
     Doctor(doctor::DoctorArgs),
+    /// How this kiso was installed: check its files, update it, remove it
+    #[command(name = "self", subcommand)]
+    Installation(installation::InstallationCommand),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
+    /// Write the manual pages, one for each command, into a directory
+    Man(man::ManArgs),
     /// Compile a component in a process of its own; what kiso starts itself
     #[command(name = compiler::COMMAND, hide = true)]
     CompileComponent(compiler::child::CompileLimits),
+    /// Become an MCP server that is a program of this machine, confined; what kiso starts itself
+    #[command(name = confine::COMMAND, hide = true)]
+    ConfineServer(confine::Confinement),
 }
 
 /// Runs the program.
@@ -191,6 +218,10 @@ pub fn main() -> ExitCode {
     if shared.json {
         out::is_json();
     }
+    if kiso.version.wanted() {
+        kiso.version.print(shared);
+        return Exit::Done.into();
+    }
     let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::ChatArgs::default())) {
         Command::Chat(command) => command.execute(shared),
         Command::Run(command) => command.execute(shared),
@@ -211,20 +242,30 @@ pub fn main() -> ExitCode {
         Command::Secret(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
+        Command::Package(command) => command.execute(shared),
+        Command::Trust(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
+        Command::Undo(command) => command.execute(shared),
+        Command::Redo(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),
         Command::Backup(command) => command.execute(shared),
         Command::Restore(command) => command.execute(shared),
         Command::Export(command) => command.execute(shared),
         Command::Import(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
+        Command::Installation(command) => command.execute(shared),
         Command::Completions(command) => {
             command.execute(&mut Kiso::command());
             Ok(Exit::Done)
         }
+        Command::Man(command) => command.execute(Kiso::command()),
         Command::CompileComponent(limits) => return compiler::child::serve(&limits),
+        Command::ConfineServer(confinement) => {
+            errln!("{}", printable(&confine::serve(&confinement)));
+            return ExitCode::from(confine::NOT_STARTED);
+        }
     };
     match result {
         Ok(exit) => exit.into(),
@@ -279,6 +320,7 @@ impl Opened {
             tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone(), self.servers()),
             models: Models::open(&self.config, environment)?,
             vault: Vault::open(&self.home),
+            undo: Undo::new(self.home.clone()),
             pause: Pause::new(),
             ours: RunSet::default(),
         })
@@ -286,7 +328,7 @@ impl Opened {
 
     /// The MCP servers of `config.toml`.
     fn servers(&self) -> McpServers {
-        McpServers::open(&self.config, self.store.clone(), environment)
+        McpServers::open(&self.config, self.store.clone(), self.skills.clone(), environment)
     }
 
     /// Copies files into a session's `/work`, as far as the session and the home have room for them; their names there. For
@@ -299,7 +341,7 @@ impl Opened {
         self.store.read_blocking(|view| view.may_open(session, self.config.limits.max_sessions))?;
         let budget = Budget::upload(&self.config.engine);
         for file in files {
-            let quota = self.skills.exec_quota(session, &budget, HitCell::default());
+            let quota = self.skills.exec_quota(session, &budget, HitCell::default(), None);
             let imported = copy_in(&self.home, session, file, self.config.limits.file_mib << 20, quota.clone())?;
             // How much the session holds is kept with it, when the quota goes. It is made for the file if it is new.
             let of = session.clone();

@@ -29,12 +29,12 @@ mod show;
 mod webhook;
 
 pub use change::ConfigChange;
-pub use channel::ChannelSettings;
+pub use channel::{ChannelSettings, TokenPlace};
 pub use command::{COMMAND_NAMES, Command};
 pub use fields::{NAME_RULE, is_name};
 pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};
 pub use key::{Effect, KEYS, Key, Kind, NamedTable, SECTIONS, Section};
-pub use mcp::McpSettings;
+pub use mcp::{CommandPlace, ComponentPlace, McpPlace, McpSettings, RemotePlace, name_and_value, name_and_variable};
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings};
 pub use mount::Mount;
 pub use parse::{ConfigError, Problem};
@@ -205,6 +205,12 @@ settings! {
         compile_memory_mib: Int(1_024, 64, 65_536),
     }
 
+    /// Which skills can be installed.
+    skills: SkillRules from NextRun {
+        /// Whether a skill must be signed by a key that `kiso trust add` knows. Bundled skills, and those already installed, need no signature.
+        require_signature: Bool(false),
+    }
+
     /// What an exec task can use: one command line, with every process that it starts.
     exec: Exec from NextRun {
         /// Deadline in seconds.
@@ -221,6 +227,16 @@ settings! {
         output_kib: Int(256, 1, 65_536),
         /// Total output in MiB; more ends the task.
         max_output_mib: Int(256, 1, 65_536),
+    }
+
+    /// What is kept of the files that runs change, so that they can be undone.
+    undo: Undo from NextRun {
+        /// Size in MiB of what is kept for a session; the oldest run is dropped first. 0 keeps nothing, and nothing can be undone.
+        max_mib: Int(256, 0, 1_048_576),
+        /// Days to keep it.
+        keep_days: Int(7, 1, 36_500) from AtOnce,
+        /// What becomes of a change of a file that does not fit into max_mib: it is made and cannot be undone, or it is refused.
+        too_large: Word("change", &["change", "refuse"]),
     }
 
     /// How `kiso serve` accepts messages and works on them.
@@ -421,7 +437,7 @@ mod tests {
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
         let tables =
             [config.webhooks.len(), config.hooks.len(), config.mcp.len(), config.channels.len(), config.commands.len()];
-        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 1, 2]));
+        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 2, 2]));
     }
 
     #[test]
@@ -446,7 +462,7 @@ mod tests {
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [channels], [commands], [context], \
              [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
-             [pills], [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
+             [pills], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -18,6 +18,7 @@
 
 mod action;
 mod admit;
+mod agent_skills;
 mod arrival;
 mod background;
 mod cancel;
@@ -40,6 +41,7 @@ mod said;
 mod session;
 mod spent;
 mod subagent;
+mod undo;
 mod unfinished;
 mod voice;
 mod window;
@@ -50,6 +52,7 @@ pub use self::current::Current;
 pub use self::log::SEALED_RUN;
 pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
 pub use self::pause::Pause;
+pub use self::undo::UndoFailure;
 pub use self::unfinished::RunSet;
 pub use self::voice::{Listener, Thought};
 
@@ -59,6 +62,7 @@ use self::run_context::RunContext;
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::config::Config;
+use crate::effect::undo::Undo;
 use crate::graph::block::Block;
 use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::Outcome;
@@ -89,6 +93,8 @@ pub struct RunExecutor {
     pub tools: Tools,
     pub models: Models,
     pub vault: Vault,
+    /// What is kept of the files that runs change.
+    pub undo: Undo,
     /// Ends the work between two steps.
     pub pause: Pause,
     /// The runs that this process has in hand.
@@ -121,6 +127,8 @@ pub enum DriveError {
     Background(String),
     #[error("the run cannot be resumed: {0}")]
     NotResumable(String),
+    #[error("what was cut off in the session {session} cannot be rolled back: {error}")]
+    Undo { session: SessionName, error: std::io::Error },
     #[error(transparent)]
     Overdue(#[from] Overdue),
     /// What waits for a person to say that it is to be tried again.
@@ -168,6 +176,7 @@ impl RunExecutor {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::prompt::check_prompts(&self.home)?;
         self.has_room().await?;
+        self.settle(session).await?;
         let mut secrets = self.with_session(session, secrets).await?;
         let (message, found) = {
             let (message, known) = (message.to_owned(), secrets.clone());
@@ -189,7 +198,7 @@ impl RunExecutor {
             let (id, joined) = (id.to_string(), Vec::new());
             RunSpec { id, session: name, message: text, joined, caller, limits, policy, segment }
         };
-        let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message).await?;
+        let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message, self.boot()).await?;
         listener.begun(&log.id);
         let at_work = RunContext::new(self, &log, &spec, secrets, earlier);
         self.drive(Run::new(spec), log, at_work, cancel, listener).await
@@ -205,6 +214,7 @@ impl RunExecutor {
         listener: &mut dyn Listener,
     ) -> Result<Option<(RunId, Outcome)>, DriveError> {
         crate::node::prompt::check_prompts(&self.home)?;
+        self.settle(session).await?;
         let secrets = self.with_session(session, secrets).await?;
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), limits(&self.config), self.policy());
         // Before the run has messages of its own; as for a person, which most runs are.
@@ -231,7 +241,7 @@ impl RunExecutor {
                 segment,
             }
         };
-        let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec).await? else {
+        let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec, self.boot()).await? else {
             return Ok(None);
         };
         listener.begun(&log.id);
@@ -276,6 +286,7 @@ impl RunExecutor {
         };
         log.finish(&outcome, &run, &at_work.secrets, &self.config.context, title).await?;
         in_hand.ended();
+        self.close_undo(&log.session, &log.id);
         tracing::debug!(events = log.seq, "the run has ended");
         Ok((log.id, outcome))
     }
@@ -326,6 +337,9 @@ impl RunExecutor {
             };
             if matches!(result, StepResult::Cancelled) {
                 unfinished = listener.unfinished();
+                // What it was cut off in is rolled back before anybody hears that it has ended.
+                self.undo.quiet(&log.session).await;
+                self.tools.skills().measure_anew(&log.session);
             }
             let event = run.accept_with(result, at_work.meter.take())?;
             let taken = std::mem::take(&mut at_work.taking);

@@ -37,6 +37,7 @@ mod watch;
 mod wit;
 
 pub use self::channel::{Channel, PipeWriter, pipe};
+pub use self::streams::Stdio;
 pub use self::watch::Watch;
 
 use self::commands::Commands;
@@ -48,12 +49,13 @@ use self::start::{ShellWork, start_shell};
 use self::task::{ExecTask, Parts};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
+use crate::effect::undo::Transaction;
 use crate::graph::plan::CallerScope;
 use crate::graph::report::{Allowance, FailedCommand, LimitUse};
 use crate::home::{Home, PROJECT, SessionName};
 use crate::secret::Secrets;
-use crate::skill::Skills;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use crate::skill::{SKILLS_MOUNT, Skills};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
@@ -96,6 +98,8 @@ pub struct Line<'a> {
     pub watch: Option<Watch>,
     /// The line's `/tmp`.
     pub scratch: &'a Scratch,
+    /// The work that it is a part of, if that can be undone.
+    pub transaction: Option<Arc<Transaction>>,
 }
 
 /// How a line ended.
@@ -187,13 +191,19 @@ impl Exec {
         }
         let kept = || (Channel::Output(stdout.clone()), Channel::Output(stderr.clone()));
         let (to_out, to_err) = line.outputs.unwrap_or_else(kept);
-        let quota = self.0.skills.exec_quota(line.session, &budget, hit.clone());
+        if let Some(work) = &line.transaction {
+            let stderr = stderr.clone();
+            work.tell(move |note| drop(stderr.push(note.as_bytes())));
+        }
+        let quota = self.0.skills.exec_quota(line.session, &budget, hit.clone(), line.transaction.clone());
         let dirs = self.dirs(line.session, line.role, line.scratch)?;
         let commands = Commands {
+            home: self.0.home.clone(),
             skills: self.0.skills.clone(),
             session: line.session.clone(),
             locale: line.locale.to_owned(),
             secrets: line.secrets.clone(),
+            transaction: line.transaction,
             running: AtomicUsize::new(0),
         };
         let (timeout, allowed) = (budget.timeout, budget.allowance());
@@ -293,7 +303,13 @@ impl Exec {
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
         };
-        let all: Vec<_> = own.into_iter().chain(mounts).chain(project).map(open).collect::<Result<_, _>>()?;
+        let folders = self.0.home.agent_skill_folders();
+        let some = std::fs::read_dir(&folders).is_ok_and(|mut entries| entries.next().is_some());
+        // As above.
+        let skills = some && self.0.config.mounts.iter().all(|mount| mount.at != SKILLS_MOUNT);
+        let skills = skills.then_some((SKILLS_MOUNT, folders, false));
+        let all: Vec<_> =
+            own.into_iter().chain(mounts).chain(project).chain(skills).map(open).collect::<Result<_, _>>()?;
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
         Dirs::new(root.clone(), all).map_err(|e| ExecError(unusable("/", &root, &e)))
     }

@@ -4,7 +4,11 @@
 //! config.toml           written by hand             key                   32 random bytes, 0600
 //! store.db              everything that changes     roles/NAME.md         overrides of the built-in prompts
 //! skills/NAME/          an installed skill          grants/NAME.toml      what it was allowed
+//! agent-skills/         Agent Skills, seen by tasks as /skills
+//! mcp/NAME/             what an MCP server outside the sandbox may write to
 //! cache/DIGEST.cwasm    compiled code               sessions/ID/work/     a session's workspace, seen by tasks as /work
+//! packages/NAME/        files of a package
+//! skills.lock           what is installed            trusted-keys          publishers whose signatures count
 //! kiso.sock             SOUL.md, IDENTITY.md, AGENTS.md: who kiso is, written by hand
 //! ```
 //!
@@ -14,6 +18,7 @@
 //! Inside `sessions/ID/work` guests may have left anything, symbolic links included, so the host reaches that directory
 //! through [`Home::open_work`] and never by joining paths.
 
+mod agent_skills;
 mod credential;
 mod error;
 mod jobs;
@@ -21,6 +26,7 @@ mod lock;
 mod name;
 mod project;
 mod removal;
+mod server;
 mod text;
 mod tree;
 
@@ -48,7 +54,7 @@ use rustix::fs::Access;
 pub const GUIDANCE: [&str; 3] = ["SOUL.md", "IDENTITY.md", "AGENTS.md"];
 
 /// What a home may hold besides [`FOLDERS`] before it has a key. `lost+found` stands at the root of a file system of its own.
-const FILES: [&str; 12] = [
+const FILES: [&str; 15] = [
     GUIDANCE[0],
     GUIDANCE[1],
     GUIDANCE[2],
@@ -58,11 +64,14 @@ const FILES: [&str; 12] = [
     "store.db-wal",
     "store.db-shm",
     "install.lock",
+    "skills.lock",
+    "trusted-keys",
     "daemon.lock",
     "kiso.sock",
+    "mcp",
     "lost+found",
 ];
-const FOLDERS: [&str; 5] = ["roles", "skills", "grants", "cache", "sessions"];
+const FOLDERS: [&str; 7] = ["roles", "skills", "agent-skills", "grants", "cache", "packages", "sessions"];
 
 /// Stands in the names of what `kiso restore` put aside.
 pub const KEPT: &str = ".before-restore-";
@@ -151,6 +160,11 @@ impl Home {
 
     pub fn cache_dir(&self) -> PathBuf {
         self.path().join("cache")
+    }
+
+    /// Holds the files that a package's command sees beside the workspace.
+    pub fn package_dir(&self, package: &str) -> PathBuf {
+        self.path().join("packages").join(package)
     }
 
     /// Holds one directory per installed skill.
@@ -546,7 +560,7 @@ mod tests {
         assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
         let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["cache", "grants", "key", "roles", "sessions", "skills"]);
+        assert_eq!(names, ["agent-skills", "cache", "grants", "key", "packages", "roles", "sessions", "skills"]);
     }
 
     #[test]

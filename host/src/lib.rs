@@ -17,10 +17,12 @@
 //! - [`mcp`] – servers of the Model Context Protocol whose tools plans may use.
 //! - [`exec`] – command lines without a host shell: processes that are components.
 //! - [`skill`] – installed components and the sandbox that runs them.
+//! - [`package`] – commands that are fetched by digest, such as Python.
 //! - [`llm`] – one trait for all models, and those that are built in.
 //! - [`memory`] – what is remembered beyond a session's window.
 //! - [`scratchpad`] – texts that are too large for a prompt, and names for them.
 //! - [`secret`] – values that must never be written down.
+//! - [`effect`] – what work does to files, kept so that it can be undone, and what it does outside, which cannot.
 //! - [`store`] – SQLite, with one writer.
 //! - [`net`] – connections to other machines: which addresses may be reached, TLS, kept connections and streams of events.
 //!
@@ -49,6 +51,7 @@ pub mod config;
 pub mod context;
 pub mod daemon;
 pub mod drive;
+pub mod effect;
 pub mod exec;
 pub mod gateway;
 pub mod graph;
@@ -59,6 +62,7 @@ pub mod mcp;
 pub mod memory;
 pub mod net;
 pub mod node;
+pub mod package;
 pub mod role;
 pub mod rpc;
 pub mod schedule;

@@ -2,8 +2,9 @@
 //!
 //! In reading order: [`capability`] lists what a skill can be given, [`manifest`] and [`grant`] say what one asks for and
 //! what it was given, [`loader`] and [`install`] turn a file into a skill, [`engine`], [`limits`], [`ctx`] and
-//! [`workspace`] are the sandbox, [`instance`] is one call. This file ties them together: find a tool, check its arguments, load it once, call it.
+//! [`workspace`] are the sandbox, [`instance`] is one call. [`agent`] has the skills that are no components: instructions for models. This file ties them together: find a tool, check its arguments, load it once, call it.
 
+mod agent;
 mod args;
 mod as_command;
 mod cache;
@@ -13,6 +14,7 @@ mod checked_call;
 pub mod compile;
 pub mod compiler;
 mod ctx;
+pub mod deflated;
 mod digest;
 mod engine;
 mod entry;
@@ -25,10 +27,17 @@ mod instance;
 pub mod limits;
 mod load;
 mod loader;
+mod lockfile;
 pub mod manifest;
+mod oci;
 mod output;
 pub mod pack;
+mod placing;
+mod publisher;
+mod removal;
+pub mod server;
 mod shown;
+pub mod signature;
 mod source;
 mod surface;
 pub mod trap;
@@ -36,17 +45,21 @@ mod values;
 mod wit;
 mod workspace;
 
+pub use self::agent::{AgentCandidate, AgentFile, AgentSkill, FolderError, SKILLS_MOUNT};
 pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
 pub use self::checked_call::CheckedCall;
 pub use self::error::{Blame, SkillError};
 pub use self::input::{Observer, Quiet};
 pub use self::install::{GrantChoice, InstallCandidate};
-pub use self::installed::{ComponentLocation, InstalledSkill, Tool, is_bundled};
+pub use self::installed::{ComponentLocation, InstalledSkill, Provenance, Tool, is_bundled};
 pub use self::instance::{CallEnd, SkillAnswer};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};
-pub use self::shown::{EndedView, GrantView, SkillInfo, SkillLine, SkillOrigin};
+pub use self::lockfile::{LockedSkill, read_lock};
+pub use self::oci::{OciError, OciReference, PulledComponent, RegistryCredentials};
+pub use self::publisher::{TrustedKey, called, signature_of};
+pub use self::shown::{AgentSkillView, EndedView, GrantView, SkillForm, SkillInfo, SkillLine, SkillOrigin};
 pub use self::surface::{is_kept_free, wire_name};
 pub use self::workspace::media_type;
 
@@ -54,7 +67,9 @@ pub use self::workspace::media_type;
 pub mod sandbox {
     pub use super::compile::{EXEC_RESERVATION, settings};
     pub use super::engine::Ticker;
-    pub use super::workspace::{Charge, ChargedFiles, DirId, Quota, Room, Roots, add_to_linker as charge_files};
+    pub use super::workspace::{
+        Charge, ChargedFiles, DirId, Quota, Room, Roots, add_to_linker as charge_files, target,
+    };
 }
 
 use self::compiler::Compiler;
@@ -68,6 +83,7 @@ use self::limits::{Budget, HitCell};
 use self::manifest::{Manifest, Workspace};
 use self::workspace::{HomeSpace, Quota, SessionSpace, SpaceUsage};
 use crate::config::Config;
+use crate::effect::undo::Transaction;
 use crate::home::{Home, SessionName, SkillName};
 use crate::secret::Secrets;
 use crate::store::Store;
@@ -76,6 +92,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::SystemTime;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 
 /// All skills of a home. Cheap to clone.
@@ -93,6 +110,8 @@ struct Inner {
     bundled: OnceLock<Vec<Arc<InstalledSkill>>>,
     /// What was read from the home, with the time stamp of its record.
     known: Mutex<HashMap<SkillName, (SystemTime, Arc<InstalledSkill>)>>,
+    /// Agent Skills, likewise.
+    agents: Mutex<HashMap<SkillName, (SystemTime, Arc<AgentSkill>)>>,
     /// What was read of grants, with the stamp of each one's file.
     grants: Mutex<HashMap<SkillName, (GrantStamp, Grant)>>,
     /// What was loaded, by digest.
@@ -116,6 +135,8 @@ pub struct Caller<'a> {
     pub locale: &'a str,
     /// The run's secrets; environment secrets are found through it too.
     pub secrets: &'a Secrets,
+    /// The work that the call is a part of, if that can be undone.
+    pub transaction: Option<&'a Arc<Transaction>>,
 }
 
 /// The state behind a mutex; a panic elsewhere does not spoil it.
@@ -148,10 +169,16 @@ impl Skills {
             sandbox: OnceLock::new(),
             bundled: OnceLock::new(),
             known: Mutex::default(),
+            agents: Mutex::default(),
             grants: Mutex::default(),
             loaded: Mutex::default(),
             usages: Mutex::default(),
         }))
+    }
+
+    /// Whether both are the same, with one sandbox.
+    pub fn is_same(&self, other: &Skills) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(crate) fn home(&self) -> &Home {
@@ -191,7 +218,10 @@ impl Skills {
         if let Some(bundled) = self.bundled(&parsed) {
             return Ok(bundled);
         }
-        self.read_known(&parsed)?.ok_or_else(|| self.unknown(name))
+        if let Some(skill) = self.read_known(&parsed)? {
+            return Ok(skill);
+        }
+        Err(self.agent_skill(name)?.map_or_else(|| self.unknown(name), |skill| agent::not_callable(&skill)))
     }
 
     /// A tool by the name that plans use: "search" or "calc.add".
@@ -267,8 +297,25 @@ impl Skills {
     }
 
     /// The quota of an exec task, or an upload, in a session's workspace.
-    pub fn exec_quota(&self, session: &SessionName, budget: &Budget, hit: HitCell) -> Arc<Quota> {
-        Arc::new(Quota::new(budget.clone(), hit, self.usage(session)))
+    pub fn exec_quota(
+        &self,
+        session: &SessionName,
+        budget: &Budget,
+        hit: HitCell,
+        transaction: Option<Arc<Transaction>>,
+    ) -> Arc<Quota> {
+        Arc::new(Quota::new(budget.clone(), hit, self.usage(session)).within(transaction))
+    }
+
+    /// Something else than a call or an upload has changed the session's workspace.
+    pub fn measure_anew(&self, session: &SessionName) {
+        let usage = self.usage(session);
+        let measure = || usage.measure_again();
+        // It may look at thousands of files.
+        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(measure),
+            _ => measure(),
+        }
     }
 
     /// The limit of what all sessions and the store hold together, if it is reached. Reads the store.
@@ -313,7 +360,8 @@ impl Skills {
     }
 
     fn unknown(&self, name: &str) -> SkillError {
-        let names: Vec<String> = self.list().into_iter().flatten().map(|s| s.name().to_string()).collect();
+        let mut names: Vec<String> = self.list().into_iter().flatten().map(|s| s.name().to_string()).collect();
+        names.extend(self.agent_skills().into_iter().flatten().map(|skill| skill.name.to_string()));
         let near = near_names(name, names.iter().map(String::as_str));
         let hint = match near.first() {
             Some(near) => format!("did you mean `{near}`?"),
@@ -347,6 +395,7 @@ impl Skills {
             work: self.home().work_dir(caller.session),
             visible,
             usage: self.usage(caller.session),
+            transaction: caller.transaction.cloned(),
             declared: manifest.declared_secrets(),
             secrets: caller.secrets,
             http: self.config().http.clone(),
@@ -388,6 +437,7 @@ impl Skills {
             visible: allowed.workspace != Workspace::None,
             usage: Arc::new(SpaceUsage::of(vec![work.clone()], None)),
             work,
+            transaction: None,
             declared: DeclaredSecrets::default(),
             secrets,
             http: self.config().http.clone(),

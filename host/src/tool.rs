@@ -5,11 +5,14 @@ pub mod builtin;
 mod call;
 pub mod files;
 mod mcp;
+mod narrow;
 pub mod pills;
 mod refs;
 pub mod schedules;
+mod undo;
 
-pub use self::call::{EXEC, ToolAnswer};
+pub use self::call::ToolAnswer;
+pub use self::narrow::allows;
 
 use self::builtin::Builtins;
 use crate::config::Config;
@@ -21,6 +24,7 @@ use crate::home::SessionName;
 use crate::llm::ToolSpec;
 use crate::llm::prompt::SkillCard;
 use crate::mcp::{AllowedTool, McpServers};
+use crate::package::{self, Package};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
 use crate::skill::{Blame, CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
@@ -30,6 +34,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::RwLock;
+
+/// The tool that runs a command line.
+pub const EXEC: &str = "exec";
 
 /// The tools of a home.
 #[derive(Debug, Clone)]
@@ -55,6 +62,8 @@ struct Index {
     allowed: Arc<Vec<Arc<AllowedTool>>>,
     /// Those of them that can be called, by name. A skill that has the name of a server comes first.
     outside: HashMap<String, Arc<AllowedTool>>,
+    /// The packages among the skills.
+    packages: Vec<&'static Package>,
     /// One for each tool.
     cards: Vec<SkillCard>,
     /// The name of each tool by the one that models know it by.
@@ -68,19 +77,22 @@ struct Index {
 impl Index {
     fn new(skills: Vec<Arc<InstalledSkill>>, allowed: Arc<Vec<Arc<AllowedTool>>>, builtins: &Builtins) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        let mut cards: Vec<_> = skills.iter().flat_map(|skill| cards(skill)).collect();
+        // A package is a command and nothing else.
+        let packages: Vec<_> = skills.iter().filter_map(|skill| package::of_source(skill.source())).collect();
+        let is_tool = |skill: &&Arc<InstalledSkill>| package::of_source(skill.source()).is_none();
+        let mut cards: Vec<_> = skills.iter().filter(is_tool).flat_map(|skill| cards(skill)).collect();
         let is_skill = |name: &str| skills.iter().any(|skill| skill.name().as_str() == name);
         let outside: Vec<_> = allowed.iter().filter(|tool| !is_skill(&tool.server)).cloned().collect();
         cards.extend(outside.iter().map(|tool| mcp::card(tool)));
         let outside = outside.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         let names = cards.iter().map(|card| (wire_name(&card.name), card.name.clone())).collect();
-        let catalog = call::catalog(&cards, builtins);
+        let catalog = call::catalog(&cards, builtins, &packages);
         let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (spec, category) in &catalog {
             categories.entry(category.clone()).or_default().push(spec.name.clone());
         }
         let (revision, categories) = (MADE.fetch_add(1, Ordering::Relaxed) + 1, categories.into_iter().collect());
-        Self { revision, skills, allowed, outside, cards, names, catalog, categories }
+        Self { revision, skills, packages, allowed, outside, cards, names, catalog, categories }
     }
 
     fn is_of(&self, skills: &[Arc<InstalledSkill>], allowed: &Arc<Vec<Arc<AllowedTool>>>) -> bool {
@@ -125,7 +137,7 @@ impl Tools {
     pub fn under(&self, config: &Config) -> Self {
         let vault = Vault::open(self.skills.home());
         let builtins = Builtins::new(self.store.clone(), config.clone(), vault, self.skills.clone());
-        Self { builtins: Arc::new(builtins), servers: self.servers.reopened(config), ..self.clone() }
+        Self { builtins: Arc::new(builtins), servers: self.servers.reopened(config, &self.skills), ..self.clone() }
     }
 
     /// The skills that are installed.
@@ -186,7 +198,7 @@ impl Tools {
         ))
     }
 
-    /// What the skills of a plan are and need, a line each.
+    /// The commands that packages add, and what the skills of a plan are and need, a line each.
     pub fn environment<'a>(&self, skills: impl Iterator<Item = &'a str>, secrets: &Secrets) -> Vec<String> {
         let mut names: Vec<_> = skills.collect();
         names.sort_unstable();
@@ -203,20 +215,25 @@ impl Tools {
             }
             Some(line.to_lowercase())
         };
-        names.into_iter().filter_map(line).collect()
+        let packages = self.index().packages.clone();
+        let commands = packages.iter().map(|package| format!("command {}: {}", package.skill(), package.summary));
+        commands.chain(names.into_iter().filter_map(line)).collect()
     }
 
     /// Runs a skill or exec task to its end. Whatever happens is a report.
     /// `watch` hears of the output of a command line while it runs.
     pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
-        match task.kind {
+        let (session, transaction) = (caller.session, caller.transaction);
+        let mut report = match task.kind {
             TaskKind::Skill => self.call(task, caller).await,
             TaskKind::Exec => self.exec(task, role, caller, Some(watch)).await,
             TaskKind::Msg | TaskKind::Act => {
                 let message = format!("{} tasks are not run as tools", task.kind.name());
                 TaskReport::failed(task.clone(), TaskError::of_host(message))
             }
-        }
+        };
+        self.conclude(session, transaction, &mut report);
+        report
     }
 
     async fn call(&self, task: &Task, caller: Caller<'_>) -> TaskReport {

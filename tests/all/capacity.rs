@@ -74,7 +74,8 @@ fn all_sessions_together_hold_no_more_than_may_be() {
     home.kiso(&["run", "-s", "four", &fill(20, "f")])
         .exit(5)
         .says(&["all sessions and the store together", "home_mib"]);
-    // What it had written until then is still there, so there is no room for anybody.
+    // What it had written until then was taken back, so there is as much room as before. Then there is none for anybody.
+    home.kiso(&["run", "-s", "four", &fill(13, "f")]).ok();
     let refused = served.request("PUT", "/sessions/five/files/u", Some(&"x".repeat(900 << 10)));
     refused.refuses(507, "home_full");
     served.request("GET", "/status/five", None).refuses(404, "not_found");

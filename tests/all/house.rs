@@ -22,10 +22,12 @@ const ORDER: &[&[&str]] = &[
     &["mcp"],
     &["exec"],
     &["skill"],
+    &["package"],
     &["llm"],
     &["memory"],
     &["scratchpad"],
     &["secret"],
+    &["effect"],
     &["store"],
     &["net"],
 ];
@@ -405,7 +407,7 @@ fn nothing_refers_to_what_is_not_here() {
 }
 
 /// What stands at the top of the repository. A newcomer reads it first: a file more is a decision, and gets a line here.
-const TOP: [&str; 16] = [
+const TOP: [&str; 17] = [
     ".ci",
     ".gitignore",
     "CONTRIBUTING.md",
@@ -419,6 +421,7 @@ const TOP: [&str; 16] = [
     "fuzz",
     "host",
     "justfile",
+    "packages",
     "roles",
     "rust-toolchain.toml",
     "rustfmt.toml",

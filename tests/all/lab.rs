@@ -76,7 +76,9 @@ impl Lab {
     pub async fn call_only(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let session = SessionName::parse(session).expect("a plain name");
         let secrets = Secrets::default();
-        self.skills.call(tool, &args, Caller { session: &session, locale: "en", secrets: &secrets }).await
+        self.skills
+            .call(tool, &args, Caller { session: &session, locale: "en", secrets: &secrets, transaction: None })
+            .await
     }
 
     fn assert_untouched(&self, session: &str) {
@@ -94,13 +96,16 @@ impl Lab {
         let known = [
             "cache",
             "config.toml",
+            "agent-skills",
             "grants",
             "install.lock",
             "jobs",
             "key",
+            "packages",
             "roles",
             "sessions",
             "skills",
+            "skills.lock",
             "store.db",
             "store.db-shm",
             "store.db-wal",

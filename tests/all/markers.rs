@@ -70,6 +70,8 @@ const MARKS: &[Mark] = {
         mark("mksummary", &[Summary]),
         mark("mkaim", &[Directive]),
         mark("mkcard", &[Skills]),
+        mark("mklisted", &[AgentSkills]),
+        mark("mktaught", &[Instructions]),
         mark("mkcategory", &[Skills, SkillEnvironment, Readiness, Categories]),
         mark("mkfile", &[Environment, Readiness]),
         own(mark("mkchatter", &[PlannerLane]), &[Planner]),
@@ -297,16 +299,19 @@ fn tell() -> Told {
     let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n"), guidance];
     let [echo, manifest, file, guidance] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "add", echo, "--manifest", manifest, "--grant", "all"]).ok();
+    let agent =
+        home.file("mkagent/SKILL.md", "---\nname: mkagent\ndescription: Knows mklisted.\n---\nHeed mktaught.\n");
+    home.kiso(&["skill", "add", agent.parent().and_then(Path::to_str).expect("a plain path")]).ok();
     // It is in the workspace, and no message is about it.
     home.kiso(&["shell", "--session", "main", "--file", file, "-c", "true"]).ok();
     let store = Store::open(&home.path().join("store.db")).expect("the store opens");
     store.write_blocking(|tx| tx.set_core_memory(r#"{"home": "mkcore"}"#, 1)).expect("it is written");
     store.close();
     let messages = [
-        "I want to know of the harbour, and call it mkasked".to_owned(),
-        format!("and the same once more with {PIN}, please"),
-        format!("now the harbour in mknew; my password: {PASSWORD}, my token: {LATE}"),
-        "tell me of the weather there".to_owned(),
+        "I want to know of the harbour by @mkagent, and call it mkasked".to_owned(),
+        format!("and the same once more by @mkagent with {PIN}, please"),
+        format!("now the harbour by @mkagent in mknew; my password: {PASSWORD}, my token: {LATE}"),
+        "tell me of the weather there by @mkagent".to_owned(),
     ];
     let mut told = Told { home, ran: Vec::new(), requests: Vec::new(), meanwhile: Vec::new() };
     for message in &messages {

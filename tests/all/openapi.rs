@@ -2,6 +2,7 @@
 
 mod mcp;
 mod metrics;
+mod undo;
 
 use crate::harness::{Home, guest};
 use crate::served::{Answer, Served};
@@ -116,9 +117,9 @@ impl Api {
 
 /// A path with something in place of its parameters.
 fn filled(path: &str) -> String {
-    ["{id}", "{session}", "{run}", "{name}", "{path}", "{model}"]
+    ["{id}", "{session}", "{name}", "{path}", "{model}"]
         .iter()
-        .fold(path.to_owned(), |path, name| path.replace(name, "1"))
+        .fold(path.replace("{run}", &"1".repeat(14)), |path, name| path.replace(name, "1"))
 }
 
 #[test]
@@ -353,6 +354,7 @@ fn every_operation_answers_as_it_is_documented() {
     busy.refuses(409, "at_work");
     api.ask("POST", "/skills/{name}/call", "/skills/chart/call", c.as_deref(), br#"{"session": "slow"}"#)
         .refuses(409, "busy");
+    undo::answers(&mut api, &slow, c.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");
     // tests/all/held.rs shows how a run comes to be held.
@@ -361,7 +363,6 @@ fn every_operation_answers_as_it_is_documented() {
     api.ask("POST", "/runs/{run}/cancel", &format!("/runs/{slow}/cancel"), c.as_deref(), b"").expect(200);
 
     mcp::a_session(&mut api);
-
     // What is open to nobody without a token, and to nobody but administrators.
     for (method, path, operation) in api.operations() {
         if operation["security"] == json!([]) {

@@ -7,6 +7,7 @@ use crate::harness::Home;
 use crate::model_server::ModelServer;
 use kiso::config::Config;
 use kiso::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
+use kiso::effect::undo::Undo;
 use kiso::exec::Exec;
 use kiso::graph::plan::CallerScope;
 use kiso::home::SessionName;
@@ -144,10 +145,16 @@ fn drive(home: &Home) -> RunExecutor {
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     RunExecutor {
         ours: Default::default(),
-        tools: Tools::new(skills, exec, store.clone(), McpServers::open(&config, store.clone(), |_| None)),
+        tools: Tools::new(
+            skills.clone(),
+            exec,
+            store.clone(),
+            McpServers::open(&config, store.clone(), skills, |_| None),
+        ),
         models: Models::open(&config, |_| None).unwrap(),
         vault: Vault::open(&home),
         pause: Pause::new(),
+        undo: Undo::new(home.clone()),
         home,
         config: config.into(),
         current: Current::default(),

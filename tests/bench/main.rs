@@ -16,10 +16,16 @@
 //! - what a model has to read anew in the course of a piece of work, in bytes, against its longest request
 //! - a skill's call over the Model Context Protocol, on standard streams and over HTTP, against the same call in process; with eight
 //!   in flight, and with ten calls beside it that never end
+//! - the program's size and start, the first call of a bundled skill, and the memory of a daemon that waits
+//! - Python as a package against the host's own
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
 //! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `runs`, `writes`,
-//! `steady`, `prefix`, `mcp`, `page`.
+//! `steady`, `prefix`, `mcp`, `page`, `program`, `python`.
+//! - the tasks of the page's main thread while a long answer streams into it
+//!
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `runs`, `writes`,
+//! `steady`, `prefix`, `mcp`, `page`, `program`.
 //! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
 //! without.
@@ -47,6 +53,8 @@ mod mcp;
 mod memory;
 mod page;
 mod prefix;
+mod program;
+mod python;
 mod run;
 mod runs;
 mod store;
@@ -97,6 +105,9 @@ fn main() {
     if wanted("memory") {
         runtime.block_on(memory::rows());
     }
+    if wanted("program") {
+        program::rows();
+    }
     if wanted("flat") {
         store::flat_rows();
     }
@@ -114,6 +125,9 @@ fn main() {
     }
     if wanted("mcp") {
         mcp::rows(&runtime);
+    }
+    if wanted("python") {
+        runtime.block_on(python::rows());
     }
     if wanted("page") {
         page::rows();
@@ -250,7 +264,7 @@ async fn calls() -> (Times, Times, u64) {
         }
         for _ in 0..CALLS {
             let started = Instant::now();
-            let caller = Caller { session: &session, locale: "en", secrets: &secrets };
+            let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None };
             let ended = skills.call("echo-0", &args, caller).await;
             let kiso = started.elapsed();
             assert_eq!(ended.result.expect("it answers").text, "hello");
@@ -283,7 +297,7 @@ fn idle(home: &Path) {
         let skills = skills(home);
         let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
         for i in 0..20 {
-            let caller = Caller { session: &session, locale: "en", secrets: &secrets };
+            let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None };
             let ended = skills.call(&format!("echo-{i}"), &json!({ "text": "hello" }), caller).await;
             ended.result.expect("it answers");
         }

@@ -7,6 +7,7 @@ use super::{Times, row, show, skills, summary};
 use kiso::config::Config;
 use kiso::context::{render, select};
 use kiso::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
+use kiso::effect::undo::Undo;
 use kiso::exec::Exec;
 use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
@@ -158,10 +159,16 @@ fn drive(path: &Path) -> RunExecutor {
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     RunExecutor {
         ours: Default::default(),
-        tools: Tools::new(skills, exec, store.clone(), McpServers::open(&config, store.clone(), |_| None)),
+        tools: Tools::new(
+            skills.clone(),
+            exec,
+            store.clone(),
+            McpServers::open(&config, store.clone(), skills, |_| None),
+        ),
         models: Models::open(&config, |_| None).expect("its models"),
         vault: Vault::open(&home),
         pause: Pause::new(),
+        undo: Undo::new(home.clone()),
         home,
         config: config.into(),
         current: Current::default(),

@@ -10,6 +10,7 @@ use crate::channel::webhook::Webhook;
 use crate::clock::now_ms;
 use crate::config::{self, Config};
 use crate::drive::{ConfiguredModel, Models};
+use crate::effect::undo::Undo;
 use crate::exec::Exec;
 use crate::gateway::HookKey;
 use crate::graph::report::size;
@@ -17,6 +18,7 @@ use crate::home::{Home, LOW_DISK};
 use crate::llm::embed::Embeddings;
 use crate::llm::probe::{ProbeResult, probe};
 use crate::llm::{Priority, Role, Usage};
+use crate::mcp::{McpServers, ServerSummary};
 use crate::node::prompt::{override_of, override_path, strays};
 use crate::skill::grant::Capabilities;
 use crate::skill::{Quiet, Skills};
@@ -45,6 +47,7 @@ impl DoctorArgs {
         let store = report.check("store", open_store(&home));
         report.note("clock jump", store.as_ref().and_then(machine::jumped));
         report.note("leftovers", leftovers(&home));
+        report.note("undo", store.as_ref().and_then(|store| kept(&home, store)));
         report.note("file system", machine::file_system(&home));
         report.note("memory", Some(machine::memory(config.as_ref())));
         report.note("socket", Some(reach::socket(&home)));
@@ -94,6 +97,10 @@ impl DoctorArgs {
             report.check(&format!("channel {}", given.name), channel(given, &store));
         }
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
+        for summary in McpServers::open(&config, store.clone(), skills.clone(), super::environment).summaries() {
+            let what = format!("MCP server {}", summary.name);
+            report.note(&what, Some(server(summary)));
+        }
         let exec = Exec::new(home, config, skills.clone()).check();
         report.check("exec", exec.map(|n| ((), format!("the shell and {n} commands load"))).map_err(Failure::from));
         let mut allowed = Vec::new();
@@ -111,6 +118,18 @@ impl DoctorArgs {
                         .check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
                 }
             }
+        }
+        for skill in skills.agent_skills() {
+            let checked = skill.and_then(|skill| skills.instructions(&skill).map(|_| skill)).map_err(Failure::from);
+            let name = checked.as_ref().map_or("Agent Skill".to_owned(), |skill| format!("Agent Skill {}", skill.name));
+            let line = checked.map(|skill| {
+                let wrong = match skill.warnings.len() {
+                    0 => String::new(),
+                    many => format!(", {many} departures from the specification"),
+                };
+                ((), format!("{} files{wrong}", skill.files.len()))
+            });
+            report.check(&name, line);
         }
         for (name, line) in Capabilities::doctor(&allowed) {
             let line = line.map(|line| ((), line)).map_err(|why| Failure::new(Exit::Failed, why));
@@ -317,6 +336,17 @@ fn channel(given: &config::ChannelSettings, store: &Store) -> Result<((), String
     Ok(((), format!("{}: {may} may write", given.url)))
 }
 
+/// It is not asked for anything; `kiso mcp list` does that.
+fn server(summary: ServerSummary) -> Finding {
+    let ServerSummary { source, about, trouble, outside_the_sandbox, .. } = summary;
+    match trouble {
+        Some(trouble) if outside_the_sandbox => Finding::Fail(format!("{source} {about}; {trouble}")),
+        Some(trouble) => Finding::Fail(format!("{source}: {trouble}")),
+        None if outside_the_sandbox => Finding::Warn(format!("{source} {about}")),
+        None => Finding::Ok(format!("{source} {about}")),
+    }
+}
+
 fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {
     const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
     match at_ms.map(|at| (now_ms - at).max(0) / DAY_MS) {
@@ -342,6 +372,21 @@ fn disk(home: &Home) -> Result<u64, Failure> {
 }
 
 /// Directories of deleted sessions and of tasks that are still there.
+/// What is kept to undo runs.
+fn kept(home: &Home, store: &Store) -> Option<Finding> {
+    let undo = Undo::new(home.clone());
+    let sessions = home.sessions_with_undo();
+    let bytes: u64 = sessions.iter().filter_map(|session| undo.bytes(session).ok()).sum();
+    let counted = store.read_blocking(|view| view.undo_bytes()).unwrap_or(0);
+    let of = match sessions.len() {
+        0 => return None,
+        1 => "1 session".to_owned(),
+        many => format!("{many} sessions"),
+    };
+    let text = format!("{} kept for {of} to undo runs; {} counted in limits.home_mib", size(bytes), size(counted));
+    Some(Finding::Ok(text))
+}
+
 fn leftovers(home: &Home) -> Option<Finding> {
     let trash = home.trash();
     let first = trash.first()?;

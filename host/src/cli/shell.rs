@@ -70,6 +70,27 @@ impl ShellArgs {
     }
 }
 
+/// Runs one command line in a session whose lock is held, as `-c` does, with `args` as `$1` and so on.
+pub(super) fn run_once(
+    opened: &Opened,
+    session: &SessionName,
+    source: &str,
+    args: Vec<String>,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let shell = Hand {
+        exec: opened.exec.clone(),
+        scratch: opened.exec.scratch(session)?,
+        session: session.clone(),
+        secrets: environment_secrets(),
+        json,
+    };
+    let runtime = runtime()?;
+    let exit = shell.once(&runtime, source, args, true);
+    runtime.shutdown_background();
+    exit
+}
+
 /// A shell in somebody's hands: what all its lines have in common.
 struct Hand {
     exec: Exec,
@@ -123,6 +144,8 @@ impl Hand {
             outputs,
             watch: None,
             scratch: &self.scratch,
+            // Whoever sits there undoes it by hand.
+            transaction: None,
         };
         let done = self.exec.run(line).await;
         if let (Some((out, err)), Ok(CommandResult { limit: None, .. })) = (drains, &done) {

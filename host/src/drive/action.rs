@@ -44,7 +44,7 @@ impl RunContext<'_> {
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
-        let tools = self.drive.tools.specs(&ask.categories);
+        let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
         let request = actor::request(&system, &self.known(run), ask, tools, self.subagent, &self.boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
@@ -76,7 +76,7 @@ impl RunContext<'_> {
 
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
-        let tools = self.drive.tools.specs(&ask.categories);
+        let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
         let request = actor::assessment(&system, &self.known(run), ask, tools, self.subagent, &self.boundary);
         Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {
@@ -90,7 +90,7 @@ impl RunContext<'_> {
     /// Runs the calls of one answer, at once where they do not share a workspace that one of them writes to.
     pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
-        let allowed = self.drive.tools.specs(&categories);
+        let allowed = self.drive.tools.specs(&categories, &self.agent_skills_in_use(run));
         let mut at = Vec::with_capacity(calls.len());
         for (place, call) in calls.iter().enumerate() {
             let mut of = self.at(place);
@@ -104,9 +104,16 @@ impl RunContext<'_> {
             }
             at.push(of);
         }
-        let caller = || Caller { session: &self.session, locale: "en", secrets: &self.secrets };
-        let calling = calls.iter().zip(&at);
-        let running = calling.map(|(call, at)| self.drive.tools.call_tool(call, &allowed, self.caller, caller(), at));
+        let transactions: Vec<_> = (0..calls.len()).map(|place| self.transaction(run, place)).collect();
+        let caller = |place: usize| Caller {
+            session: &self.session,
+            locale: "en",
+            secrets: &self.secrets,
+            transaction: transactions[place].as_ref(),
+        };
+        let calling = calls.iter().zip(&at).enumerate();
+        let running = calling
+            .map(|(place, (call, at))| self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at));
         let mut results = futures_util::future::join_all(running).await;
         // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
         let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));

@@ -13,7 +13,8 @@ use crate::llm::prompt::Pieces;
 use crate::llm::{Role, Sink};
 use crate::memory;
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
-use crate::skill;
+use crate::skill::{self, wire_name};
+use crate::tool::allows;
 use std::time::Instant;
 
 /// Lines of observational memory.
@@ -87,7 +88,9 @@ impl RunContext<'_> {
         let lines = self.drive.tools.category_lines();
         let tail: Vec<_> = self.talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
         let categories = self.drive.tools.categories();
-        let request = router::request(&system, message, &tail, lines, &self.boundary);
+        let known =
+            Pieces { categories: Some(lines), agent_skills: self.brief_agent_skill_cards(), ..Pieces::default() };
+        let request = router::request(&system, message, &tail, &known, &self.boundary);
         let request = router::among(request, &categories);
         let request = match self.ready(run, request).await? {
             Ok(request) => request,
@@ -111,6 +114,8 @@ impl RunContext<'_> {
             skills.retain(|card| ask.categories.contains(&card.category));
             skills.iter_mut().for_each(|card| card.chosen = true);
         }
+        let in_use = self.agent_skills_in_use(run);
+        skills.retain(|card| allows(&in_use, &wire_name(&card.name), &card.category));
         // Before the planner is asked: of every skill that it may choose. The plan puts those of its own in that place.
         let names = skills.iter().map(|card| card.name.as_str());
         let skill_environment = self.drive.tools.environment(names, &self.secrets);
@@ -191,12 +196,17 @@ impl RunContext<'_> {
                 }
             }
             _ => {
-                let caller = skill::Caller { session: &self.session, locale: "en", secrets: &self.secrets };
+                let transaction = self.transaction(run, 0);
+                let (locale, transaction) = ("en", transaction.as_ref());
+                let caller = skill::Caller { session: &self.session, locale, secrets: &self.secrets, transaction };
                 let watch = Watch::default();
                 let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
-                let report = tokio::select! {
-                    report = self.drive.tools.run(&brief.task, self.caller, caller, &watch) => report,
-                    () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
+                let report = match self.narrowed(run, &brief.task) {
+                    Some(narrowed) => narrowed,
+                    None => tokio::select! {
+                        report = self.drive.tools.run(&brief.task, self.caller, caller, &watch) => report,
+                        () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
+                    },
                 };
                 (report, None)
             }

@@ -1,11 +1,14 @@
 //! Which commands there are: those of the bundled components, and installed skills of the command shape.
 
 use super::channel::Channel;
+use super::dirs::Dirs;
 use super::embedded::COREUTILS_NAMES;
 use super::hint;
 use super::process::{CRASHED, ProcessSpec};
 use super::streams::Stdio;
-use crate::home::SessionName;
+use crate::effect::undo::Transaction;
+use crate::home::{Home, SessionName};
+use crate::package::{self, Package};
 use crate::secret::Secrets;
 use crate::skill::limits::LimitHit;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
@@ -26,10 +29,13 @@ pub enum Program {
 /// The commands that a task may start.
 #[derive(Debug)]
 pub struct Commands {
+    pub home: Home,
     pub skills: Skills,
     pub session: SessionName,
     pub locale: String,
     pub secrets: Secrets,
+    /// The work that the line is a part of, if that can be undone.
+    pub transaction: Option<Arc<Transaction>>,
     /// Skills of this task that run as commands.
     pub running: AtomicUsize,
 }
@@ -49,13 +55,23 @@ fn is_coreutils(name: &str) -> bool {
 /// Every name that can be started, sorted.
 pub fn names(skills: &Skills) -> Vec<String> {
     let commands = skills.list().into_iter().flatten().filter(|skill| skill.shape == Shape::Command);
-    let mut names: Vec<String> = commands.map(|skill| skill.name().to_string()).collect();
+    let all = |skill: Arc<InstalledSkill>| match package::of_source(skill.source()) {
+        Some(package) => package.commands.iter().map(|name| (*name).to_owned()).collect(),
+        None => vec![skill.name().to_string()],
+    };
+    let mut names: Vec<String> = commands.flat_map(all).collect();
     names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
     names.push("js".to_owned());
     names.extend(SHELLS.map(str::to_owned));
     names.sort();
     names.dedup();
     names
+}
+
+/// The skill that this package is, if it is installed.
+fn installed_package(skills: &Skills, package: &Package) -> Option<Arc<InstalledSkill>> {
+    let skill = skills.find(package.skill()).ok()?;
+    (skill.source() == Some(&package.source())).then_some(skill)
 }
 
 impl Commands {
@@ -71,8 +87,8 @@ impl Commands {
         if name == "js" {
             return Some(Program::Js);
         }
-        let skill = self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command)?;
-        Some(Program::Skill(skill))
+        let installed = |name: &str| self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command);
+        installed(name).or_else(|| installed_package(&self.skills, package::find(name)?)).map(Program::Skill)
     }
 
     /// Every name, sorted.
@@ -95,15 +111,31 @@ impl Commands {
         &self,
         skill: &Arc<InstalledSkill>,
         given: ProcessSpec,
-        tmp: &Path,
+        dirs: &Dirs,
         stderr: &Channel,
     ) -> Result<u8, LimitHit> {
-        let caller = Caller { session: &self.session, locale: &self.locale, secrets: &self.secrets };
+        let transaction = self.transaction.as_ref();
+        let caller = Caller { session: &self.session, locale: &self.locale, secrets: &self.secrets, transaction };
+        let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), None);
+        if let Some(package) = package::of_source(skill.source()) {
+            package.launch(&mut argv, &mut env, &given.cwd);
+            match package.support(&self.home) {
+                Ok(files) => support = Some(files),
+                Err(error) => {
+                    let _ = stderr
+                        .write(format!("{}: its files cannot be written: {error}\n", skill.name()).as_bytes())
+                        .await;
+                    return Ok(126);
+                }
+            }
+        }
         let streams = CommandStreams {
-            argv: given.argv.clone(),
-            env: given.env.clone(),
+            argv,
+            env,
+            support,
             cwd: given.cwd.clone(),
-            tmp: tmp.to_owned(),
+            tmp: dirs.tmp().to_owned(),
+            skills: dirs.skills().map(Path::to_owned),
             stdin: Stdio::new(given.channel(0)),
             stdout: Stdio::new(given.channel(1)),
             stderr: Stdio::new(given.channel(2)),

@@ -3,8 +3,10 @@
 use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
+use crate::effect::undo::Opening;
 use crate::home::PROJECT;
-use crate::skill::sandbox::{DirId, Quota, Roots};
+use crate::skill::SKILLS_MOUNT;
+use crate::skill::sandbox::{DirId, Quota, Roots, target};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use std::io;
@@ -57,6 +59,14 @@ impl Dirs {
             .map_or(Path::new("/nonexistent"), |mounted| &mounted.path)
     }
 
+    /// Where the folders of Agent Skills are on this machine, where the task sees them.
+    pub fn skills(&self) -> Option<&Path> {
+        self.mounted
+            .iter()
+            .find(|mounted| mounted.at == SKILLS_MOUNT && !mounted.write)
+            .map(|mounted| mounted.path.as_path())
+    }
+
     /// Each directory as processes see it, whether they may write there, and whether it counts against the quota of the
     /// workspace from the first byte on.
     pub fn volumes(&self) -> impl Iterator<Item = (&str, bool, bool)> {
@@ -104,6 +114,19 @@ impl Dirs {
             Err(error) => return Err(error.into()),
         };
         let charge = (!there && writable).then(|| quota.entry().map_err(IoError::Limit)).transpose()?;
+        let opening = match writable {
+            true => opening(mounted, &relative, mode == Mode::Write, quota),
+            false => Ok(Opening::Plain),
+        };
+        let opening = match opening {
+            Ok(opening) => opening,
+            Err(error) => {
+                if let Some(charge) = charge {
+                    charge.give_back();
+                }
+                return Err(error);
+            }
+        };
         let mut options = OpenOptions::new();
         options
             .read(readable)
@@ -125,8 +148,12 @@ impl Dirs {
         if !file.metadata()?.is_file() {
             return Err(Errno::NotPlain.into());
         }
+        let file = file.into_std();
+        if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
+            work.opened(&file);
+        }
         Ok(Channel::File(Arc::new(OpenFile {
-            file: file.into_std(),
+            file,
             append: mode == Mode::Append,
             readable,
             writable,
@@ -143,6 +170,17 @@ impl Dirs {
             return Err(Errno::IsADirectory.into());
         }
         Ok((mounted, relative))
+    }
+}
+
+/// Keeps what is about to be emptied, in a run that can be undone.
+fn opening(mounted: &MountPoint, path: &Path, empties: bool, quota: &Quota) -> Result<Opening, IoError> {
+    let Some(work) = quota.transaction() else { return Ok(Opening::Plain) };
+    let dir = mounted.dir.try_clone()?.into_std_file();
+    match target(&dir, path, true) {
+        Some((dir, name)) => work.opening(&dir, &name, empties).map_err(|refusal| IoError::of_undo(refusal, quota)),
+        // Whoever opens it finds the same error.
+        None => Ok(Opening::Plain),
     }
 }
 
@@ -165,7 +203,7 @@ fn lexical(path: &str) -> Option<PathBuf> {
 /// What a directory of this machine that cannot be used is told as.
 pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
     let whose = match at {
-        "/" | "/work" | "/tmp" => "",
+        "/" | "/work" | "/tmp" | SKILLS_MOUNT => "",
         PROJECT => "; it is the project of the editor that this session was opened in",
         _ => "; [exec.mounts] in config.toml names it",
     };

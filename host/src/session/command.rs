@@ -2,13 +2,14 @@
 
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::drive::{DriveError, RunExecutor};
+use crate::drive::{DriveError, RunExecutor, UndoFailure};
+use crate::effect::undo::{UndoChoice, UndoError, UndoKind, UndoResult};
 use crate::graph::report::often;
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::memory;
 use crate::skill::near_names;
-use crate::store::{ModelChoice, RunLine, RunStatus, TaskRow, TaskState};
+use crate::store::{ModelChoice, RunLine, RunStatus, StoreError, TaskRow, TaskState};
 
 /// A command as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +24,14 @@ pub enum SlashCommand {
     Cancel,
     Trace,
     Skills,
+    /// A run, or none, and "force".
+    Undo(UndoKind, Vec<String>),
     /// The word that is none.
     Unknown(String),
 }
 
 /// Name, what follows it, and what it does.
-pub const COMMANDS: [(&str, &str, &str); 9] = [
+pub const COMMANDS: [(&str, &str, &str); 11] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
@@ -40,6 +43,8 @@ pub const COMMANDS: [(&str, &str, &str); 9] = [
     ("status", "", "show the status of this session"),
     ("cancel", "", "stop the current run"),
     ("trace", "", "show what the last message did"),
+    ("undo", " [RUN] [force]", "put the files back as they were before the last run, or before this one"),
+    ("redo", " [RUN] [force]", "take an undo back"),
     ("skills", "", "list the skills"),
     ("help", "", "list these commands"),
 ];
@@ -59,6 +64,7 @@ impl SlashCommand {
             return None;
         }
         let argument = argument.trim();
+        let words = || argument.split_whitespace().map(str::to_owned).collect();
         Some(match word {
             "new" => SlashCommand::New,
             "model" => SlashCommand::Model((!argument.is_empty()).then(|| argument.to_owned())),
@@ -69,6 +75,8 @@ impl SlashCommand {
             "cancel" => SlashCommand::Cancel,
             "trace" => SlashCommand::Trace,
             "skills" => SlashCommand::Skills,
+            "undo" => SlashCommand::Undo(UndoKind::Undo, words()),
+            "redo" => SlashCommand::Undo(UndoKind::Redo, words()),
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
@@ -105,6 +113,7 @@ impl CommandContext<'_> {
             SlashCommand::Cancel => Ok("Nothing is running in this session.".to_owned()),
             SlashCommand::Trace => self.trace().await,
             SlashCommand::Skills => Ok(self.skills()),
+            SlashCommand::Undo(kind, words) => self.undo(kind, &words).await,
             SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
     }
@@ -225,14 +234,65 @@ impl CommandContext<'_> {
         Ok(trace(&run, &tasks, cut_off))
     }
 
+    /// Undoes or redoes a run, and tells what that changed.
+    async fn undo(&self, kind: UndoKind, words: &[String]) -> Result<String, DriveError> {
+        let force = words.iter().any(|word| word == "force");
+        let named: Vec<_> = words.iter().filter(|word| *word != "force").collect();
+        let run = match named.as_slice() {
+            [] => None,
+            [run] => match self.run_here(run).await? {
+                Ok(run) => Some(run),
+                Err(why) => return Ok(why),
+            },
+            _ => return Ok(format!("/{kind} takes one run, and `force`.")),
+        };
+        let choice = UndoChoice { run, task: None };
+        Ok(match self.drive.undo(self.session, kind, choice, force).await {
+            Ok(done) => undone(kind, &done),
+            Err(UndoFailure::Undo(error @ UndoError::Conflict(_))) => {
+                format!("Nothing was changed: {error}.\n\n`/{kind} force` does it all the same.")
+            }
+            Err(UndoFailure::Drive(error)) => return Err(error),
+            Err(error) => format!("Nothing was changed: {error}."),
+        })
+    }
+
+    /// The id of a run of this session; else why there is none.
+    async fn run_here(&self, text: &str) -> Result<Result<String, String>, DriveError> {
+        let (text, session) = (text.to_owned(), self.session.clone());
+        let found = self.drive.store.read(move |view| {
+            let id = view.resolve_run(&text)?;
+            Ok(view.run(&id)?.filter(|run| run.session == session).map(|run| run.id.to_string()))
+        });
+        match found.await {
+            Ok(Some(run)) => Ok(Ok(run)),
+            Ok(None) => Ok(Err("That run is of another session.".to_owned())),
+            Err(error @ (StoreError::NoRun { .. } | StoreError::Ambiguous { .. })) => Ok(Err(format!("{error}."))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn skills(&self) -> String {
         let cards = self.drive.tools.cards();
-        cards
-            .iter()
-            .map(|card| format!("- {} ({}): {}", card.name, card.category, card.summary))
-            .collect::<Vec<_>>()
-            .join("\n")
+        let tools = cards.iter().map(|card| format!("- {} ({}): {}", card.name, card.category, card.summary));
+        let agent = self.drive.tools.skills().agent_skills().into_iter().flatten();
+        let agent = agent.map(|skill| format!("- {} (Agent Skill): {}", skill.name, skill.description));
+        tools.chain(agent).collect::<Vec<_>>().join("\n")
     }
+}
+
+fn undone(kind: UndoKind, done: &UndoResult) -> String {
+    let mut text = format!("Run {} was {}.", done.plan.run, kind.participle());
+    for change in done.plan.changes.iter().take(TASKS) {
+        text += &format!("\n- {} `{}`", change.change.name(), change.path.replace('`', "'"));
+    }
+    if done.plan.changes.len() > TASKS {
+        text += &format!("\n- and {} more", done.plan.changes.len() - TASKS);
+    }
+    for problem in &done.problems {
+        text += &format!("\n\n{problem}.");
+    }
+    text + &format!("\n\n`/{}` takes this back.", kind.opposite())
 }
 
 /// `cut_off` is how often that was done to a run that is held.

@@ -1,5 +1,6 @@
 //! A skill of the command shape as a command of a command line: words as arguments, the line's streams, an exit code.
 
+use super::agent::SKILLS_MOUNT;
 use super::capability::{Capabilities, EffectiveGrant};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
@@ -35,6 +36,10 @@ pub struct CommandStreams<I, O> {
     pub cwd: String,
     /// Where the line's `/tmp` is on this machine.
     pub tmp: PathBuf,
+    /// A directory of this machine that it may read, and where it sees it.
+    pub support: Option<(PathBuf, &'static str)>,
+    /// Where the folders of Agent Skills are on this machine, if the line sees them.
+    pub skills: Option<PathBuf>,
     pub stdin: I,
     pub stdout: O,
     pub stderr: O,
@@ -85,6 +90,21 @@ where
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
         let root = std::fs::File::open(&streams.tmp).and_then(DirId::of);
+        capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
+        // An interpreter runs their scripts.
+        if let Some(skills) = &streams.skills {
+            give_cwd(&mut wasi, &streams.cwd, &[(SKILLS_MOUNT, skills)], FsPerms::ReadOnly);
+            let unusable =
+                |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
+            wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
+            let root = std::fs::File::open(skills).and_then(DirId::of);
+            capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
+        }
+    }
+    if let Some((path, at)) = &streams.support {
+        let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
+        wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
+        let root = std::fs::File::open(path).and_then(DirId::of);
         capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
     }
     let refused = capabilities.http.gate.refused.clone();

@@ -18,11 +18,11 @@ use super::source;
 use super::surface::brief;
 use super::wit::channel::{Messenger, MessengerPre, types};
 use super::{Ctx, Skills};
+use crate::config::ChannelSettings;
 use crate::home::{SessionName, SkillName};
 use crate::secret::{SecretValue, Secrets};
 use crate::store::KvOwner;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -50,6 +50,11 @@ pub enum ChannelSource {
 }
 
 impl ChannelSource {
+    /// The names of those inside the binary.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        CHANNELS.iter().map(|bundled| bundled.name)
+    }
+
     /// The source by its name in `config.toml`: that of a channel inside the binary, or the absolute path of a component.
     pub fn parse(name: &str) -> Option<ChannelSource> {
         if name.starts_with('/') && name.ends_with(".wasm") {
@@ -116,17 +121,17 @@ enum Answer {
 }
 
 impl Skills {
-    /// A channel's component, which is loaded when it is first called. `token` goes into each request to the host of
-    /// `config.url`, and nowhere else.
+    /// The component of a channel, which is loaded when it is first called. `token` goes into requests to the host of the
+    /// channel's URL, and nowhere else.
     pub fn channel(
         &self,
         source: ChannelSource,
-        config: Config,
-        session: SessionName,
+        settings: &ChannelSettings,
         token: Option<SecretValue>,
-        allow_private: bool,
     ) -> Result<ChannelComponent, String> {
-        let host = ChannelHost::new(&config.url, allow_private, token)?;
+        let (url, session) = (settings.url.clone(), settings.own_session());
+        let host = ChannelHost::new(&url, settings.allow_private, token, settings.token_in)?;
+        let config = Config { name: settings.name.clone(), url, options: settings.pairs() };
         let name = match &source {
             ChannelSource::Bundled(bundled) => bundled.name.to_owned(),
             ChannelSource::File(_) => "channel".to_owned(),
@@ -196,6 +201,7 @@ impl ChannelComponent {
             work: self.skills.home().work_dir(&self.session),
             visible: false,
             usage: self.skills.usage(&self.session),
+            transaction: None,
             declared: DeclaredSecrets::default(),
             secrets: &none,
             http: self.skills.config().http.clone(),
@@ -238,7 +244,7 @@ impl ChannelComponent {
                 let component = match cache::of_binary(sandbox, bundled) {
                     Some(component) => component,
                     None => {
-                        let wasm = Cow::Borrowed(bundled.wasm);
+                        let wasm = bundled.wasm.unpack();
                         self.skills.component(name, wasm).await.map_err(|error| error.of(name))?
                     }
                 };
@@ -247,7 +253,7 @@ impl ChannelComponent {
             ChannelSource::File(path) => {
                 let wasm = read(path).map_err(bad)?;
                 let digest = Digest::of(&wasm);
-                let component = self.skills.component(name, Cow::Owned(wasm)).await.map_err(|error| error.of(name))?;
+                let component = self.skills.component(name, wasm).await.map_err(|error| error.of(name))?;
                 // Values are kept for this very file: another one finds none of them.
                 (component, Some(source::of_upload(&digest)))
             }
@@ -307,7 +313,8 @@ fn imports_what_channels_have(component: &Component) -> Result<(), String> {
     Ok(())
 }
 
-fn read(path: &std::path::Path) -> Result<Vec<u8>, String> {
+/// A component of this machine, by its path.
+pub(super) fn read(path: &std::path::Path) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let metadata = std::fs::metadata(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
     if !metadata.is_file() || metadata.len() > MAX_WASM_BYTES {

@@ -1,20 +1,24 @@
 //! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
 
 mod derived;
+mod signing;
 
+use self::signing::statement;
 use super::digest::Digest;
 use super::error::{Blame, SkillError};
 use super::grant::{EffectiveGrant, Grant, RequestedGrant};
 use super::input::Keep;
-use super::installed::{InstallRecord, InstalledSkill, MANIFEST, RECORD, WASM, tools};
+use super::installed::{InstallRecord, InstalledSkill, MANIFEST, Provenance, RECORD, WASM, tools};
 use super::instance::{self, CallEnd, EntryPoint};
-use super::loader::{self, MAX_WASM_BYTES, ParsedComponent, Shape};
+use super::loader::{self, ParsedComponent, Shape};
 use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
+use super::oci::PulledComponent;
+use super::placing::{exchange, not_locked};
+use super::publisher::SignatureCheck;
 use super::source::{self, Identity};
 use super::{Caller, Skills, surface};
-use crate::home::{Home, HomeError, SkillName};
+use crate::home::{Home, SkillName};
 use crate::secret::Secrets;
-use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
@@ -39,8 +43,12 @@ pub struct InstallCandidate {
     pub doubt: Option<String>,
     /// What of that was granted to what it replaces.
     pub granted_before: RequestedGrant,
-    /// Where the file comes from.
+    /// What the skill is known by: where the file comes from, or what was known before by the same publisher.
     source: Option<String>,
+    /// Where the file was got, and who signed it.
+    provenance: Provenance,
+    /// Why a signature that is there does not count.
+    pub signature_warning: Option<String>,
     /// What was installed when the file was looked at: its digest and version.
     seen: Option<(String, String)>,
     /// What it may do with the workspace where nothing is granted: no more than the version before, which had less than this
@@ -55,6 +63,11 @@ impl InstallCandidate {
 
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Where the file was got, and who signed it.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
     }
 
     /// What a person is asked before it is installed: lines, the last one ended.
@@ -87,10 +100,13 @@ fn seen(installed: &InstalledSkill) -> (String, String) {
 }
 
 /// How a file came here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+#[derive(Debug, Clone, Copy)]
+enum Origin<'a> {
     File,
     Upload,
+    Registry(&'a PulledComponent),
+    /// A package that is known by its digest.
+    Package(&'a str),
 }
 
 /// What to do with what a skill asks for.
@@ -122,16 +138,26 @@ impl Skills {
         self.examine_from(Origin::Upload, file, None, name)
     }
 
+    /// The same for what came out of a registry.
+    pub fn examine_pulled(&self, pulled: &PulledComponent, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Registry(pulled), &pulled.file, None, name)
+    }
+
+    /// The same for the component of a package, whose source is what identifies it.
+    pub fn examine_package(&self, file: &Path, manifest: &Path, source: &str) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Package(source), file, Some(manifest), None)
+    }
+
     fn examine_from(
         &self,
-        origin: Origin,
+        origin: Origin<'_>,
         file: &Path,
         manifest: Option<&Path>,
         name: Option<&str>,
     ) -> Result<InstallCandidate, SkillError> {
         let shown = file.display().to_string();
         let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
-        let bytes = read_file(file).map_err(|m| refuse("not-found", m))?;
+        let bytes = loader::read_file(file).map_err(|m| refuse("not-found", m))?;
         let parsed = loader::parse(&bytes).map_err(|e| refuse("bad-component", e.to_string()))?;
 
         let (source, text) = match manifest {
@@ -153,6 +179,7 @@ impl Skills {
             Some(text) => Manifest::parse(&source, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
             None => derived::manifest(file, name, &parsed).map_err(|m| refuse("bad-manifest", m))?,
         };
+        let statement = statement(file, &bytes, text.as_deref(), &manifest, &parsed);
         if let Some(name) = name {
             manifest.name = SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?;
         }
@@ -166,11 +193,27 @@ impl Skills {
             let message = format!("`{name}` is a bundled skill; give this one another name with --name");
             return Err(refuse("name-taken", message));
         }
+        if self.home().agent_skill_record(&name).exists() {
+            let message = format!("`{name}` is an installed Agent Skill; give this one another name with --name");
+            return Err(refuse("name-taken", message));
+        }
         // Of functions it is not known before their types are: the tools are looked at again when it is compiled.
         let tools = [(name.to_string(), &manifest.args)];
         surface::check(&manifest, &tools).map_err(|m| refuse("bad-manifest", m))?;
         self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
         let old = self.read_installed(&name)?;
+        let signed = match origin {
+            // A package is known by its digest, which no signature could say more about.
+            Origin::Upload | Origin::Package(_) => SignatureCheck::default(),
+            Origin::File => self.signed_beside(file, &statement)?,
+            Origin::Registry(pulled) => match &pulled.signature {
+                Some(text) => self.signed(text, &statement)?,
+                None => SignatureCheck::default(),
+            },
+        };
+        let pinned = old.as_ref().and_then(InstalledSkill::signer);
+        self.check_publisher(name.as_str(), pinned, &signed)?;
+        let same_publisher = pinned.is_some();
         let granted =
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
         // A grant without its skill was for another one of the same name.
@@ -178,11 +221,14 @@ impl Skills {
         let digest = Digest::of(&parsed.wasm);
         let source = match origin {
             Origin::Upload => source::of_upload(&digest),
+            Origin::Package(source) => source.to_owned(),
+            Origin::Registry(pulled) => pulled.source.clone(),
             Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
         };
         let digest = digest.to_string();
         let doubt = old.as_ref().and_then(|old| {
-            let new = Identity { version: &manifest.version, digest: &digest, source: Some(&source) };
+            let source = if same_publisher { old.source() } else { Some(source.as_str()) };
+            let new = Identity { version: &manifest.version, digest: &digest, source };
             source::doubt(name.as_str(), old.identity(), new)
         });
         let all = RequestedGrant::of(&manifest, &self.config().engine);
@@ -212,10 +258,16 @@ impl Skills {
             beyond = RequestedGrant::default();
         }
         let seen = old.as_ref().map(seen);
-        // The same file is as good from anywhere: what it was known by goes on.
+        let location = match origin {
+            Origin::Registry(pulled) => pulled.location.clone(),
+            Origin::File | Origin::Upload | Origin::Package(_) => source.clone(),
+        };
+        let provenance =
+            Provenance { location: Some(location), file_digest: Some(statement.digest), signer: signed.by };
+        // The same file is as good from anywhere, and so is what the same key signed: what it was known by goes on.
         let source = old
             .as_ref()
-            .filter(|old| old.identity().digest == digest)
+            .filter(|old| old.identity().digest == digest || same_publisher)
             .map_or(Some(source), |old| old.source().map(str::to_owned));
         let replaces = old.map(|old| old.manifest.version);
         let manifest_text = text.unwrap_or_default();
@@ -229,6 +281,8 @@ impl Skills {
             doubt,
             granted_before,
             source,
+            provenance,
+            signature_warning: signed.warning,
             seen,
             kept,
         })
@@ -284,6 +338,7 @@ impl Skills {
             sdk: candidate.parsed.sdk.clone(),
             digest: Digest::of(&candidate.parsed.wasm).to_string(),
             source: candidate.source.clone(),
+            provenance: candidate.provenance.clone(),
             tools: found,
         };
         let text = if candidate.derived { derived::text(manifest) } else { candidate.manifest_text.clone() };
@@ -300,6 +355,7 @@ impl Skills {
         if let Some(grant) = grant {
             self.write_grant(&name, &grant)?;
         }
+        self.write_lock()?;
         let installed = self.read_installed(&name)?;
         installed.ok_or_else(|| host_error(&"the skill vanished while it was installed")).map(Arc::new)
     }
@@ -326,28 +382,6 @@ impl Skills {
         let allowed = EffectiveGrant::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
         let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
         Ok(instance::call(sandbox, &entry, given, &allowed).await.redact(caller.secrets))
-    }
-
-    /// Takes a skill and its grant away.
-    pub fn remove(&self, name: &SkillName) -> Result<(), SkillError> {
-        if self.bundled(name).is_some() {
-            let message = "it is a bundled skill; it is part of kiso and cannot be removed";
-            return Err(SkillError::new(name.as_str(), Blame::Caller, "bundled", message));
-        }
-        let _lock = self.home().lock_install().map_err(|e| not_locked(name, &e))?;
-        let dir = self.home().skill_dir(name);
-        if !dir.exists() {
-            return Err(self.unknown(name.as_str()));
-        }
-        // The grant goes first: a skill without one can do less, a grant without its skill waits for a namesake.
-        let grant = self.home().grant_path(name);
-        match fs::remove_file(&grant) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(SkillError::host(name.as_str(), format!("{}: {error}", grant.display())));
-            }
-            _ => {}
-        }
-        fs::remove_dir_all(&dir).map_err(|e| SkillError::host(name.as_str(), format!("{}: {e}", dir.display())))
     }
 
     /// Replaces what a skill is allowed.
@@ -405,36 +439,14 @@ impl Skills {
     /// Puts the files in a new directory and exchanges it for the old one.
     fn place(&self, name: &SkillName, wasm: &[u8], manifest: &str, record: &InstallRecord) -> anyhow::Result<()> {
         let dir = self.home().skill_dir(name);
-        let parent = dir.parent().unwrap_or(Path::new(".")).to_owned();
-        let (new, old) = (parent.join(format!(".{name}.new")), parent.join(format!(".{name}.old")));
-        for left_over in [&new, &old] {
-            if left_over.exists() {
-                fs::remove_dir_all(left_over)?;
-            }
-        }
+        let new = dir.with_file_name(format!(".{name}.new"));
+        self.home().remove_tree(&new)?;
         fs::create_dir(&new)?;
         self.home().write_atomic(&new.join(WASM), wasm)?;
         self.home().write_atomic(&new.join(MANIFEST), manifest.as_bytes())?;
         self.home().write_atomic(&new.join(RECORD), &serde_json::to_vec_pretty(record)?)?;
-        if !dir.exists() {
-            return Ok(fs::rename(&new, &dir)?);
-        }
-        // At no moment is there no skill, or half of one.
-        if rustix::fs::renameat_with(CWD, &new, CWD, &dir, RenameFlags::EXCHANGE).is_ok() {
-            return Ok(fs::remove_dir_all(&new)?);
-        }
-        // A file system that cannot exchange.
-        fs::rename(&dir, &old)?;
-        fs::rename(&new, &dir)?;
-        Ok(fs::remove_dir_all(&old)?)
+        exchange(self.home(), &new, &dir)
     }
-}
-
-/// The skills cannot be changed now: somebody else does so, which will pass, or the home cannot be written.
-fn not_locked(name: &SkillName, error: &HomeError) -> SkillError {
-    let busy = matches!(error, HomeError::Busy { .. });
-    let code = if busy { "busy" } else { "io" };
-    SkillError { retryable: busy, ..SkillError::new(name.as_str(), Blame::Host, code, error.to_string()) }
 }
 
 /// A directory of the home for a moment. A guest may have filled it.
@@ -456,17 +468,6 @@ impl Drop for ScratchDir {
     fn drop(&mut self) {
         let _ = self.home.remove_tree(&self.path);
     }
-}
-
-fn read_file(file: &Path) -> Result<Vec<u8>, String> {
-    let metadata = fs::metadata(file).map_err(|e| format!("cannot read it: {e}"))?;
-    if !metadata.is_file() {
-        return Err("this is not a file; `kiso skill add` takes a .wasm file".to_owned());
-    }
-    if metadata.len() > MAX_WASM_BYTES {
-        return Err(loader::LoadError::TooLarge.to_string());
-    }
-    fs::read(file).map_err(|e| format!("cannot read it: {e}"))
 }
 
 /// The text of a manifest, no longer than one may be and a byte: the parser says that it is too long.

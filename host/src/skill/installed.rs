@@ -1,7 +1,7 @@
 //! Skills on disk: `skills/NAME/` of the home and those inside the binary.
 
 use super::args::ArgsSchema;
-use super::digest::Digest;
+use super::deflated::DeflatedBytes;
 use super::error::{Blame, SkillError};
 use super::input::Keep;
 use super::loader::Shape;
@@ -12,7 +12,6 @@ use crate::home::{Home, SkillName};
 use crate::store::KvOwner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,10 +23,12 @@ include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
 #[derive(Debug)]
 pub struct BundledSkill {
     pub name: &'static str,
+    /// SHA-256 of the component, in hexadecimal.
+    pub digest: &'static str,
     pub manifest: &'static str,
-    pub wasm: &'static [u8],
+    pub wasm: DeflatedBytes,
     /// The same, compiled for the default settings.
-    pub code: &'static [u8],
+    pub code: DeflatedBytes,
 }
 
 /// A skill that can be called.
@@ -41,8 +42,6 @@ pub struct InstalledSkill {
     pub sdk: Option<String>,
     pub tools: Vec<Tool>,
     pub place: ComponentLocation,
-    /// Of a component inside the binary: made when it is first asked for.
-    digest: OnceLock<String>,
     /// Whose values its calls keep.
     owner: OnceLock<KvOwner>,
 }
@@ -53,7 +52,22 @@ pub enum ComponentLocation {
     /// Inside the binary.
     Binary(&'static BundledSkill),
     /// In the home, with the SHA-256 that it had when it was installed, and where it came from.
-    Home { path: PathBuf, digest: String, source: Option<String> },
+    Home { path: PathBuf, digest: String, source: Option<String>, provenance: Provenance },
+}
+
+/// Where a skill was got last, and whose it is as far as that is proved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// The file, or the registry; `source` stays what the skill was first known by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// SHA-256 of the file, of which the component may have been made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_digest: Option<String>,
+    /// The key that signed it, and that it is pinned to: a line of base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 /// One thing that can be called: for most skills the skill itself.
@@ -76,6 +90,8 @@ pub(super) struct InstallRecord {
     /// Where the file came from; an older kiso did not note it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub source: Option<String>,
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Inner name and schema of each tool.
     pub tools: Vec<(String, Value)>,
 }
@@ -103,17 +119,17 @@ impl InstalledSkill {
     }
 
     /// The component's bytes.
-    pub fn wasm(&self) -> std::io::Result<Cow<'static, [u8]>> {
+    pub fn wasm(&self) -> std::io::Result<Vec<u8>> {
         match &self.place {
-            ComponentLocation::Binary(bundled) => Ok(Cow::Borrowed(bundled.wasm)),
-            ComponentLocation::Home { path, .. } => Ok(Cow::Owned(std::fs::read(path)?)),
+            ComponentLocation::Binary(bundled) => Ok(bundled.wasm.unpack()),
+            ComponentLocation::Home { path, .. } => std::fs::read(path),
         }
     }
 
     /// SHA-256 of the component, in hexadecimal.
     pub fn digest(&self) -> &str {
         match &self.place {
-            ComponentLocation::Binary(bundled) => self.digest.get_or_init(|| Digest::of(bundled.wasm).to_string()),
+            ComponentLocation::Binary(bundled) => bundled.digest,
             ComponentLocation::Home { digest, .. } => digest,
         }
     }
@@ -124,6 +140,19 @@ impl InstalledSkill {
             ComponentLocation::Binary(_) => None,
             ComponentLocation::Home { source, .. } => source.as_deref(),
         }
+    }
+
+    /// Where it was got last, and who signed it.
+    pub fn provenance(&self) -> Option<&Provenance> {
+        match &self.place {
+            ComponentLocation::Binary(_) => None,
+            ComponentLocation::Home { provenance, .. } => Some(provenance),
+        }
+    }
+
+    /// The key that it is pinned to.
+    pub fn signer(&self) -> Option<&str> {
+        self.provenance()?.signer.as_deref()
     }
 
     /// What it is known by when another file of its name comes.
@@ -147,16 +176,7 @@ impl InstalledSkill {
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
         let place = ComponentLocation::Binary(bundled);
-        Self {
-            manifest,
-            shape: Shape::Skill,
-            wrapped: false,
-            sdk: None,
-            tools,
-            place,
-            digest: OnceLock::new(),
-            owner: OnceLock::new(),
-        }
+        Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place, owner: OnceLock::new() }
     }
 
     /// Reads a skill of the home; none if there is none of that name.
@@ -188,10 +208,10 @@ impl InstalledSkill {
         let mut manifest = Manifest::parse(MANIFEST, &text).map_err(|e| set_aside(e.to_string()))?;
         // `--name` may have given it another one.
         manifest.name = name.clone();
-        let InstallRecord { shape, wrapped, sdk, digest, source, tools } = record;
+        let InstallRecord { shape, wrapped, sdk, digest, source, provenance, tools } = record;
         let tools = self::tools(&manifest, shape, tools).map_err(set_aside)?;
-        let place = ComponentLocation::Home { path: dir.join(WASM), digest, source };
-        Ok(Some(Self { manifest, shape, wrapped, sdk, tools, place, digest: OnceLock::new(), owner: OnceLock::new() }))
+        let place = ComponentLocation::Home { path: dir.join(WASM), digest, source, provenance };
+        Ok(Some(Self { manifest, shape, wrapped, sdk, tools, place, owner: OnceLock::new() }))
     }
 }
 
@@ -228,7 +248,7 @@ mod tests {
         for bundled in BUNDLED {
             let skill = InstalledSkill::bundled(bundled);
             assert_eq!(skill.name().as_str(), bundled.name);
-            let parsed = super::super::loader::parse(bundled.wasm).unwrap();
+            let parsed = super::super::loader::parse(&bundled.wasm.unpack()).unwrap();
             assert_eq!(parsed.shape, Shape::Skill);
             assert_eq!(parsed.manifest.as_deref(), Some(bundled.manifest), "the component carries its manifest");
         }

@@ -49,6 +49,8 @@ pub enum Limit {
     Unmeasured,
     /// Bytes that all sessions and the store hold together.
     Home,
+    /// Bytes that are kept so that work can be undone.
+    Undo,
     /// Processes of an exec task that run at once.
     Processes,
     /// Processor time of the compiler.
@@ -95,6 +97,7 @@ impl fmt::Display for LimitHit {
             Limit::Listings => "it listed more directories at once, one in another, than its",
             Limit::Unmeasured => "nothing can be written to the session's workspace, which cannot be measured:",
             Limit::Home => "all sessions and the store together would hold more than their",
+            Limit::Undo => "it would change what could not be undone:",
             Limit::Processes => "it ran more processes at once than its",
             Limit::CompileTime => "compiling it took more processor time than",
             Limit::CompileMemory => "compiling it took more memory than",
@@ -127,6 +130,8 @@ impl HitCell {
 pub enum BudgetKind {
     /// One call of a skill.
     Skill,
+    /// An MCP server that is a component.
+    Server,
     /// An exec task with all its processes.
     Exec { processes: u64, output_mib: u64 },
 }
@@ -194,6 +199,11 @@ impl Budget {
         }
     }
 
+    /// The limits of an MCP server that is a component.
+    pub fn server(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
+        Self { of: BudgetKind::Server, ..Self::new(config, memory_mib, timeout_s) }
+    }
+
     /// The limits of an exec task.
     pub fn exec(exec: &ExecConfig, engine: &EngineConfig) -> Self {
         Self {
@@ -213,7 +223,7 @@ impl Budget {
     /// Handles that an instance may hold at once.
     pub fn handles(&self) -> u64 {
         match self.of {
-            BudgetKind::Skill => self.open_files,
+            BudgetKind::Skill | BudgetKind::Server => self.open_files,
             BudgetKind::Exec { .. } => self.open_files.max(MIN_HANDLES),
         }
     }
@@ -221,14 +231,14 @@ impl Budget {
     /// What a trace shows beside what was used.
     pub fn allowance(&self) -> Allowance {
         let (processes_at_once, output_bytes) = match self.of {
-            BudgetKind::Skill => (0, self.output_kib << 10),
+            BudgetKind::Skill | BudgetKind::Server => (0, self.output_kib << 10),
             BudgetKind::Exec { processes, output_mib } => (processes, output_mib << 20),
         };
         Allowance {
             millis: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             memory_bytes: self.memory_mib << 20,
             written_bytes: self.write_mib << 20,
-            host_calls: if self.of == BudgetKind::Skill { self.host_calls } else { 0 },
+            host_calls: if matches!(self.of, BudgetKind::Exec { .. }) { 0 } else { self.host_calls },
             processes_at_once,
             output_bytes,
         }
@@ -238,6 +248,13 @@ impl Budget {
     pub fn hit(&self, limit: Limit) -> LimitHit {
         let seconds = self.timeout.as_secs_f64();
         let (value, setting) = match (limit, self.of) {
+            (Limit::Time, BudgetKind::Server) => {
+                (format!("{seconds} s"), "timeout_s of its [mcp.NAME] (at most [engine] max_timeout_s) in config.toml")
+            }
+            (Limit::Memory, BudgetKind::Server) => (
+                format!("{} MiB", self.memory_mib),
+                "memory_mib of its [mcp.NAME] (at most [engine] max_memory_mib) in config.toml",
+            ),
             (Limit::Time, BudgetKind::Exec { .. }) => (format!("{seconds} s"), "[exec] timeout_s in config.toml"),
             (Limit::Memory, BudgetKind::Exec { .. }) => {
                 (format!("{} MiB", self.memory_mib), "[exec] memory_mib in config.toml")
@@ -296,6 +313,7 @@ impl Budget {
             ),
             Limit::Unmeasured => ("an error of its disk".to_owned(), "none: the log says what is in the way"),
             Limit::Home => ("room".to_owned(), "[limits] home_mib in config.toml"),
+            Limit::Undo => ("room".to_owned(), "[undo] max_mib and too_large in config.toml"),
             Limit::Processes => ("1".to_owned(), "fixed; a skill starts nothing"),
             Limit::CompileTime | Limit::CompileMemory => unreachable!("no call compiles"),
         }

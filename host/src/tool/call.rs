@@ -1,7 +1,7 @@
 //! Tools as the action loop sees them: skills, command lines and built-ins under one list of names.
 
 use super::builtin::{self, Builtins, CallContext, ToolFault};
-use super::{CallerScope, Tools, told};
+use super::{CallerScope, EXEC, Tools, narrow, told};
 use crate::exec::{Channel, Line};
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::reflection::Status;
@@ -11,15 +11,13 @@ use crate::json;
 use crate::llm::prompt::SkillCard;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::mcp::AllowedTool;
+use crate::package::Package;
 use crate::scratchpad;
 use crate::skill::manifest::Workspace;
-use crate::skill::{Caller, CheckedCall, near_names, wire_name};
+use crate::skill::{AgentSkill, Caller, CheckedCall, near_names, wire_name};
 use crate::store::StoreError;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// The tool that runs a command line.
-pub const EXEC: &str = "exec";
 
 /// Its category.
 const SHELL: &str = "shell";
@@ -65,13 +63,17 @@ impl Tools {
     }
 
     /// The tools of these categories; of all, where none is named. The scratchpad is always there, because results that
-    /// were put away are read with it.
-    pub fn specs(&self, categories: &[String]) -> Vec<ToolSpec> {
-        let wanted = |category: &String| {
-            categories.is_empty() || categories.contains(category) || category == builtin::SCRATCHPAD
+    /// were put away are read with it, and so is what reads Agent Skills where there are some. Those `in_use` may take tools
+    /// away.
+    pub fn specs(&self, categories: &[String], in_use: &[Arc<AgentSkill>]) -> Vec<ToolSpec> {
+        let reads_skills = !in_use.is_empty() || !self.skills.told_agent_skills().is_empty();
+        let wanted = |(spec, category): &&(ToolSpec, String)| {
+            let always = category == builtin::SCRATCHPAD || reads_skills && spec.name == builtin::SKILL_READ;
+            let of_category = categories.is_empty() || categories.contains(category);
+            always || of_category && narrow::allows(in_use, &spec.name, category)
         };
         let index = self.index();
-        index.catalog.iter().filter(|(_, category)| wanted(category)).map(|(spec, _)| spec.clone()).collect()
+        index.catalog.iter().filter(wanted).map(|(spec, _)| spec.clone()).collect()
     }
 
     /// The hosts that a call of a skill reaches, as far as it can be told: those of the addresses among its arguments that it was
@@ -127,7 +129,8 @@ impl Tools {
             Touches::Reads => (Some(lock.read_owned().await), None),
             Touches::Writes => (None, Some(lock.write_owned().await)),
         };
-        let report = match ready {
+        let (session, transaction) = (caller.session, caller.transaction);
+        let mut report = match ready {
             Ready::Builtin(args) => return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text),
             Ready::Exec(command) => {
                 let task = Task::new(TaskKind::Exec, command);
@@ -142,6 +145,8 @@ impl Tools {
                 self.call_checked(&task, Ok(checked), caller).await
             }
         };
+        // Before anybody else works there.
+        self.conclude(session, transaction, &mut report);
         Ok(ToolAnswer::Task(Box::new(report)))
     }
 
@@ -226,12 +231,13 @@ impl Tools {
 }
 
 /// All that the action loop may call, each with its category.
-pub(super) fn catalog(cards: &[SkillCard], builtins: &Builtins) -> Vec<(ToolSpec, String)> {
+pub(super) fn catalog(cards: &[SkillCard], builtins: &Builtins, packages: &[&Package]) -> Vec<(ToolSpec, String)> {
     let exec = ToolSpec {
         name: EXEC.to_owned(),
         description: format!(
-            "Run a command line in the language of bash with the usual commands, in /work, without network. {}",
-            crate::exec::hint::MISSING
+            "Run a command line in the language of bash with the usual commands, in /work, without network. {}{}",
+            installed(packages),
+            crate::exec::hint::missing(packages)
         ),
         parameters: json!({
             "type": "object",
@@ -246,6 +252,11 @@ pub(super) fn catalog(cards: &[SkillCard], builtins: &Builtins) -> Vec<(ToolSpec
     });
     let builtins = builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
     std::iter::once((exec, SHELL.to_owned())).chain(skills).chain(builtins).collect()
+}
+
+/// The commands that packages add.
+fn installed(packages: &[&Package]) -> String {
+    packages.iter().map(|package| format!("Also there: {}. ", package.summary)).collect()
 }
 
 /// What a call came to.
@@ -387,6 +398,7 @@ impl<'a> Line<'a> {
             outputs: None,
             watch: None,
             scratch,
+            transaction: caller.transaction.cloned(),
         }
     }
 }

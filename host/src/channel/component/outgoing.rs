@@ -1,8 +1,10 @@
 //! What a component is to send of a letter: its text, and the files that the run made.
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use crate::channel::Letter;
+use crate::graph::report::FileNote;
 use crate::home::{Home, SessionName};
 use crate::session::workspace;
 use crate::skill::channel::{File, Letter as Outgoing};
@@ -14,6 +16,14 @@ const MAX_FILES: usize = 10;
 const MAX_FILE: u64 = 8 << 20;
 const MAX_ALL: u64 = 16 << 20;
 
+/// Of a chart, only the form that services show as a picture.
+fn once(mut notes: Vec<FileNote>) -> Vec<FileNote> {
+    let pictures: HashSet<String> =
+        notes.iter().filter_map(|note| note.path.strip_suffix(".png").map(str::to_owned)).collect();
+    notes.retain(|note| note.path.strip_suffix(".svg").is_none_or(|path| !pictures.contains(path)));
+    notes
+}
+
 /// The letter as a component gets it. A file that is not there any more is left out.
 pub async fn of(home: &Home, session: &SessionName, letter: &Letter) -> Outgoing {
     let text = match (&letter.message, &letter.text) {
@@ -24,7 +34,7 @@ pub async fn of(home: &Home, session: &SessionName, letter: &Letter) -> Outgoing
     let (home, session) = (home.clone(), session.clone());
     let read = tokio::task::spawn_blocking(move || {
         let (mut files, mut room) = (Vec::new(), MAX_ALL);
-        for note in notes.unwrap_or_default() {
+        for note in once(notes.unwrap_or_default()) {
             if files.len() == MAX_FILES {
                 break;
             }

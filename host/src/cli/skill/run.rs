@@ -1,18 +1,20 @@
-//! `kiso skill run`.
+//! `kiso skill run`: a tool of a component, or a script of an Agent Skill.
 
 use super::{open, print_ended};
-use crate::cli::{Exit, Failure, Shared, block_on, environment_secrets, pairs, session};
+use crate::cli::show::{Show, printable};
+use crate::cli::{Exit, Failure, Opened, Shared, block_on, environment_secrets, pairs, session, shell};
+use crate::home::SessionName;
 use crate::json;
-use crate::skill::{Caller, from_words};
-use serde_json::Value;
+use crate::skill::{AgentSkill, Caller, from_words};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct CallArgs {
     /// The skill, or SKILL.FUNCTION for one of several functions
     name: String,
-    /// Arguments
-    #[arg(value_name = "KEY=VALUE")]
+    /// Arguments; of an Agent Skill one of its scripts and the words for it, or nothing to read its instructions
+    #[arg(value_name = "KEY=VALUE", allow_hyphen_values = true)]
     words: Vec<String>,
     /// All arguments as one JSON object
     #[arg(long, conflicts_with = "words", value_name = "JSON")]
@@ -29,16 +31,71 @@ impl CallArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(self.session.as_deref())?;
         let (opened, show) = open(shared)?;
+        if let Some(skill) = opened.skills.agent_skill(&self.name)? {
+            return self.run_script(&opened, &skill, &session, &show, shared.json);
+        }
         let (skill, tool) = opened.skills.find_tool(&self.name)?;
         let args = arguments(self.args.as_deref(), &self.words, skill.tools[tool].args.schema())?;
         let _lock = opened.home.lock_session(&session)?;
         opened.copy_in(&session, &self.file, &show)?;
         show.busy(&self.name);
         let secrets = environment_secrets();
-        let caller = Caller { session: &session, locale: "en", secrets: &secrets };
+        let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None };
         let ended = block_on(opened.skills.call(&self.name, &args, caller))?;
         print_ended(ended, &self.name, &session, &opened.home.work_dir(&session), &show, shared.json)
     }
+}
+
+impl CallArgs {
+    /// Runs a script of an Agent Skill in the session, as a command line would: with what the session has and nothing else.
+    fn run_script(
+        &self,
+        opened: &Opened,
+        skill: &AgentSkill,
+        session: &SessionName,
+        show: &Show,
+        json: bool,
+    ) -> Result<Exit, Failure> {
+        if self.args.is_some() {
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("{} is an Agent Skill, whose scripts take words, not --args", skill.name),
+            ));
+        }
+        let Some((script, words)) = self.words.split_first() else {
+            let text = opened.skills.instructions(skill)?;
+            match json {
+                true => outln!(
+                    "{}",
+                    json!({ "type": "instructions", "skill": skill.name, "place": skill.place(), "text": text })
+                ),
+                false => outln!("{}", printable(&text)),
+            }
+            return Ok(Exit::Done);
+        };
+        let file = skill.script(script).ok_or_else(|| {
+            let all = skill.files.iter().map(|file| file.path.as_str()).filter(|path| *path != "SKILL.md");
+            let all = all.collect::<Vec<_>>().join(", ");
+            let all =
+                if all.is_empty() { "it has no files beside its SKILL.md".to_owned() } else { format!("it has {all}") };
+            Failure::new(Exit::Usage, format!("{} has no script {script:?}; {all}", skill.name))
+        })?;
+        let source = format!("{} \"$@\"", start_of(&format!("{}/{}", skill.place(), file.path)));
+        let _lock = opened.home.lock_session(session)?;
+        opened.copy_in(session, &self.file, show)?;
+        shell::run_once(opened, session, &source, words.to_vec(), json)
+    }
+}
+
+/// The command that starts a script, by its ending; what has another one by its first line.
+fn start_of(path: &str) -> String {
+    let by = match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("sh" | "bash") => "sh ",
+        Some("js" | "mjs") => "js ",
+        Some("py") => "python3 ",
+        _ => "",
+    };
+    format!("{by}'{}'", path.replace('\'', "'\\''"))
 }
 
 /// The arguments of a command line: JSON, or words read as the schema says.

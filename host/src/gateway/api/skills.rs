@@ -63,11 +63,11 @@ pub struct SkillsPart {
     limit: Option<u32>,
 }
 
-/// Each group by name. One that cannot be used has an `error` instead.
+/// Components, bundled ones first, then Agent Skills; each group by name. One that cannot be used has an `error` instead.
 pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>) -> JsonResult<Page<SkillLine>> {
     let limit = page_size(part.limit)? as usize;
     let skills = app.0.drive.now().tools.skills().clone();
-    let listed = blocking(move || Ok(skills.list().iter().map(|found| skills.line_of(found)).collect::<Vec<_>>()));
+    let listed = blocking(move || Ok(skills.lines()));
     let mut listed = listed.await?;
     if let Some(before) = part.before {
         let at = listed.iter().position(|line| line.skill == before);
@@ -81,11 +81,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>
 
 pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<SkillInfo> {
     let skills = app.0.drive.now().tools.skills().clone();
-    let shown = blocking(move || {
-        let skill = skills.find(&name)?;
-        skills.shown(&skill)
-    });
-    Ok(Json(shown.await?))
+    Ok(Json(blocking(move || skills.info(&name)).await?))
 }
 
 /// What comes with a file.
@@ -322,7 +318,7 @@ pub async fn call(
     })?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = args.unwrap_or_else(|| Map::new().into());
-    let caller = Caller { session: &session, locale: "en", secrets: &secrets };
+    let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None };
     let ended = drive.tools.skills().call(&name, &args, caller).await;
     if let Err(error) = &ended.result
         && error.blame == Blame::Caller

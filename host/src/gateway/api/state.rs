@@ -18,6 +18,7 @@ use crate::gateway::hook::{self, HookCounts};
 use crate::gateway::wire::JsonResult;
 use crate::graph::report::{often, size};
 use crate::home::LOW_DISK;
+use crate::mcp::{ServerKind, ServerSummary};
 use crate::store::WebhookLine;
 
 routes! {
@@ -75,6 +76,8 @@ pub struct Health {
     model_slots: Slots,
     webhooks: Webhooks,
     hooks: Vec<HookHealth>,
+    /// The servers of [mcp.NAME], in the order of config.toml.
+    mcp_servers: Vec<McpServerHealth>,
     /// What needs attention, a sentence each.
     warnings: Vec<String>,
 }
@@ -108,6 +111,19 @@ struct HookHealth {
     trouble: Option<&'static str>,
 }
 
+/// A server whose tools plans can use.
+#[derive(Debug, Serialize, JsonSchema)]
+struct McpServerHealth {
+    name: String,
+    kind: ServerKind,
+    /// Whether it is a program of this machine that is in no sandbox.
+    outside_the_sandbox: bool,
+    /// Where it runs, in a few words.
+    place: String,
+    /// Whether it could be asked for something, as far as that is known without asking it.
+    usable: bool,
+}
+
 /// Runs that are named because they wait for somebody.
 const MAX_HELD: u32 = 5;
 
@@ -126,13 +142,15 @@ pub async fn health(State(app): State<App>) -> JsonResult<Ready> {
 
 pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
     let now = Snapshot::read(&app).await?;
-    let (home, skills) = (app.0.drive.home.clone(), app.0.drive.now().tools.skills().clone());
-    // The disk and the records of skills are asked.
+    let (home, tools) = (app.0.drive.home.clone(), app.0.drive.now().tools.clone());
+    // The disk, the records of skills and the kernel are asked.
     let asked = tokio::task::spawn_blocking(move || {
-        let damaged = skills.list().into_iter().filter_map(Result::err);
-        (home.free_bytes().ok(), damaged.map(|error| error.to_string()).collect::<Vec<_>>())
+        let damaged = tools.skills().list().into_iter().filter_map(Result::err);
+        let damaged = damaged.chain(tools.skills().agent_skills().into_iter().filter_map(Result::err));
+        let damaged = damaged.map(|error| error.to_string()).collect::<Vec<_>>();
+        (home.free_bytes().ok(), tools.servers().summaries(), damaged)
     });
-    let (free_bytes, mut warnings) = asked.await.map_err(|panic| ApiError::internal(&panic))?;
+    let (free_bytes, servers, mut warnings) = asked.await.map_err(|panic| ApiError::internal(&panic))?;
     if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {
         warnings.push(format!("only {} are free where kiso's home is", size(free)));
     }
@@ -167,6 +185,7 @@ pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
         model_slots: Slots { free: now.slots_free, waiting: now.calls_waiting },
         hooks: hook::counts(&app).into_iter().map(hook_health).collect(),
         webhooks: Webhooks { waiting: sum(|line| line.pending), failed: sum(|line| line.failed) },
+        mcp_servers: servers.into_iter().map(server_health).collect(),
         warnings,
     }))
 }
@@ -174,6 +193,11 @@ pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
 fn hook_health((name, counts): (String, HookCounts)) -> HookHealth {
     let HookCounts { queued, known, ignored, refused, trouble } = counts;
     HookHealth { name, queued, known, ignored, refused, trouble }
+}
+
+fn server_health(summary: ServerSummary) -> McpServerHealth {
+    let ServerSummary { name, kind, outside_the_sandbox, place, trouble, .. } = summary;
+    McpServerHealth { name, kind, outside_the_sandbox, place, usable: trouble.is_none() }
 }
 
 pub async fn live() -> Json<Alive> {

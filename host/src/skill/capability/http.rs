@@ -2,6 +2,7 @@
 
 mod channel_host;
 mod gate;
+mod masked;
 
 pub use self::channel_host::ChannelHost;
 pub use self::gate::{HttpGate, RefusedRequest};
@@ -116,7 +117,7 @@ impl Capability for OutgoingHttp {
         };
         let rules = allowed.iter().map(|(need, private)| {
             let (host, methods) = (need.host.clone(), need.methods.clone());
-            Ok::<_, SkillError>(HttpRule { host, methods, private: *private, inject: inject(need)? })
+            Ok::<_, SkillError>(HttpRule { host, methods, private: *private, inject: inject(need)?, mask: None })
         });
         let rules = HttpRules {
             rules: rules.collect::<Result<_, _>>()?,
@@ -125,7 +126,8 @@ impl Capability for OutgoingHttp {
         };
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(HEADER_BYTES);
-        Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), ..HttpGate::default() } })
+        let transaction = call.transaction.clone();
+        Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), transaction, ..HttpGate::default() } })
     }
 
     fn check() -> Option<Result<String, String>> {

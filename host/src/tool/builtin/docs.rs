@@ -19,6 +19,7 @@ const READ: &str = "docs_read";
 
 /// Every page below `docs/`; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
+    ("agent-skills.md", include_str!("../../../../docs/agent-skills.md")),
     ("api.md", include_str!("../../../../docs/api.md")),
     ("architecture.md", include_str!("../../../../docs/architecture.md")),
     ("backup.md", include_str!("../../../../docs/backup.md")),
@@ -31,20 +32,24 @@ const PAGES: &[(&str, &str)] = &[
     ("hooks.md", include_str!("../../../../docs/hooks.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("index.md", include_str!("../../../../docs/index.md")),
+    ("install.md", include_str!("../../../../docs/install.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
     ("mcp.md", include_str!("../../../../docs/mcp.md")),
     ("memory/how-memory-works.md", include_str!("../../../../docs/memory/how-memory-works.md")),
     ("memory/recall-memory.md", include_str!("../../../../docs/memory/recall-memory.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
     ("page.md", include_str!("../../../../docs/page.md")),
+    ("python.md", include_str!("../../../../docs/python.md")),
     ("raspberry-pi.md", include_str!("../../../../docs/raspberry-pi.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
+    ("registry.md", include_str!("../../../../docs/registry.md")),
     ("schedule.md", include_str!("../../../../docs/schedule.md")),
     ("security.md", include_str!("../../../../docs/security.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),
     ("socket.md", include_str!("../../../../docs/socket.md")),
     ("subagents.md", include_str!("../../../../docs/subagents.md")),
+    ("undo.md", include_str!("../../../../docs/undo.md")),
     ("webhooks.md", include_str!("../../../../docs/webhooks.md")),
 ];
 

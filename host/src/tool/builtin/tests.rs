@@ -39,7 +39,7 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
     let tools = house().tools;
     let specs = tools.specs();
     let names: Vec<&str> = specs.iter().map(|(spec, _)| spec.name.as_str()).collect();
-    for name in names.iter().chain(&[crate::tool::call::EXEC]) {
+    for name in names.iter().chain(&[crate::tool::EXEC]) {
         assert!(crate::skill::is_kept_free(name), "a skill could have a tool of the name {name}");
     }
     let wanted = [

@@ -2,8 +2,9 @@
 //! manifest that asks and no pattern: requests go to this host and port, or nowhere.
 
 use super::gate::{HttpRule, HttpRules, Injection};
+use super::masked::SecretMask;
 use super::{METHODS, OutgoingHttp};
-use crate::config::Http as HttpConfig;
+use crate::config::{Http as HttpConfig, TokenPlace};
 use crate::secret::SecretValue;
 use http::Uri;
 use http::header::AUTHORIZATION;
@@ -18,7 +19,7 @@ pub struct ChannelHost {
     /// With its port, where the URL has one.
     host: String,
     allow_private: bool,
-    token: Option<SecretValue>,
+    token: Option<(Injection, Arc<SecretMask>)>,
 }
 
 impl std::fmt::Debug for ChannelHost {
@@ -28,39 +29,67 @@ impl std::fmt::Debug for ChannelHost {
 }
 
 impl ChannelHost {
-    /// The host of a URL, which is reached with this token.
-    pub fn new(url: &str, allow_private: bool, token: Option<SecretValue>) -> Result<ChannelHost, String> {
+    /// The host of a URL, which is reached with this token in this place.
+    pub fn new(
+        url: &str,
+        allow_private: bool,
+        token: Option<SecretValue>,
+        place: TokenPlace,
+    ) -> Result<ChannelHost, String> {
         let uri: Uri = url.parse().map_err(|_| "the url of the channel is not a URL".to_owned())?;
         let host = uri.authority().ok_or("the url of the channel names no host")?.as_str().to_ascii_lowercase();
         if token.as_ref().is_some_and(|token| token.expose().len() < LEAST_TOKEN) {
             return Err(format!("the token must have {LEAST_TOKEN} characters or more"));
         }
+        let token = token.map(|token| {
+            let mask = Arc::new(SecretMask::new(&token));
+            let injection = match place {
+                TokenPlace::Header => {
+                    Injection::Header(AUTHORIZATION, SecretValue::new(format!("Bearer {}", token.expose())))
+                }
+                TokenPlace::Path => Injection::Path(token),
+            };
+            (injection, mask)
+        });
         Ok(ChannelHost { host, allow_private, token })
     }
 
     /// A text in which the token does not stand.
     pub fn redact(&self, text: &str) -> String {
         match &self.token {
-            Some(token) => text.replace(token.expose(), "[token]"),
+            Some((_, mask)) => mask.text(text),
             None => text.to_owned(),
         }
     }
 }
 
 impl OutgoingHttp {
+    /// Lets the requests of a call go to these hosts, which an administrator wrote into `config.toml`, with any method.
+    pub fn open_to(&mut self, hosts: &[String], private: bool, config: &HttpConfig) {
+        let methods: Vec<String> = METHODS.iter().map(|method| (*method).to_owned()).collect();
+        let rule = |host: &String| {
+            let (host, methods) = (host.clone(), methods.clone());
+            HttpRule { host, methods, private, inject: None, mask: None }
+        };
+        self.set_rules(hosts.iter().map(rule).collect(), config);
+    }
+
     /// Lets the requests of a call go to the host of its channel.
     pub fn reach(&mut self, to: &ChannelHost, config: &HttpConfig) {
-        let bearer = |token: &SecretValue| {
-            Injection::Header(AUTHORIZATION, SecretValue::new(format!("Bearer {}", token.expose())))
-        };
+        let (inject, mask) = to.token.clone().unzip();
         let rule = HttpRule {
             host: to.host.clone(),
             methods: METHODS.iter().map(|method| (*method).to_owned()).collect(),
             private: to.allow_private,
-            inject: to.token.as_ref().map(bearer),
+            inject,
+            mask,
         };
+        self.set_rules(vec![rule], config);
+    }
+
+    fn set_rules(&mut self, rules: Vec<HttpRule>, config: &HttpConfig) {
         self.gate.rules = Arc::new(HttpRules {
-            rules: vec![rule],
+            rules,
             max_response: usize::try_from(config.max_response_mib << 20).unwrap_or(usize::MAX),
             connect_timeout: Duration::from_secs(config.connect_timeout_s),
         });

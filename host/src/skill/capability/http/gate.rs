@@ -3,6 +3,8 @@
 //!
 //! Which addresses these are is the matter of [`net`].
 
+use super::masked::{MaskedBody, SecretMask};
+use crate::effect::undo::Transaction;
 use crate::net::{self, NetError};
 use crate::secret::SecretValue;
 use crate::skill::error::Blame;
@@ -41,18 +43,25 @@ pub struct HttpRule {
     pub private: bool,
     /// What the host puts into each request. The guest never sees the value.
     pub inject: Option<Injection>,
+    /// Takes what is put in out of the answers, where a service repeats what it was sent.
+    pub mask: Option<Arc<SecretMask>>,
 }
 
-/// A secret in a header.
+/// A secret in a request.
 #[derive(Debug, Clone)]
 pub enum Injection {
     Header(HeaderName, SecretValue),
+    /// In the place of the first [`PLACEHOLDER`] of the path. A request without one goes without the secret.
+    Path(SecretValue),
     /// There is no value, and how to set one. No request goes without it.
     Unset {
         secret: String,
         how: String,
     },
 }
+
+/// What a guest writes into a path where the secret belongs.
+const PLACEHOLDER: &str = "$TOKEN";
 
 impl HttpRules {
     fn find(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> Option<&HttpRule> {
@@ -94,6 +103,8 @@ pub struct HttpGate {
     pub rules: Arc<HttpRules>,
     /// The last request that was refused, for the person who can allow it.
     pub refused: Arc<Mutex<Option<RefusedRequest>>>,
+    /// The work that the call is a part of. What it sends cannot be undone.
+    pub transaction: Option<Arc<Transaction>>,
 }
 
 /// A request that the grant does not cover.
@@ -159,12 +170,12 @@ impl WasiHttpHooks for HttpGate {
         options: Option<RequestOptions>,
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
-        let (rules, refused) = (self.rules.clone(), self.refused.clone());
+        let (rules, refused, transaction) = (self.rules.clone(), self.refused.clone(), self.transaction.clone());
         Box::new(async move {
             let method = request.method().to_string();
             // As it stands in a grant: with its port where the URL has one.
             let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
-            let sent = send(&rules, request, options).await;
+            let sent = send(&rules, request, options, transaction.as_deref()).await;
             sent.map_err(|SendError { error, why }| {
                 let note = match (why, &error) {
                     (Why::Unset { secret, how }, _) => Some(RefusedRequest::Unset { host, secret, how }),
@@ -209,8 +220,9 @@ async fn send(
     rules: &HttpRules,
     mut request: Request<WasiBody>,
     options: Option<RequestOptions>,
+    transaction: Option<&Transaction>,
 ) -> Result<Sent, SendError> {
-    let uri = request.uri().clone();
+    let mut uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
     let (tls, default_port) = match uri.scheme_str() {
         Some("https") => (true, 443),
@@ -230,6 +242,13 @@ async fn send(
             value.set_sensitive(true);
             request.headers_mut().insert(header.clone(), value);
         }
+        Some(Injection::Path(secret)) => uri = filled(&uri, secret).ok_or(Error::HttpRequestUriInvalid)?,
+    }
+    if rule.mask.is_some() {
+        // The secret is found in plain and whole answers only.
+        for header in [http::header::ACCEPT_ENCODING, http::header::RANGE] {
+            request.headers_mut().remove(header);
+        }
     }
     // The guest's own Host header could name another site behind the same front server.
     let authority = if port == default_port { host.clone() } else { format!("{host}:{port}") };
@@ -240,6 +259,10 @@ async fn send(
         options.and_then(|o| o.connect_timeout).map_or(rules.connect_timeout, |t| t.min(rules.connect_timeout));
     let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let late = |_| Error::ConnectionTimeout;
+    // On record before anybody can hear of it.
+    if let Some(error) = transaction.and_then(|work| work.leaving(&host).err()) {
+        return Err(Error::InternalError(Some(error.to_string())).into());
+    }
     let stream = timeout(connect_limit, net::connect(&host, port, rule.private)).await.map_err(late)?;
     let stream = stream.map_err(unreached)?;
     // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
@@ -270,17 +293,43 @@ async fn send(
             },
         }
     });
-    let response = response.await.map_err(|_| Error::ConnectionReadTimeout)?.map_err(Error::Hyper)?;
+    let mut response = response.await.map_err(|_| Error::ConnectionReadTimeout)?.map_err(Error::Hyper)?;
     let max = rules.max_response;
     let pause_limit = options.and_then(|o| o.between_bytes_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
+    let mask = rule.mask.clone();
+    if let Some(mask) = &mask {
+        mask.headers(response.headers_mut());
+    }
     let body = response.map(|incoming| {
         let body = Limited::new(incoming, max).map_err(move |error| match error.downcast::<hyper::Error>() {
             Ok(error) => Error::Hyper(*error),
             Err(_) => Error::HttpResponseBodySize(Some(max as u64)),
         });
-        Paced { body: Box::pin(body), limit: pause_limit, pause: None }.boxed_unsync()
+        let body = Paced { body: Box::pin(body), limit: pause_limit, pause: None };
+        match mask {
+            Some(mask) => MaskedBody::new(body, mask).boxed_unsync(),
+            None => body.boxed_unsync(),
+        }
     });
     Ok((body, Box::new(async move { connection.await.map_err(Error::Hyper) })))
+}
+
+/// The address with the secret in its path. The query is the guest's alone: services write it into their logs.
+fn filled(uri: &Uri, secret: &SecretValue) -> Option<Uri> {
+    let mut value = String::new();
+    for byte in secret.expose().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => value.push(byte.into()),
+            _ => value.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    let mut path = uri.path().replacen(PLACEHOLDER, &value, 1);
+    if let Some(query) = uri.query() {
+        path = format!("{path}?{query}");
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(path.parse().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 /// Longest wait for the first byte of an answer, and between two pieces of it, whatever the guest asks for.
@@ -337,7 +386,20 @@ mod tests {
     use super::*;
 
     fn rule(host: &str) -> HttpRule {
-        HttpRule { host: host.into(), methods: vec!["GET".into()], private: false, inject: None }
+        HttpRule { host: host.into(), methods: vec!["GET".into()], private: false, inject: None, mask: None }
+    }
+
+    #[test]
+    fn a_secret_is_put_into_the_path_once_and_nowhere_else() {
+        let secret = SecretValue::new("12:ab/c d".to_owned());
+        for (uri, expected) in [
+            ("https://a.example/bot$TOKEN/x?y=1", "https://a.example/bot12:ab%2Fc%20d/x?y=1"),
+            ("https://a.example/$TOKEN/$TOKEN", "https://a.example/12:ab%2Fc%20d/$TOKEN"),
+            ("https://a.example/x?y=$TOKEN", "https://a.example/x?y=$TOKEN"),
+            ("https://a.example/%24TOKEN", "https://a.example/%24TOKEN"),
+        ] {
+            assert_eq!(filled(&uri.parse().unwrap(), &secret).unwrap().to_string(), expected);
+        }
     }
 
     #[test]

