@@ -8,6 +8,7 @@ mod out;
 
 mod acp;
 mod backup;
+mod bench;
 mod cancel;
 mod channel;
 mod chat;
@@ -182,6 +183,8 @@ enum Command {
     Import(import::ImportArgs),
     /// Check the home, the configuration, the store, every skill, and ask every model what it can do
     Doctor(doctor::DoctorArgs),
+    /// Measure what kiso costs on this machine: size, start, calls, commands, messages and memory
+    Bench(bench::BenchArgs),
     /// How this kiso was installed: check its files, update it, remove it
     #[command(name = "self", subcommand)]
     Installation(installation::InstallationCommand),
@@ -199,6 +202,7 @@ enum Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    completions::answer(Kiso::command);
     let kiso = match Kiso::try_parse() {
         Ok(kiso) => kiso,
         Err(error) => {
@@ -255,11 +259,9 @@ pub fn main() -> ExitCode {
         Command::Export(command) => command.execute(shared),
         Command::Import(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
+        Command::Bench(command) => command.execute(shared),
         Command::Installation(command) => command.execute(shared),
-        Command::Completions(command) => {
-            command.execute(&mut Kiso::command());
-            Ok(Exit::Done)
-        }
+        Command::Completions(command) => command.execute(&Kiso::command()),
         Command::Man(command) => command.execute(Kiso::command()),
         Command::CompileComponent(limits) => return compiler::child::serve(&limits),
         Command::ConfineServer(confinement) => {

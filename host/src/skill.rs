@@ -52,7 +52,7 @@ pub use self::checked_call::CheckedCall;
 pub use self::error::{Blame, SkillError};
 pub use self::input::{Observer, Quiet};
 pub use self::install::{GrantChoice, InstallCandidate};
-pub use self::installed::{ComponentLocation, InstalledSkill, Provenance, Tool, is_bundled};
+pub use self::installed::{ComponentLocation, InstalledSkill, Provenance, Tool, bundled_names, is_bundled};
 pub use self::instance::{CallEnd, SkillAnswer};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};

@@ -76,10 +76,69 @@ fn doctor_says_when_the_store_is_no_database() {
 #[test]
 fn completions_are_printed_for_each_shell() {
     let home = Home::new();
-    for shell in ["bash", "zsh", "fish"] {
-        home.kiso(&["completions", shell]).ok().prints(&["kiso", "skill"]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        home.kiso(&["completions", shell]).ok().prints(&["kiso", "KISO_COMPLETE"]);
     }
     home.kiso(&["completions", "tcl"]).exit(2);
+}
+
+/// In bash itself: what is offered where the last of these words is being typed.
+#[test]
+fn bash_completes_commands_options_sessions_and_skills() {
+    let home = Home::new();
+    home.add("echo");
+    for session in ["garden", "garage"] {
+        home.kiso(&["run", "--session", session, "$ true"]).ok();
+    }
+    // What somebody else put there is no name.
+    std::fs::create_dir(home.path().join("sessions/ga$(touch harm)")).unwrap();
+    let kiso = std::path::Path::new(env!("CARGO_BIN_EXE_kiso")).parent().unwrap();
+    let path = std::env::join_paths([kiso.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
+    let offered = |words: &[&str]| -> Vec<String> {
+        let script = r#"source <(kiso completions bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
+            _clap_complete_kiso kiso "${!#}"; printf '%s\n' "${COMPREPLY[@]}""#;
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", script, "bash"]).args(words).current_dir(&home.dir);
+        let output = bash.env("PATH", path.as_ref().unwrap()).env("KISO_HOME", home.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).filter(|name| !name.is_empty()).collect()
+    };
+    assert_eq!(offered(&["kiso", "sess"]), ["session"]);
+    assert_eq!(offered(&["kiso", "doctor", "--off"]), ["--offline"]);
+    assert_eq!(offered(&["kiso", "session", "show", "gar"]), ["garage", "garden"]);
+    assert_eq!(offered(&["kiso", "run", "--session", "gard"]), ["garden"]);
+    assert_eq!(offered(&["kiso", "session", "archive", "garden", "gara"]), ["garage"]);
+    assert_eq!(offered(&["kiso", "skill", "info", "e"]), ["echo"]);
+    assert_eq!(offered(&["kiso", "skill", "info", "f"]), ["feed", "fetch"]);
+    assert_eq!(offered(&["kiso", "skill", "new", "ec"]), <[&str; 0]>::default());
+    // A home that does not exist is not made by a look.
+    assert_eq!(offered(&["kiso", "--home", "nowhere", "session", "show", "g"]), <[&str; 0]>::default());
+    assert!(!home.dir.path().join("nowhere").exists());
+}
+
+/// With ratios to another run, which is the same machine's here. What it takes is not looked at.
+#[test]
+fn a_machine_is_measured_without_a_compiler() {
+    let home = Home::new();
+    let figures = home.kiso(&["--json", "bench", "--seconds", "0"]);
+    let first = figures.stdout.clone();
+    let figures = figures.ok().json_lines();
+    let names: Vec<_> = figures.iter().map(|figure| figure["name"].as_str().unwrap()).collect();
+    let wanted = ["program", "start", "first_line", "line", "command", "pipeline", "call", "message", "idle_memory", "work_memory"];
+    assert_eq!(names, wanted);
+    for figure in &figures {
+        assert!(figure["minimum"].as_u64().unwrap() > 0 && figure["median"].as_u64() >= figure["minimum"].as_u64(), "{figure}");
+    }
+    let program = std::fs::metadata(env!("CARGO_BIN_EXE_kiso")).unwrap().len();
+    assert_eq!(figures[0]["median"], program);
+    // Not even the home of whoever asks is touched.
+    assert!(!home.path().exists());
+    home.file("first.json", first);
+    let table = home.kiso(&["bench", "--seconds", "0", "--against", "first.json"]);
+    table.ok().prints(&["| what | minimum | median | against the other |", "| the program on disk |", "| 1.00 × |"]);
+    home.file("none.json", "{}");
+    home.kiso(&["bench", "--against", "none.json"]).exit(2).says(&["none.json", "kiso --json bench"]);
+    home.kiso(&["bench", "--program", "/nonexistent/kiso"]).exit(1).says(&["/nonexistent/kiso"]);
 }
 
 #[test]

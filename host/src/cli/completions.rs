@@ -1,17 +1,109 @@
-//! `kiso completions`: scripts that complete commands and options.
+//! `kiso completions`: scripts by which a shell asks kiso itself for commands, options, and the names of sessions and skills.
 
-use clap_complete::Shell;
+use super::{Exit, Failure};
+use crate::home::Home;
+use crate::skill::bundled_names;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+use std::path::{Path, PathBuf};
+
+/// By which a script tells kiso what to complete.
+const VARIABLE: &str = "KISO_COMPLETE";
+
+/// Names that are offered at once. A shell that lists more helps nobody.
+const MAX_NAMES: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// The shell to generate completions for
-    shell: Shell,
+    shell: clap_complete::Shell,
 }
 
 impl CompletionsArgs {
-    pub fn execute(&self, kiso: &mut clap::Command) {
+    pub fn execute(&self, kiso: &clap::Command) -> Result<Exit, Failure> {
+        let failed = |error| Failure::new(Exit::Failed, format!("the script cannot be made: {error}"));
+        let name = self.shell.to_string();
+        let shells = Shells::builtins();
+        let shell = shells.completer(&name).ok_or_else(|| failed(format!("there is none for {name}")))?;
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, kiso, "kiso", &mut script);
+        shell
+            .write_registration(VARIABLE, kiso.get_name(), "kiso", "kiso", &mut script)
+            .map_err(|error| failed(error.to_string()))?;
         out!("{}", String::from_utf8_lossy(&script));
+        Ok(Exit::Done)
+    }
+}
+
+/// Answers a script, if one asks.
+pub fn answer(kiso: impl Fn() -> clap::Command) {
+    if std::env::var_os(VARIABLE).is_some() {
+        CompleteEnv::with_factory(|| with_names(kiso(), false)).var(VARIABLE).complete();
+    }
+}
+
+/// Adds the names of this home wherever a session or a skill is named.
+fn with_names(command: clap::Command, is_skill: bool) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "session" | "sessions" => arg.add(ArgValueCandidates::new(sessions)),
+        "name" if is_skill => arg.add(ArgValueCandidates::new(skills)),
+        _ => arg,
+    });
+    let is_skill = command.get_name() == "skill";
+    command.mut_subcommands(|sub| {
+        // The name of a new skill is one that does not exist.
+        let is_skill = is_skill && sub.get_name() != "new";
+        with_names(sub, is_skill)
+    })
+}
+
+fn sessions() -> Vec<CompletionCandidate> {
+    candidates(names_in("sessions"))
+}
+
+fn skills() -> Vec<CompletionCandidate> {
+    candidates(names_in("skills").into_iter().chain(bundled_names().map(str::to_owned)))
+}
+
+fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort();
+    names.dedup();
+    names.truncate(MAX_NAMES);
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The directories of a folder of the home. Whoever presses Tab makes no home, and waits for no store.
+fn names_in(folder: &str) -> Vec<String> {
+    let Some(home) = home(std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned())) else {
+        return Vec::new();
+    };
+    let Ok(entries) = std::fs::read_dir(home.join(folder)) else { return Vec::new() };
+    let dirs = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let names = dirs.filter_map(|entry| entry.file_name().into_string().ok());
+    // What kiso writes is no name that a shell would take for something else; what lies there otherwise could be.
+    names.filter(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))).collect()
+}
+
+/// The home that the line names, else the usual one.
+fn home(words: impl IntoIterator<Item = String>) -> Option<PathBuf> {
+    let words: Vec<_> = words.into_iter().collect();
+    let named = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix("--home=") {
+        Some(dir) => Some(dir.to_owned()),
+        None if word == "--home" => words.get(at + 1).cloned(),
+        None => None,
+    });
+    let named = named.map(PathBuf::from).or_else(|| std::env::var_os("KISO_HOME").map(PathBuf::from));
+    Home::locate(named.as_deref().map(Path::new)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_of_the_line_counts() {
+        let home = |line: &str| home(line.split(' ').map(str::to_owned)).unwrap();
+        assert_eq!(home("-- kiso --home /a session show"), Path::new("/a"));
+        assert_eq!(home("-- kiso --home=/b session show"), Path::new("/b"));
     }
 }

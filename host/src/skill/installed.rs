@@ -109,6 +109,11 @@ pub fn is_bundled(name: &SkillName) -> bool {
     BUNDLED.iter().any(|bundled| bundled.name == name.as_str())
 }
 
+/// The skills that are part of the binary.
+pub fn bundled_names() -> impl Iterator<Item = &'static str> {
+    BUNDLED.iter().map(|bundled| bundled.name)
+}
+
 impl InstalledSkill {
     pub fn name(&self) -> &SkillName {
         &self.manifest.name

@@ -1,0 +1,104 @@
+//! One measured thing, as a row of a table and as a line of JSON.
+
+use crate::json;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Bytes,
+    Nanoseconds,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Bytes => "bytes",
+            Unit::Nanoseconds => "ns",
+        }
+    }
+
+    fn show(self, number: u64) -> String {
+        let number = number as f64;
+        match self {
+            Unit::Bytes => format!("{:.1} MB", number / 1e6),
+            Unit::Nanoseconds if number < 1e6 => format!("{:.0} µs", number / 1e3),
+            Unit::Nanoseconds if number < 1e9 => format!("{:.1} ms", number / 1e6),
+            Unit::Nanoseconds => format!("{:.2} s", number / 1e9),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Figure {
+    /// By which another machine's is found.
+    name: &'static str,
+    what: &'static str,
+    unit: Unit,
+    minimum: u64,
+    median: u64,
+}
+
+impl Figure {
+    /// Of something that is measured once.
+    pub fn bytes(name: &'static str, what: &'static str, bytes: u64) -> Self {
+        Self { name, what, unit: Unit::Bytes, minimum: bytes, median: bytes }
+    }
+
+    /// Of something that was repeated at least once.
+    pub fn times(name: &'static str, what: &'static str, mut times: Vec<Duration>) -> Self {
+        times.sort();
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (minimum, median) = (nanos(times[0]), nanos(times[times.len() / 2]));
+        Self { name, what, unit: Unit::Nanoseconds, minimum, median }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::json!({
+            "type": "figure", "name": self.name, "what": self.what, "unit": self.unit.name(),
+            "minimum": self.minimum, "median": self.median,
+        })
+    }
+
+    /// Name and median out of such a line of JSON.
+    pub fn parse_median(line: &str) -> Option<(String, u64)> {
+        let value: Value = json::parse(line.as_bytes()).ok()?;
+        let is_figure = value["type"] == "figure";
+        is_figure.then(|| Some((value["name"].as_str()?.to_owned(), value["median"].as_u64()?))).flatten()
+    }
+
+    pub fn print(&self, against: &HashMap<String, u64>) {
+        let (minimum, median) = (self.unit.show(self.minimum), self.unit.show(self.median));
+        let minimum = if self.unit == Unit::Bytes { String::new() } else { minimum };
+        if against.is_empty() {
+            return outln!("| {} | {minimum} | {median} |", self.what);
+        }
+        let ratio = against.get(self.name).filter(|other| **other > 0);
+        let ratio = ratio.map(|other| format!("{:.2} ×", self.median as f64 / *other as f64)).unwrap_or_default();
+        outln!("| {} | {minimum} | {median} | {ratio} |", self.what);
+    }
+}
+
+/// The head of the table, in Markdown.
+pub fn print_heading(against: &HashMap<String, u64>) {
+    match against.is_empty() {
+        true => outln!("| what | minimum | median |\n|---|---|---|"),
+        false => outln!("| what | minimum | median | against the other |\n|---|---|---|---|"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_what_another_machine_reads() {
+        let times = [30, 10, 20].map(Duration::from_micros).to_vec();
+        let figure = Figure::times("start", "start and end", times);
+        assert_eq!(Figure::parse_median(&figure.json().to_string()), Some(("start".to_owned(), 20_000)));
+        assert_eq!(Figure::parse_median(r#"{"type":"error","message":"no"}"#), None);
+        assert_eq!(Figure::parse_median("not JSON"), None);
+    }
+}
