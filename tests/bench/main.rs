@@ -22,10 +22,6 @@
 //!
 //! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `runs`, `writes`,
 //! `steady`, `prefix`, `mcp`, `page`, `program`, `python`.
-//! - the tasks of the page's main thread while a long answer streams into it
-//!
-//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `runs`, `writes`,
-//! `steady`, `prefix`, `mcp`, `page`, `program`.
 //! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
 //! without.
