@@ -209,6 +209,8 @@ settings! {
     skills: SkillRules from NextRun {
         /// Whether a skill must be signed by a key that `kiso trust add` knows. Bundled skills, and those already installed, need no signature.
         require_signature: Bool(false),
+        /// Indexes of skills for `kiso skill search` and `add NAME`, each with the key that signs it, such as `https://example.org/index.json#RWQ…`; see docs/registry.md.
+        index: List(16),
     }
 
     /// What an exec task can use: one command line, with every process that it starts.

@@ -7,6 +7,7 @@
 mod agent;
 mod args;
 mod as_command;
+mod audit;
 mod cache;
 mod capability;
 pub mod channel;
@@ -19,11 +20,14 @@ mod digest;
 mod engine;
 mod entry;
 mod error;
+mod fetched;
 pub mod grant;
+mod index;
 mod input;
 mod install;
 mod installed;
 mod instance;
+mod latest;
 pub mod limits;
 mod load;
 mod loader;
@@ -41,26 +45,38 @@ pub mod signature;
 mod source;
 mod surface;
 pub mod trap;
+mod usage;
 mod values;
+mod web;
 mod wit;
 mod workspace;
 
-pub use self::agent::{AgentCandidate, AgentFile, AgentSkill, FolderError, SKILLS_MOUNT};
+pub use self::agent::{
+    AgentCandidate, AgentFile, AgentSkill, FolderError, ProjectSkill, ProjectSkillState, SKILLS_MOUNT,
+};
 pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
+pub use self::audit::{AuditView, UseView, UsedThingView};
 pub use self::checked_call::CheckedCall;
 pub use self::error::{Blame, SkillError};
+pub use self::fetched::FetchedFile;
+pub use self::index::{
+    FoundSkill, IndexError, IndexPlace, IndexSettings, IndexedSkill, MadeIndex, SkillIndex, index_statement,
+    is_index_source,
+};
 pub use self::input::{Observer, Quiet};
 pub use self::install::{GrantChoice, InstallCandidate};
 pub use self::installed::{ComponentLocation, InstalledSkill, Provenance, Tool, bundled_names, is_bundled};
 pub use self::instance::{CallEnd, SkillAnswer};
+pub use self::latest::LatestVersion;
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};
 pub use self::lockfile::{LockedSkill, read_lock};
-pub use self::oci::{OciError, OciReference, PulledComponent, RegistryCredentials};
+pub use self::oci::{OciDescription, OciError, OciReference, RegistryCredentials};
 pub use self::publisher::{TrustedKey, called, signature_of};
 pub use self::shown::{AgentSkillView, EndedView, GrantView, SkillForm, SkillInfo, SkillLine, SkillOrigin};
 pub use self::surface::{is_kept_free, wire_name};
+pub use self::web::{WebError, WebPlace};
 pub use self::workspace::media_type;
 
 /// What the sandbox of exec tasks has in common with that of skills.
@@ -81,6 +97,7 @@ use self::installed::BUNDLED;
 use self::instance::EntryPoint;
 use self::limits::{Budget, HitCell};
 use self::manifest::{Manifest, Workspace};
+use self::usage::UseLedger;
 use self::workspace::{HomeSpace, Quota, SessionSpace, SpaceUsage};
 use crate::config::Config;
 use crate::effect::undo::Transaction;
@@ -119,6 +136,14 @@ struct Inner {
     /// What workspaces hold, for sessions with a call that runs.
     usages: Mutex<HashMap<SessionName, Weak<SpaceUsage>>>,
     space: Arc<HomeSpace>,
+    /// What calls used and is not in the store yet.
+    uses: UseLedger,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.uses.write(&self.store);
+    }
 }
 
 impl std::fmt::Debug for Skills {
@@ -173,6 +198,7 @@ impl Skills {
             grants: Mutex::default(),
             loaded: Mutex::default(),
             usages: Mutex::default(),
+            uses: UseLedger::default(),
         }))
     }
 
@@ -270,6 +296,9 @@ impl Skills {
             Err(error) => return CallEnd::early(version(SkillError::host(&tool.name, error))),
         };
         let ended = instance::call(sandbox, &entry, given, &allowed).await;
+        if let Some(did) = &ended.did {
+            self.record_use(skill.name().as_str(), skill.digest(), did, ended.result.is_err(), caller.secrets);
+        }
         let ended = CallEnd { result: ended.result.map_err(version), grant: Some(grant), ..ended };
         ended.redact(caller.secrets)
     }
@@ -293,7 +322,13 @@ impl Skills {
         let entry = self.load(skill).await?;
         let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
         streams.env.retain(|(_, value)| caller.secrets.redact(value) == *value);
-        as_command::call(sandbox, &entry, given, &allowed, streams, waits).await
+        let (mut did, secrets) = (None, caller.secrets);
+        let ended = as_command::call(sandbox, &entry, given, &allowed, streams, waits, &mut did).await;
+        if let Some(did) = &did {
+            let failed = !ended.as_ref().is_ok_and(|ended| ended.code == 0);
+            self.record_use(tool, skill.digest(), did, failed, secrets);
+        }
+        ended
     }
 
     /// The quota of an exec task, or an upload, in a session's workspace.

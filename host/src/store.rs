@@ -71,6 +71,8 @@ mod search;
 mod secrets;
 mod segments;
 mod sessions;
+mod skill_indexes;
+mod skill_use;
 mod space;
 mod subagents;
 mod summaries;
@@ -115,6 +117,8 @@ pub use scratchpad::{
 pub use search::{Candidate, Search};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole, ModelChoice, PAGE_BYTES, Placement, SessionLine, is_full};
+pub use skill_indexes::IndexVersion;
+pub use skill_use::{MAX_USED_THINGS, MORE, SkillUse, UsedThing};
 pub use space::Space;
 pub use subagents::{Spawn, SpawnLimits, SpawnRefused, Subagent};
 pub use summaries::Summary;

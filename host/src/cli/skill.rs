@@ -1,18 +1,23 @@
 //! `kiso skill`: everything about skills, one file per command.
 
 mod add;
+mod audit;
 mod build;
 mod grant;
+mod index;
 mod info;
+mod installing;
 mod list;
 mod new;
 mod pack;
 mod push;
 mod remove;
 mod run;
+mod search;
 mod sign;
 mod sync;
 mod test;
+mod update;
 
 pub(super) use sign::read as read_key;
 
@@ -34,6 +39,8 @@ pub enum SkillCommand {
     List(list::ListArgs),
     /// Show what a skill takes, needs and was granted
     Info(info::InfoArgs),
+    /// Show what a skill has really used of what it may do, and the least grant that would have done
+    Audit(audit::AuditArgs),
     /// Call a skill directly
     Run(run::CallArgs),
     /// Show or change what a skill may do
@@ -52,6 +59,14 @@ pub enum SkillCommand {
     Push(push::PushArgs),
     /// Print what a signature of a skill is over
     Statement(sign::StatementArgs),
+    /// Search the indexes of config.toml, or the tags of a registry, for skills
+    Search(search::SearchArgs),
+    /// Write a signed index of a folder of skills, for `kiso skill search` and `add` of whoever names it
+    Index(index::IndexArgs),
+    /// Show which skills have another version where they came from
+    Outdated(update::OutdatedArgs),
+    /// Install the other version of skills from where they came from
+    Update(update::UpdateArgs),
     /// Sign a skill with a key of minisign
     Sign(sign::SignArgs),
     /// Install what the skills.lock of another home names, by its digests
@@ -64,6 +79,7 @@ impl SkillCommand {
             Self::Add(command) => command.execute(shared),
             Self::List(command) => command.execute(shared),
             Self::Info(command) => command.execute(shared),
+            Self::Audit(command) => command.execute(shared),
             Self::Run(command) => command.execute(shared),
             Self::Grant(command) => command.execute(shared),
             Self::Remove(command) => command.execute(shared),
@@ -73,6 +89,10 @@ impl SkillCommand {
             Self::Pack(command) => command.execute(shared),
             Self::Push(command) => command.execute(shared),
             Self::Statement(command) => command.execute(shared),
+            Self::Search(command) => command.execute(shared),
+            Self::Index(command) => command.execute(shared),
+            Self::Outdated(command) => command.execute(shared),
+            Self::Update(command) => command.execute(shared),
             Self::Sign(command) => command.execute(shared),
             Self::Sync(command) => command.execute(shared),
         }

@@ -1,11 +1,13 @@
 //! `kiso trust`: publishers whose signatures count.
 
+mod project;
+
 use super::listing::typed;
-use super::show::printable_line;
+use super::show::{Show, printable_line};
 use super::skill::read_key;
 use super::{Exit, Failure, Opened, Shared};
+use crate::skill::TrustedKey;
 use crate::skill::signature::{PublisherKey, SecretKey};
-use crate::skill::{Quiet, TrustedKey};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
@@ -31,6 +33,8 @@ pub enum TrustCommand {
         /// The number or label of the key
         key: String,
     },
+    /// Install the Agent Skills that stand in a project, as they are now
+    Project(project::TrustProjectArgs),
     /// Make a pair of keys to sign skills with: FILE and FILE.pub
     New {
         /// The file of the secret key
@@ -40,8 +44,10 @@ pub enum TrustCommand {
 
 impl TrustCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let skills = Opened::new(shared, Arc::new(Quiet))?.skills;
+        let show = Arc::new(Show::new(shared.json));
+        let skills = Opened::new(shared, show.clone())?.skills;
         match self {
+            Self::Project(command) => return command.execute(&skills, &show, shared.json),
             Self::Add { key, label } => {
                 let path = Path::new(key);
                 let text = if path.is_file() { read_key(path)? } else { key.clone() };

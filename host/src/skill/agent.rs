@@ -6,15 +6,17 @@
 //! session has and nothing else.
 //!
 //! In reading order: [`folder`] and [`archive`] take the files in, [`frontmatter`] reads what they say, [`install`] puts them into
-//! the home.
+//! the home, [`project`] finds those of a project.
 
 mod archive;
 mod folder;
 mod frontmatter;
 mod install;
+mod project;
 
 pub use self::folder::FolderError;
 pub use self::install::AgentCandidate;
+pub use self::project::{ProjectSkill, ProjectSkillState};
 
 use self::folder::{MAX_INSTRUCTIONS, SKILL_MD};
 use super::error::{Blame, SkillError};

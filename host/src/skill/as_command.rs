@@ -7,12 +7,15 @@ use super::error::{Blame, SkillError};
 use super::input::CallInput;
 use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::limits::{HitCell, Limit, LimitHit};
+use super::usage::CallUse;
 use super::workspace::DirId;
+use crate::graph::report::LimitUse;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::PoisonError;
+use std::time::Instant;
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder};
 
@@ -53,7 +56,8 @@ pub struct CommandEnded {
     pub refused: Option<String>,
 }
 
-/// Runs a skill of the command shape as a command.
+/// Runs a skill of the command shape as a command. What it did with what it was granted is in `did` where it came so far, also after
+/// an error.
 pub async fn call<I, O>(
     sandbox: &Sandbox,
     entry: &EntryPoint,
@@ -61,6 +65,7 @@ pub async fn call<I, O>(
     allowed: &EffectiveGrant,
     streams: CommandStreams<I, O>,
     waits: bool,
+    did: &mut Option<CallUse>,
 ) -> Result<CommandEnded, SkillError>
 where
     I: StdinStream + 'static,
@@ -89,16 +94,20 @@ where
         give_cwd(&mut wasi, &streams.cwd, &[("/work", &given.work), ("/tmp", &streams.tmp)], perms);
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-        let root = std::fs::File::open(&streams.tmp).and_then(DirId::of);
-        capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
+        let root = std::fs::File::open(&streams.tmp).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
+        let (root, dir) = root.map_err(|e| unusable(&e))?;
+        capabilities.workspace.roots.push(root);
+        capabilities.workspace.touched.root(&dir, "/tmp");
         // An interpreter runs their scripts.
         if let Some(skills) = &streams.skills {
             give_cwd(&mut wasi, &streams.cwd, &[(SKILLS_MOUNT, skills)], FsPerms::ReadOnly);
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            let root = std::fs::File::open(skills).and_then(DirId::of);
-            capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
+            let root = std::fs::File::open(skills).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
+            let (root, dir) = root.map_err(|e| unusable(&e))?;
+            capabilities.workspace.roots.push(root);
+            capabilities.workspace.touched.root(&dir, SKILLS_MOUNT);
         }
     }
     if let Some((path, at)) = &streams.support {
@@ -110,11 +119,21 @@ where
     let refused = capabilities.http.gate.refused.clone();
     let ctx = context(given, capabilities, wasi, &hit)?;
     let mut store = limited(sandbox, ctx);
+    let started = Instant::now();
     let run = async {
         let instance = pre.instantiate_async(&mut store).await?;
         instance.wasi_cli_run().call_run(&mut store).await
     };
-    let result = match tokio::time::timeout(budget.timeout, run).await {
+    let result = tokio::time::timeout(budget.timeout, run).await;
+    let used = LimitUse {
+        millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        memory_bytes: store.data().meter.peak_bytes(),
+        written_bytes: store.data().capabilities.workspace.quota.written(),
+        host_calls: store.data().meter.host_calls(),
+        ..LimitUse::default()
+    };
+    *did = Some(CallUse { limits: used, grant: store.data().capabilities.used() });
+    let result = match result {
         Ok(result) => result,
         Err(_) => return Err(SkillError::limit(&skill, budget.hit(Limit::Time))),
     };

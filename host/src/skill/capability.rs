@@ -33,10 +33,11 @@ use self::secrets::ReadableSecrets;
 use super::error::SkillError;
 use super::input::CallInput;
 use super::limits::HitCell;
+use super::usage::{self, CapabilityUse, GrantUse};
 use super::wit::ImportSpec;
 use super::wit::since_v0_1::kiso::skill::types::Failure;
 use super::workspace::ChargedFiles;
-use crate::store::StoreError;
+use crate::store::{SkillUse, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -86,6 +87,11 @@ pub trait Capability: Sized + Send + 'static {
         Ok(())
     }
 
+    /// What the guest did with it. At the call's end, also where that was an error.
+    fn used(&self) -> CapabilityUse {
+        CapabilityUse::default()
+    }
+
     /// For its line in `kiso doctor`: what this machine has of what it needs, or why it cannot work here. `None` where it
     /// needs nothing.
     fn check() -> Option<Result<String, String>> {
@@ -132,6 +138,11 @@ pub trait Grantable: Capability {
 
     /// The overlap of both: never more than the manifest asks for, nor than was granted.
     fn allow(need: &Self::Need, granted: &Self::Grant) -> Self::Allowed;
+
+    /// What of a grant would have done for what calls used; never more than it. Where that cannot be told, it is the grant itself.
+    fn least(granted: &Self::Grant, _need: &Self::Need, _used: &CapabilityUse) -> Self::Grant {
+        granted.clone()
+    }
 
     /// Adds what `name` says to a grant of the skill. Says why where the manifest does not ask for it.
     fn add(grant: &mut Self::Grant, need: &Self::Need, name: &str, skill: &str) -> Result<(), String>;
@@ -183,6 +194,11 @@ pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
 
     /// Why a grant of this name to the skill would have no effect.
     fn not_asked(name: &str, skill: &str) -> String;
+
+    /// What of the names would have done for what calls used; all where that cannot be told.
+    fn least_names(granted: &BTreeSet<String>, _used: &CapabilityUse) -> BTreeSet<String> {
+        granted.clone()
+    }
 
     /// The names of a grant for programs.
     fn names_json(key: &str, names: &BTreeSet<String>, into: &mut Map<String, Value>) {
@@ -237,6 +253,10 @@ impl<N: GrantByName> Grantable for N {
         // The narrower of the two counts.
         let asked = need.iter().filter(|name| covered(granted, name));
         asked.chain(granted.iter().filter(|name| covered(need, name))).cloned().collect()
+    }
+
+    fn least(granted: &Self::Grant, _: &Self::Need, used: &CapabilityUse) -> Self::Grant {
+        N::least_names(granted, used)
     }
 
     fn add(grant: &mut Self::Grant, need: &Self::Need, name: &str, skill: &str) -> Result<(), String> {

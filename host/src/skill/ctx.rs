@@ -2,7 +2,7 @@
 
 use super::capability::{Capabilities, GuestState};
 use super::limits::{LimitHit, Meter};
-use super::workspace::{ChargedFiles, Quota, Roots};
+use super::workspace::{ChargedFiles, DirectoryUse, Quota, Roots};
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -43,6 +43,10 @@ impl ChargedFiles for Ctx {
 
     fn roots(&self) -> &Roots {
         &self.capabilities.workspace.roots
+    }
+
+    fn touched(&mut self) -> Option<&mut DirectoryUse> {
+        Some(&mut self.capabilities.workspace.touched)
     }
 }
 

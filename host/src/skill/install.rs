@@ -6,13 +6,13 @@ mod signing;
 use self::signing::statement;
 use super::digest::Digest;
 use super::error::{Blame, SkillError};
+use super::fetched::FetchedFile;
 use super::grant::{EffectiveGrant, Grant, RequestedGrant};
 use super::input::Keep;
 use super::installed::{InstallRecord, InstalledSkill, MANIFEST, Provenance, RECORD, WASM, tools};
 use super::instance::{self, CallEnd, EntryPoint};
 use super::loader::{self, ParsedComponent, Shape};
 use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
-use super::oci::PulledComponent;
 use super::placing::{exchange, not_locked};
 use super::publisher::SignatureCheck;
 use super::source::{self, Identity};
@@ -104,7 +104,8 @@ fn seen(installed: &InstalledSkill) -> (String, String) {
 enum Origin<'a> {
     File,
     Upload,
-    Registry(&'a PulledComponent),
+    /// Out of a registry, from an address, or as an index names it.
+    Fetched(&'a FetchedFile),
     /// A package that is known by its digest.
     Package(&'a str),
 }
@@ -138,9 +139,9 @@ impl Skills {
         self.examine_from(Origin::Upload, file, None, name)
     }
 
-    /// The same for what came out of a registry.
-    pub fn examine_pulled(&self, pulled: &PulledComponent, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
-        self.examine_from(Origin::Registry(pulled), &pulled.file, None, name)
+    /// The same for what was fetched.
+    pub fn examine_fetched(&self, fetched: &FetchedFile, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Fetched(fetched), &fetched.file, None, name)
     }
 
     /// The same for the component of a package, whose source is what identifies it.
@@ -206,7 +207,7 @@ impl Skills {
             // A package is known by its digest, which no signature could say more about.
             Origin::Upload | Origin::Package(_) => SignatureCheck::default(),
             Origin::File => self.signed_beside(file, &statement)?,
-            Origin::Registry(pulled) => match &pulled.signature {
+            Origin::Fetched(fetched) => match &fetched.signature {
                 Some(text) => self.signed(text, &statement)?,
                 None => SignatureCheck::default(),
             },
@@ -222,7 +223,7 @@ impl Skills {
         let source = match origin {
             Origin::Upload => source::of_upload(&digest),
             Origin::Package(source) => source.to_owned(),
-            Origin::Registry(pulled) => pulled.source.clone(),
+            Origin::Fetched(fetched) => fetched.source.clone(),
             Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
         };
         let digest = digest.to_string();
@@ -259,7 +260,7 @@ impl Skills {
         }
         let seen = old.as_ref().map(seen);
         let location = match origin {
-            Origin::Registry(pulled) => pulled.location.clone(),
+            Origin::Fetched(fetched) => fetched.location.clone(),
             Origin::File | Origin::Upload | Origin::Package(_) => source.clone(),
         };
         let provenance =

@@ -8,6 +8,7 @@ use super::input::CallInput;
 use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES, cut};
 use super::output::Capture;
 use super::trap;
+use super::usage::CallUse;
 use super::values;
 use super::wit::SkillPre;
 use super::wit::since_v0_1::kiso::skill::types;
@@ -56,6 +57,8 @@ pub struct CallEnd {
     pub allowed: Option<Allowance>,
     /// What the skill was granted when it ran.
     pub grant: Option<Grant>,
+    /// What it did with that; `None` where it did not come as far as an instance.
+    pub did: Option<CallUse>,
 }
 
 /// An answer whose files were looked at by the host.
@@ -88,14 +91,17 @@ pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, a
         locale: given.locale.clone(),
     };
     let work = given.visible.then(|| given.work.clone());
-    let capabilities = match Capabilities::prepare(&given, allowed, &hit) {
+    let mut capabilities = match Capabilities::prepare(&given, allowed, &hit) {
         Ok(capabilities) => capabilities,
         Err(error) => return CallEnd::early(error),
     };
     let stdout = Capture::new(budget.clone(), hit.clone());
     let stderr = Capture::new(budget.clone(), hit.clone());
     let stdin = match entry {
-        EntryPoint::Command(_) => stdin_json(&given, &capabilities),
+        EntryPoint::Command(_) => {
+            capabilities.secrets.hand_over();
+            stdin_json(&given, &capabilities)
+        }
         _ => String::new(),
     };
     let mut wasi = WasiCtx::builder();
@@ -129,6 +135,7 @@ pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, a
         host_calls: ctx.meter.host_calls(),
         ..LimitUse::default()
     };
+    let did = CallUse { limits: used, grant: ctx.capabilities.used() };
     let Capabilities { http, log, publish, .. } = &mut ctx.capabilities;
     let refused: Option<RefusedRequest> = http.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (log, published) = (log.take(), publish.take());
@@ -151,7 +158,7 @@ pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, a
         _ => error,
     });
     tracing::debug!(ok = result.is_ok(), millis = used.millis, "the call has ended");
-    CallEnd { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None }
+    CallEnd { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None, did: Some(did) }
 }
 
 /// A store with the limits that every call has.
@@ -199,6 +206,7 @@ impl CallEnd {
             used: LimitUse::default(),
             allowed: None,
             grant: None,
+            did: None,
         }
     }
 }

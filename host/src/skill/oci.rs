@@ -18,10 +18,11 @@ use self::artifact::{ANNOTATION_SIGNATURE, ArtifactManifest, config_of, manifest
 use self::registry::{Registry, RegistryAction};
 use super::digest::Digest;
 use super::error::{Blame, SkillError};
+use super::fetched::FetchedFile;
 use super::loader;
 use super::signature::MAX_FILE;
 use super::{Skills, signature_of};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes of a manifest, and of a configuration.
 const MAX_MANIFEST: u64 = 1 << 20;
@@ -76,52 +77,52 @@ impl OciError {
     }
 
     fn told(&self, of: &OciReference) -> SkillError {
+        self.told_of(&of.to_string())
+    }
+
+    /// As the error of a skill.
+    pub fn told_of(&self, of: &str) -> SkillError {
         let blame = match self {
             Self::Redirect { .. } | Self::Plain { .. } | Self::Digest { .. } => Blame::Policy,
             Self::Unreachable { .. } | Self::Status { .. } => Blame::Host,
             _ => Blame::Caller,
         };
-        SkillError::new(&of.to_string(), blame, self.code(), self.to_string())
+        SkillError::new(of, blame, self.code(), self.to_string())
     }
 }
 
-/// A component that came out of a registry. Its file goes when this does.
-#[derive(Debug)]
-pub struct PulledComponent {
-    dir: PathBuf,
-    /// The file, by the last part of its name in the registry.
-    pub file: PathBuf,
-    /// Registry and name, which is what it is known by: another tag is another version of the same.
-    pub source: String,
-    /// The place that it can be got from again, with the digest of its manifest.
-    pub location: String,
-    /// The signature that came with it.
-    pub signature: Option<String>,
-}
-
-impl Drop for PulledComponent {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
+/// What a manifest says of a component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OciDescription {
+    /// Of the manifest, as registries write it.
+    pub digest: String,
+    pub title: Option<String>,
+    pub version: Option<String>,
 }
 
 impl Skills {
-    /// Gets a component out of a registry.
-    pub async fn pull(&self, from: &OciReference, who: &RegistryCredentials) -> Result<PulledComponent, SkillError> {
+    /// Gets a component out of a registry. It is known by registry and name: another tag is another version of the same.
+    pub async fn pull(&self, from: &OciReference, who: &RegistryCredentials) -> Result<FetchedFile, SkillError> {
         let (bytes, manifest, digest) = pull(from, who).await.map_err(|error| error.told(from))?;
-        let host = |error: &dyn std::fmt::Display| SkillError::host(&from.to_string(), error);
-        let dir = self.home().temp_path();
-        std::fs::create_dir(&dir).map_err(|error| host(&error))?;
-        let file = dir.join(format!("{}.wasm", from.last()));
-        let pulled = PulledComponent {
-            file: file.clone(),
-            dir,
-            source: from.source(),
-            location: from.at(&digest).to_string(),
-            signature: manifest.annotations.get(ANNOTATION_SIGNATURE).cloned(),
+        let signature = manifest.annotations.get(ANNOTATION_SIGNATURE).cloned();
+        let places = (from.source(), from.at(&digest).to_string());
+        self.keep_fetched(&format!("{}.wasm", from.last()), &bytes, places, signature)
+    }
+
+    /// The tags of a name in a registry, as many as are taken.
+    pub async fn tags(&self, of: &OciReference, who: &RegistryCredentials) -> Result<Vec<String>, SkillError> {
+        let tags = Registry::new(of, who, RegistryAction::Pull).tags(MAX_MANIFEST).await;
+        tags.map_err(|error| error.told(of))
+    }
+
+    /// What a registry says of a component, without getting it.
+    pub async fn described(&self, of: &OciReference, who: &RegistryCredentials) -> Result<OciDescription, SkillError> {
+        let described = async {
+            let text = Registry::new(of, who, RegistryAction::Pull).manifest(MAX_MANIFEST).await?;
+            let manifest = ArtifactManifest::read(&text, of)?;
+            Ok(OciDescription { digest: sha256(&text), title: manifest.title(), version: manifest.version() })
         };
-        std::fs::write(&file, bytes).map_err(|error| host(&error))?;
-        Ok(pulled)
+        described.await.map_err(|error: OciError| error.told(of))
     }
 
     /// Puts a component into a registry, with the signature that lies beside it. Returns where it can be got from, with the digest of

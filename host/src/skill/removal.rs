@@ -31,6 +31,8 @@ impl Skills {
             _ => {}
         }
         fs::remove_dir_all(&dir).map_err(|e| SkillError::host(name.as_str(), format!("{}: {e}", dir.display())))?;
+        let gone = name.to_string();
+        self.0.store.post(move |tx| tx.forget_skill_use(&gone));
         self.write_lock()
     }
 }

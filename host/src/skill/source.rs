@@ -50,8 +50,22 @@ pub fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<String>
     })
 }
 
+/// Which of two versions comes later. One that is no version is as good as any.
+pub fn compare(one: &str, other: &str) -> Ordering {
+    match (parsed(one), parsed(other)) {
+        (Some(one), Some(other)) => one.cmp_precedence(&other),
+        _ => Ordering::Equal,
+    }
+}
+
+/// Whether a text is a version that can be compared, also with a v before it, as tags often have.
+pub fn of_tag(tag: &str) -> Option<&str> {
+    let version = tag.strip_prefix('v').unwrap_or(tag);
+    parsed(version).map(|_| version)
+}
+
 /// Whether a version comes before another one. Of versions that cannot be compared, every other one does.
-fn is_lower(new: &str, old: &str) -> bool {
+pub fn is_lower(new: &str, old: &str) -> bool {
     match (parsed(new), parsed(old)) {
         (Some(new), Some(old)) => new.cmp_precedence(&old) == Ordering::Less,
         _ => new != old,

@@ -52,6 +52,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "tools of MCP servers", sql: include_str!("migrations/0028_mcp_tools.sql") },
     Migration { name: "channels", sql: include_str!("migrations/0029_channels.sql") },
     Migration { name: "undo", sql: include_str!("migrations/0034_undo.sql") },
+    Migration { name: "skills", sql: include_str!("migrations/0036_skills.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ pub struct ListArgs {}
 
 impl ListArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let (opened, _) = open(shared)?;
+        let (opened, show) = open(shared)?;
         let mut exit = Exit::Done;
         for skill in opened.skills.list() {
             if shared.json {
@@ -42,6 +42,22 @@ impl ListArgs {
                     exit = Exit::Failed;
                     Failure::from(error).print(shared.json);
                 }
+            }
+        }
+        // Those of projects that command lines see, as far as nobody has decided about them.
+        for mount in &opened.config.mounts {
+            let Ok(found) = opened.skills.project_skills(&mount.path) else { continue };
+            let open: Vec<_> = found.iter().filter(|skill| skill.state.is_open()).collect();
+            if shared.json {
+                open.iter().for_each(|skill| outln!("{}", typed("project_skill", &skill.shown(&mount.path))));
+            } else if !open.is_empty() {
+                let names: Vec<String> =
+                    open.iter().map(|skill| format!("{} ({})", skill.name, skill.state.word())).collect();
+                let path = mount.path.display();
+                show.line(&printable_line(&format!(
+                    "in {path}, and not trusted: {}; `kiso trust project {path}` looks at them",
+                    names.join(", ")
+                )));
             }
         }
         Ok(exit)

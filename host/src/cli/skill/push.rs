@@ -4,9 +4,12 @@ use super::open;
 use super::sign::read;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on, environment};
-use crate::skill::{OciError, OciReference, PulledComponent, RegistryCredentials, Skills};
+use crate::graph::report::size;
+use crate::skill::{
+    FetchedFile, OciError, OciReference, RegistryCredentials, Skills, WebError, WebPlace, is_index_source,
+};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Credentials for registries, as JSON.
 const VARIABLE: &str = "KISO_REGISTRY_AUTH";
@@ -28,15 +31,33 @@ impl RegistryArgs {
         Ok(text.map(|text| RegistryCredentials::read(&text)).transpose()?.unwrap_or_default())
     }
 
-    /// Gets what a path names out of a registry, if it does name that.
-    pub(super) fn pull(&self, skills: &Skills, path: &Path, show: &Show) -> Result<Option<PulledComponent>, Failure> {
-        let Some(text) = path.to_str().filter(|text| OciReference::is_one(text)) else { return Ok(None) };
-        let from = OciReference::parse(text)?;
-        let who = self.credentials()?;
-        show.busy(&from.to_string());
-        let pulled = block_on(skills.pull(&from, &who));
+    /// Gets what a place names that is none of this machine: out of a registry, from an address, or as an index has it. Nothing for
+    /// a path. `digest` is that of the file, where it is known.
+    pub(super) fn fetch(
+        &self,
+        skills: &Skills,
+        place: &str,
+        digest: Option<&str>,
+        show: &Show,
+    ) -> Result<Option<FetchedFile>, Failure> {
+        let fetched = if OciReference::is_one(place) {
+            let (from, who) = (OciReference::parse(place)?, self.credentials()?);
+            show.busy(place);
+            block_on(skills.pull(&from, &who))
+        } else if WebPlace::is_one(place) {
+            let from = WebPlace::parse(place)?.with_digest(digest)?;
+            show.busy(from.url());
+            let progress = |come: u64, _: Option<u64>| show.busy(&format!("fetched {}", size(come)));
+            block_on(skills.fetch(&from, progress))
+        } else if is_index_source(place).is_some() {
+            let who = self.credentials()?;
+            show.busy(place);
+            block_on(async { skills.fetch_indexed(&skills.find_by_source(place, digest).await?, &who).await })
+        } else {
+            return Ok(None);
+        };
         show.rest();
-        Ok(Some(pulled??))
+        Ok(Some(fetched??))
     }
 }
 
@@ -68,6 +89,13 @@ impl PushArgs {
             outln!("pushed {}", printable_line(&at.to_string()));
         }
         Ok(Exit::Done)
+    }
+}
+
+impl From<WebError> for Failure {
+    fn from(error: WebError) -> Self {
+        let exit = if matches!(error, WebError::NoDigest { .. }) { Exit::Policy } else { Exit::Usage };
+        Failure::new(exit, error.to_string())
     }
 }
 

@@ -1,13 +1,14 @@
 //! `kiso skill sync`: makes a home the same as the one that a `skills.lock` is of.
 
+use super::installing::{GrantAnswer, SkillCandidate, SkillFile};
 use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
 use crate::skill::signature::{AGENT_SKILL, PublisherKey};
-use crate::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, read_lock};
+use crate::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct SyncArgs {
@@ -15,7 +16,7 @@ pub struct SyncArgs {
     file: PathBuf,
     /// Grant everything that each one asks for, or nothing, not even /work [default: what every skill gets]
     #[arg(long, value_name = "all|none")]
-    grant: Option<super::add::GrantAnswer>,
+    grant: Option<GrantAnswer>,
     /// Also remove what is installed here and not there
     #[arg(long)]
     remove_others: bool,
@@ -61,30 +62,28 @@ impl SyncArgs {
 
     fn install(&self, skills: &Skills, locked: &LockedSkill, show: &Show) -> Result<(), Failure> {
         let (name, choice) = (Some(locked.name.as_str()), self.grant.map_or(GrantChoice::Basic, Into::into));
-        let pulled = self.registry.pull(skills, Path::new(&locked.source), show)?;
-        let path = match &pulled {
-            Some(pulled) => pulled.file.as_path(),
-            None => Path::new(locked.source.strip_prefix("file:").ok_or_else(|| {
+        // Of an Agent Skill of an index, the digest is that of its files, and not that of the archive.
+        let digest = Some(locked.digest.as_str()).filter(|_| locked.kind != AGENT_SKILL);
+        let digest = digest.filter(|_| is_index_source(&locked.source).is_some());
+        let file = match self.registry.fetch(skills, &locked.source, digest, show)? {
+            Some(fetched) => SkillFile::Fetched(fetched),
+            None => SkillFile::Named(PathBuf::from(locked.source.strip_prefix("file:").ok_or_else(|| {
                 let why = format!("it came by {}, which cannot be fetched again; install it by hand", locked.source);
                 SkillError::new(&locked.name, Blame::Caller, "no-source", why)
-            })?),
+            })?)),
         };
-        if locked.kind == AGENT_SKILL {
-            let candidate = skills.examine_agent_skill(path, name)?;
-            same(locked, &candidate.skill.digest, candidate.skill.provenance.signer.as_deref())?;
-            skills.install_agent_skill(candidate)?;
-            return Ok(());
-        }
-        let candidate = match &pulled {
-            Some(pulled) => skills.examine_pulled(pulled, name)?,
-            None => skills.examine(path, None, name)?,
-        };
+        let candidate = SkillCandidate::examine(skills, &file, None, name)?;
         let provenance = candidate.provenance();
         same(locked, provenance.file_digest.as_deref().unwrap_or_default(), provenance.signer.as_deref())?;
-        show.busy(&locked.name);
-        let installed = block_on(skills.install(candidate, choice));
-        show.rest();
-        installed??;
+        match candidate {
+            SkillCandidate::Agent(candidate) => drop(skills.install_agent_skill(*candidate)?),
+            SkillCandidate::Component(candidate) => {
+                show.busy(&locked.name);
+                let installed = block_on(skills.install(*candidate, choice));
+                show.rest();
+                installed??;
+            }
+        }
         Ok(())
     }
 }

@@ -6,8 +6,10 @@ use super::frontmatter::{self, Frontmatter};
 use super::{AgentFile, AgentSkill};
 use crate::home::SkillName;
 use crate::skill::error::{Blame, SkillError};
+use crate::skill::fetched::FetchedFile;
 use crate::skill::installed::Provenance;
 use crate::skill::placing::{exchange, not_locked};
+use crate::skill::publisher::SignatureCheck;
 use crate::skill::signature::{AGENT_SKILL, Statement};
 use crate::skill::source::{self, Identity};
 use crate::skill::{Skills, surface};
@@ -30,6 +32,15 @@ pub struct AgentCandidate {
     seen: Option<String>,
 }
 
+/// How a folder or an archive came here.
+#[derive(Debug, Clone, Copy)]
+enum AgentOrigin<'a> {
+    Here,
+    Fetched(&'a FetchedFile),
+    /// It stands in a project, whose source this is.
+    Project(&'a str),
+}
+
 impl Skills {
     /// Whether a path is that of an Agent Skill rather than of a component: a directory, an archive, or a `SKILL.md`.
     pub fn is_agent_skill(path: &Path) -> bool {
@@ -40,6 +51,33 @@ impl Skills {
 
     /// Reads a folder or an archive and says what it is. Changes nothing.
     pub fn examine_agent_skill(&self, path: &Path, name: Option<&str>) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(path, AgentOrigin::Here, name)
+    }
+
+    /// The same for an archive that was fetched.
+    pub fn examine_fetched_agent_skill(
+        &self,
+        fetched: &FetchedFile,
+        name: Option<&str>,
+    ) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(&fetched.file, AgentOrigin::Fetched(fetched), name)
+    }
+
+    /// The same for a folder in a project, by which it is known.
+    pub(in crate::skill) fn examine_project_skill(
+        &self,
+        path: &Path,
+        project: &str,
+    ) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(path, AgentOrigin::Project(project), None)
+    }
+
+    fn examine_agent_skill_from(
+        &self,
+        path: &Path,
+        origin: AgentOrigin<'_>,
+        name: Option<&str>,
+    ) -> Result<AgentCandidate, SkillError> {
         let path = if path.ends_with(SKILL_MD) && path.is_file() { path.parent().unwrap_or(path) } else { path };
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let shown = path.display().to_string();
@@ -71,7 +109,15 @@ impl Skills {
         };
         let name = given.unwrap_or_else(|| own.clone());
         self.check_free(&name)?;
-        let from = source::of_file(path).map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+        let (from, location) = match origin {
+            AgentOrigin::Fetched(fetched) => (fetched.source.clone(), fetched.location.clone()),
+            AgentOrigin::Project(project) => (project.to_owned(), project.to_owned()),
+            AgentOrigin::Here => {
+                let from = source::of_file(path);
+                let from = from.map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+                (from.clone(), from)
+            }
+        };
         let skill = AgentSkill {
             description: said.description,
             license: said.license,
@@ -79,8 +125,8 @@ impl Skills {
             metadata: said.metadata,
             allowed_tools: said.allowed_tools,
             by_name_only: said.by_name_only,
-            source: from.clone(),
-            provenance: Provenance { location: Some(from), file_digest: Some(digest.clone()), signer: None },
+            source: from,
+            provenance: Provenance { location: Some(location), file_digest: Some(digest.clone()), signer: None },
             digest,
             warnings: said.warnings,
             files: folder
@@ -93,7 +139,11 @@ impl Skills {
         // One that is damaged is replaced like one that is not there.
         let old = self.agent_skill(skill.name.as_str()).ok().flatten();
         let statement = statement(&own, &skill);
-        let signed = self.signed_beside(path, &statement)?;
+        let signed = match origin {
+            AgentOrigin::Here | AgentOrigin::Project(_) => self.signed_beside(path, &statement)?,
+            AgentOrigin::Fetched(FetchedFile { signature: Some(text), .. }) => self.signed(text, &statement)?,
+            AgentOrigin::Fetched(_) => SignatureCheck::default(),
+        };
         let pinned = old.as_deref().and_then(|old| old.provenance.signer.as_deref());
         self.check_publisher(skill.name.as_str(), pinned, &signed)?;
         // The same files are as good from anywhere, and so is what the same key signed.
@@ -107,15 +157,16 @@ impl Skills {
         Ok(AgentCandidate { skill, folder, replaces, doubt, signature_warning, seen })
     }
 
+    /// What a folder or an archive says that it does, and its licence.
+    pub(in crate::skill) fn agent_description(&self, path: &Path) -> Result<(String, Option<String>), SkillError> {
+        let (_, said) = said_by(path).map_err(|error| refused(path, &error))?;
+        Ok((said.description, said.license))
+    }
+
     /// What a signature of a folder or an archive is over.
     pub(in crate::skill) fn agent_statement(&self, path: &Path) -> Result<Statement, SkillError> {
-        let refuse = |error: FolderError| {
-            SkillError::new(&path.display().to_string(), Blame::Caller, error.code(), error.to_string())
-        };
-        let folder = take_in(path).map_err(refuse)?;
-        let text = String::from_utf8_lossy(folder.find(SKILL_MD).unwrap_or_default()).into_owned();
-        let (yaml, _) = frontmatter::split(&text).ok_or(FolderError::NoInstructions).map_err(refuse)?;
-        let mut said = frontmatter::read(yaml).map_err(refuse)?;
+        let refuse = |error: FolderError| refused(path, &error);
+        let (folder, mut said) = said_by(path).map_err(refuse)?;
         let name = named(&mut said, folder.name.as_deref()).map_err(|why| refuse(FolderError::Frontmatter { why }))?;
         let version = said.metadata.iter().find(|(key, _)| key == "version").map(|(_, version)| version.clone());
         Ok(Statement {
@@ -175,6 +226,19 @@ impl Skills {
         }
         Ok(())
     }
+}
+
+fn refused(path: &Path, error: &FolderError) -> SkillError {
+    SkillError::new(&path.display().to_string(), Blame::Caller, error.code(), error.to_string())
+}
+
+/// A directory or an archive, and what its instructions say of it.
+fn said_by(path: &Path) -> Result<(Folder, Frontmatter), FolderError> {
+    let folder = take_in(path)?;
+    let text = String::from_utf8_lossy(folder.find(SKILL_MD).unwrap_or_default()).into_owned();
+    let (yaml, _) = frontmatter::split(&text).ok_or(FolderError::NoInstructions)?;
+    let said = frontmatter::read(yaml)?;
+    Ok((folder, said))
 }
 
 /// The files of a directory, or of an archive.

@@ -6,8 +6,9 @@ use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
-use crate::skill::workspace::{self, DirId, Quota, Roots};
+use crate::skill::workspace::{self, DirId, DirectoryUse, Quota, READ, Roots, WRITE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -55,6 +56,8 @@ pub struct WorkspaceFiles {
     pub quota: Arc<Quota>,
     /// The directories that the guest sees.
     pub roots: Roots,
+    /// What it does there.
+    pub touched: DirectoryUse,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
     access: Workspace,
@@ -93,16 +96,19 @@ impl Capability for WorkspaceFiles {
     }
 
     fn prepare(call: &CallInput<'_>, access: &Workspace, hit: &HitCell) -> Result<Self, SkillError> {
-        let mut roots = Roots::new();
+        let (mut roots, mut touched) = (Roots::new(), DirectoryUse::default());
         if *access != Workspace::None {
-            let root = std::fs::File::open(&call.work).and_then(DirId::of);
-            roots.push(root.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?);
+            let opened = std::fs::File::open(&call.work).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
+            let (root, dir) = opened.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?;
+            roots.push(root);
+            touched.root(&dir, "/work");
         }
         Ok(Self {
             quota: Arc::new(
                 Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone()),
             ),
             roots,
+            touched,
             listings: Vec::new(),
             access: *access,
             work: call.work.clone(),
@@ -118,6 +124,10 @@ impl Capability for WorkspaceFiles {
             }
             None => Ok(()),
         }
+    }
+
+    fn used(&self) -> CapabilityUse {
+        self.touched.used().clone()
     }
 }
 
@@ -167,6 +177,17 @@ impl Grantable for WorkspaceFiles {
 
     fn allow(need: &Workspace, granted: &Self::Grant) -> Workspace {
         granted.map_or(*need, |granted| granted.min(*need))
+    }
+
+    fn least(granted: &Self::Grant, need: &Workspace, used: &CapabilityUse) -> Self::Grant {
+        let allowed = Self::allow(need, granted);
+        let did = match used {
+            used if used.has(WRITE) => Workspace::Write,
+            used if used.has_more() => return *granted,
+            used if used.has(READ) => Workspace::Read,
+            _ => Workspace::None,
+        };
+        if did < allowed { Some(did) } else { *granted }
     }
 
     fn add(grant: &mut Self::Grant, need: &Workspace, name: &str, skill: &str) -> Result<(), String> {

@@ -7,17 +7,19 @@ mod masked;
 pub use self::channel_host::ChannelHost;
 pub use self::gate::{HttpGate, RefusedRequest};
 
-use self::gate::{HttpRule, HttpRules, Injection};
+use self::gate::{HttpRule, HttpRules, Injection, PRIVATE};
 use super::secrets::find;
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::limits::{HEADER_BYTES, HitCell};
+use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
 use http::HeaderName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use toml::Spanned;
 use wasmtime::component::Linker;
@@ -130,6 +132,10 @@ impl Capability for OutgoingHttp {
         Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), transaction, ..HttpGate::default() } })
     }
 
+    fn used(&self) -> CapabilityUse {
+        self.gate.reached.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn check() -> Option<Result<String, String>> {
         Some(Ok(format!("{} certificate authorities", webpki_roots::TLS_SERVER_ROOTS.len())))
     }
@@ -219,6 +225,29 @@ impl Grantable for OutgoingHttp {
             }
         }
         allowed
+    }
+
+    fn least(granted: &Self::Grant, _: &Self::Need, used: &CapabilityUse) -> Self::Grant {
+        if used.has_more() {
+            return granted.clone();
+        }
+        let mut least: Self::Grant = Vec::new();
+        for granted in granted {
+            let mut hosts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for (method, host) in used.iter().filter(|(_, host)| covers(&granted.host, host)) {
+                if granted.methods.iter().any(|known| known == method) {
+                    hosts.entry(host).or_default().push(method.to_owned());
+                }
+            }
+            for (host, methods) in hosts {
+                let private = granted.private && used.names(PRIVATE).any(|known| known == host);
+                let narrower = HttpGrant { host: host.to_owned(), methods, inject: granted.inject.clone(), private };
+                if !least.contains(&narrower) {
+                    least.push(narrower);
+                }
+            }
+        }
+        least
     }
 
     fn add(grant: &mut Self::Grant, need: &Self::Need, host: &str, skill: &str) -> Result<(), String> {

@@ -118,6 +118,11 @@ macro_rules! capabilities {
                 Ok(())
             }
 
+            /// What the guest did with each that is granted.
+            pub(in crate::skill) fn used(&self) -> GrantUse {
+                GrantUse::from([$((stringify!($granted), self.$granted.used()),)*])
+            }
+
             /// The options of `kiso skill grant`.
             pub fn flags() -> impl Iterator<Item = &'static Flag> {
                 let all: [&'static [Flag]; _] = [$($Grantable::FLAGS,)*];
@@ -261,6 +266,18 @@ macro_rules! capabilities {
                     memory_mib: self.memory_mib.filter(|_| other.memory_mib.is_none()),
                     timeout_s: self.timeout_s.filter(|_| other.timeout_s.is_none()),
                     $($granted: $Grantable::without(&self.$granted, &other.$granted),)*
+                }
+            }
+
+            /// What of this would have done for what calls used of it. `memory_mib` and `timeout_s` are what they need of those, and
+            /// what every skill gets anyway is not granted.
+            pub fn least(&self, needs: &Needs, used: &SkillUse, memory_mib: Option<u64>, timeout_s: Option<u64>) -> Self {
+                let least = |granted: Option<u64>, needed: Option<u64>| granted.zip(needed).map(|(granted, needed)| granted.min(needed));
+                let of = |capability| usage::of_capability(used, capability);
+                Self {
+                    memory_mib: least(self.memory_mib, memory_mib),
+                    timeout_s: least(self.timeout_s, timeout_s),
+                    $($granted: $Grantable::least(&self.$granted, &needs.$granted, &of(stringify!($granted))),)*
                 }
             }
 

@@ -5,6 +5,7 @@ use crate::secret::{SecretValue, variable};
 use crate::skill::error::{Blame, SkillError};
 use crate::skill::input::CallInput;
 use crate::skill::limits::HitCell;
+use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::since_v0_1::kiso::skill::secrets::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
@@ -12,6 +13,9 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::WasiCtxBuilder;
+
+/// How a secret is used.
+const RECEIVED: &str = "received";
 
 /// What a call may read.
 #[derive(Debug, Default)]
@@ -26,6 +30,8 @@ pub struct ReadableSecrets {
     denied: Vec<String>,
     /// Declared and granted, but nobody has set it: name and how to set it.
     unset: Vec<(String, String)>,
+    /// Those that the guest has got: what is in its environment, it has whether it looks or not.
+    received: BTreeSet<String>,
 }
 
 impl Capability for ReadableSecrets {
@@ -54,6 +60,7 @@ impl Capability for ReadableSecrets {
                         && let Some(value) = call.secrets.environment(&call.skill, name)
                     {
                         secrets.variables.push((variable(&call.skill, name), value.expose().to_owned()));
+                        secrets.received.insert(name.clone());
                     }
                     secrets.values.insert(name.clone(), value);
                 }
@@ -66,6 +73,12 @@ impl Capability for ReadableSecrets {
     fn show(&self, wasi: &mut WasiCtxBuilder) -> Result<(), String> {
         wasi.envs(&self.variables);
         Ok(())
+    }
+
+    fn used(&self) -> CapabilityUse {
+        let mut used = CapabilityUse::default();
+        self.received.iter().for_each(|name| used.add(RECEIVED, name));
+        used
     }
 }
 
@@ -91,6 +104,13 @@ impl GrantByName for ReadableSecrets {
         format!("{skill} declares no secret `{name}` that it reads itself, so a grant of it would have no effect")
     }
 
+    fn least_names(granted: &BTreeSet<String>, used: &CapabilityUse) -> BTreeSet<String> {
+        if used.has_more() {
+            return granted.clone();
+        }
+        used.names(RECEIVED).filter_map(|name| granted.get(name).cloned()).collect()
+    }
+
     fn names_json(key: &str, names: &BTreeSet<String>, into: &mut Map<String, Value>) {
         into.insert(key.to_owned(), names.iter().map(|name| json!({ "name": name })).collect());
     }
@@ -100,6 +120,11 @@ impl ReadableSecrets {
     /// The values that the guest may read, by name.
     pub fn values(&self) -> &BTreeMap<String, SecretValue> {
         &self.values
+    }
+
+    /// All of them go to the guest at once, as a command's input has them.
+    pub fn hand_over(&mut self) {
+        self.received.extend(self.values.keys().cloned());
     }
 
     /// Whether a variable of the environment holds one of them.
@@ -133,7 +158,9 @@ fn in_environment(call: &CallInput<'_>, name: &str) -> String {
 impl Host for ReadableSecrets {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Failure>> {
         if let Some(value) = self.values.get(&name) {
-            return Ok(Ok(value.expose().to_owned()));
+            let value = value.expose().to_owned();
+            self.received.insert(name);
+            return Ok(Ok(value));
         }
         if self.injected.contains(&name) {
             let message = format!(

@@ -21,6 +21,9 @@ const ANNOTATION_VERSION: &str = "org.opencontainers.image.version";
 /// Annotations that are read.
 const MAX_ANNOTATIONS: usize = 200;
 
+/// Characters of one that is shown.
+const MAX_SHOWN: usize = 200;
+
 /// A part of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +76,19 @@ impl ArtifactManifest {
             return Err(wrong(format!("it has more than {MAX_ANNOTATIONS} annotations")));
         }
         Ok(manifest)
+    }
+
+    /// What it says that the component is called, and its version.
+    pub fn title(&self) -> Option<String> {
+        self.annotation(ANNOTATION_TITLE)
+    }
+
+    pub fn version(&self) -> Option<String> {
+        self.annotation(ANNOTATION_VERSION)
+    }
+
+    fn annotation(&self, key: &str) -> Option<String> {
+        Some(self.annotations.get(key)?.chars().filter(|c| !c.is_control()).take(MAX_SHOWN).collect())
     }
 }
 

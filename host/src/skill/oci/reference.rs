@@ -21,6 +21,12 @@ pub struct OciReference {
     digest: Option<String>,
 }
 
+/// Whether a text can be a tag.
+pub(super) fn is_tag(tag: &str) -> bool {
+    let all = tag.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
+    all && !tag.is_empty() && tag.len() <= MAX_TAG && !tag.starts_with(['.', '-'])
+}
+
 impl OciReference {
     /// Whether a text is meant to be one.
     pub fn is_one(text: &str) -> bool {
@@ -54,11 +60,7 @@ impl OciReference {
         if name.len() > MAX_NAME || !name.split('/').all(is_part) {
             return Err(refuse("its name is not made of lower-case letters, digits and . _ - between slashes"));
         }
-        let is_tag = |tag: &String| {
-            let all = tag.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-            all && !tag.is_empty() && tag.len() <= MAX_TAG && !tag.starts_with(['.', '-'])
-        };
-        if !tag.as_ref().is_none_or(is_tag) {
+        if !tag.as_deref().is_none_or(is_tag) {
             return Err(refuse("its tag is none"));
         }
         let is_digest = |digest: &String| {
@@ -100,6 +102,16 @@ impl OciReference {
     /// Registry and name, whatever the tag.
     pub fn source(&self) -> String {
         format!("oci://{}/{}", self.host, self.name)
+    }
+
+    /// The tag that it names, if it does.
+    pub fn own_tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// The same name with this tag, whatever is there.
+    pub fn tagged(&self, tag: &str) -> Self {
+        Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
     }
 
     /// The same place with this digest.

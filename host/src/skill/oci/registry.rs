@@ -1,6 +1,7 @@
 //! A conversation with a registry, by the distribution specification.
 
 use super::artifact::{Descriptor, MANIFEST};
+use super::reference::is_tag;
 use super::request::{RegistryAnswer, RegistryRequest, send};
 use super::{OciError, OciReference, RegistryCredentials, sha256};
 use bytes::Bytes;
@@ -15,6 +16,9 @@ const MAX_REDIRECTS: usize = 3;
 
 /// Bytes of an answer that says why, or has a token.
 const MAX_SAID: u64 = 64 << 10;
+
+/// Tags of a name that are looked at.
+const MAX_TAGS: usize = 1_000;
 
 /// Characters of what a registry says that are repeated.
 const SAID: usize = 200;
@@ -44,6 +48,16 @@ impl<'a> Registry<'a> {
         let path = format!("manifests/{}", self.at.wanted());
         let answer = self.ask(Method::GET, &path, &[(ACCEPT, MANIFEST)], Bytes::new(), "the manifest", max).await?;
         Ok(self.expect(answer, &[StatusCode::OK], "the manifest")?.body)
+    }
+
+    /// The tags that its name has.
+    pub async fn tags(&mut self, max: u64) -> Result<Vec<String>, OciError> {
+        let path = format!("tags/list?n={MAX_TAGS}");
+        let answer = self.ask(Method::GET, &path, &[], Bytes::new(), "the tags", max).await?;
+        let answer = self.expect(answer, &[StatusCode::OK], "the tags")?;
+        let list: Value = crate::json::parse(&answer.body).unwrap_or_default();
+        let tags = list["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Ok(tags.filter(|tag| is_tag(tag)).take(MAX_TAGS).map(str::to_owned).collect())
     }
 
     /// A blob: as long as its descriptor says, and with its digest.

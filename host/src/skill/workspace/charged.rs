@@ -3,7 +3,8 @@
 //! The implementation is wasmtime's. The functions that change a workspace are shadowed by ones that keep what is there
 //! ([`undoable`]), charge the call's quota, and then delegate.
 
-use super::files::ChargedFiles;
+use super::directory_use::{READ, WRITE};
+use super::files::{ChargedFiles, note};
 use super::quota::{Charge, Quota};
 use super::structure::{EntryPath, PlaceError};
 use super::undoable::{self, linking, making, moving, opening, removing, removing_dir, writing};
@@ -104,11 +105,18 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let charge = if new { Some(ctx.quota().entry()?) } else { None };
                 let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
                 let before = opening(ctx, &fd, (&path, follows, open))?;
+                let is_dir = there.as_ref().is_ok_and(|stat| stat.type_ == DescriptorType::Directory);
+                note(ctx, &fd, &path, READ, is_dir);
+                let writes = flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+                let (base, name) = (fd_of(&fd), if writes { path.clone() } else { String::new() });
                 let opened = match &before {
                     Err(code) => Err((*code).into()),
                     Ok(_) => ctx.filesystem().open_at(fd, follow, path, open, flags).await,
                 };
                 made(charge, &opened);
+                if writes && !is_dir && opened.is_ok() {
+                    note(ctx, &base, &name, WRITE, false);
+                }
                 if let (Ok(Opening::Fresh), Ok(file)) = (before, &opened) {
                     undoable::opened(ctx, file);
                 }
@@ -128,6 +136,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 }
                 unless_refused!(making(ctx, &fd, place.as_ref().ok()));
                 let charge = ctx.quota().entry()?;
+                note(ctx, &fd, &path, WRITE, false);
                 let result = ctx.filesystem().create_directory_at(fd, path).await;
                 made(Some(charge), &result);
                 answer(result)
@@ -146,6 +155,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 }
                 unless_refused!(making(ctx, &fd, place.as_ref().ok()));
                 let charge = ctx.quota().entry()?;
+                note(ctx, &fd, &new, WRITE, false);
                 let result = ctx.filesystem().symlink_at(fd, old, new).await;
                 made(Some(charge), &result);
                 answer(result)
@@ -166,6 +176,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     return Ok((Err(code),));
                 }
                 unless_refused!(linking(ctx, &to, (from.as_ref().ok(), place.as_ref().ok())));
+                note(ctx, &to, &new, WRITE, false);
                 let (charge, moving) = (ctx.quota().entry()?, ctx.quota().moving());
                 let result = ctx.filesystem().link_at(fd, follow, old, to, new).await;
                 drop(moving);
@@ -187,6 +198,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     return Ok((Err(code),));
                 }
                 unless_refused!(moving(ctx, (&fd, &to), (from.as_ref().ok(), place.as_ref().ok())));
+                note(ctx, &fd, &old, WRITE, false);
+                note(ctx, &to, &new, WRITE, false);
                 let moving = ctx.quota().moving();
                 let moved = ctx.filesystem().rename_at(fd, old, to, new).await;
                 drop(moving);
@@ -203,6 +216,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
                 let place = place(ctx, &fd, &path)?.ok();
+                note(ctx, &fd, &path, WRITE, false);
                 let bytes = place.as_ref().and_then(EntryPath::file_bytes);
                 let gone = match unless_refused!(removing(ctx, &fd, (&path, place.as_ref()))) {
                     true => Ok(()),
@@ -224,6 +238,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 ctx.quota().settle();
                 let place = place(ctx, &fd, &path)?.ok();
                 unless_refused!(removing_dir(ctx, &fd, place.as_ref()));
+                note(ctx, &fd, &path, WRITE, false);
                 let gone = ctx.filesystem().remove_directory_at(fd, path).await;
                 if gone.is_ok() {
                     ctx.quota().credit_entry(0);
@@ -246,11 +261,22 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 if full {
                     return Err(ctx.listings_hit().into());
                 }
+                note(ctx, &fd, ".", READ, true);
                 let listing = ctx.filesystem().read_directory(fd).await;
                 if let Ok(listing) = &listing {
                     ctx.listings().push(listing.rep());
                 }
                 answer(listing)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.stat-at",
+        |mut store: StoreContextMut<'_, T>, (fd, follow, path): (Resource<Descriptor>, PathFlags, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                note(ctx, &fd, &path, READ, false);
+                answer(ctx.filesystem().stat_at(fd, follow, path).await)
             })
         },
     )?;

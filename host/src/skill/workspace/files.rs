@@ -1,10 +1,13 @@
 //! What a guest that writes to a workspace must have.
 
+use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
 use crate::skill::limits::LimitHit;
 use std::sync::Arc;
+use wasmtime::component::Resource;
 use wasmtime_wasi::WasiView;
+use wasmtime_wasi::filesystem::Descriptor;
 
 /// A store's data whose file access is charged to a quota.
 pub trait ChargedFiles: WasiView + 'static {
@@ -19,4 +22,21 @@ pub trait ChargedFiles: WasiView + 'static {
 
     /// The directories that the guest sees.
     fn roots(&self) -> &Roots;
+
+    /// Where it is noted what the guest looks at and changes; none where nobody wants to know.
+    fn touched(&mut self) -> Option<&mut DirectoryUse> {
+        None
+    }
+}
+
+/// Notes what a guest does at a path that begins in one of its directories, where anybody wants to know.
+pub(super) fn note<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path: &str, how: &str, is_dir: bool) {
+    if ctx.touched().is_none() {
+        return;
+    }
+    let Ok(Descriptor::Dir(dir)) = ctx.ctx().table.get(fd) else { return };
+    let dir = dir.dir.clone();
+    if let Some(touched) = ctx.touched() {
+        touched.note(&dir, path, how, is_dir);
+    }
 }

@@ -8,6 +8,7 @@ use crate::effect::undo::Transaction;
 use crate::net::{self, NetError};
 use crate::secret::SecretValue;
 use crate::skill::error::Blame;
+use crate::skill::usage::CapabilityUse;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
@@ -70,6 +71,15 @@ impl HttpRules {
 }
 
 impl HttpRule {
+    /// A host as a grant of it alone names it.
+    fn named(&self, host: &str, port: u16, default_port: u16) -> String {
+        match self.host.contains('*') {
+            false => self.host.clone(),
+            true if port == default_port => host.to_owned(),
+            true => format!("{host}:{port}"),
+        }
+    }
+
     fn allows(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> bool {
         let (name, allowed_port) = split_port(&self.host);
         let methods = &self.methods;
@@ -97,12 +107,17 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
     }
 }
 
+/// How a host is noted that was reached at a private address, beside the method.
+pub const PRIVATE: &str = "private";
+
 /// The door between one call and the network.
 #[derive(Debug, Default)]
 pub struct HttpGate {
     pub rules: Arc<HttpRules>,
     /// The last request that was refused, for the person who can allow it.
     pub refused: Arc<Mutex<Option<RefusedRequest>>>,
+    /// What was reached, and by which method.
+    pub reached: Arc<Mutex<CapabilityUse>>,
     /// The work that the call is a part of. What it sends cannot be undone.
     pub transaction: Option<Arc<Transaction>>,
 }
@@ -171,11 +186,12 @@ impl WasiHttpHooks for HttpGate {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
         let (rules, refused, transaction) = (self.rules.clone(), self.refused.clone(), self.transaction.clone());
+        let reached = self.reached.clone();
         Box::new(async move {
             let method = request.method().to_string();
             // As it stands in a grant: with its port where the URL has one.
             let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
-            let sent = send(&rules, request, options, transaction.as_deref()).await;
+            let sent = send(&rules, request, options, transaction.as_deref(), &reached).await;
             sent.map_err(|SendError { error, why }| {
                 let note = match (why, &error) {
                     (Why::Unset { secret, how }, _) => Some(RefusedRequest::Unset { host, secret, how }),
@@ -221,6 +237,7 @@ async fn send(
     mut request: Request<WasiBody>,
     options: Option<RequestOptions>,
     transaction: Option<&Transaction>,
+    reached: &Mutex<CapabilityUse>,
 ) -> Result<Sent, SendError> {
     let mut uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
@@ -265,6 +282,8 @@ async fn send(
     }
     let stream = timeout(connect_limit, net::connect(&host, port, rule.private)).await.map_err(late)?;
     let stream = stream.map_err(unreached)?;
+    let is_private = stream.peer_addr().is_ok_and(|peer| !net::is_public(peer.ip()));
+    note(reached, request.method(), &rule.named(&host, port, default_port), is_private);
     // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
     if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
         return Err(SendError { error: Error::HttpRequestDenied, why: Why::Clear });
@@ -312,6 +331,15 @@ async fn send(
         }
     });
     Ok((body, Box::new(async move { connection.await.map_err(Error::Hyper) })))
+}
+
+/// Notes that there is a connection to a host.
+fn note(reached: &Mutex<CapabilityUse>, method: &http::Method, host: &str, is_private: bool) {
+    let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
+    reached.add(method.as_str(), host);
+    if is_private {
+        reached.add(PRIVATE, host);
+    }
 }
 
 /// The address with the secret in its path. The query is the guest's alone: services write it into their logs.

@@ -1,0 +1,205 @@
+//! What `kiso skill add`, `update` and `sync` have in common: a file that was named or fetched, what it is, and the question before it
+//! is installed.
+
+use crate::cli::listing::typed;
+use crate::cli::show::{Show, printable, printable_line};
+use crate::cli::{Exit, Failure, block_on};
+use crate::skill::{AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, Provenance, Skills};
+use clap::ValueEnum;
+use serde_json::json;
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum GrantAnswer {
+    All,
+    None,
+}
+
+impl From<GrantAnswer> for GrantChoice {
+    fn from(grant: GrantAnswer) -> GrantChoice {
+        match grant {
+            GrantAnswer::All => GrantChoice::All,
+            GrantAnswer::None => GrantChoice::None,
+        }
+    }
+}
+
+/// Where a skill's file is.
+pub(super) enum SkillFile {
+    Named(PathBuf),
+    Fetched(FetchedFile),
+}
+
+impl SkillFile {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) => path,
+            Self::Fetched(fetched) => &fetched.file,
+        }
+    }
+}
+
+/// What such a file is: a component, or an Agent Skill.
+pub(super) enum SkillCandidate {
+    Component(Box<InstallCandidate>),
+    Agent(Box<AgentCandidate>),
+}
+
+impl SkillCandidate {
+    /// Reads it. Changes nothing.
+    pub fn examine(
+        skills: &Skills,
+        from: &SkillFile,
+        manifest: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<Self, Failure> {
+        if Skills::is_agent_skill(from.path()) {
+            if manifest.is_some() {
+                return Err(Failure::new(Exit::Usage, "an Agent Skill has no kiso.toml; leave --manifest out"));
+            }
+            let candidate = match from {
+                SkillFile::Named(path) => skills.examine_agent_skill(path, name)?,
+                SkillFile::Fetched(fetched) => skills.examine_fetched_agent_skill(fetched, name)?,
+            };
+            return Ok(Self::Agent(candidate.into()));
+        }
+        let candidate = match from {
+            SkillFile::Named(path) => skills.examine(path, manifest, name)?,
+            SkillFile::Fetched(_) if manifest.is_some() => {
+                let message = "what is fetched has its manifest inside; leave --manifest out";
+                return Err(Failure::new(Exit::Usage, message));
+            }
+            SkillFile::Fetched(fetched) => skills.examine_fetched(fetched, name)?,
+        };
+        Ok(Self::Component(candidate.into()))
+    }
+
+    pub fn version(&self) -> &str {
+        match self {
+            Self::Component(candidate) => &candidate.manifest().version,
+            Self::Agent(candidate) => candidate.skill.version(),
+        }
+    }
+
+    /// Where it was got, its digest, and who signed it.
+    pub fn provenance(&self) -> &Provenance {
+        match self {
+            Self::Component(candidate) => candidate.provenance(),
+            Self::Agent(candidate) => &candidate.skill.provenance,
+        }
+    }
+
+    /// Installs it. What it asks for beyond what was granted is asked first.
+    pub fn install(self, skills: &Skills, grant: Option<GrantAnswer>, show: &Show, json: bool) -> Result<(), Failure> {
+        match self {
+            Self::Component(candidate) => install_component(skills, *candidate, grant, show, json),
+            Self::Agent(candidate) => install_agent_skill(skills, *candidate, grant, show, json),
+        }
+    }
+}
+
+fn install_component(
+    skills: &Skills,
+    candidate: InstallCandidate,
+    grant: Option<GrantAnswer>,
+    show: &Show,
+    as_json: bool,
+) -> Result<(), Failure> {
+    if let Some(warning) = &candidate.signature_warning {
+        show.line(&printable_line(&format!("warning: {warning}")));
+    }
+    let (name, version) = (candidate.name().clone(), candidate.manifest().version.clone());
+    if candidate.derived {
+        show.line("the file contains no kiso.toml; name and arguments come from the component");
+    }
+    if let Some(old) = &candidate.replaces {
+        show.line(&printable_line(&format!("replaces {name} {old}")));
+    }
+    let choice = match grant {
+        Some(grant) => grant.into(),
+        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
+        None => ask(&candidate.question(), as_json)?,
+    };
+    match (&candidate.doubt, grant) {
+        (Some(doubt), Some(_)) => show.line(&printable(doubt)),
+        (None, Some(_)) if candidate.replaces.is_some() && !candidate.beyond.is_empty() => {
+            show.line(printable(&candidate.question()).trim_end());
+        }
+        _ => {}
+    }
+    let installed = block_on(skills.install(candidate, choice));
+    show.rest();
+    let installed = installed??;
+    let tools: Vec<&str> = installed.tools.iter().map(|t| t.name.as_str()).collect();
+    if as_json {
+        let object = json!({
+            "type": "loaded", "skill": name.as_str(), "version": version, "shape": installed.shape,
+            "wrapped": installed.wrapped, "digest": installed.digest(), "tools": tools,
+        });
+        outln!("{object}");
+    } else {
+        let wrapped = if installed.wrapped { ", wrapped from WASI preview 1" } else { "" };
+        let several = if tools.len() > 1 { format!("; tools: {}", tools.join(", ")) } else { String::new() };
+        let version = printable_line(&version);
+        outln!("loaded {name} {version} ({}{wrapped}){}", installed.shape.describe(), printable_line(&several));
+    }
+    Ok(())
+}
+
+/// It asks for nothing and is granted nothing. That it is somebody else's than the one before is asked all the same: what it says is
+/// followed.
+fn install_agent_skill(
+    skills: &Skills,
+    candidate: AgentCandidate,
+    grant: Option<GrantAnswer>,
+    show: &Show,
+    as_json: bool,
+) -> Result<(), Failure> {
+    for warning in candidate.skill.warnings.iter().chain(&candidate.signature_warning) {
+        show.line(&printable_line(&format!("warning: {warning}")));
+    }
+    match (&candidate.doubt, grant) {
+        (Some(doubt), None) => {
+            let question = format!("{doubt}.\nIts text takes the place of the other one's, and models follow it.\n");
+            ask(&question, as_json)?;
+        }
+        (Some(doubt), Some(_)) => show.line(&printable(doubt)),
+        (None, _) if candidate.replaces => show.line(&format!("replaces {}", candidate.skill.name)),
+        (None, _) => {}
+    }
+    let skill = skills.install_agent_skill(candidate)?;
+    if as_json {
+        outln!("{}", typed("loaded", &skill.line()));
+    } else {
+        let version = if skill.version().is_empty() { String::new() } else { format!(" {}", skill.version()) };
+        let files = match skill.files.len() {
+            1 => "1 file".to_owned(),
+            many => format!("{many} files"),
+        };
+        outln!("loaded {}{} (Agent Skill, {files} in {})", skill.name, printable_line(&version), skill.place());
+    }
+    Ok(())
+}
+
+/// Asks a person; where there is none, the answer has to be on the command line.
+fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
+    if json || !std::io::stdin().is_terminal() {
+        let message = format!("{question}nothing was installed; add --grant all or --grant none");
+        return Err(Failure::new(Exit::Policy, message));
+    }
+    err!("{}Allow all of this? [y]es, [n]o but install, [c]ancel: ", printable(question));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(GrantChoice::All),
+        "n" | "no" => Ok(GrantChoice::Basic),
+        _ => {
+            // After Ctrl-D the cursor still stands behind the question.
+            if answer.is_empty() {
+                errln!();
+            }
+            Err(Failure::new(Exit::Policy, "nothing was installed; the answer was neither y nor n"))
+        }
+    }
+}

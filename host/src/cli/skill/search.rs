@@ -1,0 +1,113 @@
+//! `kiso skill search`: in the indexes of `config.toml`, and in the tags of a registry.
+
+use super::open;
+use super::push::RegistryArgs;
+use crate::cli::listing::row;
+use crate::cli::show::{Show, printable_line};
+use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::skill::{FoundSkill, OciReference, Skills};
+use serde_json::json;
+
+/// Tags of a name in a registry that are looked at, the newest first.
+const MAX_TAGS: usize = 50;
+
+/// Skills that are shown.
+const MAX_SHOWN: usize = 200;
+
+#[derive(Debug, clap::Args)]
+pub struct SearchArgs {
+    /// Words that must all be in the name or the summary [default: list all]
+    words: Vec<String>,
+    /// Search the tags of this name in a registry instead: oci://HOST/NAME; repeat for several
+    #[arg(long = "registry", value_name = "OCI")]
+    names: Vec<String>,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+impl SearchArgs {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let (opened, show) = open(shared)?;
+        if !self.names.is_empty() {
+            return self.registries(&opened.skills, &show, shared.json);
+        }
+        if opened.skills.indexes()?.is_empty() {
+            return Err(Failure::from(crate::skill::IndexError::None.told("search")));
+        }
+        show.busy("search");
+        let searched = block_on(opened.skills.search_indexes(&self.words));
+        show.rest();
+        let (found, failed) = searched??;
+        for found in found.iter().take(MAX_SHOWN) {
+            print(found, shared.json);
+        }
+        if found.len() > MAX_SHOWN {
+            show.line(&format!("{} more; search for more words", found.len() - MAX_SHOWN));
+        }
+        if found.is_empty() && failed.is_empty() {
+            show.line("no skill has all of these words");
+        }
+        let mut exit = Exit::Done;
+        for error in failed {
+            let failure = Failure::from(error.told("search"));
+            exit = failure.exit;
+            failure.print(shared.json);
+        }
+        Ok(exit)
+    }
+
+    fn registries(&self, skills: &Skills, show: &Show, as_json: bool) -> Result<Exit, Failure> {
+        let who = self.registry.credentials()?;
+        for name in &self.names {
+            let of = OciReference::parse(name)?;
+            show.busy(name);
+            let looked = block_on(async {
+                let mut tags = skills.tags(&of, &who).await?;
+                tags.sort_by(|a, b| skills.later_tag(b, a));
+                let mut found = Vec::new();
+                for tag in tags.into_iter().take(MAX_TAGS) {
+                    let at = of.tagged(&tag);
+                    found.push((tag, skills.described(&at, &who).await));
+                }
+                Ok::<_, crate::skill::SkillError>(found)
+            });
+            show.rest();
+            for (tag, described) in looked?? {
+                // Beside components, a name can have tags of other things.
+                let Ok(described) = described else { continue };
+                let title = described.title.as_deref().unwrap_or_default();
+                let text = format!("{title} {tag} {}", of.name()).to_lowercase();
+                if !self.words.iter().all(|word| text.contains(&word.to_lowercase())) {
+                    continue;
+                }
+                let (place, version) = (of.tagged(&tag).to_string(), described.version.as_deref());
+                if as_json {
+                    let object = json!({
+                        "type": "tag", "name": title, "version": version, "place": place, "digest": described.digest,
+                    });
+                    outln!("{object}");
+                } else {
+                    let head = format!("{:24} {:10}", printable_line(title), printable_line(version.unwrap_or("")));
+                    row(&head, &format!("{place}@{}", described.digest));
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn print(found: &FoundSkill, as_json: bool) {
+    let FoundSkill { index, index_name, skill } = found;
+    if as_json {
+        let object = json!({
+            "type": "found", "name": skill.name, "version": skill.version, "kind": skill.kind, "summary": skill.summary,
+            "license": skill.license, "sha256": skill.sha256, "size": skill.size, "place": skill.place,
+            "index": { "name": index_name, "at": index.at, "key": index.key.id.to_string() },
+        });
+        outln!("{object}");
+        return;
+    }
+    let kind = if skill.kind == crate::skill::signature::AGENT_SKILL { "agent" } else { "component" };
+    let head = format!("{:24} {:10} {kind:9}", skill.name, printable_line(&skill.version));
+    row(&head, &format!("{}  ({index_name})", skill.summary));
+}

@@ -1,0 +1,141 @@
+//! Whether there is another version of a skill where it came from.
+
+use super::error::SkillError;
+use super::lockfile::LockedSkill;
+use super::oci::{OciError, OciReference, RegistryCredentials};
+use super::signature::AGENT_SKILL;
+use super::web::WebPlace;
+use super::{Skills, is_index_source, source};
+use std::cmp::Ordering;
+use std::path::Path;
+
+/// What there is at the place that a skill came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LatestVersion {
+    /// What is installed.
+    Same,
+    /// Another one. Whether it may be installed is seen when it is examined.
+    Other {
+        /// As far as it is known before that.
+        version: Option<String>,
+        /// Where it is got: a path, an address, a place in a registry, or the source that an index knows it by.
+        place: String,
+    },
+    /// Nobody can tell, and why.
+    Unknown(String),
+}
+
+impl Skills {
+    /// Looks at the place that a skill came from.
+    pub async fn latest(&self, of: &LockedSkill, who: &RegistryCredentials) -> Result<LatestVersion, SkillError> {
+        let from = of.source.as_str();
+        if OciReference::is_one(from) {
+            return self.latest_in_registry(of, who).await;
+        }
+        if WebPlace::is_one(from) {
+            let now = WebPlace::parse(from).map_err(|error| error.told(&of.name))?.as_it_is_now();
+            let fetched = self.fetch(&now, |_, _| {}).await?;
+            let (version, digest) = self.version_at(of, &fetched.file)?;
+            return Ok(other_if(digest != of.digest, version, now.url()));
+        }
+        if is_index_source(from).is_some() {
+            let found = self.find_by_source(from, None).await?;
+            let newer = source::compare(&found.skill.version, &of.version) == Ordering::Greater;
+            // Of an archive, the file's digest is not that of the files in it: its version says what it is.
+            let other = match of.kind == AGENT_SKILL {
+                true => newer || self.file_digest_is_other(of, &found, who).await?,
+                false => found.skill.sha256 != of.digest,
+            };
+            return Ok(other_if(other, found.skill.version, from));
+        }
+        let Some(path) = from.strip_prefix("file:") else {
+            return Ok(LatestVersion::Unknown(match from.split(':').next() {
+                Some("package") => "it is a package; `kiso package add` has its newest version".to_owned(),
+                Some("project") => "it is a project's; `kiso trust project` looks at that again".to_owned(),
+                Some("upload") => "it was uploaded, and nobody knows where from".to_owned(),
+                _ => "nobody knows where it came from".to_owned(),
+            }));
+        };
+        if !Path::new(path).exists() {
+            return Ok(LatestVersion::Unknown(format!("{path} is not there any more")));
+        }
+        let (version, digest) = self.version_at(of, Path::new(path))?;
+        Ok(other_if(digest != of.digest, version, path))
+    }
+
+    /// Which of two tags of a registry comes later: those that are versions by their numbers, all others before them.
+    pub fn later_tag(&self, one: &str, other: &str) -> Ordering {
+        match (source::of_tag(one), source::of_tag(other)) {
+            (Some(one), Some(other)) => source::compare(one, other),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        }
+    }
+
+    /// Whether a version is lower than one that is installed.
+    pub fn is_downgrade(&self, version: &str, installed: &str) -> bool {
+        source::is_lower(version, installed)
+    }
+
+    /// A tag that is a version is followed to the highest one; any other to what it points to now.
+    async fn latest_in_registry(
+        &self,
+        of: &LockedSkill,
+        who: &RegistryCredentials,
+    ) -> Result<LatestVersion, SkillError> {
+        let told = |error: OciError| error.told_of(&of.name);
+        let installed = OciReference::parse(&of.source).map_err(told)?;
+        let named = installed.own_tag();
+        let tag = match named {
+            Some(tag) if source::of_tag(tag).is_none() => tag.to_owned(),
+            _ => {
+                let tags = self.tags(&installed, who).await?;
+                let versions = tags.into_iter().filter(|tag| source::of_tag(tag).is_some());
+                match versions.max_by(|a, b| self.later_tag(a, b)) {
+                    Some(tag) => tag,
+                    None => return Ok(LatestVersion::Unknown("no tag of it is a version".to_owned())),
+                }
+            }
+        };
+        let at = installed.tagged(&tag);
+        let described = self.described(&at, who).await?;
+        if installed.digest() == Some(described.digest.as_str()) {
+            return Ok(LatestVersion::Same);
+        }
+        let version = described.version.or_else(|| source::of_tag(&tag).map(str::to_owned));
+        if version.as_deref().is_some_and(|version| source::is_lower(version, &of.version)) {
+            return Ok(LatestVersion::Same);
+        }
+        Ok(LatestVersion::Other { version, place: at.to_string() })
+    }
+
+    /// Version and digest of a file that may be another one of a skill.
+    fn version_at(&self, of: &LockedSkill, file: &Path) -> Result<(String, String), SkillError> {
+        if of.kind == AGENT_SKILL {
+            let statement = self.agent_statement(file)?;
+            return Ok((statement.version, statement.digest));
+        }
+        let statement = self.statement(file)?;
+        Ok((statement.version, statement.digest))
+    }
+
+    /// Whether the files in an archive of the same version are others.
+    async fn file_digest_is_other(
+        &self,
+        of: &LockedSkill,
+        found: &super::FoundSkill,
+        who: &RegistryCredentials,
+    ) -> Result<bool, SkillError> {
+        let fetched = self.fetch_indexed(found, who).await?;
+        Ok(self.version_at(of, &fetched.file)?.1 != of.digest)
+    }
+}
+
+fn other_if(is_other: bool, version: String, place: &str) -> LatestVersion {
+    match is_other {
+        true => LatestVersion::Other {
+            version: Some(version).filter(|version| !version.is_empty()),
+            place: place.to_owned(),
+        },
+        false => LatestVersion::Same,
+    }
+}
