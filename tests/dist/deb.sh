@@ -26,12 +26,14 @@ systemd-analyze security --offline=true --no-pager "$unit" | tail -n 1
 echo "the service's command, as its user"
 command=$(sed -n 's/^ExecStart=//p' "$unit")
 is "$command" '"/usr/bin/kiso" --home "/var/lib/kiso" serve' "what the unit starts"
-as_kiso() { setpriv --reuid=kiso --regid=kiso --clear-groups --no-new-privs env -i PATH=/usr/bin:/bin HOME=/var/lib/kiso "$@"; }
+# In the place of the shell that calls it, so that a signal to that process is one to kiso.
+become_kiso() { exec setpriv --reuid=kiso --regid=kiso --clear-groups --no-new-privs env -i PATH=/usr/bin:/bin HOME=/var/lib/kiso "$@"; }
+as_kiso() { (become_kiso "$@"); }
 as_kiso kiso --home /var/lib/kiso skill list >/dev/null
 # A free port, because another daemon may have the usual one.
 as_kiso sh -c 'printf "[gateway]\nport = 0\n" >/var/lib/kiso/config.toml'
 serve() {
-  eval "as_kiso $command" 2>/tmp/serve.log &
+  eval "become_kiso $command" >/dev/null 2>/tmp/serve.log &
   for _ in $(seq 600); do
     url=$(sed -n 's|.* on \(http://127\.0\.0\.1:[0-9]*\).*|\1|p' /tmp/serve.log | head -n 1)
     [ -z "$url" ] || return 0

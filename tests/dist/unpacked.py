@@ -115,7 +115,7 @@ def image(dist, native):
 
 
 def segments(dist, native):
-    """No segment is written and executed, code lies apart from data, and everything is aligned for the system's pages."""
+    """No segment is written and executed, code lies apart from data, and everything is aligned for the largest pages of the architecture."""
     for path in sorted(dist.glob("kiso-*-linux.tar.gz")):
         with tempfile.TemporaryDirectory(prefix="kiso-dist-") as scratch:
             arch = re.search(r"-([a-z0-9_]+)-linux", path.name)[1]
@@ -135,7 +135,7 @@ def segments(dist, native):
                 must(address % 0x10000 == 0, f"a compiled component lies at {address:#x}, which is no page of 64 KiB")
                 must(not any(s["offset"] <= start < s["offset"] + s["file"] for s in code), "a compiled component lies in a segment that is executable from the start")
                 text = sections(program, start)[".text"]
-                must(text[0] % 0x10000 == 0, f"the code of a compiled component lies at {text[0]:#x} of it, which is no page of 64 KiB")
+                must(text[0] % page == 0, f"the code of a compiled component lies at {text[0]:#x} of it, which is no page of {page >> 10} KiB")
             print(f"  {path.name}: {len(elf.loads())} segments, {len(images)} components in place")
 
 
