@@ -69,6 +69,7 @@ use crate::skill::limits::{Budget, HitCell};
 use crate::skill::{Observer, Skills, compiler};
 use crate::store::Store;
 use crate::tool::Tools;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -94,7 +95,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 
 #[derive(Debug, clap::Args)]
 struct Shared {
     /// Directory that holds everything kiso keeps; made on first use [default: ~/.kiso]
-    #[arg(long, env = "KISO_HOME", global = true, value_name = "DIR")]
+    // A variable that is set to nothing counts as one that is not set.
+    #[arg(long, env = "KISO_HOME", global = true, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     home: Option<PathBuf>,
     /// Print one JSON object per line instead of text
     #[arg(long, global = true)]

@@ -73,6 +73,17 @@ fn doctor_says_when_the_store_is_no_database() {
     ran.prints(&["FAIL store"]);
 }
 
+/// As scripts and units write it where nothing else is wanted.
+#[test]
+fn an_empty_kiso_home_is_as_good_as_none() {
+    let home = Home::new();
+    let user = home.dir.path().join("user");
+    home.kiso_with(&["--home", "named", "run", "$ true"], |command| _ = command.env("KISO_HOME", "")).ok();
+    assert!(home.dir.path().join("named/store.db").exists());
+    home.kiso_with(&["run", "$ true"], |command| _ = command.env("KISO_HOME", "").env("HOME", &user)).ok();
+    assert!(user.join(".kiso/store.db").exists());
+}
+
 #[test]
 fn completions_are_printed_for_each_shell() {
     let home = Home::new();
@@ -93,7 +104,9 @@ fn bash_completes_commands_options_sessions_and_skills() {
     // What somebody else put there is no name.
     std::fs::create_dir(home.path().join("sessions/ga$(touch harm)")).unwrap();
     let kiso = std::path::Path::new(env!("CARGO_BIN_EXE_kiso")).parent().unwrap();
-    let path = std::env::join_paths([kiso.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
+    let path = std::env::join_paths(
+        [kiso.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
     let offered = |words: &[&str]| -> Vec<String> {
         let script = r#"source <(kiso completions bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
             _clap_complete_kiso kiso "${!#}"; printf '%s\n' "${COMPREPLY[@]}""#;
@@ -124,10 +137,24 @@ fn a_machine_is_measured_without_a_compiler() {
     let first = figures.stdout.clone();
     let figures = figures.ok().json_lines();
     let names: Vec<_> = figures.iter().map(|figure| figure["name"].as_str().unwrap()).collect();
-    let wanted = ["program", "start", "first_line", "line", "command", "pipeline", "call", "message", "idle_memory", "work_memory"];
+    let wanted = [
+        "program",
+        "start",
+        "first_line",
+        "line",
+        "command",
+        "pipeline",
+        "call",
+        "message",
+        "idle_memory",
+        "work_memory",
+    ];
     assert_eq!(names, wanted);
     for figure in &figures {
-        assert!(figure["minimum"].as_u64().unwrap() > 0 && figure["median"].as_u64() >= figure["minimum"].as_u64(), "{figure}");
+        assert!(
+            figure["minimum"].as_u64().unwrap() > 0 && figure["median"].as_u64() >= figure["minimum"].as_u64(),
+            "{figure}"
+        );
     }
     let program = std::fs::metadata(env!("CARGO_BIN_EXE_kiso")).unwrap().len();
     assert_eq!(figures[0]["median"], program);
