@@ -86,6 +86,7 @@ impl Shell {
             outputs: None,
             watch: None,
             transaction: None,
+            accepted: None,
             scratch: &scratch,
         };
         let done = self.runtime.block_on(self.exec.run(line)).map_err(|error| error.to_string())?;

@@ -7,6 +7,7 @@
 mod out;
 
 mod acp;
+mod approval;
 mod backup;
 mod bench;
 mod cancel;
@@ -166,6 +167,9 @@ enum Command {
     Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::TraceArgs),
+    /// Accept or refuse what runs ask before they go on
+    #[command(subcommand)]
+    Approval(approval::ApprovalCommand),
     /// Stop a run that is under way, in this terminal or another
     Cancel(cancel::CancelArgs),
     /// Put a session's files back as they were before a run, or before one of its tasks
@@ -252,6 +256,7 @@ pub fn main() -> ExitCode {
         Command::Trust(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
+        Command::Approval(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
         Command::Undo(command) => command.execute(shared),
         Command::Redo(command) => command.execute(shared),

@@ -241,6 +241,12 @@ settings! {
         too_large: Word("change", &["change", "refuse"]),
     }
 
+    /// How long a run waits for a person's word.
+    approvals: ApprovalSettings from NextRun {
+        /// Seconds until a card that nobody has answered expires; what it asked for is not done then.
+        expires_s: Int(86_400, 1, 31_536_000),
+    }
+
     /// How `kiso serve` accepts messages and works on them.
     daemon: Daemon from AtOnce {
         /// Milliseconds to wait for another message of the session; messages that arrive in that time are answered together.

@@ -19,6 +19,7 @@
 mod action;
 mod admit;
 mod agent_skills;
+mod approve;
 mod arrival;
 mod background;
 mod cancel;
@@ -47,6 +48,7 @@ mod voice;
 mod window;
 mod workspace;
 
+pub use self::approve::{AlwaysScope, CardReply, CardReplyError};
 pub use self::cancel::Cancel;
 pub use self::current::Current;
 pub use self::log::SEALED_RUN;
@@ -134,6 +136,9 @@ pub enum DriveError {
     /// What waits for a person to say that it is to be tried again.
     #[error("the run was cut off {}, and is not resumed automatically", often(*times))]
     CutOff { times: u32 },
+    /// A person is asked, and the run is taken up again once they have answered.
+    #[error("the run waits for approval {approval}: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it")]
+    Waiting { approval: i64 },
     /// The run stays as it is; [`RunExecutor::resume`] goes on with it.
     #[error("the run was left between two steps, to be taken up later")]
     Paused,
@@ -270,7 +275,7 @@ impl RunExecutor {
                 // As far as it came, for whoever looks into it or takes it up again; what is in the way may be in the way of
                 // this, too.
                 let _ = log.leave().await;
-                if matches!(error, DriveError::Paused) {
+                if matches!(error, DriveError::Paused | DriveError::Waiting { .. }) {
                     let id = log.id.clone();
                     self.store.write(move |tx| tx.uncount_resumed(&id)).await?;
                 }
@@ -410,7 +415,7 @@ fn limits(config: &Config) -> Limits {
 fn has_effect(step: &Step) -> bool {
     match step {
         Step::Execute { brief, .. } => brief.task.kind != TaskKind::Msg,
-        Step::Call { .. } | Step::Tell { .. } => true,
+        Step::Call { .. } | Step::Tell { .. } | Step::Approve { .. } => true,
         _ => false,
     }
 }

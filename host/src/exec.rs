@@ -50,6 +50,7 @@ use self::task::{ExecTask, Parts};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
 use crate::effect::undo::Transaction;
+use crate::graph::approval::CardAccess;
 use crate::graph::plan::CallerScope;
 use crate::graph::report::{Allowance, FailedCommand, LimitUse};
 use crate::home::{Home, PROJECT, SessionName};
@@ -100,6 +101,8 @@ pub struct Line<'a> {
     pub scratch: &'a Scratch,
     /// The work that it is a part of, if that can be undone.
     pub transaction: Option<Arc<Transaction>>,
+    /// What a person has accepted for the skills that it calls.
+    pub accepted: Option<Arc<[CardAccess]>>,
 }
 
 /// How a line ended.
@@ -204,6 +207,7 @@ impl Exec {
             locale: line.locale.to_owned(),
             secrets: line.secrets.clone(),
             transaction: line.transaction,
+            accepted: line.accepted,
             running: AtomicUsize::new(0),
         };
         let (timeout, allowed) = (budget.timeout, budget.allowance());

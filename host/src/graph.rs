@@ -25,6 +25,7 @@
 //! A [`run::Run`] says what to do next, the driver does it and hands the result back. Nodes decide nothing about the
 //! way: every edge is in [`edge`].
 
+pub mod approval;
 pub mod banner;
 pub mod brief;
 pub mod execution_brief;
@@ -62,6 +63,8 @@ pub enum Node {
     Retrieval,
     Planner,
     Reasoning,
+    /// A person is asked before something starts.
+    Approval,
     Action,
     Critic,
     Output,
@@ -95,6 +98,12 @@ pub enum Why {
     NoBrief,
     /// The next task can be executed as it stands, or its brief is written.
     Ready,
+    /// Tasks or calls are about to start whose effects need a person's word.
+    NeedsApproval,
+    /// A person, or the end of their time, has decided about tasks.
+    TasksAnswered,
+    /// The same about calls of the action loop.
+    CallsAnswered,
     /// There is no response yet, and rounds are left.
     RoundsLeft,
     /// There is no response yet and no round is left: the actor is asked what it achieved.
@@ -135,6 +144,9 @@ pub fn edge(from: Node, why: Why) -> Option<Node> {
         (Node::Planner, Why::Planned) => Node::Reasoning,
         (Node::Reasoning, Why::NoBrief) => Node::Reasoning,
         (Node::Reasoning, Why::Ready) => Node::Action,
+        (Node::Reasoning | Node::Action, Why::NeedsApproval) => Node::Approval,
+        (Node::Approval, Why::TasksAnswered) => Node::Reasoning,
+        (Node::Approval, Why::CallsAnswered) => Node::Action,
         (Node::Action, Why::RoundsLeft | Why::RoundsSpent) => Node::Action,
         (Node::Action, Why::TaskEnded) => Node::Critic,
         (Node::Critic, Why::NoVerdict) => Node::Critic,

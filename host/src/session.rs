@@ -7,6 +7,7 @@
 //!             queue: debounce ──▶ one run per session, so many at once ──▶ reply, job done
 //! ```
 
+mod approval_command;
 pub mod command;
 pub mod export;
 pub mod import;

@@ -101,6 +101,7 @@ use self::usage::UseLedger;
 use self::workspace::{HomeSpace, Quota, SessionSpace, SpaceUsage};
 use crate::config::Config;
 use crate::effect::undo::Transaction;
+use crate::graph::approval::CardAccess;
 use crate::home::{Home, SessionName, SkillName};
 use crate::secret::Secrets;
 use crate::store::Store;
@@ -162,6 +163,8 @@ pub struct Caller<'a> {
     pub secrets: &'a Secrets,
     /// The work that the call is a part of, if that can be undone.
     pub transaction: Option<&'a Arc<Transaction>>,
+    /// What a person has accepted for this call; without it, nothing that is to be asked for is allowed.
+    pub accepted: Option<&'a [CardAccess]>,
 }
 
 /// The state behind a mutex; a panic elsewhere does not spoil it.
@@ -275,7 +278,7 @@ impl Skills {
         let tool = &skill.tools[tool];
         let version = |error: SkillError| error.version(&skill.manifest.version);
         let given = self.grant(&skill).and_then(|grant| {
-            let allowed = self.allowed_under(&skill, &grant);
+            let allowed = self.allowed_under(&skill, &grant).with_accepted(skill.name().as_str(), caller.accepted);
             let inner = &tool.inner;
             Ok((self.given(&skill.manifest, inner, &allowed, args, &caller, skill.keep())?, allowed, grant))
         });
@@ -316,7 +319,7 @@ impl Skills {
         I: StdinStream + 'static,
         O: StdoutStream + 'static,
     {
-        let allowed = self.allowed(skill)?;
+        let allowed = self.allowed(skill)?.with_accepted(skill.name().as_str(), caller.accepted);
         let tool = skill.name().as_str();
         let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, skill.keep())?;
         let entry = self.load(skill).await?;

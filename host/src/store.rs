@@ -34,6 +34,7 @@
 //! # }
 //! ```
 
+mod approvals;
 mod background;
 mod backup;
 mod channels;
@@ -85,6 +86,9 @@ mod waiting;
 mod words;
 mod writer;
 
+pub use approvals::{
+    ApprovalLine, ApprovalRule, ApprovalState, MAX_APPROVAL_RULES, MAX_PENDING_CARDS, NewApprovalRule,
+};
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use backup::{BackupError, StoreCopy, part_of, place, restore};
 pub use channels::{ChannelLine, ChannelNote, ChannelSender, PAIRING_MS, SenderStanding};

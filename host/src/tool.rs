@@ -1,6 +1,7 @@
 //! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
 //! checks plans against them, and the driver runs tasks through them.
 
+mod approval;
 pub mod builtin;
 mod call;
 pub mod files;
@@ -244,7 +245,7 @@ impl Tools {
         let outside = self.index().outside.get(name).cloned();
         if let Some(tool) = outside {
             return match resolved.and_then(|args| tool.args.check(&args)) {
-                Ok(args) => self.call_mcp(task, &tool, &args).await,
+                Ok(args) => self.call_mcp(task, &tool, &args, caller.accepted).await,
                 Err(violations) => {
                     TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)))
                 }

@@ -4,6 +4,7 @@ mod harness;
 
 mod acp;
 mod agent_skills;
+mod approvals;
 mod attacks;
 mod audit;
 mod backup;

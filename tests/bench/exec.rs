@@ -83,6 +83,7 @@ impl Shell {
             watch: None,
             scratch: &self.scratch,
             transaction: transaction.clone(),
+            accepted: None,
         };
         let done = self.exec.run(line).await.expect("it runs");
         transaction.expect("something is kept").commit();

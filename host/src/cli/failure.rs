@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::show::printable;
-use crate::drive::{DriveError, ModelError};
+use crate::drive::{CardReplyError, DriveError, ModelError};
 use crate::home::{HomeError, NameError};
 use crate::node::RoleError;
 use crate::session::local_file::LocalFileError;
@@ -101,6 +101,16 @@ impl From<DriveError> for Failure {
             DriveError::Role(error) => error.into(),
             DriveError::HomeFull(_) => Self::new(Exit::Limit, error.to_string()),
             other => Self::new(Exit::Failed, other.to_string()),
+        }
+    }
+}
+
+impl From<CardReplyError> for Failure {
+    fn from(error: CardReplyError) -> Self {
+        match error {
+            CardReplyError::Store(error) => error.into(),
+            CardReplyError::Over { .. } => Self::new(Exit::Failed, error.to_string()),
+            other => Self::new(Exit::Usage, other.to_string()),
         }
     }
 }

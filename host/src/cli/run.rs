@@ -1,5 +1,7 @@
 //! `kiso run`: one message, from plan to reply, without a daemon.
 
+mod ask;
+
 use super::cancel::stop;
 use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
@@ -16,7 +18,7 @@ use crate::home::{GUIDANCE, Home, SessionName};
 use crate::llm::Role;
 use crate::session::command::{CommandContext, SlashCommand};
 use crate::skill::Skills;
-use crate::store::{RunId, StoreError};
+use crate::store::{RunId, StoreError, View};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,13 +129,14 @@ impl RunArgs {
         }
         let (mut stopped, is_known) = (false, !matches!(command, SlashCommand::Unknown(_)));
         if command == SlashCommand::Cancel {
-            for run in opened.store.read_blocking(|view| view.unfinished_runs(Some(session)))? {
+            let open = |view: &View<'_>| Ok([view.unfinished_runs(Some(session))?, view.runs_waiting(session)?].concat());
+            for run in opened.store.read_blocking(open)? {
                 stop(opened, &run, session)?;
                 stopped = true;
             }
         }
         let queued = opened.store.read_blocking(|view| view.count_queued())?;
-        let asked = CommandContext { drive, session, queued, began_ms: None, stopped };
+        let asked = CommandContext { drive, session, queued, began_ms: None, stopped, by_person: true };
         let text = block_on(asked.answer(command))??;
         if json {
             outln!("{}", json!({ "type": "answered", "session": session, "text": text }));
@@ -168,13 +171,62 @@ async fn work(
             "{max} runs are active in this home (daemon.max_jobs); waiting for one to finish, press Ctrl-C to cancel"
         ));
     };
-    let Some(_place) = drive.place(cancel, full).await? else {
+    let Some(mut place) = drive.place(cancel, full).await? else {
         return Err(Failure::new(Exit::Failed, "cancelled while waiting; nothing was started"));
     };
     at.show.rest();
+    let begun = begin(drive, at, message, resumed, cancel).await;
+    let mut waits = match begun {
+        Err(Stop::Waits(id)) => id,
+        Err(Stop::Failed(failure)) => return Err(failure),
+        Ok(ended) => return Ok(ended),
+    };
+    loop {
+        // Others may work while a person thinks.
+        drop(place);
+        let run = ask::until_answered(drive, at.show, at.json, waits, cancel).await?;
+        let again = |_| at.show.busy("waiting for one of the places for runs (daemon.max_jobs)");
+        let Some(free) = drive.place(cancel, again).await? else {
+            return Err(Failure::new(Exit::Failed, format!("cancelled; `kiso run --resume {run}` goes on")));
+        };
+        place = free;
+        at.show.rest();
+        let resume = async |told: &mut RunPrinter<'_>| drive.resume(&run, environment_secrets(), cancel, told).await;
+        match at.watch(Reply::Asked, resume).await {
+            Err(DriveError::Waiting { approval }) => waits = approval,
+            ended => return Ok(ended?),
+        }
+    }
+}
+
+/// Why there is no outcome.
+enum Stop {
+    /// The run waits for this approval.
+    Waits(i64),
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Does what is asked for until it has ended, or waits for a person.
+async fn begin(
+    drive: &RunExecutor,
+    at: &Watched<'_>,
+    message: Option<&str>,
+    resumed: Option<RunId>,
+    cancel: &Cancel,
+) -> Result<(Outcome, Option<LastError>), Stop> {
+    let outcome = |watched: Result<_, DriveError>| match watched {
+        Err(DriveError::Waiting { approval }) => Err(Stop::Waits(approval)),
+        watched => Ok(watched?),
+    };
     if let Some(run) = resumed {
         let resume = async |told: &mut RunPrinter<'_>| drive.resume(&run, environment_secrets(), cancel, told).await;
-        return Ok(at.watch(Reply::Asked, resume).await?);
+        return outcome(at.watch(Reply::Asked, resume).await);
     }
     for run in drive.unfinished(Some(at.session)).await? {
         at.show.line(&at.show.dim(&format!("run {run} was interrupted; resuming it first")));
@@ -190,6 +242,10 @@ async fn work(
                 at.show.line(&drive.abandon(&run, &error).await?);
                 continue;
             }
+            Err(DriveError::Waiting { approval }) => {
+                at.show.line(&ask::how_to_answer(approval));
+                continue;
+            }
             watched => watched?,
         };
         // `kiso cancel` stops the run that it names and not what is asked for here.
@@ -201,7 +257,7 @@ async fn work(
     let run = async |told: &mut RunPrinter<'_>| {
         drive.run(at.session, message, CallerScope::Admin, secrets, cancel, told).await
     };
-    Ok(at.watch(Reply::Asked, run).await?)
+    outcome(at.watch(Reply::Asked, run).await)
 }
 
 /// The first Ctrl-C stops the run in good order, a second one leaves at once.
@@ -433,6 +489,10 @@ impl Listener for RunPrinter<'_> {
                     let rest = self.written.end(&folded(&printable(reply)));
                     self.print(&format!("{rest}\n\n"));
                 }
+            }
+            StepResult::ApprovalWanted { .. } => {}
+            StepResult::ApprovalGiven { answer } => {
+                self.json(&json!({ "type": "approval_answer", "answer": answer }));
             }
             StepResult::Stopped { limit } => self.json(&json!({ "type": "limit", "limit": limit })),
             StepResult::Cancelled => self.json(&json!({ "type": "cancelled" })),

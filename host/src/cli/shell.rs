@@ -146,6 +146,7 @@ impl Hand {
             scratch: &self.scratch,
             // Whoever sits there undoes it by hand.
             transaction: None,
+            accepted: None,
         };
         let done = self.exec.run(line).await;
         if let (Some((out, err)), Ok(CommandResult { limit: None, .. })) = (drains, &done) {

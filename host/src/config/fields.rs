@@ -160,7 +160,7 @@ impl<'a> TableFields<'a> {
     }
 
     /// Texts, each accepted by `allowed`, or else the default.
-    pub fn list(&mut self, key: &'static str, rule: &str, allowed: fn(&str) -> bool) -> Vec<String> {
+    pub fn list(&mut self, key: &'static str, rule: &str, allowed: impl Fn(&str) -> bool) -> Vec<String> {
         let (default, most): (&[&str], _) = match self.kind(key) {
             Kind::Listed(default, _) => (default, MAX_LISTED),
             Kind::List(most) => (&[], most),

@@ -40,6 +40,8 @@ pub struct McpSettings {
     pub place: McpPlace,
     /// The tools that may be used, once an administrator has looked at them.
     pub allow: Vec<String>,
+    /// Those of them that a person is asked about before each call in a run.
+    pub ask: Vec<String>,
     /// Seconds for a call, from the connection to the end of the answer.
     pub timeout_s: u64,
     /// Size in KiB of an answer.
@@ -71,6 +73,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("url", Kind::Characters(2_000, false), "URL of the server (Streamable HTTP), with https. A server has `url`, `component` or `command`."),
         ("headers_env", Kind::List(8), "Headers with the environment variable that holds the value of each, such as `Authorization = TRACKER_AUTHORIZATION`."),
         ("allow", Kind::List(64), "Tools that can be used after `kiso mcp allow NAME`; all others are off."),
+        ("ask", Kind::List(64), "Tools among those of `allow` that are called only after you have accepted the call; see docs/approvals.md."),
         ("allow_http", Kind::Bool(false), "Whether to allow http:// to another machine. Anyone on the way can then read and change what is sent."),
         ("component", Kind::Characters(1_000, false), "Absolute path of a `.wasm` file (`wasi:cli/command`) that is started as the server, in the sandbox."),
         ("hosts", Kind::List(16), "Hosts that the component can send HTTP requests to, such as `api.example.org`."),
@@ -122,10 +125,13 @@ pub(super) fn read<'a>(
     let mut fields = TableFields::new(&TABLE, format!("mcp.{text}"), name.span(), value)?;
     let place = place::read(&mut fields);
     let rule = "must be a list of names of tools: 1 to 48 letters, digits, - or _";
-    let allow = fields.list("allow", rule, |tool| {
+    let is_tool = |tool: &str| {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         (1..=MAX_TOOL).contains(&tool.len()) && tool.bytes().all(is_plain)
-    });
+    };
+    let allow = fields.list("allow", rule, is_tool);
+    let rule = "must be a list of tools that `allow` names, too";
+    let ask = fields.list("ask", rule, |tool| is_tool(tool) && allow.iter().any(|allowed| allowed == tool));
     let timeout_s = fields.int("timeout_s");
     let max_result_kib = fields.int("max_result_kib");
     fields.finish(|key| match key {
@@ -135,7 +141,7 @@ pub(super) fn read<'a>(
         ),
     })?;
     let Some(place) = place else { return Err(Vec::new()) };
-    Ok(McpSettings { name: text.to_owned(), place, allow, timeout_s, max_result_kib })
+    Ok(McpSettings { name: text.to_owned(), place, allow, ask, timeout_s, max_result_kib })
 }
 
 #[cfg(test)]
@@ -149,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_server_is_shown_as_it_is_read() {
-        let text = "[mcp.a]\nurl = \"https://example.org/mcp\"\nheaders_env = [\"X-Key=A_KEY\"]\nallow = [\"b_c\"]\n\
+        let text = "[mcp.a]\nurl = \"https://example.org/mcp\"\nheaders_env = [\"X-Key=A_KEY\"]\nallow = [\"b_c\"]\nask = [\"b_c\"]\n\
                     timeout_s = 5\n[mcp.here]\nurl = \"http://127.0.0.1:8080\"\n";
         let config = Config::parse(text.as_bytes()).unwrap();
         assert_eq!(config.mcp[0].headers().collect::<Vec<_>>(), [("X-Key", "A_KEY")]);
@@ -194,6 +200,7 @@ mod tests {
             (native("memory_mib = 5"), "belongs to a server with component, and this one has command"),
             ("[mcp.a]\ncomponent = \"a.wasm\"\n".to_owned(), "must be the absolute path of a .wasm file"),
             (fine.clone() + "allow = [\"*\"]\n", "must be a list of names of tools"),
+            (fine.clone() + "allow = [\"a\"]\nask = [\"b\"]\n", "must be a list of tools that `allow` names"),
             (fine + "max_result_kib = 0\n", "out of range"),
             ("[mcp.a__b]\n".to_owned(), "no two underscores"),
         ] {

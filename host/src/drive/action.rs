@@ -1,12 +1,13 @@
 //! The action loop, performed: the actor, its tools, the output guard and compression.
 
 use super::DriveError;
+use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use crate::context::{self, Piece, TABLE};
 use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
-use crate::graph::report::TaskReport;
+use crate::graph::report::{TaskError, TaskReport};
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
 use crate::graph::{estimate, summary};
@@ -104,16 +105,23 @@ impl RunContext<'_> {
             }
             at.push(of);
         }
+        let mut clearances = Vec::with_capacity(calls.len());
+        for call in calls {
+            clearances.push(self.clear_call(run, call).await?);
+        }
         let transactions: Vec<_> = (0..calls.len()).map(|place| self.transaction(run, place)).collect();
         let caller = |place: usize| Caller {
             session: &self.session,
             locale: "en",
             secrets: &self.secrets,
             transaction: transactions[place].as_ref(),
+            accepted: clearances[place].accepted(),
         };
         let calling = calls.iter().zip(&at).enumerate();
-        let running = calling
-            .map(|(place, (call, at))| self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at));
+        let running = calling.map(async |(place, (call, at))| match &clearances[place] {
+            Clearance::Denied(error) => denied(call, error),
+            _ => self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await,
+        });
         let mut results = futures_util::future::join_all(running).await;
         // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
         let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));
@@ -230,6 +238,25 @@ impl RunContext<'_> {
             }
             Err(_) => Ok(None),
         }
+    }
+}
+
+/// The result of a call that may not be made.
+fn denied(call: &ToolCall, error: &TaskError) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        status: Status::Blocked,
+        text: error.message.clone(),
+        code: Some(error.code.clone()),
+        hint: Some("go on without it, or say what could not be done".to_owned()),
+        archived: None,
+        files: Vec::new(),
+        millis: 0,
+        used: None,
+        skill_digest: None,
+        grant: None,
+        limits: None,
     }
 }
 

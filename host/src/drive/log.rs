@@ -344,6 +344,10 @@ impl Log {
             },
             is_tagged: matches!(&event.result, StepResult::Admitted { tags, .. } if !tags.is_empty()),
             notifies: event.notification().is_some(),
+            asks: match &event.result {
+                StepResult::ApprovalWanted { card } => secrets.redact_document(card.clone()).ok(),
+                _ => None,
+            },
             taken: Vec::new(),
         }
     }

@@ -1,12 +1,14 @@
 //! The steps of a run, performed.
 
 use super::DriveError;
+use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use super::window::CALL;
 use crate::exec::Watch;
 use crate::graph::brief::Brief;
 use crate::graph::plan::TaskKind;
+use crate::graph::report::TaskReport;
 use crate::graph::run::Run;
 use crate::graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use crate::llm::prompt::Pieces;
@@ -34,12 +36,19 @@ impl RunContext<'_> {
             Step::Route { message } => self.route(run, &message).await?,
             Step::Plan(ask) => self.plan(run, &ask, listener).await?,
             Step::Reason(ask) => self.reason(run, &ask).await?,
-            Step::Start { task, .. } => StepResult::Started { task },
+            Step::Start { task, .. } => match self.wanted_card(run).await? {
+                Some(card) => StepResult::ApprovalWanted { card },
+                None => StepResult::Started { task },
+            },
+            Step::Approve { .. } => self.card_answer().await?,
             Step::Execute { task, brief } => self.execute(run, task, &brief, listener).await?,
             Step::Act(ask) => self.act(run, &ask, listener).await?,
             Step::Assess(ask) => self.assess(run, &ask).await?,
             Step::Compress(ask) => self.compress(run, &ask).await?,
-            Step::StartCalls { .. } => StepResult::CallsStarted,
+            Step::StartCalls { .. } => match self.wanted_card(run).await? {
+                Some(card) => StepResult::ApprovalWanted { card },
+                None => StepResult::CallsStarted,
+            },
             Step::Call { calls } => self.call_tools(run, &calls).await?,
             Step::Review(ask) => {
                 let result = self.review(run, &ask).await?;
@@ -198,12 +207,15 @@ impl RunContext<'_> {
             _ => {
                 let transaction = self.transaction(run, 0);
                 let (locale, transaction) = ("en", transaction.as_ref());
-                let caller = skill::Caller { session: &self.session, locale, secrets: &self.secrets, transaction };
+                let clearance = self.clear_task(run, &brief.task).await?;
+                let (session, secrets, accepted) = (&self.session, &self.secrets, clearance.accepted());
+                let caller = skill::Caller { session, locale, secrets, transaction, accepted };
                 let watch = Watch::default();
                 let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
-                let report = match self.narrowed(run, &brief.task) {
-                    Some(narrowed) => narrowed,
-                    None => tokio::select! {
+                let report = match (self.narrowed(run, &brief.task), &clearance) {
+                    (Some(narrowed), _) => narrowed,
+                    (None, Clearance::Denied(error)) => TaskReport::failed(brief.task.clone(), error.clone()),
+                    (None, _) => tokio::select! {
                         report = self.drive.tools.run(&brief.task, self.caller, caller, &watch) => report,
                         () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
                     },

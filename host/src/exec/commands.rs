@@ -7,6 +7,7 @@ use super::hint;
 use super::process::{CRASHED, ProcessSpec};
 use super::streams::Stdio;
 use crate::effect::undo::Transaction;
+use crate::graph::approval::CardAccess;
 use crate::home::{Home, SessionName};
 use crate::package::{self, Package};
 use crate::secret::Secrets;
@@ -36,6 +37,8 @@ pub struct Commands {
     pub secrets: Secrets,
     /// The work that the line is a part of, if that can be undone.
     pub transaction: Option<Arc<Transaction>>,
+    /// What a person has accepted for the skills that the line calls.
+    pub accepted: Option<Arc<[CardAccess]>>,
     /// Skills of this task that run as commands.
     pub running: AtomicUsize,
 }
@@ -115,7 +118,8 @@ impl Commands {
         stderr: &Channel,
     ) -> Result<u8, LimitHit> {
         let transaction = self.transaction.as_ref();
-        let caller = Caller { session: &self.session, locale: &self.locale, secrets: &self.secrets, transaction };
+        let (accepted, locale) = (self.accepted.as_deref(), self.locale.as_str());
+        let caller = Caller { session: &self.session, locale, secrets: &self.secrets, transaction, accepted };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), None);
         if let Some(package) = package::of_source(skill.source()) {
             package.launch(&mut argv, &mut env, &given.cwd);

@@ -1,6 +1,8 @@
 //! The routes, a table in each file beside its handlers. docs/api.md describes them; `GET /openapi.json`, which is made from
 //! these tables and the handlers' types, does so for programs.
 
+mod approvals;
+mod audit;
 mod board;
 mod export;
 mod figures;
@@ -38,7 +40,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 25] = [
+const TABLES: [&[Route]; 27] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -53,11 +55,13 @@ const TABLES: [&[Route]; 25] = [
     search::ROUTES,
     runs::ROUTES,
     undo::ROUTES,
+    approvals::ROUTES,
     board::ROUTES,
     schedules::ROUTES,
     pills::ROUTES,
     events::ROUTES,
     skills::ROUTES,
+    audit::ROUTES,
     memory::ROUTES,
     input::ROUTES,
     settings::ROUTES,

@@ -8,6 +8,7 @@
 //! turns what started and never ended into a result that the critic sees.
 
 mod action;
+mod approve;
 mod ask;
 mod board;
 mod check;
@@ -17,6 +18,7 @@ mod finish;
 mod history;
 mod pending;
 
+pub use self::approve::Starting;
 pub use self::board::{BoardTask, TaskState};
 pub use self::history::{History, TaskHistory};
 pub use self::pending::PendingStep;
@@ -25,6 +27,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use self::approve::Approvals;
 use super::execution_brief::ExecutionBrief;
 use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
 use super::limits::{Limits, Usage};
@@ -127,6 +130,8 @@ pub struct Run {
     reasoning_lane: NodeLane,
     action_lane: ActionLane,
     ledger: Ledger,
+    #[serde(default)]
+    approvals: Approvals,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -288,6 +293,7 @@ impl Run {
             reasoning_lane: NodeLane::default(),
             action_lane: ActionLane::default(),
             ledger: Ledger::default(),
+            approvals: Approvals::default(),
         }
     }
 
@@ -308,7 +314,10 @@ impl Run {
     }
 
     pub fn node(&self) -> Node {
-        self.state.node()
+        match self.approvals.waiting() {
+            Some(_) => Node::Approval,
+            None => self.state.node(),
+        }
     }
 
     /// The message of this cycle, as it was admitted.
@@ -404,6 +413,8 @@ impl Run {
             StepResult::Unplanned { correction, .. } => self.retry_plan(event, correction),
             StepResult::Briefed { brief, .. } => self.take_brief(brief),
             StepResult::Unbriefed { correction, .. } => self.retry_brief(event, correction),
+            StepResult::ApprovalWanted { card } => self.take_card(event, card),
+            StepResult::ApprovalGiven { answer } => self.take_card_answer(event, &answer),
             StepResult::Started { .. } => self.start_task(event),
             StepResult::Executed { report, .. } => self.take_report(event, *report),
             StepResult::Acted { text, calls, .. } => self.take_answer(event, text, calls),
@@ -442,6 +453,7 @@ impl Run {
     fn go(&mut self, event: &mut Event, why: Why, state: State) -> Result<(), IllegalResult> {
         let to = self.pass(event, why)?;
         debug_assert_eq!(to, state.node());
+        self.approvals.withdraw();
         self.state = state;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use super::approval::{Card, CardAnswer};
 use super::brief::Brief;
 use super::execution_brief::ExecutionBrief;
 use super::lane::{ActionLane, ToolCall};
@@ -31,8 +32,10 @@ pub enum Step {
     Plan(Box<PlanAsk>),
     /// Call the reasoner. Result: `Briefed`, `Unbriefed` or `ModelFailed`.
     Reason(Box<ReasonAsk>),
-    /// Commit that this task starts, and do nothing else. Result: `Started`.
+    /// Commit that this task starts, and do nothing else. Result: `Started`, or `ApprovalWanted` before it.
     Start { task: usize, brief: Box<Brief> },
+    /// Wait for a person's word on these effects. Result: `ApprovalGiven`, also when nobody answers in time.
+    Approve { card: Box<Card> },
     /// Run the task. Result: `Executed`, whatever happens.
     Execute { task: usize, brief: Box<Brief> },
     /// Call the actor. Result: `Acted` or `ModelFailed`.
@@ -40,7 +43,7 @@ pub enum Step {
     /// Archive and summarise the beginning of the action lane. Result: `Compressed`, also when no summary could be
     /// made: head and tail of the source take its place then.
     Compress(Box<CompressAsk>),
-    /// Commit that these calls start, and do nothing else. Result: `CallsStarted`.
+    /// Commit that these calls start, and do nothing else. Result: `CallsStarted`, or `ApprovalWanted` before it.
     StartCalls { calls: Vec<ToolCall> },
     /// Call the tools. Result: `Called`, with one result for each call in their order.
     Call { calls: Vec<ToolCall> },
@@ -295,6 +298,13 @@ pub enum StepResult {
     Unbriefed {
         correction: Correction,
         call: Call,
+    },
+    /// Something is about to start that needs a person's word.
+    ApprovalWanted {
+        card: Card,
+    },
+    ApprovalGiven {
+        answer: CardAnswer,
     },
     Started {
         task: usize,

@@ -40,6 +40,8 @@ pub struct AllowedTool {
     pub name: String,
     pub server: String,
     pub summary: String,
+    /// Whether a person must have accepted each call.
+    pub ask: bool,
     /// What arguments are checked against.
     pub args: ArgsSchema,
     definition: ToolDefinition,
@@ -136,8 +138,9 @@ impl McpServers {
         let is_on = row.seen.is_none() && row.source == settings.place.source() && settings.allow.contains(&row.tool);
         let definition = ToolDefinition::parse(&row.tool, &row.definition).filter(|_| is_on)?;
         let args = ArgsSchema::new(definition.schema()).ok()?;
+        let ask = settings.ask.contains(&row.tool);
         let (server, text, summary) = (row.server.clone(), row.definition.clone(), definition.summary());
-        Some(AllowedTool { name: format!("{server}.{}", row.tool), server, summary, args, definition, text })
+        Some(AllowedTool { name: format!("{server}.{}", row.tool), server, summary, ask, args, definition, text })
     }
 
     fn client(&self, server: &str) -> Option<&Arc<McpClient>> {

@@ -26,12 +26,14 @@ pub enum SlashCommand {
     Skills,
     /// A run, or none, and "force".
     Undo(UndoKind, Vec<String>),
+    /// Whether it is accepted, and what follows: a number, and which of its effects.
+    Approval(bool, Vec<String>),
     /// The word that is none.
     Unknown(String),
 }
 
 /// Name, what follows it, and what it does.
-pub const COMMANDS: [(&str, &str, &str); 11] = [
+pub const COMMANDS: [(&str, &str, &str); 13] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
@@ -45,6 +47,8 @@ pub const COMMANDS: [(&str, &str, &str); 11] = [
     ("trace", "", "show what the last message did"),
     ("undo", " [RUN] [force]", "put the files back as they were before the last run, or before this one"),
     ("redo", " [RUN] [force]", "take an undo back"),
+    ("approve", " [NUMBER [EFFECT…] [always]]", "accept what a run asks, or only some of it; without a number, show what is waiting"),
+    ("refuse", " NUMBER", "refuse what a run asks"),
     ("skills", "", "list the skills"),
     ("help", "", "list these commands"),
 ];
@@ -77,6 +81,8 @@ impl SlashCommand {
             "skills" => SlashCommand::Skills,
             "undo" => SlashCommand::Undo(UndoKind::Undo, words()),
             "redo" => SlashCommand::Undo(UndoKind::Redo, words()),
+            "approve" => SlashCommand::Approval(true, words()),
+            "refuse" => SlashCommand::Approval(false, words()),
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
@@ -97,6 +103,8 @@ pub struct CommandContext<'a> {
     pub began_ms: Option<i64>,
     /// Whether `/cancel` stopped something.
     pub stopped: bool,
+    /// Whether a person may be taken to have typed it.
+    pub by_person: bool,
 }
 
 impl CommandContext<'_> {
@@ -114,6 +122,7 @@ impl CommandContext<'_> {
             SlashCommand::Trace => self.trace().await,
             SlashCommand::Skills => Ok(self.skills()),
             SlashCommand::Undo(kind, words) => self.undo(kind, &words).await,
+            SlashCommand::Approval(accepts, words) => self.approval(accepts, &words).await,
             SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
     }
@@ -299,6 +308,7 @@ fn undone(kind: UndoKind, done: &UndoResult) -> String {
 fn trace(run: &RunLine, tasks: &[TaskRow], cut_off: u32) -> String {
     let state = match (run.status, run.ended_ms) {
         (RunStatus::Running, _) => "is under way".to_owned(),
+        (RunStatus::Waiting, _) => "waits for your word (`/approve` and `/refuse`)".to_owned(),
         (RunStatus::Held, _) => format!("was cut off {}, and waits for somebody to try it again", often(cut_off)),
         (status, ended) => {
             format!("{} after {}", status.as_str(), duration(ended.unwrap_or(run.started_ms) - run.started_ms))

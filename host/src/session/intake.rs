@@ -32,6 +32,8 @@ pub struct Inbound {
     pub session: SessionName,
     pub text: String,
     pub caller: CallerScope,
+    /// Whether a person may be taken to have typed it: what programs with models of their own send answers no approval.
+    pub by_person: bool,
     pub priority: JobPriority,
     /// The client's name for the message, so that it can send it again without having it done twice.
     pub client_key: Option<String>,
@@ -132,6 +134,7 @@ impl Intake {
                 queued: self.0.queued.load(Ordering::Relaxed),
                 began_ms: Some(self.0.began_ms),
                 stopped: command == SlashCommand::Cancel && self.cancel(&inbound.session).await,
+                by_person: inbound.by_person,
             };
             return Ok(IntakeOutcome::Answered { text: asked.answer(command).await? });
         }
@@ -183,11 +186,12 @@ impl Intake {
         Ok(IntakeOutcome::Queued { message: admitted.message(), again: matches!(admitted, JobAdmission::Before(_)) })
     }
 
-    /// Stops the session's run; false where none is under way.
+    /// Stops the session's run, and those of it that wait for a person; false where there is none.
     pub async fn cancel(&self, session: &SessionName) -> bool {
         let (stopped, answer) = oneshot::channel();
         let _ = self.0.wake.send(Wake::Cancel { session: session.clone(), stopped });
-        answer.await.unwrap_or(false)
+        let stopped = answer.await.unwrap_or(false);
+        self.0.drive.cancel_waiting(session).await.is_ok_and(|waiting| waiting) || stopped
     }
 
     /// Tells the queue what the configuration says now.

@@ -248,6 +248,18 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
             _ = tick.tick() => {}
             _ = bell.changed() => {}
         }
+        // Runs whose time to be answered is over go on without an answer.
+        let expired = async {
+            if store.read(|view| view.has_expired_approvals(now_ms())).await? {
+                store.write(|tx| tx.expire_approvals(now_ms())).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        if let Err(error) = expired.await
+            && error != StoreError::Closed
+        {
+            tracing::warn!("approvals could not be expired; it is tried again: {error}");
+        }
         let found = store.read(|view| {
             let mut found = view.spawned_queued(MAX_FOUND)?;
             let retried = view.runs_to_retry(MAX_FOUND)?;
@@ -320,13 +332,18 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
                 tracing::warn!(%session, %run, "{error}");
                 drive.abandon(&run, &error).await?;
             }
+            // It goes on once a person has answered; the session goes on meanwhile.
+            Err(DriveError::Waiting { .. }) => {}
             resumed => drop(resumed?),
         }
         cancel.forget();
     }
     let mut teller =
         Counting { teller: hub.listener(session), session, drive: &drive, queued, begins: true, left: None };
-    drive.run_queued(session, secrets.clone(), cancel, &mut teller).await?;
+    match drive.run_queued(session, secrets.clone(), cancel, &mut teller).await {
+        Err(DriveError::Waiting { .. }) => {}
+        ended => drop(ended?),
+    }
     Ok(teller.left)
 }
 

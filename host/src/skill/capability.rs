@@ -8,6 +8,7 @@
 //!
 //! CONTRIBUTING.md says how one is added.
 
+mod ask;
 mod basics;
 mod files;
 mod http;
@@ -18,6 +19,7 @@ mod progress;
 mod publish;
 mod secrets;
 
+pub use self::ask::{AskEffective, AskGrant};
 pub use self::files::Workspace;
 pub use self::http::{ChannelHost, RefusedRequest, add_host};
 pub use self::list::{Doc, Flag, FlagValues, SkillAccess};

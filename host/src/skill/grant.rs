@@ -6,13 +6,14 @@
 //!
 //! What can be granted is the matter of each [`super::capability`]; this file is what they have in common.
 
-pub use super::capability::{Capabilities, EffectiveGrant, Flag, FlagValues, Grant, Workspace};
+pub use super::capability::{AskEffective, AskGrant, Capabilities, EffectiveGrant, Flag, FlagValues, Grant, Workspace};
 
 use super::capability::add_host;
 use super::error::{Blame, SkillError};
 use super::manifest::Manifest;
 use super::{InstalledSkill, Skills, lock};
 use crate::config::Engine as EngineConfig;
+use crate::graph::approval::CardAccess;
 use crate::home::{Home, SkillName};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -124,6 +125,16 @@ impl EffectiveGrant {
         let memory_mib = limit(needs.memory_mib, grant.memory_mib, config.default_memory_mib, config.max_memory_mib);
         let timeout_s = limit(needs.timeout_s, grant.timeout_s, config.default_timeout_s, config.max_timeout_s);
         Self::overlap(needs, grant, memory_mib, timeout_s)
+    }
+
+    /// With what a person has accepted of what is to be asked for.
+    pub fn with_accepted(mut self, skill: &str, accepted: Option<&[CardAccess]>) -> Self {
+        for access in accepted.into_iter().flatten().filter(|access| access.of == skill) {
+            let allowed = self.ask.accepted(access);
+            self.http.extend(allowed.http);
+            self.secrets.extend(allowed.secrets);
+        }
+        self
     }
 }
 

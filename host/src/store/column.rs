@@ -26,6 +26,7 @@ macro_rules! column {
 }
 
 column!(
+    ApprovalState,
     DueKind,
     JobPriority,
     JobState,

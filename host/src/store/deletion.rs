@@ -20,11 +20,13 @@ pub enum Deletion {
 /// found by the session (`?1`). A test compares them with the tables that there are.
 ///
 /// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
-const OWNED: [(&str, &str); 19] = [
+const OWNED: [(&str, &str); 21] = [
     ("chats", "session = ?1"),
     ("chat_requests", "session = ?1"),
     ("prompts", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("tasks", "run IN (SELECT num FROM runs WHERE session = ?1)"),
+    ("approvals", "run IN (SELECT num FROM runs WHERE session = ?1)"),
+    ("approval_rules", "session = ?1"),
     ("events", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("usage_totals", "scope = 'run' AND key IN (SELECT num FROM runs WHERE session = ?1)"),
     ("usage", "session = ?1"),
@@ -195,6 +197,15 @@ mod tests {
         tx.scratchpad_put(s, "k", "v", true, 1)?;
         tx.set_summary(s, 0, &crate::store::Summary { text: "x".into(), to: 1, sources: Vec::new() })?;
         tx.put_secret(s, "n", b"v", 1)?;
+        let card = crate::graph::approval::Card { effects: Vec::new(), expires_ms: 9 };
+        tx.ask_approval(&run, 0, &card, 1)?;
+        let rule = crate::store::NewApprovalRule {
+            session: Some(s.clone()),
+            tool: "x".into(),
+            access: vec![],
+            until_ms: None,
+        };
+        tx.remember_approvals(&[rule], 1)?;
         tx.publish(s, "pub/a.txt", "text/plain", None, 1)?;
         tx.finish_run(&run, RunStatus::Done, 2, "{}")?;
         let reply = tx.add_message(s, MessageRole::Assistant, "done", 2, Some(&run))?;

@@ -68,6 +68,8 @@ pub struct Job {
 pub enum JobState {
     Queued,
     Running,
+    /// Its run waits for a person's word: docs/approvals.md.
+    Waiting,
     /// Its run waits for a person to say that it is to be tried again.
     Held,
     Done,
@@ -105,7 +107,8 @@ impl JobAdmission {
 /// How a job ended is what its run says: one place for it, so that the two cannot differ.
 const COLUMNS: &str = "j.message, s.name, CASE
          WHEN j.state = 'done' AND r.status IN ('failed', 'cancelled') THEN r.status
-         WHEN j.state = 'running' AND r.held_ms IS NOT NULL THEN 'held' ELSE j.state END, j.caller, j.priority, m.at_ms, r.id, j.reply FROM jobs j
+         WHEN j.state = 'running' AND r.held_ms IS NOT NULL THEN 'held'
+         WHEN j.state = 'running' AND r.waiting IS NOT NULL THEN 'waiting' ELSE j.state END, j.caller, j.priority, m.at_ms, r.id, j.reply FROM jobs j
      JOIN sessions s ON s.id = j.session JOIN messages m ON m.id = j.message LEFT JOIN runs r ON r.num = j.run";
 
 impl View<'_> {

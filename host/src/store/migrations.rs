@@ -53,6 +53,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "channels", sql: include_str!("migrations/0029_channels.sql") },
     Migration { name: "undo", sql: include_str!("migrations/0034_undo.sql") },
     Migration { name: "skills", sql: include_str!("migrations/0036_skills.sql") },
+    Migration { name: "approvals", sql: include_str!("migrations/0035_approvals.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -44,6 +44,8 @@ pub struct Run {
 #[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
     Running,
+    /// It waits for a person's word: docs/approvals.md.
+    Waiting,
     /// It was cut off again and again, and waits for a person to say that it is to be tried again.
     Held,
     Done,
@@ -51,14 +53,14 @@ pub enum RunStatus {
     Cancelled,
 }
 
-/// The status of a run `r`: that it is held stands in a column of its own.
-pub(super) const STATUS: &str =
-    "CASE WHEN r.held_ms IS NOT NULL AND r.status = 'running' THEN 'held' ELSE r.status END";
+/// The status of a run `r`: that it is held, or waits, stands in a column of its own.
+pub(super) const STATUS: &str = "CASE WHEN r.status <> 'running' THEN r.status WHEN r.held_ms IS NOT NULL THEN 'held'
+     WHEN r.waiting IS NOT NULL THEN 'waiting' ELSE r.status END";
 
 impl RunStatus {
     /// Whether it has not ended.
     pub fn is_open(self) -> bool {
-        matches!(self, RunStatus::Running | RunStatus::Held)
+        matches!(self, RunStatus::Running | RunStatus::Waiting | RunStatus::Held)
     }
 }
 
@@ -223,12 +225,13 @@ impl Tx<'_> {
     pub fn finish_run(&self, id: &RunId, status: RunStatus, at_ms: i64, outcome: &str) -> Result<(), StoreError> {
         let num = self.num(id)?;
         let mut update = self.conn.prepare_cached(
-            "UPDATE runs SET status = ?2, ended_ms = ?3, outcome = ?4, held_ms = NULL, retry_ms = NULL
-             WHERE num = ?1 AND status = 'running'",
+            "UPDATE runs SET status = ?2, ended_ms = ?3, outcome = ?4, held_ms = NULL, retry_ms = NULL,
+                 waiting = NULL WHERE num = ?1 AND status = 'running'",
         )?;
         match update.execute((num, status, at_ms, outcome))? {
             0 => Err(StoreError::Ended { run: id.clone() }),
             _ => {
+                self.withdraw_approvals(num, at_ms)?;
                 self.tell_webhooks_of_run(num, at_ms)?;
                 self.tell_run(num)
             }

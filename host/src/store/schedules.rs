@@ -299,7 +299,7 @@ fn receipt(row: &Row<'_>) -> rusqlite::Result<Receipt> {
     let state = match (message, job, status) {
         (None, ..) => ReceiptState::Skipped,
         (Some(_), Some(JobState::Queued), _) => ReceiptState::Queued,
-        (Some(_), _, Some(RunStatus::Running | RunStatus::Held)) => ReceiptState::Running,
+        (Some(_), _, Some(RunStatus::Running | RunStatus::Waiting | RunStatus::Held)) => ReceiptState::Running,
         (Some(_), _, Some(RunStatus::Done)) => ReceiptState::Done,
         (Some(_), _, Some(RunStatus::Failed)) => ReceiptState::Failed,
         (Some(_), _, Some(RunStatus::Cancelled)) => ReceiptState::Cancelled,

@@ -16,11 +16,11 @@ const RESUMED_IN_VAIN: &str =
      AND resumed_at_seq >= 0 THEN 0 ELSE resumed END";
 
 impl View<'_> {
-    /// Runs that have not ended and are not held, the oldest first: of one session or of all. Those that no process works on
+    /// Runs that have not ended, are not held and wait for nobody, the oldest first: of one session or of all. Those that no process works on
     /// any more are among them; who holds the session's lock knows which.
     pub fn unfinished_runs(&self, session: Option<&SessionName>) -> Result<Vec<RunId>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NULL
+            "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NULL AND waiting IS NULL
              AND (?1 IS NULL OR session = (SELECT id FROM sessions WHERE name = ?1)) ORDER BY num",
         )?;
         let rows = query.query_map([session.map(SessionName::as_str)], |row| row.get(0))?;
@@ -74,8 +74,12 @@ impl Tx<'_> {
     /// Asks for a run to stop. A run that has ended cannot be stopped ([`StoreError::Ended`]).
     pub fn request_cancel(&self, run: &RunId) -> Result<(), StoreError> {
         let num = self.num(run)?;
-        let mut update =
-            self.conn.prepare_cached("UPDATE runs SET cancel_requested = 1 WHERE num = ?1 AND status = 'running'")?;
+        // One that waits for a person is driven by nobody; the queue takes it up.
+        let mut update = self.conn.prepare_cached(
+            "UPDATE runs SET cancel_requested = 1, waiting = NULL,
+                 retry_ms = CASE WHEN waiting IS NULL THEN retry_ms ELSE started_ms END
+             WHERE num = ?1 AND status = 'running'",
+        )?;
         match update.execute([num])? {
             0 => Err(StoreError::Ended { run: run.clone() }),
             _ => Ok(()),

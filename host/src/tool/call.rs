@@ -138,7 +138,7 @@ impl Tools {
             }
             Ready::Outside(tool, args) => {
                 let task = Task { skill: Some(tool.name.clone()), ..Task::new(TaskKind::Skill, "") };
-                self.call_mcp(&task, &tool, &args).await
+                self.call_mcp(&task, &tool, &args, caller.accepted).await
             }
             Ready::Skill(checked) => {
                 let task = Task { skill: Some(checked.name().to_owned()), ..Task::new(TaskKind::Skill, "") };
@@ -399,6 +399,7 @@ impl<'a> Line<'a> {
             watch: None,
             scratch,
             transaction: caller.transaction.cloned(),
+            accepted: caller.accepted.map(Arc::from),
         }
     }
 }

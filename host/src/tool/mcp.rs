@@ -1,6 +1,7 @@
 //! Tools of MCP servers among the others: their cards, and what a call of one leaves.
 
 use super::Tools;
+use crate::graph::approval::CardAccess;
 use crate::graph::plan::Task;
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::llm::prompt::SkillCard;
@@ -22,7 +23,20 @@ pub(super) fn card(tool: &AllowedTool) -> SkillCard {
 
 impl Tools {
     /// Calls a tool with arguments that were checked. Whatever happens is a report.
-    pub(super) async fn call_mcp(&self, task: &Task, tool: &AllowedTool, args: &Value) -> TaskReport {
+    pub(super) async fn call_mcp(
+        &self,
+        task: &Task,
+        tool: &AllowedTool,
+        args: &Value,
+        accepted: Option<&[CardAccess]>,
+    ) -> TaskReport {
+        let is_accepted = || accepted.into_iter().flatten().any(|access| access.of == tool.name);
+        if tool.ask && !is_accepted() {
+            let message =
+                format!("`{}` is called only once a person has accepted the call (`ask` in config.toml)", tool.name);
+            let error = TaskError { code: "approval_needed".to_owned(), policy: true, ..TaskError::of_host(message) };
+            return TaskReport::failed(task.clone(), error);
+        }
         match self.servers.call(tool, args).await {
             Ok(outcome) => report(task, &tool.server, outcome),
             Err(error) => TaskReport::failed(task.clone(), task_error(&error)),

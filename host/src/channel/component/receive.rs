@@ -229,6 +229,7 @@ impl ComponentChannel {
                 text,
                 // Who has the telephone is not thereby an administrator.
                 caller: CallerScope::User,
+                by_person: true,
                 priority: JobPriority::Interactive,
                 client_key: Some(format!("channel-{}", data_encoding::HEXLOWER.encode(key.as_ref()))),
             };

@@ -73,6 +73,17 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
             outln!("{head}  planner{}: the answer could not be used", model(call, took));
             more(&correction.violations.join("\n"));
         }
+        StepResult::ApprovalWanted { card } => {
+            outln!("{head}  approval: asks for {}", count(card.effects.len(), "effect"));
+            more(&card.lines().join("\n"));
+        }
+        StepResult::ApprovalGiven { answer } if answer.expired => outln!("{head}  approval: nobody answered in time"),
+        StepResult::ApprovalGiven { answer } => {
+            let by = if answer.by.is_empty() { String::new() } else { format!(" by {}", printable_line(&answer.by)) };
+            let numbers: Vec<_> = answer.accepted.iter().map(ToString::to_string).collect();
+            let numbers = if numbers.is_empty() { "nothing".to_owned() } else { numbers.join(", ") };
+            outln!("{head}  approval: accepted {numbers}{by} {}", show.dim(&duration(took)));
+        }
         StepResult::Started { task } => outln!("{head}  start of task {}", task + 1),
         StepResult::Executed { task, report, call } => {
             let who = call.as_ref().map(|call| model(call, took)).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What one event changes in the store: the log itself, and what is told from it. Both in one transaction.
 
 use super::SEALED_RUN;
+use crate::graph::approval::Card;
 use crate::graph::tags::Tags;
 use crate::home::SessionName;
 use crate::scratchpad;
@@ -82,6 +83,8 @@ pub struct Projection {
     pub delivered: Option<String>,
     pub is_tagged: bool,
     pub notifies: bool,
+    /// What a person is asked.
+    pub asks: Option<Card>,
     /// Messages that become the run's.
     pub taken: Vec<i64>,
 }
@@ -118,6 +121,12 @@ impl Projection {
         }
         if let Some(reply) = &self.delivered {
             tx.add_message(session, MessageRole::Assistant, reply, self.at_ms, Some(id))?;
+        }
+        if let Some(card) = &self.asks {
+            let number = tx.ask_approval(id, self.seq, card, self.at_ms)?;
+            let text = card.question(number);
+            tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
+            tx.inject_reply(id, &text, self.at_ms)?;
         }
         for message in &self.taken {
             tx.take_message(id, *message)?;

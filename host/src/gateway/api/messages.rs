@@ -37,6 +37,7 @@ pub async fn send(
         session: session.clone(),
         text: given.text,
         caller: who.caller(),
+        by_person: true,
         priority: JobPriority::Interactive,
         client_key: given.key,
     };

@@ -90,6 +90,8 @@ async fn work(
     for run in drive.unfinished(Some(session)).await? {
         match drive.take_up(&run, environment.clone(), &cancel, &mut thoughts).await {
             Err(DriveError::CutOff { times }) => drop(drive.hold(&run, times).await?),
+            // It goes on once a person has answered.
+            Err(DriveError::Waiting { .. }) => {}
             // What cannot be finished must not keep the session from going on.
             Err(error) if error.is_final() => drop(drive.abandon(&run, &error).await?),
             resumed => drop(resumed?),

@@ -40,6 +40,7 @@ impl QueuedRunner {
             session: asker.session.clone(),
             text,
             caller: asker.caller,
+            by_person: false,
             priority: JobPriority::Interactive,
             client_key: None,
         };

@@ -138,7 +138,7 @@ async fn call_tool(
             at.meanings.push((question, meaning));
         }
     }
-    let caller = Caller { session, locale: "en", secrets: &secrets, transaction: None };
+    let caller = Caller { session, locale: "en", secrets: &secrets, transaction: None, accepted: None };
     let called = drive.tools.perform(&call, std::slice::from_ref(spec), asker.caller, caller, &at).await;
     Ok(match called {
         Ok(ToolAnswer::Text(text)) => Ok(ToolAnswer::Text(secrets.redact(&text))),

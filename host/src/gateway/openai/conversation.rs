@@ -100,6 +100,7 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
         session: session.clone(),
         text,
         caller: caller.who.caller(),
+        by_person: true,
         priority: JobPriority::Interactive,
         client_key: key.as_deref().map(|key| name(&["key", &caller.token, key])),
     };

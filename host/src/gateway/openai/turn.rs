@@ -233,6 +233,12 @@ impl Turn {
                 self.ready.push_back(Piece::End(answer));
                 Ok(())
             }
+            Err(JobState::Waiting) => Err(ApiError::new(
+                StatusCode::CONFLICT,
+                "waiting",
+                "the run waits until a person accepts or refuses what it would do",
+            )
+            .hint("the page, `kiso approval`, or a message such as /approve NUMBER answers; the reply stands in the session then")),
             Err(JobState::Held) => Err(ApiError::new(
                 StatusCode::CONFLICT,
                 "held",

@@ -151,6 +151,7 @@ impl Registered {
             text,
             // Who may open the socket can change every file of the home.
             caller: CallerScope::Admin,
+            by_person: true,
             priority: JobPriority::Interactive,
             client_key: key,
         };

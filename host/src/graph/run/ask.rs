@@ -17,6 +17,9 @@ impl Run {
         if let Some(text) = self.notices.front() {
             return Step::Tell { text: text.clone() };
         }
+        if let Some(card) = self.card() {
+            return Step::Approve { card: Box::new(card.clone()) };
+        }
         let index = self.records.len();
         match &self.state {
             State::Admitting { texts } => Step::Admit { texts: texts.clone() },

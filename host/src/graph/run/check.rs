@@ -1,5 +1,6 @@
 //! Which result answers which step.
 
+use super::super::approval::MAX_EFFECTS;
 use super::super::step::{IllegalResult, RoutedBy, Step, StepResult};
 use super::super::verdict::Status;
 use super::Run;
@@ -47,6 +48,18 @@ impl Run {
                 match *task == *done && brief.task == report.task {
                     true => Ok(()),
                     false => malformed("it reports about another task"),
+                }
+            }
+            (Step::Start { .. } | Step::StartCalls { .. }, StepResult::ApprovalWanted { card }) => {
+                match (1..=MAX_EFFECTS).contains(&card.effects.len()) {
+                    true => Ok(()),
+                    false => malformed("a card without effects, or with too many"),
+                }
+            }
+            (Step::Approve { card }, StepResult::ApprovalGiven { answer }) => {
+                match answer.accepted.iter().all(|number| (1..=card.effects.len()).contains(number)) {
+                    true => Ok(()),
+                    false => malformed("it accepts what was not asked"),
                 }
             }
             (Step::Act(_), StepResult::Acted { .. } | StepResult::ModelFailed { .. }) => Ok(()),

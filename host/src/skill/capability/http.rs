@@ -7,6 +7,8 @@ mod masked;
 pub use self::channel_host::ChannelHost;
 pub use self::gate::{HttpGate, RefusedRequest};
 
+pub(super) use self::gate::split_port;
+
 use self::gate::{HttpRule, HttpRules, Injection, PRIVATE};
 use super::secrets::find;
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
@@ -75,6 +77,11 @@ impl HttpGrant {
     /// What a manifest asks for, for a host that it covers.
     fn of(need: &HttpNeed, host: &str, private: bool) -> Self {
         Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
+    }
+
+    /// Whether it names every host that `host` does.
+    pub fn covers(&self, host: &str) -> bool {
+        covers(&self.host, host)
     }
 
     /// Whether everything that is asked for is granted here.
@@ -158,7 +165,7 @@ impl Grantable for OutgoingHttp {
             name: "private",
             value: None,
             help: "The hosts of this command may have private addresses (127.0.0.1, 192.168.…)",
-            requires: Some("host"),
+            requires: None,
             conflicts_with: None,
         },
     ];
@@ -256,6 +263,11 @@ impl Grantable for OutgoingHttp {
 
     fn add_chosen(grant: &mut Self::Grant, need: &Self::Need, chosen: &FlagValues, skill: &str) -> Result<(), String> {
         let private = chosen.has("private");
+        if private && chosen.values("host").is_empty() && chosen.values("ask-host").is_empty() {
+            return Err(
+                "--private says something about the hosts of --host or --ask-host, and none is given".to_owned()
+            );
+        }
         chosen.values("host").iter().try_for_each(|host| add_host(grant, need, host, private, skill))
     }
 

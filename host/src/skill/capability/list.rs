@@ -125,7 +125,7 @@ macro_rules! capabilities {
 
             /// The options of `kiso skill grant`.
             pub fn flags() -> impl Iterator<Item = &'static Flag> {
-                let all: [&'static [Flag]; _] = [$($Grantable::FLAGS,)*];
+                let all: [&'static [Flag]; _] = [$($Grantable::FLAGS,)* ask::FLAGS];
                 all.into_iter().flatten()
             }
 
@@ -194,6 +194,7 @@ macro_rules! capabilities {
                     memory_mib: self.memory_mib,
                     timeout_s: self.timeout_s,
                     $($granted: $Grantable::asked(&self.$granted),)*
+                    ask: AskGrant::default(),
                 }
             }
 
@@ -241,13 +242,16 @@ macro_rules! capabilities {
             pub timeout_s: Option<u64>,
             $(#[serde(skip_serializing_if = "list::is_default", default)]
             pub $granted: <$Grantable as Grantable>::Grant,)*
+            /// What a call gets only once a person has accepted it.
+            #[serde(skip_serializing_if = "list::is_default", default)]
+            pub ask: AskGrant,
         }
 
         impl Grant {
             /// What is wrong with what stands in a grant's file.
             pub fn check(&self) -> Result<(), String> {
                 $($Grantable::check_grant(&self.$granted)?;)*
-                Ok(())
+                self.ask.check(&self.http, &self.secrets)
             }
 
             /// What of this, which is asked for, `granted` does not cover.
@@ -257,7 +261,16 @@ macro_rules! capabilities {
                     memory_mib: more(self.memory_mib, granted.memory_mib),
                     timeout_s: more(self.timeout_s, granted.timeout_s),
                     $($granted: $Grantable::beyond(&self.$granted, &granted.$granted),)*
+                    ask: AskGrant::default(),
                 }
+                .not_asked_for(&granted.ask)
+            }
+
+            /// What is granted with "ask" is no new question.
+            fn not_asked_for(mut self, ask: &AskGrant) -> Self {
+                self.http = OutgoingHttp::beyond(&self.http, &ask.http);
+                self.secrets = ReadableSecrets::beyond(&self.secrets, &ask.secrets);
+                self
             }
 
             /// What of this does not stand in `other`.
@@ -266,6 +279,7 @@ macro_rules! capabilities {
                     memory_mib: self.memory_mib.filter(|_| other.memory_mib.is_none()),
                     timeout_s: self.timeout_s.filter(|_| other.timeout_s.is_none()),
                     $($granted: $Grantable::without(&self.$granted, &other.$granted),)*
+                    ask: self.ask.clone(),
                 }
             }
 
@@ -278,30 +292,39 @@ macro_rules! capabilities {
                     memory_mib: least(self.memory_mib, memory_mib),
                     timeout_s: least(self.timeout_s, timeout_s),
                     $($granted: $Grantable::least(&self.$granted, &needs.$granted, &of(stringify!($granted))),)*
+                    ask: self.ask.clone(),
                 }
             }
 
             /// Adds what one capability calls `name`: a host, a secret. Says why where `skill` does not ask for it.
             pub fn add(&mut self, needs: &Needs, skill: &str, capability: &str, name: &str) -> Result<(), String> {
-                match capability {
+                let added = match capability {
                     $(stringify!($granted) => $Grantable::add(&mut self.$granted, &needs.$granted, name, skill),)*
                     other => {
                         let known = [$(concat!("`", stringify!($granted), "`"),)*].join(", ");
                         Err(format!("`{other}` is no capability that is granted; there are {known}"))
                     }
-                }
+                };
+                self.ask.give_way(&self.http, &self.secrets);
+                added
             }
 
             /// Adds what the options of `kiso skill grant` say.
             pub fn add_chosen(&mut self, needs: &Needs, skill: &str, chosen: &FlagValues) -> Result<(), String> {
+                // The last word counts: what is to be asked for is not granted without asking any more.
+                self.http.retain(|open| !chosen.values("ask-host").contains(&open.host));
+                self.secrets.retain(|name| !chosen.values("ask-secret").contains(name));
                 $($Grantable::add_chosen(&mut self.$granted, &needs.$granted, chosen, skill)?;)*
-                Ok(())
+                self.ask.give_way(&self.http, &self.secrets);
+                self.ask.add_chosen(needs, chosen, skill)?;
+                self.ask.check(&self.http, &self.secrets)
             }
 
             /// A line for each thing that is granted, as the rest of "It asks to".
             pub fn lines(&self) -> Vec<String> {
                 let mut lines = Vec::new();
                 $(lines.extend($Grantable::lines(&self.$granted));)*
+                lines.extend(self.ask.lines());
                 lines.extend(self.memory_mib.map(|mib| format!("use {mib} MiB of memory")));
                 lines.extend(self.timeout_s.map(|seconds| format!("run for {seconds} s")));
                 lines
@@ -311,6 +334,7 @@ macro_rules! capabilities {
             pub fn json(&self) -> Map<String, Value> {
                 let mut json = Map::new();
                 $($Grantable::grant_json(stringify!($granted), &self.$granted, &mut json);)*
+                self.ask.json(&mut json);
                 json
             }
         }
@@ -321,6 +345,8 @@ macro_rules! capabilities {
             pub memory_mib: u64,
             pub timeout_s: u64,
             $(pub $granted: <$Grantable as Capability>::Allowed,)*
+            /// What it does not get unless a person has accepted it.
+            pub ask: AskEffective,
         }
 
         impl EffectiveGrant {
@@ -330,6 +356,7 @@ macro_rules! capabilities {
                     memory_mib,
                     timeout_s,
                     $($granted: $Grantable::allow(&needs.$granted, &grant.$granted),)*
+                    ask: grant.ask.allow(needs),
                 }
             }
 
@@ -337,17 +364,20 @@ macro_rules! capabilities {
             pub fn lines(&self) -> Vec<String> {
                 let mut lines = Vec::new();
                 $(lines.extend($Grantable::summary(&self.$granted));)*
+                lines.extend(self.ask.lines());
                 lines.push(format!("memory: {} MiB, time: {} s", self.memory_mib, self.timeout_s));
                 lines
             }
 
             /// For programs.
             pub fn json(&self) -> Value {
-                json!({
+                let mut json = json!({
                     $(stringify!($granted): $Grantable::allowed_json(&self.$granted),)*
                     "memory_mib": self.memory_mib,
                     "timeout_s": self.timeout_s,
-                })
+                });
+                self.ask.json(&mut json);
+                json
             }
         }
     };

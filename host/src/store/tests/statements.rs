@@ -27,6 +27,16 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.leave_tasks(&run, 1).unwrap();
     tx.set_summary(&s, 0, &Summary { text: "x".into(), to: 1, sources: Vec::new() }).unwrap();
     tx.set_title(&s, "x", true).unwrap();
+    let card = crate::graph::approval::Card { effects: Vec::new(), expires_ms: 9 };
+    let asked = tx.ask_approval(&run, 0, &card, 1).unwrap();
+    tx.approval(asked).unwrap();
+    tx.approval_of(&run, 0).unwrap();
+    tx.approvals(None, false, None, 5).unwrap();
+    tx.count_pending_approvals().unwrap();
+    tx.has_expired_approvals(5).unwrap();
+    tx.runs_waiting(&s).unwrap();
+    tx.answer_approval(asked, &crate::graph::approval::CardAnswer::expired(), 5).unwrap();
+    tx.expire_approvals(5).unwrap();
     tx.request_cancel(&run).unwrap();
     tx.count_resumed(&run).unwrap();
     let waiting = tx.add_message(&s, MessageRole::User, "x", 1, None).unwrap();

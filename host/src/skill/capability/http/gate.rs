@@ -97,7 +97,7 @@ impl HttpRule {
 }
 
 /// `host:port` and `[v6]:port` in their parts.
-fn split_port(host: &str) -> (&str, Option<u16>) {
+pub fn split_port(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
             Ok(port) => (name, Some(port)),

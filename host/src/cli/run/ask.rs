@@ -1,0 +1,119 @@
+//! Asking for a person's word in the terminal in which a run was started. It may be answered from elsewhere as well.
+
+use crate::cli::approval::numbers;
+use crate::cli::show::{Show, printable_line};
+use crate::cli::{Exit, Failure};
+use crate::drive::{AlwaysScope, Cancel, CardReply, RunExecutor};
+use crate::store::{ApprovalLine, ApprovalState, RunId};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// How often it is seen whether somebody has answered elsewhere.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// How a card is answered from elsewhere.
+pub fn how_to_answer(approval: i64) -> String {
+    format!(
+        "approval {approval} is waiting: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it"
+    )
+}
+
+/// Returns the run once its card is answered, its time is over, or it is to be stopped.
+pub async fn until_answered(
+    drive: &RunExecutor,
+    show: &Show,
+    as_json: bool,
+    id: i64,
+    cancel: &Cancel,
+) -> Result<RunId, Failure> {
+    let gone = || Failure::new(Exit::Failed, format!("approval {id} is gone"));
+    let asked = drive.store.read(move |view| view.approval(id)).await?.ok_or_else(gone)?;
+    show.rest();
+    if as_json {
+        outln!("{}", json!({ "type": "approval", "approval": asked }));
+    }
+    show.line(&format!("Approval {id} is needed before this goes on:"));
+    asked.card.lines().iter().for_each(|line| show.line(&format!("  {}", printable_line(line))));
+    // Without a person at it, a terminal that nobody reads would be taken for a word.
+    let mut typed = match !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        true => Some(listen()),
+        false => {
+            show.line(&how_to_answer(id));
+            None
+        }
+    };
+    prompt(typed.is_some(), &asked);
+    loop {
+        let line = async {
+            match &mut typed {
+                Some(typed) => typed.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            line = line => match line {
+                Some(line) => {
+                    if let Some(reply) = reply(&line) {
+                        match drive.answer_card(id, None, reply).await {
+                            Ok(_) => return Ok(asked.run),
+                            Err(error) => show.line(&error.to_string()),
+                        }
+                    } else {
+                        show.line("answer with y (all), n (none), numbers such as 1,3, s (all, always in this session) or m (all, for 30 days)");
+                    }
+                    prompt(true, &asked);
+                }
+                None => {
+                    show.line(&how_to_answer(id));
+                    typed = None;
+                }
+            },
+            () = sleep(LOOK) => {
+                let run = asked.run.clone();
+                let (now, stopped) = drive.store
+                    .read(move |view| Ok((view.approval(id)?, view.cancel_requested(&run)?)))
+                    .await?;
+                let now = now.ok_or_else(gone)?;
+                let is_over = now.state != ApprovalState::Pending || now.card.expires_ms <= crate::clock::now_ms();
+                if is_over || stopped || cancel.is_cancelled() {
+                    return Ok(asked.run);
+                }
+            }
+        }
+    }
+}
+
+fn prompt(asks: bool, asked: &ApprovalLine) {
+    if asks {
+        let some = if asked.card.effects.len() > 1 { ", or numbers" } else { "" };
+        let _ = write!(std::io::stderr(), "Accept? [y]es, [n]o, always in this [s]ession, for a [m]onth{some}: ");
+    }
+}
+
+fn reply(line: &str) -> Option<CardReply> {
+    let (accepted, always) = match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => (None, None),
+        "n" | "no" => (Some(Vec::new()), None),
+        "s" => (None, Some(AlwaysScope::Session)),
+        "m" => (None, Some(AlwaysScope::ThirtyDays)),
+        text => (Some(numbers(text)?), None),
+    };
+    Some(CardReply { accepted, always, by: "terminal".to_owned() })
+}
+
+/// Lines of standard input. In a thread of its own, that nobody waits for: it may be read for ever.
+fn listen() -> mpsc::Receiver<String> {
+    let (told, typed) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            let Ok(line) = line else { return };
+            if told.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    typed
+}

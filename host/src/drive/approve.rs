@@ -1,0 +1,265 @@
+//! Asking a person before something leaves the sandbox, and what their answer allows.
+//!
+//! ```text
+//! start? ─▶ effects that nobody has decided ─▶ card: event and row in one commit ─▶ the run is left
+//!                                                     answer, expiry or cancel ─▶ it is taken up again
+//! ```
+//!
+//! While a run waits, nothing of it is in memory, and it has no place among those that work: it is taken up again like one that was
+//! cut off. What a call may do is decided anew when it is made, from what is on record.
+
+use super::run_context::RunContext;
+use super::{DriveError, RunExecutor};
+use crate::clock::now_ms;
+use crate::graph::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, MAX_EFFECTS};
+use crate::graph::lane::ToolCall;
+use crate::graph::plan::Task;
+use crate::graph::report::TaskError;
+use crate::graph::run::{Run, Starting};
+use crate::graph::step::StepResult;
+use crate::home::SessionName;
+use crate::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, StoreError};
+use strum::{EnumString, IntoStaticStr};
+
+/// For how long a decision is remembered that is not bound to its session.
+const REMEMBERED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// Whether a call may be made.
+pub(super) enum Clearance {
+    /// It does nothing that a person is asked about.
+    Free,
+    /// With this.
+    Accepted(Vec<CardAccess>),
+    Denied(TaskError),
+}
+
+impl Clearance {
+    /// What the call may use of what is to be asked for.
+    pub fn accepted(&self) -> Option<&[CardAccess]> {
+        match self {
+            Self::Accepted(access) => Some(access),
+            Self::Free | Self::Denied(_) => None,
+        }
+    }
+}
+
+impl RunContext<'_> {
+    /// The card to show before what is next may start; none where nothing needs a word.
+    pub async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
+        let tools = &self.drive.tools;
+        let of_task = |(number, task): (usize, &Task)| {
+            let effect = tools.effect_of_task(task)?;
+            Some(CallEffect { task: Some(number), ..effect })
+        };
+        let mut effects: Vec<CallEffect> = match run.starting() {
+            Some(Starting::Tasks(tasks)) => tasks.into_iter().filter_map(of_task).collect(),
+            Some(Starting::Calls(calls)) => calls.iter().filter_map(|call| tools.effect_of_call(call)).collect(),
+            None => Vec::new(),
+        };
+        if effects.is_empty() || !run.may_ask() {
+            return Ok(None);
+        }
+        let rules = self.rules().await?;
+        effects.retain(|effect| run.decision(effect).is_none() && remembered(&rules, effect).is_none());
+        let mut asked: Vec<CallEffect> = Vec::new();
+        for effect in effects {
+            if !asked.iter().any(|known| effect.is_within(known)) {
+                asked.push(effect);
+            }
+        }
+        asked.truncate(MAX_EFFECTS);
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let pending = self.drive.store.read(|view| view.count_pending_approvals()).await?;
+        if pending >= MAX_PENDING_CARDS {
+            tracing::warn!(run = %self.run, "{pending} approvals are waiting already; nobody is asked for this one");
+            return Ok(None);
+        }
+        let seconds = i64::try_from(self.drive.config.approvals.expires_s).unwrap_or(i64::MAX);
+        let expires_ms = now_ms().saturating_add(seconds.saturating_mul(1_000));
+        Ok(Some(Card { effects: asked, expires_ms }))
+    }
+
+    /// What was answered to the card that the run waits for. It is left where nobody has answered yet.
+    pub async fn card_answer(&self) -> Result<StepResult, DriveError> {
+        let (run, seq) = (self.run.clone(), self.seq);
+        let asked = self.drive.store.read(move |view| view.approval_of(&run, seq)).await?;
+        let asked = asked.ok_or_else(|| DriveError::NotResumable("its card is not in the store".to_owned()))?;
+        let answer = match asked.state {
+            ApprovalState::Pending if asked.card.expires_ms > now_ms() => {
+                return Err(DriveError::Waiting { approval: asked.id });
+            }
+            ApprovalState::Pending => {
+                self.drive.store.write(|tx| tx.expire_approvals(now_ms())).await?;
+                CardAnswer::expired()
+            }
+            ApprovalState::Answered => asked.answer.unwrap_or_else(CardAnswer::expired),
+            ApprovalState::Expired | ApprovalState::Withdrawn => CardAnswer::expired(),
+        };
+        Ok(StepResult::ApprovalGiven { answer })
+    }
+
+    /// Whether a task may be done, and with what.
+    pub async fn clear_task(&self, run: &Run, task: &Task) -> Result<Clearance, DriveError> {
+        self.clear(run, self.drive.tools.effect_of_task(task)).await
+    }
+
+    /// Whether a call of the action loop may be made, and with what.
+    pub async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<Clearance, DriveError> {
+        self.clear(run, self.drive.tools.effect_of_call(call)).await
+    }
+
+    async fn clear(&self, run: &Run, effect: Option<CallEffect>) -> Result<Clearance, DriveError> {
+        let Some(effect) = effect else { return Ok(Clearance::Free) };
+        let what = format!("{}, {}", effect.tool, effect.destination());
+        let denied = |code: &str, message: String| {
+            let code = code.to_owned();
+            Clearance::Denied(TaskError { code, message, limit: None, retryable: false, policy: true })
+        };
+        Ok(match run.decision(&effect) {
+            // As it was accepted, and not as it would be asked now.
+            Some((Decision::Accepted, accepted)) => Clearance::Accepted(accepted.access.clone()),
+            Some((Decision::Refused, _)) => denied("refused", format!("refused by the user: {what}")),
+            Some((Decision::Expired, _)) => denied(
+                "approval_expired",
+                format!("nobody accepted this in time (approvals.expires_s in config.toml): {what}"),
+            ),
+            None => match remembered(&self.rules().await?, &effect) {
+                Some(_) => Clearance::Accepted(effect.access),
+                None => denied(
+                    "approval_needed",
+                    format!("this needs the user's word, and no further card can be shown: {what}"),
+                ),
+            },
+        })
+    }
+
+    /// Decisions that are remembered for the session.
+    async fn rules(&self) -> Result<Vec<ApprovalRule>, DriveError> {
+        let session = self.session.clone();
+        Ok(self.drive.store.read(move |view| view.approval_rules(Some(&session), now_ms())).await?)
+    }
+}
+
+/// The decision that covers all of an effect, whatever its arguments.
+fn remembered<'r>(rules: &'r [ApprovalRule], effect: &CallEffect) -> Option<&'r ApprovalRule> {
+    let covers = |rule: &&ApprovalRule| {
+        let covered = |access: &CardAccess| rule.access.iter().any(|wide| access.is_within(wide));
+        rule.tool == effect.tool && effect.access.iter().all(covered)
+    };
+    rules.iter().find(covers)
+}
+
+/// For how long the same need not be asked again.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+    EnumString,
+    IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AlwaysScope {
+    /// In this session.
+    Session,
+    /// In every session, for 30 days.
+    #[serde(rename = "30_days")]
+    #[strum(serialize = "30_days")]
+    ThirtyDays,
+}
+
+/// What a person says to a card.
+#[derive(Debug, Clone)]
+pub struct CardReply {
+    /// Numbers of effects; none for all of them.
+    pub accepted: Option<Vec<usize>>,
+    /// Whether the same may be done again without asking.
+    pub always: Option<AlwaysScope>,
+    /// Who says it.
+    pub by: String,
+}
+
+/// Why an answer was not taken. Nothing was decided.
+#[derive(Debug, thiserror::Error)]
+pub enum CardReplyError {
+    #[error("there is no approval {0}")]
+    Unknown(i64),
+    #[error("approval {id} waits for no answer: it is {}", .state.as_str())]
+    Over { id: i64, state: ApprovalState },
+    #[error("approval {id} has the numbers 1 to {most}, and not {number}")]
+    Number { id: i64, number: usize, most: usize },
+    #[error("an answer that accepts nothing cannot be remembered")]
+    Nothing,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl RunExecutor {
+    /// Stops the runs of a session that wait for a person; whether there were any.
+    pub async fn cancel_waiting(&self, session: &SessionName) -> Result<bool, StoreError> {
+        let of = session.clone();
+        let waiting = self.store.read(move |view| view.runs_waiting(&of)).await?;
+        let any = !waiting.is_empty();
+        self.store.write(move |tx| waiting.iter().try_for_each(|run| tx.request_cancel(run))).await?;
+        Ok(any)
+    }
+
+    /// Answers a card. `within` are the sessions whose cards may be answered; none for all. The run goes on by itself.
+    pub async fn answer_card(
+        &self,
+        id: i64,
+        within: Option<Vec<SessionName>>,
+        reply: CardReply,
+    ) -> Result<CardAnswer, CardReplyError> {
+        let now = now_ms();
+        let found = self.store.read(move |view| view.approval(id)).await?;
+        let is_here = |session: &SessionName| within.as_ref().is_none_or(|within| within.contains(session));
+        let asked = found.filter(|asked| is_here(&asked.session)).ok_or(CardReplyError::Unknown(id))?;
+        let most = asked.card.effects.len();
+        let mut accepted = reply.accepted.unwrap_or_else(|| (1..=most).collect());
+        accepted.sort_unstable();
+        accepted.dedup();
+        if let Some(number) = accepted.iter().find(|number| !(1..=most).contains(number)) {
+            return Err(CardReplyError::Number { id, number: *number, most });
+        }
+        if reply.always.is_some() && accepted.is_empty() {
+            return Err(CardReplyError::Nothing);
+        }
+        let rule = |always: AlwaysScope, effect: &CallEffect| NewApprovalRule {
+            session: (always == AlwaysScope::Session).then(|| asked.session.clone()),
+            tool: effect.tool.clone(),
+            access: effect.access.clone(),
+            until_ms: (always == AlwaysScope::ThirtyDays).then(|| now.saturating_add(REMEMBERED_MS)),
+        };
+        let chosen = accepted.iter().filter_map(|number| asked.card.effects.get(number - 1));
+        let rules: Vec<_> = chosen.filter_map(|effect| Some(rule(reply.always?, effect))).collect();
+        let answer = CardAnswer { accepted, expired: false, by: reply.by };
+        let said = answer.clone();
+        let write = self.store.write(move |tx| {
+            let taken = tx.answer_approval(id, &said, now_ms())?;
+            if taken {
+                tx.remember_approvals(&rules, now)?;
+            }
+            Ok((taken, tx.approval(id)?))
+        });
+        match write.await? {
+            (true, _) => {
+                tracing::info!(approval = id, run = %asked.run, accepted = answer.accepted.len(), by = answer.by, "a card is answered");
+                Ok(answer)
+            }
+            (false, now) => {
+                let state = now.map_or(ApprovalState::Withdrawn, |now| now.state);
+                // Its time is over, and nobody has put that on record yet.
+                let state = if state == ApprovalState::Pending { ApprovalState::Expired } else { state };
+                Err(CardReplyError::Over { id, state })
+            }
+        }
+    }
+}

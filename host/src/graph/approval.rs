@@ -1,0 +1,303 @@
+//! What a person is asked before it leaves the sandbox: effects, the card that shows them, and what was answered.
+//!
+//! An effect is compared with what was accepted by the host alone: by its tool, by the hosts and secrets that it may use, and by the
+//! digest of its arguments. What is shown of the arguments decides nothing.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+/// Effects of one card. A person reads no more with care; the others get a card of their own.
+pub const MAX_EFFECTS: usize = 20;
+
+/// Cards of one run: whoever makes a model ask without end must not wear out the person who answers.
+pub const MAX_CARDS: usize = 10;
+
+/// Arguments of an effect that are shown.
+const MAX_ARGS: usize = 8;
+
+/// Characters of an argument that are shown, before they are made safe.
+const MAX_SHOWN: usize = 200;
+
+/// Characters of names: of an argument, a tool, a host.
+const MAX_NAME: usize = 100;
+
+/// A host that may be reached, as the grant or the arguments name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Destination {
+    /// "api.example.org", or "*.example.org" where it cannot be told before; with a port if it is not that of the scheme.
+    pub host: String,
+    /// In upper case.
+    pub methods: Vec<String>,
+}
+
+/// What an effect may use of one grant that is "ask".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CardAccess {
+    /// The skill, or the tool of an MCP server ("SERVER.TOOL").
+    pub of: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Destination>,
+    /// By name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+}
+
+impl CardAccess {
+    /// Whether all of this is part of `wide`: the same hosts by their names, no method more, and no secret more.
+    pub fn is_within(&self, wide: &CardAccess) -> bool {
+        let host = |wanted: &Destination| {
+            wide.hosts.iter().any(|known| {
+                known.host == wanted.host && wanted.methods.iter().all(|method| known.methods.contains(method))
+            })
+        };
+        self.of == wide.of
+            && self.hosts.iter().all(host)
+            && self.secrets.iter().all(|secret| wide.secrets.contains(secret))
+    }
+}
+
+/// An argument as a person sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "EffectArgument")]
+pub struct EffectArgument {
+    pub name: String,
+    /// The beginning of its value, with characters that would not be seen written out (`\u{202e}`).
+    pub shown: String,
+    /// Characters that are not shown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl EffectArgument {
+    pub fn new(name: &str, value: &str) -> Self {
+        let left_out = value.chars().count().saturating_sub(MAX_SHOWN);
+        Self { name: safe(name, MAX_NAME), shown: safe(value, MAX_SHOWN), left_out }
+    }
+}
+
+/// A call for which a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CallEffect {
+    /// A tool of a skill, of an MCP server, or "exec".
+    pub tool: String,
+    /// What it may use.
+    pub access: Vec<CardAccess>,
+    /// SHA-256 of the tool with its arguments, in hexadecimal digits: a call with other arguments is another effect.
+    pub digest: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<EffectArgument>,
+    /// Arguments that are not shown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_args: usize,
+    /// The task of the plan, counted from 1; none for a call in an action loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<usize>,
+}
+
+impl CallEffect {
+    /// `args` are names and values in their order; `canonical` is the text that tells this call from any other.
+    pub fn new(tool: &str, access: Vec<CardAccess>, args: &[(String, String)], canonical: &str) -> Self {
+        let mut hasher = ring::digest::Context::new(&ring::digest::SHA256);
+        hasher.update(tool.as_bytes());
+        hasher.update(&[0]);
+        hasher.update(canonical.as_bytes());
+        let shown = args.iter().take(MAX_ARGS).map(|(name, value)| EffectArgument::new(name, value));
+        Self {
+            tool: tool.to_owned(),
+            access,
+            digest: data_encoding::HEXLOWER.encode(hasher.finish().as_ref()),
+            args: shown.collect(),
+            more_args: args.len().saturating_sub(MAX_ARGS),
+            task: None,
+        }
+    }
+
+    /// Whether a decision about `decided` is one about this, too.
+    pub fn is_within(&self, decided: &CallEffect) -> bool {
+        self.tool == decided.tool
+            && self.digest == decided.digest
+            && self.access.iter().all(|access| decided.access.iter().any(|wide| access.is_within(wide)))
+    }
+
+    /// Where it goes and with which secrets, in a line.
+    pub fn destination(&self) -> String {
+        let mut parts = Vec::new();
+        for access in &self.access {
+            let hosts = access.hosts.iter().map(|to| format!("{} to {}", to.methods.join("/"), place(&to.host)));
+            let hosts: Vec<_> = hosts.collect();
+            let secrets: Vec<_> = access.secrets.iter().map(|name| format!("`{}`", safe(name, MAX_NAME))).collect();
+            let mut part = match (hosts.is_empty(), access.of.split_once('.')) {
+                (false, _) => hosts.join(", "),
+                (true, Some((server, _))) if secrets.is_empty() => format!("MCP server {}", safe(server, MAX_NAME)),
+                (true, _) => String::new(),
+            };
+            if !secrets.is_empty() {
+                let with = if part.is_empty() { "with the secret " } else { ", with the secret " };
+                part += &format!("{with}{}", secrets.join(", "));
+            }
+            if self.access.len() > 1 || self.tool.split('.').next() != access.of.split('.').next() {
+                part = format!("{}: {part}", safe(&access.of, MAX_NAME));
+            }
+            parts.push(part);
+        }
+        parts.join("; ")
+    }
+}
+
+fn place(host: &str) -> String {
+    match host {
+        "*" => "any public host".to_owned(),
+        host => safe(host, MAX_NAME),
+    }
+}
+
+/// All that a run asks for at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "Card")]
+pub struct Card {
+    /// Counted from 1 where they are answered.
+    pub effects: Vec<CallEffect>,
+    /// Until when it can be answered, in milliseconds since 1970 (UTC).
+    pub expires_ms: i64,
+}
+
+impl Card {
+    /// What a person reads where the card comes as a text, and how they answer.
+    pub fn question(&self, number: i64) -> String {
+        let lines: Vec<_> = self.lines().iter().map(|line| format!("    {line}")).collect();
+        format!(
+            "Approval {number}: this needs your word before it is done.\n\n{}\n\n\
+             - `/approve {number}` accepts all of it, and `/approve {number} 1 2` only these numbers.\n\
+             - `/approve {number} always` also accepts the same for the rest of this session.\n\
+             - `/refuse {number}` refuses it.",
+            lines.join("\n")
+        )
+    }
+
+    /// The effects, a few lines each, for a person.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (number, effect) in (1..).zip(&self.effects) {
+            let task = effect.task.map_or_else(String::new, |task| format!(" (task {task})"));
+            lines.push(format!("{number}. {}{task}: {}", safe(&effect.tool, MAX_NAME), effect.destination()));
+            for arg in &effect.args {
+                let mut line = format!("   {} = {}", arg.name, arg.shown);
+                if arg.left_out > 0 {
+                    let _ = write!(line, " … ({} more characters)", arg.left_out);
+                }
+                lines.push(line);
+            }
+            if effect.more_args > 0 {
+                lines.push(format!("   … and {} more arguments", effect.more_args));
+            }
+        }
+        lines
+    }
+}
+
+/// What became of a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "CardAnswer")]
+pub struct CardAnswer {
+    /// Numbers of the effects that were accepted; all others were refused.
+    pub accepted: Vec<usize>,
+    /// Whether nobody answered in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+    /// Who answered.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+}
+
+impl CardAnswer {
+    pub fn expired() -> Self {
+        Self { accepted: Vec::new(), expired: true, by: String::new() }
+    }
+}
+
+/// What was said about an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Accepted,
+    Refused,
+    Expired,
+}
+
+/// A text on one line in which nothing is hidden: what a terminal or a page would not show as it is, is written out.
+pub fn safe(text: &str, max: usize) -> String {
+    let mut safe = String::new();
+    for c in text.chars().take(max) {
+        match c {
+            '\n' => safe.push_str("\\n"),
+            '\t' => safe.push_str("\\t"),
+            c if c.is_control() || is_hidden(c) => {
+                let _ = write!(safe, "{}", c.escape_unicode());
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// Characters that are not seen, or that turn others around: a list of Unicode's formats, separators and tags.
+fn is_hidden(c: char) -> bool {
+    matches!(u32::from(c),
+        0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f | 0x2028..=0x202e
+        | 0x2060..=0x206f | 0x2800 | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0x1bca0..=0x1bca3
+        | 0x1d173..=0x1d17a | 0xe000..=0xf8ff | 0xe0000..=0x10ffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(host: &str, methods: &[&str]) -> CardAccess {
+        let methods = methods.iter().map(|method| (*method).to_owned()).collect();
+        CardAccess {
+            of: "fetch".to_owned(),
+            hosts: vec![Destination { host: host.to_owned(), methods }],
+            secrets: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn nothing_wider_than_what_was_accepted_is_within_it() {
+        let effect = |access, canonical: &str| CallEffect::new("fetch", vec![access], &[], canonical);
+        let accepted = effect(access("a.example", &["GET", "POST"]), "{}");
+        assert!(effect(access("a.example", &["GET"]), "{}").is_within(&accepted));
+        for other in [
+            effect(access("b.example", &["GET"]), "{}"),
+            effect(access("*", &["GET"]), "{}"),
+            effect(access("a.example", &["DELETE"]), "{}"),
+            effect(access("a.example", &["GET"]), "{\"x\":1}"),
+            CallEffect { tool: "feed".to_owned(), ..accepted.clone() },
+            effect(CardAccess { secrets: vec!["key".to_owned()], ..access("a.example", &["GET"]) }, "{}"),
+            effect(CardAccess { of: "feed".to_owned(), ..access("a.example", &["GET"]) }, "{}"),
+        ] {
+            assert!(!other.is_within(&accepted), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_card_hides_nothing() {
+        let long = "x".repeat(5_000);
+        let evil = "a\u{202e}b\u{1b}[2J\nAccepted: yes\u{200b}\u{e0041}";
+        let args: Vec<_> = (0..12).map(|n| (format!("k{n}\n"), if n == 0 { evil.to_owned() } else { long.clone() }));
+        let args: Vec<_> = args.collect();
+        let card =
+            Card { effects: vec![CallEffect::new("fetch", vec![access("*", &["GET"])], &args, "c")], expires_ms: 0 };
+        let lines = card.lines();
+        assert_eq!(lines.len(), 1 + MAX_ARGS + 1, "{lines:#?}");
+        assert_eq!(lines[0], "1. fetch: GET to any public host");
+        assert_eq!(lines[1], r"   k0\n = a\u{202e}b\u{1b}[2J\nAccepted: yes\u{200b}\u{e0041}");
+        assert!(lines[2].ends_with(" … (4800 more characters)"), "{}", lines[2]);
+        assert_eq!(lines[9], "   … and 4 more arguments");
+        assert!(lines.iter().all(|line| line.chars().all(|c| !c.is_control() && !is_hidden(c)) && line.len() < 1_000));
+    }
+}

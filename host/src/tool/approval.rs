@@ -1,0 +1,190 @@
+//! What calls would do that a person must accept first: computed by the host from grants and arguments, before anything starts.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{EXEC, Tools};
+use crate::graph::approval::{CallEffect, CardAccess, Destination};
+use crate::graph::lane::ToolCall;
+use crate::graph::plan::{Task, TaskKind};
+use crate::json;
+use crate::skill::InstalledSkill;
+use crate::skill::grant::AskEffective;
+
+/// Hosts of one call that are told apart; a call that names more is one of all that it may reach.
+const MAX_HOSTS: usize = 8;
+
+impl Tools {
+    /// What a task of a plan would do that needs a person's word.
+    pub fn effect_of_task(&self, task: &Task) -> Option<CallEffect> {
+        match task.kind {
+            TaskKind::Skill => {
+                let none = Value::Null;
+                self.effect(task.skill.as_deref().unwrap_or_default(), task.args.as_ref().unwrap_or(&none))
+            }
+            TaskKind::Exec => self.effect_of_line(&task.detail),
+            TaskKind::Msg | TaskKind::Act => None,
+        }
+    }
+
+    /// The same for a call of the action loop. One whose arguments cannot be read is not made.
+    pub fn effect_of_call(&self, call: &ToolCall) -> Option<CallEffect> {
+        let args: Value = json::parse(call.args.trim().as_bytes()).ok().or_else(|| {
+            // As it is read when it is called.
+            call.args.trim().is_empty().then(|| Value::Object(serde_json::Map::new()))
+        })?;
+        match call.name == EXEC {
+            true => self.effect_of_line(args.get("command")?.as_str()?),
+            false => self.effect(self.index().tool(&call.name), &args),
+        }
+    }
+
+    fn effect(&self, tool: &str, args: &Value) -> Option<CallEffect> {
+        let access = match self.index().outside.get(tool) {
+            Some(outside) if outside.ask => {
+                CardAccess { of: outside.name.clone(), hosts: Vec::new(), secrets: Vec::new() }
+            }
+            Some(_) => return None,
+            None => {
+                let (skill, _) = self.skills.find_tool(tool).ok()?;
+                self.access(&skill, &texts(args))?
+            }
+        };
+        let shown: Vec<_> = match args.as_object() {
+            Some(args) => args.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            None if args.is_null() => Vec::new(),
+            None => vec![("arguments".to_owned(), text(args))],
+        };
+        Some(CallEffect::new(tool, vec![access], &shown, &canonical(args)))
+    }
+
+    /// A command line: what the skills may do that it names. One that it calls without naming it gets nothing.
+    fn effect_of_line(&self, line: &str) -> Option<CallEffect> {
+        let words: BTreeSet<&str> =
+            line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
+        let index = self.index();
+        let named = index.skills.iter().filter(|skill| words.contains(skill.name().as_str()));
+        let addresses: Vec<&str> = line.split(|c: char| c.is_whitespace() || "\"'`;|&()<>".contains(c)).collect();
+        let access: Vec<_> = named.filter_map(|skill| self.access(skill, &addresses)).collect();
+        let shown = [("command".to_owned(), line.to_owned())];
+        (!access.is_empty()).then(|| CallEffect::new(EXEC, access, &shown, line))
+    }
+
+    /// What a call of a skill may use of what is to be asked for; `texts` are its arguments.
+    fn access(&self, skill: &InstalledSkill, texts: &[&str]) -> Option<CardAccess> {
+        let allowed = self.skills.allowed(skill).ok()?;
+        let ask = &allowed.ask;
+        if ask.is_empty() {
+            return None;
+        }
+        let hosts = hosts(ask, texts);
+        let mut secrets = ask.secrets.clone();
+        for host in &hosts {
+            let inject = ask.rule(&host.host).and_then(|need| need.inject.as_ref());
+            secrets.extend(inject.map(|inject| inject.secret.clone()));
+        }
+        let (of, secrets) = (skill.name().to_string(), secrets.into_iter().collect::<Vec<_>>());
+        (!hosts.is_empty() || !secrets.is_empty()).then_some(CardAccess { of, hosts, secrets })
+    }
+}
+
+/// Where a call goes that needs a person's word: the hosts of the addresses among its arguments, or, where it has none, all that
+/// may be reached.
+fn hosts(ask: &AskEffective, texts: &[&str]) -> Vec<Destination> {
+    let named: BTreeSet<String> = texts.iter().filter_map(|text| host_and_port(text)).collect();
+    let all = || {
+        let all = ask.http.iter().map(|(need, _)| (need.host.clone(), need.methods.clone()));
+        all.map(|(host, methods)| Destination { host, methods }).collect::<Vec<_>>()
+    };
+    if named.is_empty() || named.len() > MAX_HOSTS {
+        return all();
+    }
+    let asked = named.into_iter().filter_map(|host| {
+        let methods = ask.rule(&host)?.methods.clone();
+        Some(Destination { host, methods })
+    });
+    asked.collect()
+}
+
+/// Every text in a value, at any depth.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Object(map) => map.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The host of an address, with its port where that is not the scheme's own.
+fn host_and_port(text: &str) -> Option<String> {
+    let uri: http::Uri = text.trim().parse().ok()?;
+    let own = match uri.scheme_str()? {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let host = uri.host()?.to_ascii_lowercase();
+    Some(match uri.port_u16().filter(|port| *port != own) {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    })
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The same text for the same arguments, in whatever order they stand.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(name, _)| *name);
+            let entries =
+                entries.into_iter().map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), canonical(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_order_of_arguments_is_no_difference_and_everything_else_is() {
+        let a = canonical(&json!({ "a": [1, { "c": null, "b": "x" }], "d": true }));
+        assert_eq!(a, canonical(&json!({ "d": true, "a": [1, { "b": "x", "c": null }] })));
+        for other in [
+            json!({ "a": [1, { "c": null, "b": "x" }], "d": "true" }),
+            json!({ "a": [{ "c": null, "b": "x" }, 1], "d": true }),
+            json!({ "a": [1, { "c": null, "b": "x\"" }], "d": true }),
+        ] {
+            assert_ne!(a, canonical(&other));
+        }
+    }
+
+    #[test]
+    fn the_host_of_an_address_has_the_port_that_its_scheme_does_not_say() {
+        for (text, host) in [
+            ("https://A.example/x?y", Some("a.example")),
+            ("http://a.example:80", Some("a.example")),
+            ("https://a.example:80", Some("a.example:80")),
+            (" http://127.0.0.1:8080/ ", Some("127.0.0.1:8080")),
+            ("https://user@b.example/", Some("b.example")),
+            ("ftp://a.example", None),
+            ("a.example", None),
+            ("no address", None),
+        ] {
+            assert_eq!(host_and_port(text).as_deref(), host, "{text}");
+        }
+    }
+}
