@@ -61,6 +61,54 @@ impl Drop for DebianRegistry {
     }
 }
 
+/// The guest `echo` of this version, pushed under this tag.
+fn push_version(home: &Home, version: &str, place: &str) {
+    let manifest = std::fs::read_to_string(root().join("tests/guests/echo/kiso.toml")).unwrap();
+    let manifest = manifest.replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
+    let toml = home.file("versions/manifest.toml", manifest);
+    let wasm = home.file("versions/echo.wasm", std::fs::read(guest("echo")).unwrap());
+    home.kiso(&["skill", "pack", path(&wasm), "--manifest", path(&toml)]).ok();
+    home.kiso(&["skill", "push", path(&wasm), place]).ok();
+}
+
+#[test]
+fn tags_are_searched_and_followed_to_the_highest_version() {
+    let home = Home::new();
+    let Some(registry) = DebianRegistry::start(&home, "") else {
+        return missing_tool("updating from a registry", "there is no docker-registry (Debian: docker-registry)");
+    };
+    let place = format!("oci://{}/ada/echo", registry.address);
+    push_version(&home, "1.9.0", &format!("{place}:1.9.0"));
+    push_version(&home, "1.9.0", &format!("{place}:stable"));
+    home.kiso(&["skill", "add", &format!("{place}:1.9.0"), "--grant", "all"]).ok();
+    home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.9.0"]);
+    // By their numbers, not by their letters; and what is no version is not followed.
+    push_version(&home, "1.10.0", &format!("{place}:v1.10.0"));
+    push_version(&home, "3.0.0", &format!("{place}:zoo"));
+    home.kiso(&["skill", "outdated"]).ok().prints(&["outdated echo 1.9.0 → 1.10.0", ":v1.10.0"]);
+    let found = home.kiso(&["--json", "skill", "search", "--registry", &place]).json_lines();
+    let versions: Vec<_> = found.iter().map(|line| line["version"].as_str().unwrap()).collect();
+    assert_eq!(versions[..2], ["1.10.0", "1.9.0"], "{found:?}");
+    assert_eq!(found.len(), 4, "{found:?}");
+    let zoo = home.kiso(&["skill", "search", "--registry", &place, "ZOO"]);
+    assert!(zoo.ok().stdout.contains(":zoo@sha256:") && !zoo.stdout.contains("1.10.0"), "{zoo:?}");
+    home.kiso(&["skill", "update"]).ok().prints(&["loaded echo 1.10.0"]);
+    home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.10.0"]);
+    home.kiso(&["skill", "remove", "echo"]).ok();
+
+    // A tag that is no version is followed to what it points to.
+    home.kiso(&["skill", "add", &format!("{place}:stable"), "--grant", "all"]).ok();
+    home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.9.0"]);
+    push_version(&home, "2.0.0", &format!("{place}:stable"));
+    home.kiso(&["skill", "update", "echo"]).ok().prints(&["loaded echo 2.0.0"]);
+    // It was put back: that is no update.
+    push_version(&home, "1.9.0", &format!("{place}:stable"));
+    home.kiso(&["skill", "update", "echo"]).ok().prints(&["current  echo 2.0.0"]);
+    assert_eq!(home.kiso(&["--json", "skill", "info", "echo"]).json()["version"], "2.0.0");
+    drop(registry);
+    home.kiso(&["skill", "outdated"]).exit(1).prints(&["failed   echo"]);
+}
+
 #[test]
 fn a_component_goes_into_a_registry_and_comes_out_the_same() {
     let home = Home::new();

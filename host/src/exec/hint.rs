@@ -49,7 +49,12 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["htop", "top", "watch"], "it would never end; use a loop with `sleep` and a count"),
     (&["pgrep", "pkill", "ps"], "only this command line runs here; `jobs` lists what is in its background"),
     (&["free", "lsblk", "mount"], "there are no devices here; `df -h` says what the workspace holds and may hold"),
-    (&["mysql", "psql", "sqlite3"], "there is no database here; use the skill `data` for tables, or `awk` and `jq`"),
+    (&["mysql", "psql"], "there is no database here; use the skill `data` for tables, or `awk` and `jq`"),
+    (
+        &["sqlite3"],
+        "`python3 -m sqlite3 FILE SQL` does it where Python is installed (`kiso package add python`); for tables in CSV or JSON use \
+         the skill `data`",
+    ),
     (&["ack", "ag"], "use `rg PATTERN`"),
     (&["fd", "locate"], "use `find . -name PATTERN`"),
     (&["dc"], "calculate with `bc`"),
@@ -95,7 +100,7 @@ mod tests {
         for (names, hint) in HINTS {
             for word in hint.split('`').skip(1).step_by(2).filter_map(|code| code.split_whitespace().next()) {
                 let known = COREUTILS_NAMES.contains(&word)
-                    || ["COMMAND", "data", "fetch", "help", "jobs", "js", "kiso", "sh"].contains(&word);
+                    || ["COMMAND", "data", "fetch", "help", "jobs", "js", "kiso", "python3", "sh"].contains(&word);
                 assert!(known, "{names:?}: {hint}");
             }
         }

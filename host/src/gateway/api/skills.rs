@@ -318,7 +318,7 @@ pub async fn call(
     })?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = args.unwrap_or_else(|| Map::new().into());
-    let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None };
+    let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None };
     let ended = drive.tools.skills().call(&name, &args, caller).await;
     if let Err(error) = &ended.result
         && error.blame == Blame::Caller
@@ -333,7 +333,7 @@ fn busy(why: &str) -> ApiError {
 }
 
 /// Reads and writes files on a thread where that may take its time.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SkillError> + Send + 'static,
 ) -> Result<T, ApiError> {
     match tokio::task::spawn_blocking(work).await {

@@ -26,6 +26,8 @@ pub struct ProjectSkill {
     pub name: String,
     /// Its folder below the project.
     pub place: String,
+    /// SHA-256 over its files as they are now; empty where there is none.
+    pub digest: String,
     pub state: ProjectSkillState,
 }
 
@@ -51,7 +53,7 @@ impl ProjectSkill {
             ProjectSkillState::Refused(why) => Some(why),
             _ => None,
         };
-        json!({ "skill": self.name, "project": project, "place": self.place, "state": self.state.word(), "why": why })
+        json!({ "skill": self.name, "project": project, "place": self.place, "digest": self.digest, "state": self.state.word(), "why": why })
     }
 }
 
@@ -80,8 +82,8 @@ impl Skills {
         let mut found: Vec<ProjectSkill> = Vec::new();
         for (place, path) in folders(&project) {
             let folder = place.rsplit('/').next().unwrap_or_default().to_owned();
-            let (name, state) = match self.examine_project_skill(&path, &source) {
-                Err(error) => (folder, ProjectSkillState::Refused(error.message)),
+            let (name, digest, state) = match self.examine_project_skill(&path, &source) {
+                Err(error) => (folder, String::new(), ProjectSkillState::Refused(error.message)),
                 Ok(candidate) => {
                     let old = self.agent_skill(candidate.skill.name.as_str()).ok().flatten();
                     let name = candidate.skill.name.to_string();
@@ -97,10 +99,10 @@ impl Skills {
                         Some(old) if old.digest == candidate.skill.digest => ProjectSkillState::Trusted,
                         Some(_) => ProjectSkillState::Changed,
                     };
-                    (name, state)
+                    (name, candidate.skill.digest, state)
                 }
             };
-            found.push(ProjectSkill { name, place, state });
+            found.push(ProjectSkill { name, place, digest, state });
         }
         let gone = self.agent_skills().into_iter().flatten().filter(|skill| skill.source == source);
         let gone = gone.filter(|skill| found.iter().all(|found| found.name != skill.name.as_str()));
@@ -108,25 +110,32 @@ impl Skills {
         found.extend(gone.into_iter().map(|name| ProjectSkill {
             name,
             place: String::new(),
+            digest: String::new(),
             state: ProjectSkillState::Gone,
         }));
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
     }
 
-    /// Installs what is new or changed as it stands there now, and removes what is gone. `seen` is what was looked at before: what
-    /// changed since then is an error.
+    /// Installs what is new or changed, and removes what is gone. `seen` is what was looked at before: what is something else by now is
+    /// an error.
     pub fn trust_project(&self, project: &Path, seen: &[ProjectSkill]) -> Result<Vec<Arc<AgentSkill>>, SkillError> {
         let (project, source) = known_by(project)?;
+        let changed = |what: &str| {
+            let message = format!("{what} changed meanwhile; look again");
+            SkillError::new(&project.display().to_string(), Blame::Host, "busy", message)
+        };
         if self.project_skills(&project)? != seen {
-            let message = "the skills of the project changed meanwhile; nothing was trusted, look again";
-            return Err(SkillError::new(&project.display().to_string(), Blame::Host, "busy", message));
+            return Err(changed("the skills of the project"));
         }
         let mut trusted = Vec::new();
         for skill in seen {
             match skill.state {
                 ProjectSkillState::New | ProjectSkillState::Changed => {
                     let candidate = self.examine_project_skill(&project.join(&skill.place), &source)?;
+                    if candidate.skill.digest != skill.digest {
+                        return Err(changed(&skill.name));
+                    }
                     trusted.push(self.install_agent_skill(candidate)?);
                 }
                 ProjectSkillState::Gone => {

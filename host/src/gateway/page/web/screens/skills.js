@@ -1,8 +1,8 @@
 // Skills: what there is, what each may do, and one of them in full.
 
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
-import { del, get, isAdmin, me, part } from '../lib/api.js';
-import { plural } from '../lib/format.js';
+import { del, get, isAdmin, me, part, post } from '../lib/api.js';
+import { bytes, duration, fullTime, plural } from '../lib/format.js';
 import { Asked, GrantQuestion, NOTHING, asksAnything, choiceOf, difference, everything, heldOf, permissions } from '../lib/grants.js';
 import { Installer } from '../lib/install.js';
 import { Pages, usePages } from '../lib/pages.js';
@@ -146,6 +146,7 @@ function Detail({ skill, again }) {
           <${Facts} skill=${skill} /></section>
         ${skill.agent_skill ? html`<${AgentSkill} of=${skill.agent_skill} />` : html`
         <${Granted} key=${JSON.stringify(skill.grant)} skill=${skill} again=${again} />
+        ${isAdmin() && html`<${Used} key=${`used ${JSON.stringify(skill.grant)}`} skill=${skill} again=${again} />`}
         <section class="card cards" aria-labelledby="tools"><h2 id="tools">${skill.tools.length === 1 ? 'Arguments' : 'Functions'}</h2>
           ${skill.tools.map((one) => html`<${Tool} key=${one.name} tool=${one} alone=${skill.tools.length === 1}
             choose=${() => choose(one.name)} />`)}</section>`}
@@ -248,5 +249,32 @@ function Granted({ skill, again }) {
         ${something && html`<${Button} kind="danger" onClick=${() => setQuestion(NOTHING)}>Revoke all…<//>`}</div>`}
     ${question && html`<${GrantQuestion} name=${skill.skill} needs=${asked} granted=${granted} choice=${question}
       onClose=${() => setQuestion(null)} onDone=${done} />`}
+  </section>`;
+}
+
+/** What its calls have used of that, once somebody wants to know; an administrator takes the rest away. */
+function Used({ skill, again }) {
+  const [audit, setAudit] = useState(null);
+  const load = async () => setAudit(await get(`/skills/${part(skill.skill)}/audit`));
+  const tighten = async () => {
+    const text = `${skill.skill} is then allowed: ${audit.least_allowed.join('; ')}.`;
+    if (!await confirm({ title: 'Allow only what was used?', text, action: 'Allow only this' })) return;
+    await post(`/skills/${part(skill.skill)}/tighten`);
+    toast('Permissions were reduced', 'good');
+    again();
+  };
+  const used = audit?.used;
+  return html`<section class="card cards" aria-labelledby="used"><h2 id="used">Used so far</h2>
+    ${!audit && html`<div class="actions"><${Button} icon="search" onClick=${load}>Show what it used<//></div>`}
+    ${audit && !used && html`<p class="muted">No calls are recorded yet.</p>`}
+    ${used && html`<p>${plural(used.calls, 'call')} since ${fullTime(used.first_ms)}${used.failed ? `, ${used.failed} failed` : ''}. At most
+        ${' '}${bytes(used.memory_bytes)} of memory, ${duration(used.longest_ms)}, and ${bytes(used.written_bytes)} written.</p>
+      ${used.things.length > 0 && html`<ul class="skills-asks" aria-label="Used hosts, folders and secrets">
+        ${used.things.map((thing) => html`<li key=${`${thing.capability} ${thing.how} ${thing.name}`}><${Said}>
+          ${`${thing.how} ${thing.name} (${plural(thing.calls, 'call')})`}<//></li>`)}</ul>`}
+      ${audit.narrower.length === 0 && html`<p class="muted">It is allowed no more than it used.</p>`}
+      ${audit.narrower.length > 0 && html`<p>Less would have been enough:</p>
+        <ul class="skills-asks" aria-label="Less would have been enough">${audit.narrower.map((line) => html`<li key=${line}><${Said}>${line}<//></li>`)}</ul>
+        <div class="actions"><${Button} onClick=${tighten}>Allow only what was used…<//></div>`}`}
   </section>`;
 }
