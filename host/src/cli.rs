@@ -10,6 +10,7 @@ mod acp;
 mod approval;
 mod backup;
 mod bench;
+mod browser;
 mod cancel;
 mod channel;
 mod chat;

@@ -7,15 +7,19 @@
 //!                                     └──── another definition ──┘ turns it off     └─ stdio ─┴ native: a program, confined
 //! ```
 //!
+//! A server over HTTP may ask for a login (`oauth`); `authorized` adds its token to each message.
+//!
 //! Nothing that a server says gives it or its tools any right: models are told what an administrator has looked at, arguments are
 //! checked against that, and each size and count that a server chooses has a limit here.
 
+mod authorized;
 mod client;
 mod component;
 pub mod confine;
 mod definition;
 mod http;
 mod native;
+mod oauth;
 mod outcome;
 mod servers;
 mod stdio;
@@ -24,6 +28,7 @@ mod transport;
 pub mod version;
 
 pub use definition::ToolDefinition;
+pub use oauth::{LoginState, OauthError};
 pub use outcome::McpOutcome;
 pub use servers::{AllowedTool, McpServers, ToolState};
 pub use summary::{ServerKind, ServerSummary};
@@ -61,6 +66,13 @@ pub enum McpFault {
     Broken(String),
     #[error("it refuses with status {0}; what headers_env names may be wrong or expired")]
     Refused(u16),
+    /// A refusal that says what it wants. No call ends with it.
+    #[error("it refuses with status {0}")]
+    Challenged(u16, oauth::Challenge),
+    #[error("{0}")]
+    Login(OauthError),
+    #[error("the login lacks rights that this needs ({scope}); run `kiso mcp login {server}`")]
+    Scope { server: String, scope: String },
     #[error("it answers with status {0}")]
     Status(u16),
     /// The session that the server began with us is gone. It is begun anew.
@@ -102,7 +114,9 @@ impl McpFault {
             Self::Limit(_) => "limit",
             Self::Timeout(_) => "timeout",
             Self::Broken(_) => "broken",
-            Self::Refused(_) => "refused",
+            Self::Refused(_) | Self::Challenged(..) => "refused",
+            Self::Login(_) => "login",
+            Self::Scope { .. } => "insufficient_scope",
             Self::Status(_) | Self::SessionGone => "status",
             Self::Redirect(_) => "redirect",
             Self::ContentType(_) | Self::BadAnswer(_) | Self::Version => "bad_answer",
@@ -115,7 +129,13 @@ impl McpFault {
 
     /// Whether the same call may succeed later. Not where it may have been done already.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::SessionGone | Self::Status(429 | 502..=504))
+        match self {
+            Self::Unreachable(_) | Self::SessionGone | Self::Status(429 | 502..=504) => true,
+            Self::Login(error) => {
+                matches!(error, OauthError::Unreachable(..) | OauthError::Timeout(..) | OauthError::Status(_, 500..))
+            }
+            _ => false,
+        }
     }
 
     /// Whether what an administrator allowed is why.

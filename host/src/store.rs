@@ -57,6 +57,7 @@ mod kv;
 mod logins;
 mod marks;
 mod mcp;
+mod mcp_logins;
 mod memory;
 mod migrations;
 mod outbox;
@@ -108,6 +109,7 @@ pub use kv::{KvOwner, MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES}
 pub use logins::{CODE_MS, LOGIN_MS, Login, LoginId};
 pub use marks::Mark;
 pub use mcp::McpToolRow;
+pub use mcp_logins::McpLoginRow;
 pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine};
 pub use pills::{MAX_PILLS, PillRow};

@@ -1,9 +1,11 @@
 //! The Model Context Protocol from outside, in messages as they are on the wire.
 
+mod authority;
 mod clients;
 mod component;
 mod door;
 mod native;
+mod oauth;
 mod outside;
 mod pipe;
 mod runs;

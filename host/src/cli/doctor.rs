@@ -338,12 +338,15 @@ fn channel(given: &config::ChannelSettings, store: &Store) -> Result<((), String
 
 /// It is not asked for anything; `kiso mcp list` does that.
 fn server(summary: ServerSummary) -> Finding {
-    let ServerSummary { source, about, trouble, outside_the_sandbox, .. } = summary;
+    let ServerSummary { source, about, trouble, outside_the_sandbox, login, .. } = summary;
     match trouble {
         Some(trouble) if outside_the_sandbox => Finding::Fail(format!("{source} {about}; {trouble}")),
         Some(trouble) => Finding::Fail(format!("{source}: {trouble}")),
         None if outside_the_sandbox => Finding::Warn(format!("{source} {about}")),
-        None => Finding::Ok(format!("{source} {about}")),
+        None => {
+            let login = login.filter(|login| login != "not logged in").map(|login| format!(", {login}"));
+            Finding::Ok(format!("{source} {about}{}", login.unwrap_or_default()))
+        }
     }
 }
 

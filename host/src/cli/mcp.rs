@@ -1,5 +1,6 @@
 //! `kiso mcp`: the server on standard streams, and the servers whose tools plans may use.
 
+mod login;
 mod servers;
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
@@ -24,6 +25,20 @@ pub struct McpArgs {
 enum McpCommand {
     /// List the MCP servers in config.toml and how their tools stand
     List,
+    /// Log in to an MCP server that asks for it (OAuth), in your browser
+    #[command(after_help = login::AFTER)]
+    Login {
+        /// Server, as in config.toml
+        name: String,
+        /// Print the link without opening a browser
+        #[arg(long)]
+        print: bool,
+    },
+    /// Log out of an MCP server and delete its tokens
+    Logout {
+        /// Server, as in config.toml
+        name: String,
+    },
     /// Show tools of an MCP server and allow them as they are now
     Allow {
         /// Server, as in config.toml
@@ -41,6 +56,8 @@ impl McpArgs {
         match &self.command {
             Some(McpCommand::List) => return servers::list(shared),
             Some(McpCommand::Allow { name, tool }) => return servers::allow(shared, name, tool.as_deref()),
+            Some(McpCommand::Login { name, print }) => return login::log_in(shared, name, *print),
+            Some(McpCommand::Logout { name }) => return login::log_out(shared, name),
             None => {}
         }
         let session = self.session.as_deref().map(SessionName::parse).transpose()?;

@@ -1,7 +1,7 @@
 //! `kiso open`: a browser that is logged in to the page.
 
 use super::token::ScopeName;
-use super::{Exit, Failure, Opened, Shared};
+use super::{Exit, Failure, Opened, Shared, browser};
 use crate::clock::now_ms;
 use crate::home::Home;
 use crate::skill::Quiet;
@@ -11,10 +11,8 @@ use serde_json::json;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -38,9 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of its answer that are read.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// How long what opens a browser is watched for a failure. One that goes on after that is at work.
-const WATCH: Duration = Duration::from_secs(2);
-
 impl OpenArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
@@ -57,7 +52,7 @@ impl OpenArgs {
         let (scope, now) = (TokenScope::from(self.scope), now_ms());
         let code = opened.store.write_blocking(move |tx| tx.add_login_code(scope, now))?;
         let url = format!("http://{}/#code={code}", reachable(address));
-        let shown = !self.print && has_display() && show(&url);
+        let shown = !self.print && browser::show(&url);
         if shared.json {
             let expires_ms = now + CODE_MS;
             outln!(
@@ -129,31 +124,6 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, address.port())
-}
-
-/// Whether a browser that is opened here is one that the person sees.
-fn has_display() -> bool {
-    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
-    let remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
-    !remote && (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))
-}
-
-/// Has the system open a link in its browser; whether that began well.
-fn show(url: &str) -> bool {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = Command::new(program);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // The browser may be its child, and must not end with a Ctrl-C in this terminal.
-    let Ok(mut child) = command.process_group(0).spawn() else { return false };
-    let began = Instant::now();
-    while began.elapsed() < WATCH {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) => std::thread::sleep(Duration::from_millis(20)),
-            Err(_) => return false,
-        }
-    }
-    true
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Where MCP servers write that are programs of this machine.
+//! Where MCP servers write that are programs of this machine, and the locks of their logins.
 
-use super::{Home, HomeError, private_dir};
+use super::{Home, HomeError, HomeLock, lock, private_dir};
 use std::path::PathBuf;
 
 impl Home {
@@ -15,5 +15,12 @@ impl Home {
         private_dir(&self.path().join("mcp"))?;
         private_dir(&dir)?;
         Ok(dir)
+    }
+
+    /// Held while the login at an MCP server changes; `None` where somebody else holds it. No server's name has a dot.
+    pub fn try_lock_login(&self, server: &str) -> Result<Option<HomeLock>, HomeError> {
+        let dir = self.path().join("mcp");
+        private_dir(&dir)?;
+        lock::try_take(&dir.join(format!("{server}.login.lock")))
     }
 }

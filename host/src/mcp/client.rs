@@ -1,6 +1,7 @@
 //! A server as a client knows it: which era it speaks, its session, and what it says of its tools.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -10,18 +11,21 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
+use super::authorized;
 use super::definition::ToolDefinition;
 use super::http::{self, Bounds, RpcAnswer, SESSION};
+use super::oauth::{Account, AccountSetup, Challenge, LoginState, OauthError};
 use super::outcome::McpOutcome;
 use super::stdio::StdioServer;
 use super::transport::Transport;
 use super::version::{CAPABILITIES, CLIENT, LEGACY, MODERN, VERSION};
 use super::{McpError, McpFault};
-use crate::config::McpSettings;
+use crate::config::{McpPlace, McpSettings, RemotePlace};
 use crate::rpc::{self, RequestId};
 use crate::secret::SecretValue;
 use crate::skill::Skills;
 use crate::skill::server::FileStamp;
+use crate::store::Store;
 
 /// Tools that a server may list.
 const MAX_TOOLS: usize = 1_000;
@@ -83,6 +87,8 @@ struct Known {
 pub struct McpClient {
     pub settings: McpSettings,
     transport: Transport,
+    /// The login, where one is possible: at a server over HTTP that is sent no key of the administrator's.
+    account: Option<Account>,
     /// Values of headers and variables, by the variables that have them.
     pub keys: Vec<(String, SecretValue)>,
     known: Mutex<Option<Known>>,
@@ -95,12 +101,18 @@ impl McpClient {
     pub fn new(
         settings: McpSettings,
         skills: &Skills,
+        store: &Store,
         gateway_port: u64,
         environment: impl Fn(&str) -> Option<String>,
     ) -> McpClient {
-        let (transport, keys) = Transport::new(&settings, skills, gateway_port, environment);
+        let account = account(&settings, skills, store, &environment);
+        let (transport, mut keys) = Transport::new(&settings, skills, gateway_port, &environment);
+        if let McpPlace::Remote(RemotePlace { client_secret_env: Some(variable), .. }) = &settings.place {
+            let secret = environment(variable).map(|value| SecretValue::new(value.trim().to_owned()));
+            keys.extend(secret.filter(|value| !value.expose().is_empty()).map(|value| (variable.clone(), value)));
+        }
         let (known, places, count) = (Mutex::default(), Semaphore::new(MAX_CALLS), AtomicI64::new(0));
-        McpClient { settings, transport, keys, known, places, count }
+        McpClient { settings, transport, account, keys, known, places, count }
     }
 
     /// What runs on this machine, where something does.
@@ -172,6 +184,46 @@ impl McpClient {
         let ended = tokio::time::timeout_at(bounds.end, work).await;
         let ended = ended.unwrap_or(Err((McpFault::Timeout(bounds.timeout_s), None)));
         ended.map_err(|(fault, now)| (self.error(fault), now))
+    }
+
+    fn account(&self) -> Option<(&Account, &str)> {
+        self.account.as_ref().map(|account| (account, self.settings.name.as_str()))
+    }
+
+    /// How its login stands; `None` where there can be none.
+    pub fn login(&self) -> Option<LoginState> {
+        self.account.as_ref().map(Account::state)
+    }
+
+    /// Asks a person to log in; the issuer. `None` where there can be no login.
+    pub async fn log_in(
+        &self,
+        told: impl FnOnce(&str),
+        pasted: impl Future<Output = String>,
+    ) -> Option<Result<String, McpError>> {
+        let (Some(account), Transport::Http { uri, .. }) = (&self.account, &self.transport) else { return None };
+        let asked = async {
+            // What it wants is told to who comes without a token. One of another era refuses this in another way, and may want a
+            // login all the same.
+            let message = rpc::request(&RequestId::Number(0), "server/discover", json!({ "_meta": about_us() }));
+            let headers = self.headers(&Speaks::Modern, Some("server/discover"))?;
+            let bounds = Bounds { max_kib: MAX_LIST_KIB, ..self.bounds() };
+            let challenge = match http::exchange(uri, headers, &message, Some(&RequestId::Number(0)), bounds).await {
+                Err(McpFault::Challenged(_, challenge)) => challenge,
+                Err(fault @ (McpFault::Unreachable(_) | McpFault::Timeout(_) | McpFault::Redirect(_))) => {
+                    return Err(fault);
+                }
+                _ => Challenge::default(),
+            };
+            account.log_in(challenge, told, pasted).await.map_err(McpFault::Login)
+        };
+        Some(asked.await.map_err(|fault| self.error(fault)))
+    }
+
+    /// Forgets the login: whether there was one, and why the authorization server could not be told.
+    pub async fn log_out(&self) -> Option<Result<(bool, Option<OauthError>), McpError>> {
+        let out = self.account.as_ref()?.log_out().await;
+        Some(out.map_err(|error| self.error(McpFault::Login(error))))
     }
 
     pub fn error(&self, fault: McpFault) -> McpError {
@@ -249,7 +301,8 @@ impl McpClient {
         match (&connection.server, &self.transport) {
             (Some(server), _) => server.tell(&message, bounds).await?,
             (None, Transport::Http { uri, .. }) => {
-                http::exchange(uri, self.headers(&connection.speaks, None)?, &message, None, bounds).await?;
+                let headers = self.headers(&connection.speaks, None)?;
+                authorized::exchange(self.account(), uri, headers, &message, None, bounds).await?;
             }
             (None, _) => unreachable!("what is not reached over HTTP was started"),
         }
@@ -317,7 +370,7 @@ impl McpClient {
         let name = params.get("name").and_then(Value::as_str).map(HeaderValue::from_str);
         let is_modern = matches!(connection.speaks, Speaks::Modern);
         if is_modern {
-            params["_meta"] = json!({ VERSION: MODERN, CLIENT: client_info(), CAPABILITIES: Map::new() });
+            params["_meta"] = about_us();
         }
         let id = RequestId::Number(self.count.fetch_add(1, Ordering::Relaxed) + 1);
         let message = rpc::request(&id, method, params);
@@ -329,7 +382,7 @@ impl McpClient {
             (None, Transport::Http { uri, .. }) => {
                 let mut headers = self.headers(&connection.speaks, Some(method))?;
                 headers.extend(name.and_then(Result::ok).filter(|_| is_modern).map(|name| (NAME, name)));
-                http::exchange(uri, headers, &message, Some(&id), bounds).await
+                authorized::exchange(self.account(), uri, headers, &message, Some(&id), bounds).await
             }
             (None, _) => unreachable!("what is not reached over HTTP was started"),
         }
@@ -352,6 +405,36 @@ impl McpClient {
         }
         Ok(headers)
     }
+}
+
+fn about_us() -> Value {
+    json!({ VERSION: MODERN, CLIENT: client_info(), CAPABILITIES: Map::new() })
+}
+
+/// The login of a server that can have one.
+fn account(
+    settings: &McpSettings,
+    skills: &Skills,
+    store: &Store,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Option<Account> {
+    let McpPlace::Remote(RemotePlace { url, client_id, client_secret_env, .. }) = &settings.place else { return None };
+    if settings.headers().any(|(header, _)| header.eq_ignore_ascii_case("authorization")) {
+        return None;
+    }
+    let value = |variable: &String| {
+        let value = environment(variable).map(|value| value.trim().to_owned());
+        (variable.clone(), value.filter(|value| !value.is_empty()).map(SecretValue::new))
+    };
+    Some(Account::new(AccountSetup {
+        server: &settings.name,
+        url,
+        timeout_s: settings.timeout_s,
+        client_id: client_id.clone(),
+        secret: client_secret_env.as_ref().map(value),
+        home: skills.home(),
+        store,
+    }))
 }
 
 fn client_info() -> Value {

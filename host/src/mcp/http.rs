@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use super::oauth::Challenge;
 use super::{McpFault, shown};
 use crate::net::pool::{self, SendError};
 use crate::net::sse::Parser;
@@ -71,6 +72,10 @@ pub async fn exchange(
         let to = location.and_then(|value| value.parse::<Uri>().ok());
         let host = to.as_ref().and_then(Uri::host).unwrap_or("another address");
         return Err(McpFault::Redirect(shown(host)));
+    }
+    let challenge = Challenge::read(response.headers()).filter(|_| matches!(status.as_u16(), 401 | 403));
+    if let Some(challenge) = challenge {
+        return Err(McpFault::Challenged(status.as_u16(), challenge));
     }
     match status.as_u16() {
         401 | 403 | 407 => return Err(McpFault::Refused(status.as_u16())),

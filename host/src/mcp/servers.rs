@@ -1,11 +1,13 @@
 //! The servers of `config.toml`, and which of their tools an administrator allowed.
 
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
 use super::client::McpClient;
 use super::definition::{MAX_DEFINITION, ToolDefinition};
+use super::oauth::OauthError;
 use super::summary::{self, ServerSummary};
 use super::{McpError, McpFault, McpOutcome};
 use crate::config::{Config, McpSettings};
@@ -81,7 +83,9 @@ impl McpServers {
             };
             let old = self.clients.iter().find(is_kept).cloned();
             let port = config.gateway.port;
-            old.unwrap_or_else(|| Arc::new(McpClient::new(settings.clone(), skills, port, self.environment)))
+            old.unwrap_or_else(|| {
+                Arc::new(McpClient::new(settings.clone(), skills, &self.store, port, self.environment))
+            })
         };
         let clients = Arc::new(config.mcp.iter().map(client).collect());
         McpServers { clients, skills: skills.clone(), allowed: Arc::default(), ..self.clone() }
@@ -164,6 +168,21 @@ impl McpServers {
             }
         }
         Err(error)
+    }
+
+    /// Asks a person to log in at a server; the issuer. `None` where there can be no login.
+    pub async fn log_in(
+        &self,
+        settings: &McpSettings,
+        told: impl FnOnce(&str),
+        pasted: impl Future<Output = String>,
+    ) -> Option<Result<String, McpError>> {
+        self.client(&settings.name)?.log_in(told, pasted).await
+    }
+
+    /// Forgets a login: whether there was one, and why the authorization server could not be told.
+    pub async fn log_out(&self, settings: &McpSettings) -> Option<Result<(bool, Option<OauthError>), McpError>> {
+        self.client(&settings.name)?.log_out().await
     }
 
     /// How the tools of a server stand, as it lists them now; then those that it should have.

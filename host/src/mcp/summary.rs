@@ -2,6 +2,7 @@
 
 use super::McpFault;
 use super::client::McpClient;
+use super::oauth::LoginState;
 use super::transport::Transport;
 use crate::config::{CommandPlace, ComponentPlace, McpPlace};
 use schemars::JsonSchema;
@@ -34,6 +35,10 @@ pub struct ServerSummary {
     pub place: String,
     /// Where it runs, and what is kept from it: a sentence or two.
     pub about: String,
+    /// How the login at it stands: "logged in at ISSUER", "not logged in", or why a login counts for nothing. Only where one is
+    /// possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
     /// Why it cannot be used, as far as that is known without asking it.
     pub trouble: Option<String>,
 }
@@ -73,7 +78,19 @@ pub fn of(client: &McpClient) -> ServerSummary {
         }
     };
     let place = in_short(client);
-    ServerSummary { name, kind, source, outside_the_sandbox: kind == ServerKind::Command, place, about, trouble }
+    let (login, ended) = match client.login() {
+        None => (None, None),
+        Some(LoginState::None) => (Some("not logged in".to_owned()), None),
+        Some(LoginState::LoggedIn(issuer)) => (Some(format!("logged in at {issuer}")), None),
+        Some(LoginState::Unusable(why)) => (Some(why.clone()), Some(why)),
+    };
+    let place = if login.as_deref().is_some_and(|login| login.starts_with("logged in")) {
+        place + ", logged in"
+    } else {
+        place
+    };
+    let outside_the_sandbox = kind == ServerKind::Command;
+    ServerSummary { name, kind, source, outside_the_sandbox, place, about, login, trouble: trouble.or(ended) }
 }
 
 fn in_short(client: &McpClient) -> String {

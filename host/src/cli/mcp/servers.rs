@@ -49,6 +49,9 @@ fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
             "type": "mcp_server", "server": name, "kind": kind, "source": source,
             "outside_the_sandbox": outside_the_sandbox, "about": about,
         });
+        if let Some(login) = &summary.login {
+            object["login"] = login.as_str().into();
+        }
         if let Some(error) = error {
             object["error"] = json!({ "code": error.fault.code(), "message": error.fault.to_string() });
         }
@@ -59,18 +62,27 @@ fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
     if summary.kind != ServerKind::Remote {
         outln!("  {}", printable_line(&summary.about));
     }
+    // Most servers ask for none.
+    if let Some(login) = summary.login.as_deref().filter(|login| *login != "not logged in") {
+        outln!("  {}", printable_line(login));
+    }
     if let Some(error) = error {
         errln!("{}", printable_line(&error.to_string()));
     }
 }
 
+/// The server of this name.
+pub fn settings<'a>(opened: &'a Opened, name: &str) -> Result<&'a McpSettings, Failure> {
+    opened.config.mcp.iter().find(|settings| settings.name == name).ok_or_else(|| {
+        let message = format!("there is no MCP server {name:?}; add it as [mcp.{name}] in config.toml");
+        Failure::new(Exit::Usage, message)
+    })
+}
+
 /// Allows what `config.toml` names, or one tool of that.
 pub fn allow(shared: &Shared, name: &str, tool: Option<&str>) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
-    let Some(settings) = opened.config.mcp.iter().find(|settings| settings.name == name) else {
-        let message = format!("there is no MCP server {name:?}; add it as [mcp.{name}] in config.toml");
-        return Err(Failure::new(Exit::Usage, message));
-    };
+    let settings = settings(&opened, name)?;
     if let Some(tool) = tool.filter(|tool| !settings.allow.iter().any(|allowed| allowed == tool)) {
         let message = format!("config.toml does not name {tool:?}; add it to allow of [mcp.{name}] first");
         return Err(Failure::new(Exit::Policy, message));

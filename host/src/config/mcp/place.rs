@@ -23,6 +23,12 @@ pub struct RemotePlace {
     /// "HEADER = VARIABLE" each.
     pub headers_env: Vec<String>,
     pub allow_http: bool,
+    /// As kiso is known to the server's authorization server, where it was registered there by hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The variable with the secret of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret_env: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,7 +67,7 @@ pub struct CommandPlace {
 
 /// Which keys only one kind has, and what it is called.
 const OWN: [(&str, &[&str]); 3] = [
-    ("url", &["headers_env", "allow_http"]),
+    ("url", &["headers_env", "allow_http", "client_id", "client_secret_env"]),
     ("component", &["hosts", "allow_private", "memory_mib"]),
     ("command", &["outside_the_sandbox", "unconfined", "read", "connect_ports"]),
 ];
@@ -108,6 +114,11 @@ pub(super) fn read(fields: &mut TableFields<'_>) -> Option<McpPlace> {
     let rule =
         "must be a list such as [\"Authorization = VARIABLE\"]: headers, and the variable with the value of each";
     let headers_env = fields.list("headers_env", rule, |entry| header_and_variable(entry).is_some());
+    let client_id = fields.checked("client_id", |id| {
+        let is_id = (1..=2_000).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
+        if is_id { Ok(id.to_owned()) } else { Err("must be the client id, of ASCII characters without spaces") }
+    });
+    let client_secret_env = fields.checked("client_secret_env", variable);
     let component = fields.checked("component", |path| {
         let is_path = path.starts_with('/') && path.ends_with(".wasm");
         if is_path { Ok(path.to_owned()) } else { Err("must be the absolute path of a .wasm file") }
@@ -152,7 +163,11 @@ pub(super) fn read(fields: &mut TableFields<'_>) -> Option<McpPlace> {
         for key in ["env", "env_from"] {
             fields.unfit(key, "is for servers that kiso starts; use headers_env");
         }
-        return Some(McpPlace::Remote(RemotePlace { url: url?, headers_env, allow_http }));
+        if client_id.is_none() && client_secret_env.is_some() {
+            fields.unfit("client_secret_env", "needs client_id");
+        }
+        let url = url?;
+        return Some(McpPlace::Remote(RemotePlace { url, headers_env, allow_http, client_id, client_secret_env }));
     }
     if *kind == "component" {
         let component = component?;

@@ -1,0 +1,68 @@
+//! Logins at servers that ask for one: OAuth 2.1 as the protocol's authorization specification says.
+//!
+//! ```text
+//!  401 ─ challenge ─▶ discovery: resource metadata ─▶ metadata of its authorization server
+//!                                                           │
+//!  kiso mcp login ─▶ flow: registration, PKCE, browser ─▶ redirect (loopback) ─▶ token ─▶ account (vault)
+//! ```
+//!
+//! Both servers are strangers: each address, size and time of theirs is checked here, and no redirect of theirs is followed.
+
+mod account;
+mod challenge;
+mod discovery;
+mod fetch;
+mod flow;
+mod redirect;
+mod token;
+
+pub use account::{Account, AccountSetup, LoginState};
+pub use challenge::Challenge;
+
+/// Why a login did not come about. Texts of servers are cut and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OauthError {
+    #[error("{0} cannot be reached: {1}")]
+    Unreachable(String, String),
+    #[error("{0} does not answer within {1} s (timeout_s)")]
+    Timeout(String, u64),
+    #[error("the answer of {0} is longer than {1} KiB")]
+    TooLarge(String, usize),
+    #[error("{0} answers with status {1}")]
+    Status(String, u16),
+    #[error("{0} redirects, which is not followed at a login")]
+    Redirect(String),
+    #[error("{0:?} is no address for a login: {1}")]
+    Address(String, &'static str),
+    #[error("the answer of {0} is not what the specification says: {1}")]
+    BadAnswer(String, String),
+    #[error("it asks for no login: it answers without one, or does not say where to log in")]
+    NotAsked,
+    #[error("the authorization server {0} does not offer PKCE with S256, without which a code can be stolen")]
+    NoPkce(String),
+    #[error("the answer is from the issuer {found:?} and not from {expected:?}; somebody may be mixing up two servers")]
+    Issuer { expected: String, found: String },
+    #[error("the redirect belongs to another login")]
+    State,
+    #[error("what was pasted is not the address that the browser was sent to, http://127.0.0.1:…/callback?…")]
+    Pasted,
+    #[error("the authorization server {server} refuses: {code}{description}")]
+    Refused { server: String, code: String, description: String },
+    #[error(
+        "the authorization server {0} registers no clients by itself; register kiso there, with the redirect URI \
+         http://127.0.0.1/callback, and write client_id in its table of config.toml"
+    )]
+    NoClient(String),
+    #[error("the variable {0} is not set")]
+    Variable(String),
+    #[error("the browser did not come back within {0} minutes")]
+    Deadline(u64),
+    #[error("no port of 127.0.0.1 can be listened at: {0}")]
+    Listen(String),
+    #[error("the login cannot be kept or read: {0}")]
+    Kept(String),
+    #[error("there is no login; run `kiso mcp login {0}`")]
+    None(String),
+    #[error("the login has ended ({1}); run `kiso mcp login {0}`")]
+    Over(String, String),
+}

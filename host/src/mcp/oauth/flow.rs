@@ -1,0 +1,108 @@
+//! One login: from the address that a browser is sent to, to the tokens.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::time::Duration;
+
+use data_encoding::BASE64URL_NOPAD;
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::super::shown;
+use super::OauthError;
+use super::discovery::Discovered;
+use super::fetch::Reach;
+use super::redirect::{self, Redirect, Returned};
+use super::token::{self, Client, Tokens};
+
+/// Minutes that a person has.
+const MINUTES: u64 = 10;
+
+/// Asks a person to log in. `told` gets the address for the browser; `pasted` is what was pasted in its stead, if anything.
+pub async fn log_in(
+    reach: Reach,
+    at: &Discovered,
+    client: Option<Client>,
+    scope: Option<&str>,
+    told: impl FnOnce(&str),
+    pasted: impl Future<Output = String>,
+) -> Result<(Client, Tokens), OauthError> {
+    let redirect = Redirect::listen().await?;
+    let scope = scope.map(|scope| with_offline(scope, at.offline));
+    let client = match client {
+        Some(client) => client,
+        None => token::register(reach, at, &redirect.uri, scope.as_deref()).await?,
+    };
+    let (state, verifier) = (random()?, random()?);
+    let challenge = BASE64URL_NOPAD.encode(digest(&SHA256, verifier.as_bytes()).as_ref());
+    let mut asked = vec![
+        ("response_type", "code"),
+        ("client_id", &client.id),
+        ("redirect_uri", &redirect.uri),
+        ("state", &state),
+        ("code_challenge", &challenge),
+        ("code_challenge_method", "S256"),
+        ("resource", &at.resource),
+    ];
+    asked.extend(scope.as_deref().map(|scope| ("scope", scope)));
+    let place = at.authorization.to_string();
+    let separator = if place.contains('?') { '&' } else { '?' };
+    told(&format!("{place}{separator}{}", token::form(&asked)));
+    let returned = async {
+        tokio::select! {
+            found = redirect.wait(&state) => Ok(found),
+            text = pasted => {
+                let found = redirect::parse(text.trim()).ok_or(OauthError::Pasted)?;
+                if found.state.as_deref() == Some(&state) { Ok(found) } else { Err(OauthError::State) }
+            }
+        }
+    };
+    let returned = tokio::time::timeout(Duration::from_secs(MINUTES * 60), returned).await;
+    let code = code(at, returned.map_err(|_| OauthError::Deadline(MINUTES))??)?;
+    let grant = [
+        ("grant_type", "authorization_code"),
+        ("code", &code),
+        ("redirect_uri", &redirect.uri),
+        ("code_verifier", &verifier),
+        ("resource", &at.resource),
+    ];
+    let mut tokens = token::tokens(reach, at, &client, &grant).await?;
+    // One that says nothing gave what was asked for.
+    tokens.scope = tokens.scope.or(scope);
+    Ok((client, tokens))
+}
+
+/// The code of an answer that is from the right server.
+fn code(at: &Discovered, returned: Returned) -> Result<String, OauthError> {
+    let expected = || shown(&at.issuer);
+    match returned.issuer {
+        Some(issuer) if issuer != at.issuer => {
+            return Err(OauthError::Issuer { expected: expected(), found: shown(&issuer) });
+        }
+        None if at.says_issuer => return Err(OauthError::Issuer { expected: expected(), found: String::new() }),
+        _ => {}
+    }
+    if let Some(code) = returned.error {
+        return Err(token::refused(expected(), &code, returned.description.as_deref()));
+    }
+    let missing = || OauthError::BadAnswer(expected(), "its redirect has no code".to_owned());
+    returned.code.filter(|code| !code.is_empty()).ok_or_else(missing)
+}
+
+/// The scopes of all of these, each once.
+pub fn union(scopes: &[Option<&str>]) -> Option<String> {
+    let all: BTreeSet<&str> = scopes.iter().flatten().flat_map(|scope| scope.split_ascii_whitespace()).collect();
+    (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" "))
+}
+
+fn with_offline(scope: &str, offline: bool) -> String {
+    union(&[Some(scope), offline.then_some("offline_access")]).unwrap_or_default()
+}
+
+/// 256 random bits.
+fn random() -> Result<String, OauthError> {
+    let mut bytes = [0; 32];
+    let failed = |_| OauthError::Kept("the system provides no random numbers".to_owned());
+    SystemRandom::new().fill(&mut bytes).map_err(failed)?;
+    Ok(BASE64URL_NOPAD.encode(&bytes))
+}

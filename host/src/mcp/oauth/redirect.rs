@@ -1,0 +1,134 @@
+//! Where the browser comes back to: a port of 127.0.0.1 that is open for one login.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::OauthError;
+
+/// Bytes of a request.
+const MAX_REQUEST: usize = 16 << 10;
+
+/// How long a connection may take. Browsers open some that they then do not use.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections at once.
+const MAX_CONNECTIONS: usize = 16;
+
+const PATH: &str = "/callback";
+
+/// What the browser brings back.
+#[derive(Default, PartialEq, Eq)]
+pub struct Returned {
+    pub state: Option<String>,
+    pub code: Option<String>,
+    pub issuer: Option<String>,
+    pub error: Option<String>,
+    pub description: Option<String>,
+}
+
+pub struct Redirect {
+    listener: TcpListener,
+    pub uri: String,
+}
+
+impl Redirect {
+    pub async fn listen() -> Result<Redirect, OauthError> {
+        let failed = |error: std::io::Error| OauthError::Listen(error.to_string());
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        Ok(Redirect { listener, uri: format!("http://127.0.0.1:{port}{PATH}") })
+    }
+
+    /// The first that comes back with this state. Whoever comes with another one is turned away.
+    pub async fn wait(&self, state: &str) -> Returned {
+        let (sender, mut returned) = mpsc::channel(1);
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let accept = async {
+            loop {
+                let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+                let Ok((stream, _)) = self.listener.accept().await else {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                };
+                let (sender, state) = (sender.clone(), state.to_owned());
+                tokio::spawn(async move {
+                    let _place = place;
+                    let answered = tokio::time::timeout(PATIENCE, answer(stream, &state)).await;
+                    if let Ok(Some(found)) = answered {
+                        let _ = sender.try_send(found);
+                    }
+                });
+            }
+        };
+        tokio::select! {
+            found = returned.recv() => found.expect("a sender is kept"),
+            never = accept => never,
+        }
+    }
+}
+
+/// Reads a request and answers it; what it brings if its state is this one.
+async fn answer(mut stream: TcpStream, state: &str) -> Option<Returned> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 1024];
+    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
+        let read = stream.read(&mut piece).await.ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&piece[..read]);
+        if bytes.len() > MAX_REQUEST {
+            return None;
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let mut words = text.split_ascii_whitespace();
+    let target = words.next().filter(|method| *method == "GET").and(words.next());
+    let found = target.and_then(parse);
+    let (status, said, found) = match found {
+        None => ("404 Not Found", "There is nothing here.", None),
+        Some(found) if found.state.as_deref() != Some(state) => {
+            ("400 Bad Request", "This link belongs to another login.", None)
+        }
+        Some(found) => {
+            ("200 OK", "kiso has the answer. You can close this window and go back to the terminal.", Some(found))
+        }
+    };
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{said}",
+        said.len()
+    );
+    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.shutdown().await;
+    found
+}
+
+/// What stands behind the path of a redirect. `target` may be a whole address.
+pub fn parse(target: &str) -> Option<Returned> {
+    let (path, query) = target.split_once('?')?;
+    if !(path == PATH || (path.starts_with("http://127.0.0.1:") && path.ends_with(PATH))) {
+        return None;
+    }
+    let mut found = Returned::default();
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(&value.replace('+', " ")).decode_utf8().ok()?.into_owned();
+        let place = match name {
+            "state" => &mut found.state,
+            "code" => &mut found.code,
+            "iss" => &mut found.issuer,
+            "error" => &mut found.error,
+            "error_description" => &mut found.description,
+            _ => continue,
+        };
+        // What stands there twice can be read in two ways.
+        if place.replace(value).is_some() {
+            return None;
+        }
+    }
+    Some(found)
+}
