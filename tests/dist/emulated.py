@@ -10,6 +10,7 @@ from work import everything, first_job, lines, must, run
 
 QEMU = "qemu-aarch64-static"
 LIBRARIES = Path("/usr/aarch64-linux-gnu")
+DEFAULT_PREFIX = Path("/etc/qemu-binfmt/aarch64")
 
 # A program of this kind, started by another that runs in the emulator, is started in the emulator again.
 MAGIC = r":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:F"
@@ -30,7 +31,8 @@ def aarch64(dist, native):
         env = {"QEMU_LD_PREFIX": str(LIBRARIES), "QEMU_CPU": "cortex-a72"}
         described = run(kiso, "--version", "--verbose", env=env)
         must("target: aarch64-unknown-linux-gnu" in described, described)
-        everything(kiso, env)
+        # The compiler gets nothing of its environment, so it is on the emulator's own processor, which can do more.
+        everything(kiso, env, compiling={"QEMU_LD_PREFIX": str(LIBRARIES)})
         for page in (16384, 65536):
             home = Path(scratch) / f"home-{page}"
             paged = dict(env, QEMU_PAGESIZE=str(page))
@@ -61,7 +63,11 @@ def x86_64(dist, native):
 
 
 def register():
-    """Tells the kernel of the emulator, where it does not know it."""
+    """Tells the kernel of the emulator, and the emulator of the libraries, where they do not know."""
+    # kiso starts its compiler without any of its environment, so without QEMU_LD_PREFIX. Debian's emulator looks here, too.
+    if not DEFAULT_PREFIX.exists() and os.getuid() == 0:
+        DEFAULT_PREFIX.parent.mkdir(exist_ok=True)
+        DEFAULT_PREFIX.symlink_to(LIBRARIES)
     binfmt = Path("/proc/sys/fs/binfmt_misc")
     if not (binfmt / "register").exists() and os.getuid() == 0:
         subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", binfmt], check=False)

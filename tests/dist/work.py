@@ -67,7 +67,8 @@ def readme_job():
     return ROOT / block[1], block[2]
 
 
-def everything(kiso, env=None, say=print):
+def everything(kiso, env=None, compiling=None, say=print):
+    """All of it; `compiling` is the environment where kiso starts itself again, to compile, if that must be another."""
     with tempfile.TemporaryDirectory(prefix="kiso-work-") as scratch:
         home = Path(scratch) / "home"
         first_job(kiso, home, env)
@@ -76,7 +77,7 @@ def everything(kiso, env=None, say=print):
         say("  every bundled skill")
         lines(kiso, home, env)
         say(f"  {len(LINES)} command lines")
-        compiled(kiso, home, env, Path(scratch))
+        compiled(kiso, Path(scratch) / "compiling", compiling or env, Path(scratch))
         say("  a skill, compiled and called")
         doctor = run(kiso, "doctor", "--offline", home=home, env=env)
         must("FAIL" not in doctor, doctor)
