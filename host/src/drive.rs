@@ -137,7 +137,9 @@ pub enum DriveError {
     #[error("the run was cut off {}, and is not resumed automatically", often(*times))]
     CutOff { times: u32 },
     /// A person is asked, and the run is taken up again once they have answered.
-    #[error("the run waits for approval {approval}: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it")]
+    #[error(
+        "the run waits for approval {approval}: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it"
+    )]
     Waiting { approval: i64 },
     /// The run stays as it is; [`RunExecutor::resume`] goes on with it.
     #[error("the run was left between two steps, to be taken up later")]

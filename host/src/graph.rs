@@ -156,7 +156,7 @@ pub fn edge(from: Node, why: Why) -> Option<Node> {
         (Node::Output, Why::CycleIncomplete) => Node::Input,
         (Node::Output, Why::CycleComplete) => Node::End,
         (Node::End, _) => return None,
-        (from, Why::LimitReached) if from != Node::Output && from != Node::Input => Node::Output,
+        (from, Why::LimitReached) if !matches!(from, Node::Input | Node::Approval | Node::Output) => Node::Output,
         (_, Why::Cancelled) => Node::Output,
         _ => return None,
     })

@@ -281,6 +281,48 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
     assert!(!project.join("x").exists());
 }
 
+/// Reads one request and answers it.
+fn page() -> (String, std::thread::JoinHandle<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stream.try_clone().unwrap()), &mut line).unwrap();
+        let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nIt rains.";
+        std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
+        line
+    });
+    (address, asked)
+}
+
+#[test]
+fn the_editor_is_asked_about_what_its_prompt_would_do() {
+    let home = home();
+    let (address, asked) = page();
+    home.kiso(&["skill", "grant", "fetch", "--ask-host", &address, "--private"]).ok();
+    let mut editor = Editor::start(&home, &[]);
+    let session = editor.open("/");
+    let mut answer = |option: &str, path: &str| {
+        editor.told.clear();
+        let id = editor.send("session/prompt", prompt(&session, &format!("fetch url=http://{address}/{path}")));
+        let request = editor.until(|heard| heard["method"] == "session/request_permission");
+        let shown = request["params"]["toolCall"]["content"][0]["content"]["text"].as_str().unwrap();
+        assert!(shown.contains(&format!("GET to {address}")) && shown.contains(path), "{request}");
+        let chosen = json!({ "outcome": { "outcome": "selected", "optionId": option } });
+        editor.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": chosen }));
+        editor.until(|heard| heard["id"] == id);
+        editor.reply()
+    };
+    let refused = answer("refuse", "no");
+    assert!(refused.contains("refused by the user"), "{refused}");
+    let other = answer("what was not offered", "neither");
+    assert!(other.contains("refused by the user"), "{other}");
+    let accepted = answer("accept", "yes");
+    assert!(accepted.contains("It rains."), "{accepted}");
+    assert!(asked.join().unwrap().starts_with("GET /yes "), "only what was accepted");
+}
+
 #[test]
 fn what_is_wrong_is_said_and_nothing_ends() {
     let home = home();

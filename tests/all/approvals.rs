@@ -75,7 +75,8 @@ fn says(text: &str) -> (&'static str, Value) {
 }
 
 fn routed(effort: &str) -> (&'static str, Value) {
-    let routing = json!({ "effort": effort, "categories": [], "tool_need": 1, "goal": "the weather", "durable": false });
+    let routing =
+        json!({ "effort": effort, "categories": [], "tool_need": 1, "goal": "the weather", "durable": false });
     ("router", json!({ "text": routing.to_string() }))
 }
 
@@ -90,9 +91,7 @@ fn planned(web: &Web, replies: &[(&'static str, Value)]) -> (Home, ModelServer) 
 
 /// The card that waits in a session.
 fn card(served: &Served, session: &str) -> Value {
-    wait_for("a card", || {
-        served.get(&format!("/approvals?session={session}"))["items"].as_array()?.first().cloned()
-    })
+    wait_for("a card", || served.get(&format!("/approvals?session={session}"))["items"].as_array()?.first().cloned())
 }
 
 fn id(card: &Value) -> i64 {
@@ -156,8 +155,7 @@ fn what_is_refused_is_not_done_and_the_planner_hears_of_it() {
 #[test]
 fn one_card_has_all_that_a_plan_foresees_and_some_of_it_is_accepted() {
     let web = Web::start();
-    let (home, _model) =
-        planned(&web, &[plan(&[fetch(&web, "a"), fetch(&web, "b")]), plan(&[]), says("One of two.")]);
+    let (home, _model) = planned(&web, &[plan(&[fetch(&web, "a"), fetch(&web, "b")]), plan(&[]), says("One of two.")]);
     let served = Served::start(&home);
     let message = served.send("main", "what is the weather?");
     let asked = card(&served, "main");
@@ -191,7 +189,7 @@ fn another_argument_is_another_question_and_the_same_one_is_not() {
 }
 
 #[test]
-fn nobody_s_answer_is_none() {
+fn nobody_answers_in_time() {
     let web = Web::start();
     let home = asking(&web);
     let served = Served::start(&home);
@@ -247,7 +245,9 @@ fn a_run_that_waits_is_cancelled() {
     };
     stop("api", &|run| drop(served.request("POST", &format!("/runs/{run}/cancel"), Some("")).expect(200)));
     stop("command", &|_| assert!(served.command("command", "/cancel").contains("Stopping")));
-    stop("terminal", &|run| drop(home.kiso(&["cancel", run]).ok()));
+    stop("terminal", &|run| {
+        home.kiso(&["cancel", run]).ok();
+    });
     assert_eq!(web.asked(), [""; 0]);
 }
 
@@ -309,14 +309,18 @@ fn the_time_of_what_is_remembered_ends() {
 #[test]
 fn a_card_shows_what_would_hide() {
     let web = Web::start();
-    let evil = format!("\u{202e}x\u{7}\u{200b}{}", "y".repeat(3_000));
-    let (home, _model) = planned(&web, &[plan(&[fetch(&web, &evil)]), plan(&[]), says("No.")]);
+    let evil = format!("\u{202e}x\u{7}\u{200b}{}", "y".repeat(380));
+    let mut task = fetch(&web, "a");
+    task["args"]["save"] = json!(evil);
+    let (home, _model) = planned(&web, &[plan(&[task]), plan(&[]), says("No.")]);
     let served = Served::start(&home);
     served.send("main", "what is the weather?");
     let asked = card(&served, "main");
-    let shown = asked["effects"][0]["args"][0]["shown"].as_str().unwrap();
+    let args = asked["effects"][0]["args"].as_array().unwrap();
+    let arg = args.iter().find(|arg| arg["name"] == "save").unwrap();
+    let shown = arg["shown"].as_str().unwrap();
     assert!(shown.contains(r"\u{202e}x\u{7}\u{200b}yyy"), "{shown}");
-    assert!(shown.len() < 300 && asked["effects"][0]["args"][0]["left_out"].as_u64() > Some(2_800), "{asked}");
+    assert!(shown.len() < 300 && arg["left_out"] == 384 - 200, "{asked}");
     let text = served.get("/sessions/main/messages")["items"][1]["text"].as_str().unwrap().to_owned();
     assert!(!text.contains(['\u{202e}', '\u{7}', '\u{200b}']) && text.contains("more characters"), "{text}");
     let told = home.kiso(&["approval", "show", &id(&asked).to_string()]);
@@ -346,11 +350,10 @@ fn a_call_of_the_action_loop_is_asked_when_it_comes() {
     let web = Web::start();
     let home = Home::new();
     let call = |path: &str| {
-        let args = json!({ "url": web.url(path) }).to_string();
-        ("actor", json!({ "calls": [{ "id": "1", "name": "fetch", "args": args }] }))
+        let args = json!({ "url": web.url(path) });
+        ("actor", json!({ "calls": [{ "name": "fetch", "args": args }] }))
     };
-    let replies =
-        [routed("medium"), call("a"), call("a"), call("b"), ("actor", json!({ "text": "It rains." }))];
+    let replies = [routed("medium"), call("a"), call("a"), call("b"), ("actor", json!({ "text": "It rains." }))];
     let _model = serve(&home, &replies, QUICK);
     grant(&home, &web);
     let served = Served::start(&home);

@@ -77,7 +77,11 @@ impl Lab {
         let session = SessionName::parse(session).expect("a plain name");
         let secrets = Secrets::default();
         self.skills
-            .call(tool, &args, Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None })
+            .call(
+                tool,
+                &args,
+                Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None },
+            )
             .await
     }
 

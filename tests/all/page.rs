@@ -2,6 +2,7 @@
 //!
 //! Where there is no Chromium the tests say so loudly and test nothing.
 
+mod approve;
 mod browser;
 mod chat;
 mod compose;

@@ -129,7 +129,8 @@ impl RunArgs {
         }
         let (mut stopped, is_known) = (false, !matches!(command, SlashCommand::Unknown(_)));
         if command == SlashCommand::Cancel {
-            let open = |view: &View<'_>| Ok([view.unfinished_runs(Some(session))?, view.runs_waiting(session)?].concat());
+            let open =
+                |view: &View<'_>| Ok([view.unfinished_runs(Some(session))?, view.runs_waiting(session)?].concat());
             for run in opened.store.read_blocking(open)? {
                 stop(opened, &run, session)?;
                 stopped = true;

@@ -22,8 +22,10 @@ pub struct Command {
 }
 
 /// The commands that kiso has by itself; a test of the session compares them with what it does.
-pub const COMMAND_NAMES: [&str; 11] =
-    ["new", "model", "models", "memory", "status", "cancel", "trace", "undo", "redo", "skills", "help"];
+pub const COMMAND_NAMES: [&str; 13] = [
+    "new", "model", "models", "memory", "status", "cancel", "trace", "undo", "redo", "approve", "refuse", "skills",
+    "help",
+];
 
 /// Characters of a description.
 const MAX_DESCRIPTION: usize = 200;

@@ -387,8 +387,10 @@ impl Run {
         let goes_on = conversing || !matches!(self.node(), Node::Input | Node::Output | Node::End);
         // What has started is seen to its end; it costs no tokens.
         let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
+        // To ask a person costs none, and it was looked at before that.
         if goes_on
             && !started
+            && self.card().is_none()
             && let Some(limit) = self.spec.limits.reached(self.usage)
         {
             self.stop(&mut event, limit)?;

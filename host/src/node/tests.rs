@@ -136,7 +136,9 @@ async fn a_message_becomes_a_reply() {
             Step::Tell { text } => StepResult::Told { text },
             Step::Finish(outcome) => StepResult::Finished { reply: output::reply(&outcome), arrived: Vec::new() },
             Step::Ended => break,
-            step @ (Step::Assess(_) | Step::Compress(_) | Step::Converse { .. }) => panic!("{step:?}"),
+            step @ (Step::Approve { .. } | Step::Assess(_) | Step::Compress(_) | Step::Converse { .. }) => {
+                panic!("{step:?}")
+            }
         };
         run.accept(result).unwrap();
     }

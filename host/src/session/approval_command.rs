@@ -17,12 +17,19 @@ impl CommandContext<'_> {
             let waiting = store.read(|view| view.approvals(None, false, None, SHOWN)).await?;
             let here = waiting.iter().filter(|approval| within.contains(&approval.session));
             let here: Vec<_> = here.map(|approval| approval.card.question(approval.id)).collect();
-            return Ok(if here.is_empty() { "Nothing waits for your word here.".to_owned() } else { here.join("\n\n") });
+            return Ok(if here.is_empty() {
+                "Nothing waits for your word here.".to_owned()
+            } else {
+                here.join("\n\n")
+            });
         };
         if !self.by_person {
-            return Ok("A person answers approvals: in the page, the terminal, a channel or with `kiso approval`.".to_owned());
+            return Ok(
+                "A person answers approvals: in the page, the terminal, a channel or with `kiso approval`.".to_owned()
+            );
         }
-        let usage = || Ok("It is /approve NUMBER, /approve NUMBER 1 2, /approve NUMBER always, or /refuse NUMBER.".to_owned());
+        let usage =
+            || Ok("It is /approve NUMBER, /approve NUMBER 1 2, /approve NUMBER always, or /refuse NUMBER.".to_owned());
         let Ok(id) = number.trim_start_matches('#').parse() else { return usage() };
         let always = rest.iter().any(|word| word == "always");
         let effects = rest.iter().filter(|word| *word != "always");

@@ -47,7 +47,11 @@ pub const COMMANDS: [(&str, &str, &str); 13] = [
     ("trace", "", "show what the last message did"),
     ("undo", " [RUN] [force]", "put the files back as they were before the last run, or before this one"),
     ("redo", " [RUN] [force]", "take an undo back"),
-    ("approve", " [NUMBER [EFFECT…] [always]]", "accept what a run asks, or only some of it; without a number, show what is waiting"),
+    (
+        "approve",
+        " [NUMBER [EFFECT…] [always]]",
+        "accept what a run asks, or only some of it; without a number, show what is waiting",
+    ),
     ("refuse", " NUMBER", "refuse what a run asks"),
     ("skills", "", "list the skills"),
     ("help", "", "list these commands"),

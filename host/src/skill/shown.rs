@@ -147,8 +147,20 @@ pub struct GrantView {
     /// The same time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
+    /// What is used only once a person has accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<AskView>,
     #[serde(flatten)]
     pub more: Map<String, Value>,
+}
+
+/// What a person is asked about in each run: docs/approvals.md.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AskView {
+    #[serde(default)]
+    pub http: Vec<HostView>,
+    #[serde(default)]
+    pub secrets: Vec<SecretView>,
 }
 
 /// A host that may be reached.

@@ -201,3 +201,39 @@ fn a_tool_that_fails_says_why() {
     server.state().result = json!({ "isError": true, "content": [{ "type": "text", "text": "the oracle sleeps" }] });
     run_without(&home, &server, "", "the oracle sleeps");
 }
+
+/// Answers the card of a run that waits in this home, once there is one.
+fn answer_when_asked(home: &Home, way: &'static str) -> std::thread::JoinHandle<Value> {
+    let list = [home.command(&["--json", "approval", "list"]), home.command(&["approval", way, "1"])];
+    std::thread::spawn(move || {
+        let [mut list, mut answer] = list;
+        let card = crate::harness::wait_for("a card", || {
+            let told = list.output().unwrap();
+            serde_json::from_slice::<Value>(&told.stdout).ok()
+        });
+        assert!(answer.output().unwrap().status.success());
+        card
+    })
+}
+
+#[test]
+fn a_tool_that_is_to_be_asked_for_waits_for_a_word() {
+    let calls = [
+        ("planner", "oracle.ask", plan(&[ask(&json!({ "text": "why" })), say()])),
+        ("worker", "[from outside: MCP server oracle]", "It is 42.".to_owned()),
+    ];
+    let server = StandIn::start(Era::Modern);
+    let home = allowed(&server, "ask = [\"ask\"]\n");
+    let answered = answer_when_asked(&home, "accept");
+    run(&home, &server, "ask = [\"ask\"]\n", &calls).ok().prints(&["It is 42."]);
+    let effect = &answered.join().unwrap()["effects"][0];
+    assert_eq!((&effect["tool"], &effect["args"][0]["shown"]), (&json!("oracle.ask"), &json!("why")), "{effect}");
+    assert_eq!(server.state().calls, [json!({ "text": "why" })]);
+
+    let server = StandIn::start(Era::Modern);
+    let home = allowed(&server, "ask = [\"ask\"]\n");
+    let answered = answer_when_asked(&home, "refuse");
+    run_without(&home, &server, "ask = [\"ask\"]\n", "refused by the user: oracle.ask, MCP server oracle");
+    answered.join().unwrap();
+    assert_eq!(server.state().calls, [Value::Null; 0]);
+}

@@ -1,5 +1,6 @@
 //! A conversation of the editor: one session, one prompt at a time.
 
+mod approve;
 mod follow;
 
 use std::collections::HashMap;
@@ -80,6 +81,8 @@ struct PromptTurn {
     busy: String,
     thoughts_left: usize,
     cancelled: bool,
+    /// The card that the editor was asked about, and the id of the request.
+    asked: Option<(i64, String)>,
 }
 
 impl AcpSession {
@@ -181,7 +184,9 @@ impl AcpSession {
 
     /// What a person said to the request for permission.
     async fn permitted(&mut self, request: &str, result: Result<Value, RpcError>) {
-        let Some((_, id, content)) = self.held.take_if(|(held, ..)| held == request) else { return };
+        let Some((_, id, content)) = self.held.take_if(|(held, ..)| held == request) else {
+            return self.answer_card(request, result).await;
+        };
         let outcome = result.map(|result| result["outcome"].clone()).unwrap_or_default();
         if outcome["outcome"] == "cancelled" {
             return self.send(stopped(&id, "cancelled")).await;
@@ -233,6 +238,7 @@ impl AcpSession {
             busy: String::new(),
             thoughts_left: MAX_THOUGHTS,
             cancelled: false,
+            asked: None,
         });
     }
 

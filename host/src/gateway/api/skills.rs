@@ -259,8 +259,8 @@ pub async fn grant(
             Some(Choice::Basic) => Grant { workspace: skills.grant(&skill)?.workspace, ..Grant::default() },
             Some(Choice::None) => Grant::nothing(),
             None => {
-                let Grant { workspace, memory_mib, timeout_s, .. } = skills.grant(&skill)?;
-                Grant { workspace, memory_mib, timeout_s, ..Grant::default() }
+                let Grant { workspace, memory_mib, timeout_s, ask, .. } = skills.grant(&skill)?;
+                Grant { workspace, memory_mib, timeout_s, ask, ..Grant::default() }
             }
         };
         if let Some(limits) = limits {
@@ -276,6 +276,7 @@ pub async fn grant(
         for NamedGrant { capability, name } in &others {
             grant.add(&manifest.needs, manifest.name.as_str(), capability, name).map_err(wrong)?;
         }
+        grant.ask.give_way(&grant.http, &grant.secrets);
         skills.write_grant(skill.name(), &grant)?;
         let asks = skills.missing(&skill, &grant).sentences();
         Ok(SkillGrant { skill: skill.name().clone(), grant: grant.shown(), asks })

@@ -28,6 +28,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "icon.svg",
     "index.html",
     "lib/api.js",
+    "lib/approval.js",
     "lib/blocks.js",
     "lib/chart-data.js",
     "lib/chart.js",

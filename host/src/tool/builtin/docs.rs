@@ -21,6 +21,7 @@ const READ: &str = "docs_read";
 const PAGES: &[(&str, &str)] = &[
     ("agent-skills.md", include_str!("../../../../docs/agent-skills.md")),
     ("api.md", include_str!("../../../../docs/api.md")),
+    ("approvals.md", include_str!("../../../../docs/approvals.md")),
     ("architecture.md", include_str!("../../../../docs/architecture.md")),
     ("backup.md", include_str!("../../../../docs/backup.md")),
     ("channels.md", include_str!("../../../../docs/channels.md")),

@@ -90,6 +90,7 @@ impl AcpSession {
                 let message = "the run was cut off too often, and waits for a person to say that it is to be tried again, in kiso's page";
                 self.fail(RpcError::new(INTERNAL_ERROR, message)).await;
             }
+            Some(Err(JobState::Waiting)) => self.ask_card().await?,
             Some(Err(_)) => {}
         }
         Ok(())

@@ -186,6 +186,13 @@ impl Audit {
                 must!(*task == self.ended, "task {} runs", self.ended);
                 self.end_task(&whys)?;
             }
+            StepResult::ApprovalWanted { .. } => {
+                must!(whys == [Why::NeedsApproval], "nothing starts before the answer");
+            }
+            StepResult::ApprovalGiven { .. } => {
+                let back = if self.pending.is_empty() { Node::Reasoning } else { Node::Action };
+                must!(self.at == back, "it goes on where it was asked");
+            }
             StepResult::Acted { calls, .. } => self.answer(calls, &whys)?,
             StepResult::CallsStarted => {
                 must!(!self.pending.is_empty() && !self.calling, "nothing is to be called");
@@ -420,6 +427,8 @@ fn home(result: &StepResult) -> Option<Node> {
         | StepResult::Called { .. }
         | StepResult::Assessed { .. } => Node::Action,
         StepResult::Reviewed { .. } | StepResult::Unreviewed { .. } => Node::Critic,
+        StepResult::ApprovalGiven { .. } => Node::Approval,
+        StepResult::ApprovalWanted { .. } => return None,
         StepResult::Conversed { .. } | StepResult::Finished { .. } => Node::Output,
         StepResult::ModelFailed { .. } | StepResult::Stopped { .. } => return None,
         StepResult::Cancelled | StepResult::Told { .. } => return None,

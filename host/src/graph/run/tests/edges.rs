@@ -14,6 +14,10 @@ pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Planner, Why::Planned, Node::Reasoning),
     (Node::Reasoning, Why::NoBrief, Node::Reasoning),
     (Node::Reasoning, Why::Ready, Node::Action),
+    (Node::Reasoning, Why::NeedsApproval, Node::Approval),
+    (Node::Action, Why::NeedsApproval, Node::Approval),
+    (Node::Approval, Why::TasksAnswered, Node::Reasoning),
+    (Node::Approval, Why::CallsAnswered, Node::Action),
     (Node::Action, Why::RoundsLeft, Node::Action),
     (Node::Action, Why::RoundsSpent, Node::Action),
     (Node::Action, Why::TaskEnded, Node::Critic),
@@ -34,15 +38,25 @@ pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Retrieval, Why::Cancelled, Node::Output),
     (Node::Planner, Why::Cancelled, Node::Output),
     (Node::Reasoning, Why::Cancelled, Node::Output),
+    (Node::Approval, Why::Cancelled, Node::Output),
     (Node::Action, Why::Cancelled, Node::Output),
     (Node::Critic, Why::Cancelled, Node::Output),
     (Node::Output, Why::Cancelled, Node::Output),
 ];
 
-const NODES: [Node; 8] =
-    [Node::Input, Node::Retrieval, Node::Planner, Node::Reasoning, Node::Action, Node::Critic, Node::Output, Node::End];
+const NODES: [Node; 9] = [
+    Node::Input,
+    Node::Retrieval,
+    Node::Planner,
+    Node::Reasoning,
+    Node::Approval,
+    Node::Action,
+    Node::Critic,
+    Node::Output,
+    Node::End,
+];
 
-const WHYS: [Why; 22] = [
+const WHYS: [Why; 25] = [
     Why::Admitted,
     Why::Low,
     Why::Medium,
@@ -52,6 +66,9 @@ const WHYS: [Why; 22] = [
     Why::Planned,
     Why::NoBrief,
     Why::Ready,
+    Why::NeedsApproval,
+    Why::TasksAnswered,
+    Why::CallsAnswered,
     Why::RoundsLeft,
     Why::RoundsSpent,
     Why::TaskEnded,
@@ -79,6 +96,7 @@ fn there_are_these_edges_and_no_others() {
             | Node::Retrieval
             | Node::Planner
             | Node::Reasoning
+            | Node::Approval
             | Node::Action
             | Node::Critic
             | Node::Output
@@ -92,6 +110,9 @@ fn there_are_these_edges_and_no_others() {
             | Why::Planned
             | Why::NoBrief
             | Why::Ready
+            | Why::NeedsApproval
+            | Why::TasksAnswered
+            | Why::CallsAnswered
             | Why::RoundsLeft
             | Why::RoundsSpent
             | Why::TaskEnded

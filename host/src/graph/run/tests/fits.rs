@@ -1,6 +1,7 @@
 //! Which results answer which step, written down a second time, and what is wrong with those that nearly do.
 
 use super::*;
+use crate::graph::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
 
 /// Names of the results that a step takes, besides `cancelled`.
 pub(super) fn takes(step: &str) -> &'static [&'static str] {
@@ -10,11 +11,12 @@ pub(super) fn takes(step: &str) -> &'static [&'static str] {
         "route" => &["routed", "stopped"],
         "plan" => &["planned", "unplanned", "model_failed", "stopped"],
         "reason" => &["briefed", "unbriefed", "model_failed", "stopped"],
-        "start" => &["started"],
+        "start" => &["started", "approval_wanted"],
+        "approve" => &["approval_given"],
         "execute" => &["executed", "stopped"],
         "act" => &["acted", "model_failed", "stopped"],
         "compress" => &["compressed", "stopped"],
-        "start_calls" => &["calls_started"],
+        "start_calls" => &["calls_started", "approval_wanted"],
         "call" => &["called"],
         "assess" => &["assessed", "model_failed", "stopped"],
         "review" => &["reviewed", "unreviewed", "model_failed", "stopped"],
@@ -37,6 +39,8 @@ pub(super) fn one_of_each() -> Vec<StepResult> {
         unplanned(),
         briefed("look"),
         unbriefed(),
+        StepResult::ApprovalWanted { card: card(1) },
+        StepResult::ApprovalGiven { answer: accepts(&[1]) },
         StepResult::Started { task: 0 },
         StepResult::Executed { task: 0, report, call: None },
         acted("1 bar", Vec::new()),
@@ -59,6 +63,7 @@ pub(super) fn one_of_each() -> Vec<StepResult> {
             StepResult::Admitted { .. } | StepResult::Retrieved { .. } | StepResult::Routed { .. } => {}
             StepResult::Planned { .. } | StepResult::Unplanned { .. } => {}
             StepResult::Briefed { .. } | StepResult::Unbriefed { .. } => {}
+            StepResult::ApprovalWanted { .. } | StepResult::ApprovalGiven { .. } => {}
             StepResult::Started { .. } | StepResult::Executed { .. } | StepResult::Acted { .. } => {}
             StepResult::Compressed { .. } | StepResult::CallsStarted | StepResult::Called { .. } => {}
             StepResult::Assessed { .. } | StepResult::Reviewed { .. } | StepResult::Unreviewed { .. } => {}
@@ -69,6 +74,16 @@ pub(super) fn one_of_each() -> Vec<StepResult> {
     all
 }
 
+/// A card with so many effects.
+pub(super) fn card(effects: usize) -> Card {
+    let effect = |number: usize| CallEffect::new("fetch", Vec::new(), &[], &number.to_string());
+    Card { effects: (0..effects).map(effect).collect(), expires_ms: 1 }
+}
+
+pub(super) fn accepts(numbers: &[usize]) -> CardAnswer {
+    CardAnswer { accepted: numbers.to_vec(), expired: false, by: "a person".to_owned() }
+}
+
 /// Whether a result of this name may answer the step.
 pub(super) fn fits(step: &str, result: &str) -> bool {
     takes(step).contains(&result) || (result == "cancelled" && !matches!(step, "finish" | "ended"))
@@ -77,7 +92,7 @@ pub(super) fn fits(step: &str, result: &str) -> bool {
 #[test]
 fn a_step_takes_its_own_results_and_no_others() {
     let names: std::collections::HashSet<_> = one_of_each().iter().map(StepResult::name).collect();
-    assert_eq!(names.len(), 22, "each kind stands there once");
+    assert_eq!(names.len(), 24, "each kind stands there once");
     let mut ended = Live::planned(vec![msg()]);
     ended.done();
     ended.finish();
@@ -114,7 +129,15 @@ pub(super) fn malformed(step: &Step, limits: &Limits) -> Vec<StepResult> {
             let bad = [vec![], vec![skill(false)], vec![silent], vec![msg(); limits.max_tasks + 1]];
             bad.into_iter().map(plan).chain([planned(blocked, 0)]).collect()
         }
-        Step::Start { task, .. } => vec![StepResult::Started { task: task + 1 }],
+        Step::Start { task, .. } => vec![
+            StepResult::Started { task: task + 1 },
+            StepResult::ApprovalWanted { card: card(0) },
+            StepResult::ApprovalWanted { card: card(MAX_EFFECTS + 1) },
+        ],
+        Step::Approve { card } => vec![
+            StepResult::ApprovalGiven { answer: accepts(&[0]) },
+            StepResult::ApprovalGiven { answer: accepts(&[1, card.effects.len() + 1]) },
+        ],
         Step::Execute { task, brief } => {
             let report = |of: Task| Box::new(TaskReport::new(of, TaskStatus::Done, ""));
             let other = Task { detail: "else".to_owned(), ..brief.task.clone() };

@@ -4,6 +4,7 @@ import { html, useStore } from './preact.js';
 import { post } from './api.js';
 import { cost, duration, plural, short } from './format.js';
 import { href } from './router.js';
+import { ApprovalCard } from './approval.js';
 import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
 import { Elapsed, Live, Mark, Task, commandOf } from './run-task.js';
@@ -20,8 +21,9 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
   const thoughts = useStore(live, (heard) => heard.thoughts);
   const said = useStore(live, (heard) => heard.said);
   const line = known && known.status !== 'running' ? known : board?.run ?? known;
+  const waiting = line?.status === 'waiting';
   const running = !line || line.status === 'running';
-  if (!board && !running) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
+  if (!board && !running && !waiting) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
   const thought = thoughts.at(-1) ?? board?.thought;
   const tasks = board?.tasks ?? [];
   // The tasks stand below: a command is not said twice.
@@ -33,15 +35,17 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
       ${running
         ? html`<span class="run-thought" role="status"><bdi>${plain(doing)}</bdi></span>
           ${line?.started_ms && html`<${Elapsed} since=${line.started_ms} />`}`
+        : waiting ? html`<span role="status">Waiting for you</span>`
         : line.status === 'held' ? html`<span>Paused: kiso was interrupted while working on this, and does not start it again by itself</span>
           <${Button} onClick=${() => post(`/runs/${run}/retry`)}>Try again<//>`
         : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
     </div>
+    ${waiting && html`<${ApprovalCard} run=${run} session=${session} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${said.map((text, index) => html`<p key=${index} class="run-said"><bdi>${plain(text)}</bdi></p>`)}
     ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} live=${live} typed=${typed} replied=${replied} />`}
-    ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running ? null : line.ended_ms} />`}
-    ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running} />`}
+    ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running || waiting ? null : line.ended_ms} />`}
+    ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running || waiting} />`}
   </section>`;
 }
 

@@ -1,0 +1,67 @@
+//! A run of the prompt waits for a person's word: the editor asks for it.
+
+use serde_json::{Value, json};
+
+use super::AcpSession;
+use crate::drive::{AlwaysScope, CardReply};
+use crate::rpc::{self, RequestId, RpcError};
+use crate::store::{ApprovalLine, StoreError};
+
+impl AcpSession {
+    /// Asks the editor about the card that the run of the prompt waits for, once.
+    pub(super) async fn ask_card(&mut self) -> Result<(), StoreError> {
+        let session = self.session.clone();
+        let Some(run) = self.prompt.as_ref().and_then(|prompt| prompt.run.clone()) else { return Ok(()) };
+        let waiting = self.drive.store.read(move |view| view.approvals(Some(&session), false, None, 100)).await?;
+        let Some(card) = waiting.into_iter().find(|card| card.run == run) else { return Ok(()) };
+        let number = self.next_id();
+        let request = format!("{}/{number}", self.session);
+        let Some(prompt) = &mut self.prompt else { return Ok(()) };
+        if prompt.asked.as_ref().is_some_and(|(asked, _)| *asked == card.id) {
+            return Ok(());
+        }
+        prompt.asked = Some((card.id, request.clone()));
+        self.send(permission(&request, &card)).await;
+        Ok(())
+    }
+
+    /// What a person said to it.
+    pub(super) async fn answer_card(&mut self, request: &str, result: Result<Value, RpcError>) {
+        let Some(prompt) = &mut self.prompt else { return };
+        let Some((card, _)) = prompt.asked.as_ref().filter(|(_, asked)| asked == request) else { return };
+        let card = *card;
+        let outcome = result.map(|result| result["outcome"].clone()).unwrap_or_default();
+        // Only what is plainly a yes is one; a prompt that is cancelled ends by itself.
+        let (accepted, always) = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
+            (Some("selected"), Some("accept")) => (None, None),
+            (Some("selected"), Some("always")) => (None, Some(AlwaysScope::Session)),
+            (Some("cancelled"), _) => return,
+            _ => (Some(Vec::new()), None),
+        };
+        let reply = CardReply { accepted, always, by: "editor".to_owned() };
+        if let Err(error) = self.drive.answer_card(card, None, reply).await {
+            self.think(&format!("{error}\n")).await;
+        }
+    }
+}
+
+fn permission(request: &str, card: &ApprovalLine) -> Value {
+    let text = card.card.lines().join("\n");
+    let title = match card.card.effects.as_slice() {
+        [effect] => format!("{}: {}", effect.tool, effect.destination()),
+        effects => format!("{} calls that need your approval", effects.len()),
+    };
+    let params = json!({
+        "sessionId": card.session,
+        "toolCall": {
+            "toolCallId": format!("approval-{}", card.id), "title": title, "kind": "fetch", "status": "pending",
+            "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
+        },
+        "options": [
+            { "optionId": "accept", "name": "Approve", "kind": "allow_once" },
+            { "optionId": "always", "name": "Approve, always in this conversation", "kind": "allow_always" },
+            { "optionId": "refuse", "name": "Refuse", "kind": "reject_once" },
+        ],
+    });
+    rpc::request(&RequestId::Text(request.to_owned()), "session/request_permission", params)
+}
