@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use super::challenge::Challenge;
-use super::discovery::{Discovered, discover};
-use super::fetch::{Reach, is_loopback};
-use super::token::{self, Client, KeptClient, Tokens};
+use super::discovery::{AuthorityMetadata, discover};
+use super::fetch::{LoginReach, is_loopback};
+use super::token::{self, KeptClient, OauthClient, Tokens};
 use super::{OauthError, flow};
 use crate::clock::now_ms;
 use crate::home::{Home, HomeLock};
@@ -36,7 +36,7 @@ struct Inner {
     server: String,
     url: String,
     uri: Uri,
-    reach: Reach,
+    reach: LoginReach,
     /// Of `config.toml`.
     client_id: Option<String>,
     /// The variable, and what it holds.
@@ -114,7 +114,7 @@ impl Account {
     pub fn new(setup: AccountSetup<'_>) -> Account {
         let AccountSetup { server, url, timeout_s, client_id, secret, home, store } = setup;
         let uri: Uri = url.parse().unwrap_or_default();
-        let reach = Reach { local: is_loopback(&uri), timeout_s: timeout_s.min(MAX_REQUEST_S) };
+        let reach = LoginReach { local: is_loopback(&uri), timeout_s: timeout_s.min(MAX_REQUEST_S) };
         let (home, store, vault) = (home.clone(), store.clone(), Vault::open(home));
         let (server, url) = (server.to_owned(), url.to_owned());
         let renewing = Mutex::default();
@@ -268,24 +268,24 @@ impl Inner {
     }
 
     /// That of `config.toml`.
-    fn client(&self) -> Result<Option<Client>, OauthError> {
+    fn client(&self) -> Result<Option<OauthClient>, OauthError> {
         let Some(id) = self.client_id.clone() else { return Ok(None) };
         let secret = match &self.secret {
             None => None,
             Some((variable, None)) => return Err(OauthError::Variable(variable.clone())),
             Some((_, secret)) => secret.clone(),
         };
-        Ok(Some(Client { id, secret, auth: None }))
+        Ok(Some(OauthClient { id, secret, auth: None }))
     }
 
     /// That of a login. The secret of the environment is not kept with it.
-    fn kept_client(&self, kept: KeptClient) -> Client {
+    fn kept_client(&self, kept: KeptClient) -> OauthClient {
         let of_login = kept.secret.map(SecretValue::new);
         let secret = of_login.or_else(|| self.secret.as_ref().and_then(|(_, secret)| secret.clone()));
-        Client { id: kept.id, secret, auth: kept.auth }
+        OauthClient { id: kept.id, secret, auth: kept.auth }
     }
 
-    async fn discover(&self, kept: &KeptLogin) -> Result<Discovered, OauthError> {
+    async fn discover(&self, kept: &KeptLogin) -> Result<AuthorityMetadata, OauthError> {
         let challenge = Challenge { resource_metadata: kept.metadata.clone(), ..Challenge::default() };
         let at = discover(self.reach, &self.uri, &challenge).await?;
         // Tokens of one issuer are never shown to another.
@@ -324,9 +324,9 @@ impl Inner {
 }
 
 fn kept(
-    at: &Discovered,
+    at: &AuthorityMetadata,
     metadata: Option<String>,
-    client: Client,
+    client: OauthClient,
     tokens: Tokens,
     wanted: Option<String>,
 ) -> KeptLogin {

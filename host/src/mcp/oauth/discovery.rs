@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::super::shown;
 use super::OauthError;
 use super::challenge::Challenge;
-use super::fetch::{Reach, Sent};
+use super::fetch::{FetchBody, LoginReach};
 
 /// What is known of where one logs in.
 #[derive(Debug, Clone)]
-pub struct Discovered {
+pub struct AuthorityMetadata {
     /// The server, as tokens are asked for it.
     pub resource: String,
     /// Rights that the server has at all.
@@ -30,7 +30,7 @@ pub struct Discovered {
 }
 
 /// Finds it out from what the server refused with.
-pub async fn discover(reach: Reach, server: &Uri, challenge: &Challenge) -> Result<Discovered, OauthError> {
+pub async fn discover(reach: LoginReach, server: &Uri, challenge: &Challenge) -> Result<AuthorityMetadata, OauthError> {
     let (resource, issuer, scopes) = resource(reach, server, challenge).await?;
     let metadata = authorization_server(reach, &issuer).await?;
     let host = shown(&issuer);
@@ -48,7 +48,7 @@ pub async fn discover(reach: Reach, server: &Uri, challenge: &Challenge) -> Resu
     };
     let says_issuer = metadata.get("authorization_response_iss_parameter_supported") == Some(&Value::Bool(true));
     let offline = texts(&metadata, "scopes_supported").is_some_and(|all| all.iter().any(|s| s == "offline_access"));
-    Ok(Discovered {
+    Ok(AuthorityMetadata {
         resource,
         scopes,
         authorization: needed("authorization_endpoint")?,
@@ -64,7 +64,7 @@ pub async fn discover(reach: Reach, server: &Uri, challenge: &Challenge) -> Resu
 
 /// The server's own metadata: what it is called, its authorization server, and its scopes.
 async fn resource(
-    reach: Reach,
+    reach: LoginReach,
     server: &Uri,
     challenge: &Challenge,
 ) -> Result<(String, String, Option<String>), OauthError> {
@@ -100,7 +100,7 @@ async fn resource(
 }
 
 /// Metadata of the issuer, in the order of the specification.
-async fn authorization_server(reach: Reach, issuer: &str) -> Result<Value, OauthError> {
+async fn authorization_server(reach: LoginReach, issuer: &str) -> Result<Value, OauthError> {
     let uri = reach.address(issuer)?;
     let path = uri.path().trim_end_matches('/');
     let mut paths = vec![
@@ -120,9 +120,9 @@ async fn authorization_server(reach: Reach, issuer: &str) -> Result<Value, Oauth
 }
 
 /// The first of these places that has a document.
-async fn first(reach: Reach, places: &[Uri]) -> Result<Option<Value>, OauthError> {
+async fn first(reach: LoginReach, places: &[Uri]) -> Result<Option<Value>, OauthError> {
     for place in places {
-        let answer = reach.send(place, Sent::Nothing).await?;
+        let answer = reach.send(place, FetchBody::Nothing).await?;
         match answer.status {
             200 if answer.body.is_object() => return Ok(Some(answer.body)),
             200 => return Err(OauthError::BadAnswer(shown(&place.to_string()), "it is no JSON object".to_owned())),

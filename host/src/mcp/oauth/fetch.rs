@@ -18,7 +18,7 @@ const MAX_KIB: usize = 128;
 
 /// What a login may reach, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub struct Reach {
+pub struct LoginReach {
     /// Whether the server is on this machine: only then an authorization server may be, and over http.
     pub local: bool,
     /// Seconds for each request.
@@ -26,14 +26,14 @@ pub struct Reach {
 }
 
 /// What is sent.
-pub enum Sent {
+pub enum FetchBody {
     Nothing,
     Json(Value),
     /// Of a form, with the value of `Authorization`.
     Form(String, Option<HeaderValue>),
 }
 
-pub struct Answer {
+pub struct FetchAnswer {
     pub status: u16,
     /// Null where it is no JSON.
     pub body: Value,
@@ -43,7 +43,7 @@ pub fn is_loopback(uri: &Uri) -> bool {
     matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
-impl Reach {
+impl LoginReach {
     /// An address that a server named.
     pub fn address(self, text: &str) -> Result<Uri, OauthError> {
         let wrong = |why| OauthError::Address(shown(text), why);
@@ -62,13 +62,13 @@ impl Reach {
         }
     }
 
-    pub async fn send(self, uri: &Uri, what: Sent) -> Result<Answer, OauthError> {
+    pub async fn send(self, uri: &Uri, what: FetchBody) -> Result<FetchAnswer, OauthError> {
         let place = shown(uri.authority().map_or("", |authority| authority.as_str()));
         let (mut parts, ()) = Request::new(()).into_parts();
         let (method, kind, body) = match what {
-            Sent::Nothing => (Method::GET, None, String::new()),
-            Sent::Json(value) => (Method::POST, Some("application/json"), value.to_string()),
-            Sent::Form(form, authorization) => {
+            FetchBody::Nothing => (Method::GET, None, String::new()),
+            FetchBody::Json(value) => (Method::POST, Some("application/json"), value.to_string()),
+            FetchBody::Form(form, authorization) => {
                 parts.headers.extend(authorization.map(|value| (AUTHORIZATION, value)));
                 (Method::POST, Some("application/x-www-form-urlencoded"), form)
             }
@@ -104,6 +104,6 @@ impl Reach {
             }
         }
         let body = crate::json::parse(&bytes).ok();
-        Ok(Answer { status: head.status.as_u16(), body: body.unwrap_or_default() })
+        Ok(FetchAnswer { status: head.status.as_u16(), body: body.unwrap_or_default() })
     }
 }

@@ -10,23 +10,23 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::super::shown;
 use super::OauthError;
-use super::discovery::Discovered;
-use super::fetch::Reach;
-use super::redirect::{self, Redirect, Returned};
-use super::token::{self, Client, Tokens};
+use super::discovery::AuthorityMetadata;
+use super::fetch::LoginReach;
+use super::redirect::{self, Redirect, RedirectAnswer};
+use super::token::{self, OauthClient, Tokens};
 
 /// Minutes that a person has.
 const MINUTES: u64 = 10;
 
 /// Asks a person to log in. `told` gets the address for the browser; `pasted` is what was pasted in its stead, if anything.
 pub async fn log_in(
-    reach: Reach,
-    at: &Discovered,
-    client: Option<Client>,
+    reach: LoginReach,
+    at: &AuthorityMetadata,
+    client: Option<OauthClient>,
     scope: Option<&str>,
     told: impl FnOnce(&str),
     pasted: impl Future<Output = String>,
-) -> Result<(Client, Tokens), OauthError> {
+) -> Result<(OauthClient, Tokens), OauthError> {
     let redirect = Redirect::listen().await?;
     let scope = scope.map(|scope| with_offline(scope, at.offline));
     let client = match client {
@@ -73,7 +73,7 @@ pub async fn log_in(
 }
 
 /// The code of an answer that is from the right server.
-fn code(at: &Discovered, returned: Returned) -> Result<String, OauthError> {
+fn code(at: &AuthorityMetadata, returned: RedirectAnswer) -> Result<String, OauthError> {
     let expected = || shown(&at.issuer);
     match returned.issuer {
         Some(issuer) if issuer != at.issuer => {

@@ -24,7 +24,7 @@ const PATH: &str = "/callback";
 
 /// What the browser brings back.
 #[derive(Default, PartialEq, Eq)]
-pub struct Returned {
+pub struct RedirectAnswer {
     pub state: Option<String>,
     pub code: Option<String>,
     pub issuer: Option<String>,
@@ -46,7 +46,7 @@ impl Redirect {
     }
 
     /// The first that comes back with this state. Whoever comes with another one is turned away.
-    pub async fn wait(&self, state: &str) -> Returned {
+    pub async fn wait(&self, state: &str) -> RedirectAnswer {
         let (sender, mut returned) = mpsc::channel(1);
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let accept = async {
@@ -74,7 +74,7 @@ impl Redirect {
 }
 
 /// Reads a request and answers it; what it brings if its state is this one.
-async fn answer(mut stream: TcpStream, state: &str) -> Option<Returned> {
+async fn answer(mut stream: TcpStream, state: &str) -> Option<RedirectAnswer> {
     let mut bytes = Vec::new();
     let mut piece = [0; 1024];
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -108,12 +108,12 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<Returned> {
 }
 
 /// What stands behind the path of a redirect. `target` may be a whole address.
-pub fn parse(target: &str) -> Option<Returned> {
+pub fn parse(target: &str) -> Option<RedirectAnswer> {
     let (path, query) = target.split_once('?')?;
     if !(path == PATH || (path.starts_with("http://127.0.0.1:") && path.ends_with(PATH))) {
         return None;
     }
-    let mut found = Returned::default();
+    let mut found = RedirectAnswer::default();
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent_decode_str(&value.replace('+', " ")).decode_utf8().ok()?.into_owned();

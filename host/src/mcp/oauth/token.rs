@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::shown;
 use super::OauthError;
-use super::discovery::Discovered;
-use super::fetch::{Answer, Reach, Sent};
+use super::discovery::AuthorityMetadata;
+use super::fetch::{FetchAnswer, FetchBody, LoginReach};
 use crate::secret::SecretValue;
 
 /// Bytes of a token. Those that are signed documents have a few thousand.
@@ -20,7 +20,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// How a client is known to an authorization server.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct OauthClient {
     pub id: String,
     pub secret: Option<SecretValue>,
     /// As the server said at the registration.
@@ -52,11 +52,11 @@ pub fn form(pairs: &[(&str, &str)]) -> String {
 
 /// Registers a client for one redirect URI (RFC 7591).
 pub async fn register(
-    reach: Reach,
-    at: &Discovered,
+    reach: LoginReach,
+    at: &AuthorityMetadata,
     redirect: &str,
     scope: Option<&str>,
-) -> Result<Client, OauthError> {
+) -> Result<OauthClient, OauthError> {
     let Some(place) = &at.registration else { return Err(OauthError::NoClient(shown(&at.issuer))) };
     let mut asked = json!({
         "client_name": "kiso", "redirect_uris": [redirect], "grant_types": ["authorization_code", "refresh_token"],
@@ -65,7 +65,7 @@ pub async fn register(
     if let Some(scope) = scope {
         asked["scope"] = scope.into();
     }
-    let answer = reach.send(place, Sent::Json(asked)).await?;
+    let answer = reach.send(place, FetchBody::Json(asked)).await?;
     let body = accepted(place, answer)?;
     let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| text.len() <= MAX_TOKEN);
     let Some(id) = text("client_id") else {
@@ -74,14 +74,14 @@ pub async fn register(
     let secret = text("client_secret").map(|secret| SecretValue::new(secret.to_owned()));
     // What holds where the registration says nothing (RFC 7591, section 2).
     let auth = text("token_endpoint_auth_method").unwrap_or("client_secret_basic");
-    Ok(Client { id: id.to_owned(), secret, auth: Some(auth.to_owned()) })
+    Ok(OauthClient { id: id.to_owned(), secret, auth: Some(auth.to_owned()) })
 }
 
 /// Asks for tokens.
 pub async fn tokens(
-    reach: Reach,
-    at: &Discovered,
-    client: &Client,
+    reach: LoginReach,
+    at: &AuthorityMetadata,
+    client: &OauthClient,
     grant: &[(&str, &str)],
 ) -> Result<Tokens, OauthError> {
     let sent = authenticated(at, client, grant)?;
@@ -102,18 +102,27 @@ pub async fn tokens(
 }
 
 /// Says that a token counts no more (RFC 7009).
-pub async fn revoke(reach: Reach, at: &Discovered, client: &Client, token: &SecretValue) -> Result<(), OauthError> {
+pub async fn revoke(
+    reach: LoginReach,
+    at: &AuthorityMetadata,
+    client: &OauthClient,
+    token: &SecretValue,
+) -> Result<(), OauthError> {
     let Some(place) = &at.revocation else { return Ok(()) };
     let answer = reach.send(place, authenticated(at, client, &[("token", token.expose())])?).await?;
     if answer.status == 200 { Ok(()) } else { Err(OauthError::Status(host(place), answer.status)) }
 }
 
 /// A form with what proves who the client is.
-fn authenticated(at: &Discovered, client: &Client, pairs: &[(&str, &str)]) -> Result<Sent, OauthError> {
+fn authenticated(
+    at: &AuthorityMetadata,
+    client: &OauthClient,
+    pairs: &[(&str, &str)],
+) -> Result<FetchBody, OauthError> {
     let mut pairs = pairs.to_vec();
     let Some(secret) = client.secret.as_ref().filter(|_| client.auth.as_deref() != Some("none")) else {
         pairs.push(("client_id", &client.id));
-        return Ok(Sent::Form(form(&pairs), None));
+        return Ok(FetchBody::Form(form(&pairs), None));
     };
     let offers = |method: &str| match (&client.auth, &at.token_auth) {
         (Some(said), _) => said == method,
@@ -127,18 +136,18 @@ fn authenticated(at: &Discovered, client: &Client, pairs: &[(&str, &str)]) -> Re
         let value = HeaderValue::from_str(&format!("Basic {}", BASE64.encode(both.as_bytes())));
         let mut value = value.expect("base64 is visible ASCII");
         value.set_sensitive(true);
-        return Ok(Sent::Form(form(&pairs), Some(value)));
+        return Ok(FetchBody::Form(form(&pairs), Some(value)));
     }
     if !offers("client_secret_post") {
         let why = "it takes a client's secret in no way that kiso knows (client_secret_basic, client_secret_post)";
         return Err(OauthError::BadAnswer(shown(&at.issuer), why.to_owned()));
     }
     pairs.extend([("client_id", client.id.as_str()), ("client_secret", secret.expose())]);
-    Ok(Sent::Form(form(&pairs), None))
+    Ok(FetchBody::Form(form(&pairs), None))
 }
 
 /// The body of an answer that is no refusal.
-fn accepted(place: &Uri, answer: Answer) -> Result<Value, OauthError> {
+fn accepted(place: &Uri, answer: FetchAnswer) -> Result<Value, OauthError> {
     if matches!(answer.status, 200 | 201) {
         return Ok(answer.body);
     }
