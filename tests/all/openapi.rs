@@ -1,5 +1,6 @@
 //! The OpenAPI document against the daemon that serves it: every operation is asked, and answers as it is described.
 
+mod approvals;
 mod mcp;
 mod metrics;
 mod undo;
@@ -360,6 +361,7 @@ fn every_operation_answers_as_it_is_documented() {
     api.ask("POST", "/skills/{name}/call", "/skills/chart/call", c.as_deref(), br#"{"session": "slow"}"#)
         .refuses(409, "busy");
     undo::answers(&mut api, &slow, c.as_deref());
+    approvals::answers(&mut api, &db, a.as_deref(), c.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");
     // tests/all/held.rs shows how a run comes to be held.

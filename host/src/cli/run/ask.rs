@@ -6,7 +6,7 @@ use crate::cli::{Exit, Failure};
 use crate::drive::{AlwaysScope, Cancel, CardReply, RunExecutor};
 use crate::store::{ApprovalLine, ApprovalState, RunId};
 use serde_json::json;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -89,7 +89,7 @@ pub async fn until_answered(
 fn prompt(asks: bool, asked: &ApprovalLine) {
     if asks {
         let some = if asked.card.effects.len() > 1 { ", or numbers" } else { "" };
-        let _ = write!(std::io::stderr(), "Accept? [y]es, [n]o, always in this [s]ession, for a [m]onth{some}: ");
+        err!("Accept? [y]es, [n]o, always in this [s]ession, for a [m]onth{some}: ");
     }
 }
 

@@ -21,9 +21,9 @@ routes! {
     /// Approvals that are waiting, or all, the latest first
     GET "/approvals" Chat => list;
     /// An approval
-    GET "/approvals/{approval}" Chat => one, 404 "There is no such approval";
+    GET "/approvals/{id}" Chat => one, 404 "There is no such approval";
     /// Accept or refuse what an approval asks; its run goes on
-    POST "/approvals/{approval}" Chat => answer,
+    POST "/approvals/{id}" Chat => answer,
         400 "A number that it does not have, or an answer that accepts nothing and is to be remembered",
         403 "Only an administrator accepts for every session",
         404 "There is no such approval",
@@ -32,7 +32,7 @@ routes! {
     /// Decisions that are remembered
     GET "/remembered_approvals" Chat => remembered;
     /// Forget a decision, so that it is asked again
-    DELETE "/remembered_approvals/{rule}" Chat => forget, 404 "There is no such decision";
+    DELETE "/remembered_approvals/{id}" Chat => forget, 404 "There is no such decision";
 }
 
 /// Which approvals.

@@ -100,6 +100,7 @@ fn nothing_is_found_by_reading_whole_tables() {
             let bounded = !step.starts_with("SCAN")
                 || [
                     "runs_unfinished",
+                    "approvals_pending",
                     "jobs_queued",
                     "jobs_spawned",
                     "facts_by_confidence",

@@ -209,6 +209,22 @@ fn every_edge_is_taken() {
     live.round(&[find("1", "x")], "y");
     collect(live);
 
+    // A person is asked before a task and before calls, and the run is cancelled meanwhile.
+    let wanted = || StepResult::ApprovalWanted { card: fits::card(1) };
+    let given = || StepResult::ApprovalGiven { answer: fits::accepts(&[1]) };
+    for answer in [given(), StepResult::Cancelled] {
+        let mut live = Live::planned(vec![skill(true), msg()]);
+        live.feed(wanted());
+        live.feed(answer);
+        collect(live);
+    }
+    let mut live = Live::planned(vec![act(false), msg()]);
+    live.brief();
+    live.feed(acted("", vec![find("1", "x")]));
+    live.feed(wanted());
+    live.feed(given());
+    collect(live);
+
     // The short ways, and the last edge of a plan.
     for effort in [Effort::Low, Effort::Medium] {
         let mut live = Live::at_router(Limits::default());
