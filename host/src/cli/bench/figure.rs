@@ -7,26 +7,26 @@ use std::time::Duration;
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum FigureUnit {
     Bytes,
     Nanoseconds,
 }
 
-impl Unit {
+impl FigureUnit {
     fn name(self) -> &'static str {
         match self {
-            Unit::Bytes => "bytes",
-            Unit::Nanoseconds => "ns",
+            FigureUnit::Bytes => "bytes",
+            FigureUnit::Nanoseconds => "ns",
         }
     }
 
     fn show(self, number: u64) -> String {
         let number = number as f64;
         match self {
-            Unit::Bytes => format!("{:.1} MB", number / 1e6),
-            Unit::Nanoseconds if number < 1e6 => format!("{:.0} µs", number / 1e3),
-            Unit::Nanoseconds if number < 1e9 => format!("{:.1} ms", number / 1e6),
-            Unit::Nanoseconds => format!("{:.2} s", number / 1e9),
+            FigureUnit::Bytes => format!("{:.1} MB", number / 1e6),
+            FigureUnit::Nanoseconds if number < 1e6 => format!("{:.0} µs", number / 1e3),
+            FigureUnit::Nanoseconds if number < 1e9 => format!("{:.1} ms", number / 1e6),
+            FigureUnit::Nanoseconds => format!("{:.2} s", number / 1e9),
         }
     }
 }
@@ -36,7 +36,7 @@ pub struct Figure {
     /// By which another machine's is found.
     name: &'static str,
     what: &'static str,
-    unit: Unit,
+    unit: FigureUnit,
     minimum: u64,
     median: u64,
 }
@@ -44,7 +44,7 @@ pub struct Figure {
 impl Figure {
     /// Of something that is measured once.
     pub fn bytes(name: &'static str, what: &'static str, bytes: u64) -> Self {
-        Self { name, what, unit: Unit::Bytes, minimum: bytes, median: bytes }
+        Self { name, what, unit: FigureUnit::Bytes, minimum: bytes, median: bytes }
     }
 
     /// Of something that was repeated at least once.
@@ -52,7 +52,7 @@ impl Figure {
         times.sort();
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (minimum, median) = (nanos(times[0]), nanos(times[times.len() / 2]));
-        Self { name, what, unit: Unit::Nanoseconds, minimum, median }
+        Self { name, what, unit: FigureUnit::Nanoseconds, minimum, median }
     }
 
     pub fn json(&self) -> Value {
@@ -71,7 +71,7 @@ impl Figure {
 
     pub fn print(&self, against: &HashMap<String, u64>) {
         let (minimum, median) = (self.unit.show(self.minimum), self.unit.show(self.median));
-        let minimum = if self.unit == Unit::Bytes { String::new() } else { minimum };
+        let minimum = if self.unit == FigureUnit::Bytes { String::new() } else { minimum };
         if against.is_empty() {
             return outln!("| {} | {minimum} | {median} |", self.what);
         }

@@ -188,7 +188,7 @@ fn a_hundred_thousand_runs_end_within_their_limits() {
         "max_tool_call_rounds",
     ];
     assert!(seen.limits.iter().eq(limits), "{:?}", seen.limits);
-    assert_eq!(seen.steps.len(), 17, "{:?}", seen.steps);
+    assert_eq!(seen.steps.len(), 18, "{:?}", seen.steps);
     assert!(seen.refused > SEEDS / 5 && seen.interrupted > SEEDS / 50, "{seen:?}");
     assert!(seen.events as u64 > 8 * SEEDS && seen.longest > 100, "{seen:?}");
 }
