@@ -217,7 +217,8 @@ fn an_index_that_is_old_changed_or_anothers_is_refused() {
     hosted.refused(4, "was good until 2020-01-01T00:00:00Z");
     // What its own maker got wrong.
     let until = json!("2999-01-01T00:00:00Z");
-    let broken: [(&str, fn(&mut Value)); 4] = [
+    type Change = fn(&mut Value);
+    let broken: [(&str, Change); 4] = [
         ("it has form 2", |index| index["form"] = json!(2)),
         ("is of the kind", |index| index["skills"][0]["kind"] = json!("program")),
         ("cannot be the name", |index| index["skills"][0]["name"] = json!("../x")),

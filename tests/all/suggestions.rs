@@ -94,7 +94,7 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
-/// A command as words, with something in the place of what `{}` and `{name}` stand for.
+/// A command as words, with a number, which may be a name as well, in the place of what `{}` and `{name}` stand for.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut quote = None;
@@ -105,7 +105,7 @@ fn words(command: &str) -> Vec<String> {
             (None, '{') => braces = true,
             (None, '}') => {
                 braces = false;
-                word.push('x');
+                word.push('1');
             }
             _ if braces => {}
             (None, '"' | '\'') => quote = Some(c),

@@ -84,7 +84,7 @@ impl Bench {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(Failure::new(
             Exit::Failed,
-            format!("`kiso {}` ended with {}: {}", args.join(" "), output.status, said.trim()),
+            format!("kiso {} ended with {}: {}", args.join(" "), output.status, said.trim()),
         ))
     }
 
@@ -120,7 +120,7 @@ fn other_machine(file: &Path) -> Result<HashMap<String, u64>, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
     let medians: HashMap<_, _> = text.lines().filter_map(Figure::parse_median).collect();
     if medians.is_empty() {
-        return Err(usage("there are no figures in it; write it with `kiso --json bench > FILE`".to_owned()));
+        return Err(usage("there are no figures in it; write there what `kiso --json bench` prints".to_owned()));
     }
     Ok(medians)
 }

@@ -33,7 +33,7 @@ export function ApprovalCard({ run, session }) {
   const many = card.effects.length > 1;
   const toggle = (number, on) => choose(on ? [...chosen, number].sort((a, b) => a - b) : chosen.filter((one) => one !== number));
   const answer = (accept, always) => post(`/approvals/${card.id}`, { accept, ...(always ? { always } : {}) });
-  return html`<div class="approval" role="group" aria-label=${`Approval ${card.id}`}>
+  return html`<div class="card approval" role="group" aria-label=${`Approval ${card.id}`}>
     <p>Before this goes on, kiso asks for ${plural(card.effects.length, 'approval')}.</p>
     <ol>${card.effects.map((effect, index) => {
       const what = html`<span><bdi class="strong">${effect.tool}</bdi>${' '}
@@ -47,7 +47,7 @@ export function ApprovalCard({ run, session }) {
         ${effect.more_args > 0 && html`<div class="muted">and ${plural(effect.more_args, 'more argument')}</div>`}
       </li>`;
     })}</ol>
-    <div class="approval-ways">
+    <div class="actions">
       <${Button} kind="primary" disabled=${!chosen.length} onClick=${() => answer(chosen)}>${many && chosen.length < card.effects.length ? `Approve ${chosen.length}` : 'Approve'}<//>
       <${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>Always in this session<//>
       <${Button} kind="danger" onClick=${() => answer([])}>Refuse<//>

@@ -1,14 +1,13 @@
 // The card of a run: what it does now, its plan with the tasks, and what it used.
 
-import { html, useStore } from './preact.js';
+import { html, useLoaded, useStore } from './preact.js';
 import { post } from './api.js';
 import { cost, duration, plural, short } from './format.js';
 import { href } from './router.js';
-import { ApprovalCard } from './approval.js';
 import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
 import { Elapsed, Live, Mark, Task, commandOf } from './run-task.js';
-import { Busy, Button, Icon, Trouble } from './ui.js';
+import { Busy, Button, Icon, Loaded, Trouble } from './ui.js';
 
 const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped after' };
 
@@ -40,13 +39,19 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
           <${Button} onClick=${() => post(`/runs/${run}/retry`)}>Try again<//>`
         : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
     </div>
-    ${waiting && html`<${ApprovalCard} run=${run} session=${session} />`}
+    ${waiting && html`<${Approval} run=${run} session=${session} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${said.map((text, index) => html`<p key=${index} class="run-said"><bdi>${plain(text)}</bdi></p>`)}
     ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} live=${live} typed=${typed} replied=${replied} />`}
     ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running || waiting ? null : line.ended_ms} />`}
     ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running || waiting} />`}
   </section>`;
+}
+
+/** What a run asks before it goes on. Its code comes with the first run that waits. */
+function Approval({ run, session }) {
+  const module = useLoaded(() => import('./approval.js'));
+  return html`<${Loaded} of=${module}>${({ ApprovalCard }) => html`<${ApprovalCard} run=${run} session=${session} />`}<//>`;
 }
 
 /** The plan that counts is open; those that it replaced are folded. */
