@@ -168,7 +168,7 @@ enum Command {
     Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::TraceArgs),
-    /// Accept or refuse what runs ask before they go on
+    /// Approve or refuse what runs ask for before they continue
     #[command(subcommand)]
     Approval(approval::ApprovalCommand),
     /// Stop a run that is under way, in this terminal or another

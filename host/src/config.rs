@@ -241,7 +241,7 @@ settings! {
         too_large: Word("change", &["change", "refuse"]),
     }
 
-    /// How long a run waits for a person's word.
+    /// How long a run waits for an approval.
     approvals: ApprovalSettings from NextRun {
         /// Seconds until a card that nobody has answered expires; what it asked for is not done then.
         expires_s: Int(86_400, 1, 31_536_000),

@@ -98,7 +98,7 @@ pub enum Why {
     NoBrief,
     /// The next task can be executed as it stands, or its brief is written.
     Ready,
-    /// Tasks or calls are about to start whose effects need a person's word.
+    /// Tasks or calls are about to start whose effects a person has to approve.
     NeedsApproval,
     /// A person, or the end of their time, has decided about tasks.
     TasksAnswered,

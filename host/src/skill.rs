@@ -56,7 +56,7 @@ pub use self::agent::{
 };
 pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
-pub use self::audit::{AuditView, UseView, UsedThingView};
+pub use self::audit::AuditView;
 pub use self::checked_call::CheckedCall;
 pub use self::error::{Blame, SkillError};
 pub use self::fetched::FetchedFile;

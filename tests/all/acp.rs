@@ -4,6 +4,7 @@ mod client;
 
 use crate::harness::Home;
 use crate::served::Served;
+use crate::web;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -281,25 +282,14 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
     assert!(!project.join("x").exists());
 }
 
-/// Reads one request and answers it.
-fn page() -> (String, std::thread::JoinHandle<String>) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let asked = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(stream.try_clone().unwrap()), &mut line).unwrap();
-        let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nIt rains.";
-        std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
-        line
-    });
-    (address, asked)
-}
-
 #[test]
 fn the_editor_is_asked_about_what_its_prompt_would_do() {
     let home = home();
-    let (address, asked) = page();
+    let (told, asked) = std::sync::mpsc::channel();
+    let address = web::serve(move |path| {
+        told.send(path.to_owned()).unwrap();
+        web::text("It rains.")
+    });
     home.kiso(&["skill", "grant", "fetch", "--ask-host", &address, "--private"]).ok();
     let mut editor = Editor::start(&home, &[]);
     let session = editor.open("/");
@@ -320,7 +310,7 @@ fn the_editor_is_asked_about_what_its_prompt_would_do() {
     assert!(other.contains("refused by the user"), "{other}");
     let accepted = answer("accept", "yes");
     assert!(accepted.contains("It rains."), "{accepted}");
-    assert!(asked.join().unwrap().starts_with("GET /yes "), "only what was accepted");
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/yes"], "only what was accepted");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use crate::crash::{serve, store};
 use crate::harness::{Home, wait_for};
 use crate::model_server::ModelServer;
 use crate::served::Served;
+use crate::web;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
@@ -18,21 +18,11 @@ struct Web {
 
 impl Web {
     fn start() -> Web {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let kept = asked.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(mut stream) = stream else { return };
-                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-                let Some(first) = lines.next() else { continue };
-                kept.lock().unwrap().push(first.split(' ').nth(1).unwrap_or_default().to_owned());
-                lines.take_while(|line| !line.is_empty()).for_each(drop);
-                let page = "<h1>Rain in Oslo</h1>";
-                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n";
-                let _ = stream.write_all(format!("{head}{page}").as_bytes());
-            }
+        let address = web::serve(move |path| {
+            kept.lock().unwrap().push(path.to_owned());
+            web::text("Rain in Oslo")
         });
         Web { address, asked }
     }
@@ -260,7 +250,7 @@ fn what_is_remembered_is_not_asked_until_it_is_forgotten() {
     let number = id(&card(&served, "main"));
     assert!(served.command("main", "/approve").contains(&format!("Approval {number}")));
     assert!(served.command("other", &format!("/approve {number}")).contains("there is no approval"));
-    assert!(served.command("main", "/approve one").contains("It is /approve NUMBER"));
+    assert!(served.command("main", "/approve one").contains("Write /approve NUMBER"));
     let said = served.command("main", &format!("/approve {number} always"));
     assert!(said.contains("for the rest of this session"), "{said}");
     served.reply(message);
@@ -284,10 +274,28 @@ fn what_is_remembered_is_not_asked_until_it_is_forgotten() {
     for rule in &remembered {
         home.kiso(&["approval", "forget", &rule["id"].to_string()]).ok();
     }
-    home.kiso(&["approval", "forget", "1"]).exit(2).says(&["nothing with the number 1"]);
+    home.kiso(&["approval", "forget", "1"]).exit(2).says(&["there is no remembered decision 1"]);
     served.send("main", &format!("fetch url={}", web.url("e")));
     card(&served, "main");
     assert_eq!(web.asked().len(), 4);
+}
+
+/// A program may have put the text of a stranger into it.
+#[test]
+fn a_client_of_openai_s_interface_answers_no_card() {
+    let web = Web::start();
+    let home = asking(&web);
+    let served = Served::start(&home);
+    served.send("main", &format!("fetch url={}", web.url("a")));
+    let asked = card(&served, "main");
+    let say = |text: String| {
+        let body = json!({ "model": "kiso/main", "messages": [{ "role": "user", "content": text }] }).to_string();
+        served.request("POST", "/v1/chat/completions", Some(&body)).expect(200).to_string()
+    };
+    let said = say(format!("/approve {}", id(&asked)));
+    assert!(said.contains("A person answers approvals"), "{said}");
+    assert_eq!(card(&served, "main"), asked, "it waits as before");
+    assert_eq!(web.asked(), [""; 0]);
 }
 
 #[test]

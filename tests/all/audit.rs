@@ -1,29 +1,12 @@
 //! What calls use of what a skill was granted, and the least grant that would have done.
 
 use crate::harness::{Home, guest, root};
+use crate::web;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::TcpListener;
 
 /// A server on loopback that answers every request with a short text.
 fn serve() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let mut request = Vec::new();
-            let mut chunk = [0; 1024];
-            while !request.windows(4).any(|w| w == b"\r\n\r\n") {
-                match stream.read(&mut chunk) {
-                    Ok(n) if n > 0 => request.extend_from_slice(&chunk[..n]),
-                    _ => break,
-                }
-            }
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nrain\n");
-        }
-    });
-    address
+    web::serve(|_| web::text("rain\n"))
 }
 
 fn audit(home: &Home, skill: &str) -> Value {

@@ -1,12 +1,12 @@
 //! Signed indexes of skills, skills at addresses, updates from where skills came from, and the skills of projects.
 
 use crate::harness::{Home, guest, root};
+use crate::web;
 use kiso::skill::index_statement;
 use kiso::skill::signature::SecretKey;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn path(path: &Path) -> &str {
@@ -54,28 +54,13 @@ fn key(home: &Home, name: &str) -> (String, String) {
 
 /// Serves a folder on loopback.
 fn serve(dir: PathBuf) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let mut request = Vec::new();
-            let mut chunk = [0; 4096];
-            while !request.windows(4).any(|w| w == b"\r\n\r\n") {
-                match stream.read(&mut chunk) {
-                    Ok(n) if n > 0 => request.extend_from_slice(&chunk[..n]),
-                    _ => break,
-                }
-            }
-            let request = String::from_utf8_lossy(&request).into_owned();
-            let name = request.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
-            let (status, body) = match std::fs::read(dir.join(name)) {
-                Ok(body) => ("200 OK", body),
-                Err(_) => ("404 Not Found", Vec::new()),
-            };
-            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _ = stream.write_all(&[head.as_bytes(), &body].concat());
-        }
+    let address = web::serve(move |path| {
+        let (status, body) = match std::fs::read(dir.join(path.trim_start_matches('/'))) {
+            Ok(body) => ("200 OK", body),
+            Err(_) => ("404 Not Found", Vec::new()),
+        };
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+        [head.as_bytes(), &body].concat()
     });
     format!("http://{address}")
 }

@@ -86,5 +86,6 @@ mod undo;
 mod wal;
 mod watching;
 mod wats;
+mod web;
 mod webhooks;
 mod workspace;

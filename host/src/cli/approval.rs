@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum ApprovalCommand {
-    /// List what is waiting for your word
+    /// List the approvals that runs are waiting for
     List {
         /// Also what was answered, has expired or was withdrawn
         #[arg(long)]
@@ -94,11 +94,14 @@ impl ApprovalCommand {
             Self::Forget { number } => {
                 let number = *number;
                 if !store.write_blocking(move |tx| tx.forget_approval(number))? {
-                    return Err(Failure::new(Exit::Usage, format!("nothing with the number {number} is remembered")));
+                    return Err(Failure::new(
+                        Exit::Usage,
+                        format!("there is no remembered decision {number}; `kiso approval remembered` lists them"),
+                    ));
                 }
                 match shared.json {
                     true => outln!("{}", json!({ "type": "forgotten", "id": number })),
-                    false => outln!("{number} is forgotten; the next time you are asked"),
+                    false => outln!("forgot {number}; you will be asked again"),
                 }
             }
         }

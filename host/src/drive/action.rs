@@ -244,19 +244,11 @@ impl RunContext<'_> {
 /// The result of a call that may not be made.
 fn denied(call: &ToolCall, error: &TaskError) -> ToolResult {
     ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
         status: Status::Blocked,
         text: error.message.clone(),
         code: Some(error.code.clone()),
         hint: Some("go on without it, or say what could not be done".to_owned()),
-        archived: None,
-        files: Vec::new(),
-        millis: 0,
-        used: None,
-        skill_digest: None,
-        grant: None,
-        limits: None,
+        ..ToolResult::blank(call)
     }
 }
 

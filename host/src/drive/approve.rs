@@ -129,7 +129,7 @@ impl RunContext<'_> {
                 Some(_) => Clearance::Accepted(effect.access),
                 None => denied(
                     "approval_needed",
-                    format!("this needs the user's word, and no further card can be shown: {what}"),
+                    format!("this needs the user's approval, and no more of them can be asked for: {what}"),
                 ),
             },
         })

@@ -171,7 +171,7 @@ impl Card {
     pub fn question(&self, number: i64) -> String {
         let lines: Vec<_> = self.lines().iter().map(|line| format!("    {line}")).collect();
         format!(
-            "Approval {number}: this needs your word before it is done.\n\n{}\n\n\
+            "Approval {number}: this needs your approval before it is done.\n\n{}\n\n\
              - `/approve {number}` accepts all of it, and `/approve {number} 1 2` only these numbers.\n\
              - `/approve {number} always` also accepts the same for the rest of this session.\n\
              - `/refuse {number}` refuses it.",

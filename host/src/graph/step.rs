@@ -34,7 +34,7 @@ pub enum Step {
     Reason(Box<ReasonAsk>),
     /// Commit that this task starts, and do nothing else. Result: `Started`, or `ApprovalWanted` before it.
     Start { task: usize, brief: Box<Brief> },
-    /// Wait for a person's word on these effects. Result: `ApprovalGiven`, also when nobody answers in time.
+    /// Wait for a person's answer about these effects. Result: `ApprovalGiven`, also when nobody answers in time.
     Approve { card: Box<Card> },
     /// Run the task. Result: `Executed`, whatever happens.
     Execute { task: usize, brief: Box<Brief> },
@@ -216,6 +216,27 @@ pub struct ToolResult {
     pub limits: Option<Allowance>,
 }
 
+impl ToolResult {
+    /// Of a call that came to nothing.
+    pub fn blank(call: &ToolCall) -> ToolResult {
+        ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            status: reflection::Status::Error,
+            text: String::new(),
+            code: None,
+            hint: None,
+            archived: None,
+            files: Vec::new(),
+            millis: 0,
+            used: None,
+            skill_digest: None,
+            grant: None,
+            limits: None,
+        }
+    }
+}
+
 /// A model call that was paid for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
@@ -299,7 +320,7 @@ pub enum StepResult {
         correction: Correction,
         call: Call,
     },
-    /// Something is about to start that needs a person's word.
+    /// Something is about to start that a person has to approve.
     ApprovalWanted {
         card: Card,
     },

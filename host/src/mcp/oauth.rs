@@ -32,11 +32,11 @@ pub enum OauthError {
     Status(String, u16),
     #[error("{0} redirects, which is not followed at a login")]
     Redirect(String),
-    #[error("{0:?} is no address for a login: {1}")]
+    #[error("{0:?} cannot be used for a login: {1}")]
     Address(String, &'static str),
-    #[error("the answer of {0} is not what the specification says: {1}")]
+    #[error("the answer of {0} does not follow the specification: {1}")]
     BadAnswer(String, String),
-    #[error("it asks for no login: it answers without one, or does not say where to log in")]
+    #[error("the server does not ask for a login: it answers without one, or does not say where to log in")]
     NotAsked,
     #[error("the authorization server {0} does not offer PKCE with S256, without which a code can be stolen")]
     NoPkce(String),
@@ -57,11 +57,11 @@ pub enum OauthError {
     Variable(String),
     #[error("the browser did not come back within {0} minutes")]
     Deadline(u64),
-    #[error("no port of 127.0.0.1 can be listened at: {0}")]
+    #[error("cannot listen on 127.0.0.1: {0}")]
     Listen(String),
-    #[error("the login cannot be kept or read: {0}")]
+    #[error("the login cannot be stored or read: {0}")]
     Kept(String),
-    #[error("there is no login; run `kiso mcp login {0}`")]
+    #[error("not logged in; run `kiso mcp login {0}`")]
     None(String),
     #[error("the login has ended ({1}); run `kiso mcp login {0}`")]
     Over(String, String),

@@ -1,4 +1,4 @@
-//! `/approve` and `/refuse`: a person's word on what a run asks, in the session in which it asks.
+//! `/approve` and `/refuse`: a person's answer to what a run asks, in the session in which it asks.
 
 use super::command::CommandContext;
 use crate::drive::{AlwaysScope, CardReply, CardReplyError, DriveError};
@@ -18,7 +18,7 @@ impl CommandContext<'_> {
             let here = waiting.iter().filter(|approval| within.contains(&approval.session));
             let here: Vec<_> = here.map(|approval| approval.card.question(approval.id)).collect();
             return Ok(if here.is_empty() {
-                "Nothing waits for your word here.".to_owned()
+                "Nothing is waiting for your approval here.".to_owned()
             } else {
                 here.join("\n\n")
             });
@@ -29,7 +29,7 @@ impl CommandContext<'_> {
             );
         }
         let usage =
-            || Ok("It is /approve NUMBER, /approve NUMBER 1 2, /approve NUMBER always, or /refuse NUMBER.".to_owned());
+            || Ok("Write /approve NUMBER, /approve NUMBER 1 2, /approve NUMBER always, or /refuse NUMBER.".to_owned());
         let Ok(id) = number.trim_start_matches('#').parse() else { return usage() };
         let always = rest.iter().any(|word| word == "always");
         let effects = rest.iter().filter(|word| *word != "always");
@@ -44,11 +44,11 @@ impl CommandContext<'_> {
         };
         let reply = CardReply { accepted, always: always.then_some(AlwaysScope::Session), by: "message".to_owned() };
         Ok(match self.drive.answer_card(id, Some(within), reply).await {
-            Ok(answer) if answer.accepted.is_empty() => format!("Approval {id} is refused."),
+            Ok(answer) if answer.accepted.is_empty() => format!("Refused approval {id}."),
             Ok(answer) => {
                 let numbers: Vec<_> = answer.accepted.iter().map(ToString::to_string).collect();
                 let always = if always { ", and the same for the rest of this session" } else { "" };
-                format!("Of approval {id}, {} is accepted{always}.", numbers.join(", "))
+                format!("Approved {} of approval {id}{always}.", numbers.join(", "))
             }
             Err(CardReplyError::Store(error)) => return Err(error.into()),
             Err(error) => format!("Nothing was changed: {error}."),

@@ -50,9 +50,9 @@ pub const COMMANDS: [(&str, &str, &str); 13] = [
     (
         "approve",
         " [NUMBER [EFFECT…] [always]]",
-        "accept what a run asks, or only some of it; without a number, show what is waiting",
+        "approve what a run asks for, or only some of it; without a number, show what is waiting",
     ),
-    ("refuse", " NUMBER", "refuse what a run asks"),
+    ("refuse", " NUMBER", "refuse what a run asks for"),
     ("skills", "", "list the skills"),
     ("help", "", "list these commands"),
 ];
@@ -312,7 +312,7 @@ fn undone(kind: UndoKind, done: &UndoResult) -> String {
 fn trace(run: &RunLine, tasks: &[TaskRow], cut_off: u32) -> String {
     let state = match (run.status, run.ended_ms) {
         (RunStatus::Running, _) => "is under way".to_owned(),
-        (RunStatus::Waiting, _) => "waits for your word (`/approve` and `/refuse`)".to_owned(),
+        (RunStatus::Waiting, _) => "is waiting for your approval (`/approve` and `/refuse`)".to_owned(),
         (RunStatus::Held, _) => format!("was cut off {}, and waits for somebody to try it again", often(cut_off)),
         (status, ended) => {
             format!("{} after {}", status.as_str(), duration(ended.unwrap_or(run.started_ms) - run.started_ms))

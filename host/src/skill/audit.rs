@@ -6,7 +6,7 @@ use super::grant::{EffectiveGrant, Grant, RequestedGrant};
 use super::placing::not_locked;
 use super::shown::GrantView;
 use super::{InstalledSkill, Skills, loader};
-use crate::store::{MORE, SkillUse};
+use crate::store::SkillUse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,75 +28,13 @@ pub struct AuditView {
     /// What a call gets, a line for each thing.
     pub allowed: Vec<String>,
     /// What its calls have used so far; null if none was recorded.
-    pub used: Option<UseView>,
+    pub used: Option<SkillUse>,
     /// The least grant that would have done; null if no call was recorded.
     pub least: Option<GrantView>,
     /// What a call would get with that, a line for each thing.
     pub least_allowed: Vec<String>,
     /// What that takes away, and what stands in its place, a line each; empty if nothing can be taken away.
     pub narrower: Vec<String>,
-}
-
-/// What calls have used so far.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Use")]
-pub struct UseView {
-    pub calls: u64,
-    /// Calls that ended with an error, or an exit code other than 0.
-    pub failed: u64,
-    pub first_ms: i64,
-    pub last_ms: i64,
-    /// The most that a call had of memory.
-    pub memory_bytes: u64,
-    /// The longest that a call took.
-    pub longest_ms: u64,
-    /// The most that a call wrote into files.
-    pub written_bytes: u64,
-    /// The time of all calls together.
-    pub total_ms: u64,
-    pub things: Vec<UsedThingView>,
-}
-
-/// A host, directory or secret that calls used.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UsedThing")]
-pub struct UsedThingView {
-    /// As in the grant: "http", "secrets" or "workspace".
-    pub capability: String,
-    /// A method, "private" (at a private address), "read", "write", "received", or "more" (than are kept).
-    pub how: String,
-    pub name: String,
-    /// Calls that did so.
-    pub calls: u64,
-}
-
-impl From<&SkillUse> for UseView {
-    fn from(used: &SkillUse) -> UseView {
-        let things = used.things.iter().map(|thing| UsedThingView {
-            capability: thing.capability.clone(),
-            how: thing.how.clone(),
-            name: thing.name.clone(),
-            calls: thing.calls,
-        });
-        UseView {
-            calls: used.calls,
-            failed: used.failed,
-            first_ms: used.first_ms,
-            last_ms: used.last_ms,
-            memory_bytes: used.memory_bytes,
-            longest_ms: used.longest_ms,
-            written_bytes: used.written_bytes,
-            total_ms: used.total_ms,
-            things: things.collect(),
-        }
-    }
-}
-
-impl UsedThingView {
-    /// Whether it stands for what was too much to keep.
-    pub fn is_more(&self) -> bool {
-        self.how == MORE
-    }
 }
 
 impl Skills {
@@ -122,7 +60,7 @@ impl Skills {
             imports,
             asks,
             allowed: allowed.lines(),
-            used: used.as_ref().map(UseView::from),
+            used,
             least: least.map(|least| least.shown()),
             least_allowed,
             narrower,

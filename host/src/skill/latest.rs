@@ -35,7 +35,7 @@ impl Skills {
         if WebPlace::is_one(from) {
             let now = WebPlace::parse(from).map_err(|error| error.told(&of.name))?.as_it_is_now();
             let fetched = self.fetch(&now, |_, _| {}).await?;
-            let (version, digest) = self.version_at(of, &fetched.file)?;
+            let (version, digest) = self.version_at(&fetched.file)?;
             return Ok(other_if(digest != of.digest, version, now.url()));
         }
         if is_index_source(from).is_some() {
@@ -59,7 +59,7 @@ impl Skills {
         if !Path::new(path).exists() {
             return Ok(LatestVersion::Unknown(format!("{path} is not there any more")));
         }
-        let (version, digest) = self.version_at(of, Path::new(path))?;
+        let (version, digest) = self.version_at(Path::new(path))?;
         Ok(other_if(digest != of.digest, version, path))
     }
 
@@ -109,11 +109,7 @@ impl Skills {
     }
 
     /// Version and digest of a file that may be another one of a skill.
-    fn version_at(&self, of: &LockedSkill, file: &Path) -> Result<(String, String), SkillError> {
-        if of.kind == AGENT_SKILL {
-            let statement = self.agent_statement(file)?;
-            return Ok((statement.version, statement.digest));
-        }
+    fn version_at(&self, file: &Path) -> Result<(String, String), SkillError> {
         let statement = self.statement(file)?;
         Ok((statement.version, statement.digest))
     }
@@ -126,7 +122,7 @@ impl Skills {
         who: &RegistryCredentials,
     ) -> Result<bool, SkillError> {
         let fetched = self.fetch_indexed(found, who).await?;
-        Ok(self.version_at(of, &fetched.file)?.1 != of.digest)
+        Ok(self.version_at(&fetched.file)?.1 != of.digest)
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Job {
 pub enum JobState {
     Queued,
     Running,
-    /// Its run waits for a person's word: docs/approvals.md.
+    /// Its run waits for a person's approval: docs/approvals.md.
     Waiting,
     /// Its run waits for a person to say that it is to be tried again.
     Held,

@@ -52,8 +52,8 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "tools of MCP servers", sql: include_str!("migrations/0028_mcp_tools.sql") },
     Migration { name: "channels", sql: include_str!("migrations/0029_channels.sql") },
     Migration { name: "undo", sql: include_str!("migrations/0034_undo.sql") },
-    Migration { name: "skills", sql: include_str!("migrations/0036_skills.sql") },
     Migration { name: "approvals", sql: include_str!("migrations/0035_approvals.sql") },
+    Migration { name: "skills", sql: include_str!("migrations/0036_skills.sql") },
     Migration { name: "logins at MCP servers", sql: include_str!("migrations/0037_mcp_logins.sql") },
 ];
 

@@ -44,7 +44,7 @@ pub struct Run {
 #[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
     Running,
-    /// It waits for a person's word: docs/approvals.md.
+    /// It waits for a person's approval: docs/approvals.md.
     Waiting,
     /// It was cut off again and again, and waits for a person to say that it is to be tried again.
     Held,

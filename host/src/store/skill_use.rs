@@ -2,6 +2,8 @@
 
 use super::{StoreError, Tx, View};
 use rusqlite::OptionalExtension;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Hosts, directories and secrets of one capability that are kept for a skill.
 pub const MAX_USED_THINGS: u32 = 100;
@@ -9,33 +11,47 @@ pub const MAX_USED_THINGS: u32 = 100;
 /// What stands in the place of those that are too many.
 pub const MORE: &str = "more";
 
-/// What some calls of a skill used, or all of them so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What calls of a skill have used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Use")]
 pub struct SkillUse {
     /// SHA-256 of the component.
+    #[serde(skip)]
     pub digest: String,
     pub calls: u64,
-    /// Of these, the ones that ended with an error.
+    /// Calls that ended with an error, or an exit code other than 0.
     pub failed: u64,
     pub first_ms: i64,
     pub last_ms: i64,
-    /// The most that one call had of memory, took of time, and wrote.
+    /// The most that a call had of memory.
     pub memory_bytes: u64,
+    /// The longest that a call took.
     pub longest_ms: u64,
+    /// The most that a call wrote into files.
     pub written_bytes: u64,
-    /// The time of all together.
+    /// The time of all calls together.
     pub total_ms: u64,
     pub things: Vec<UsedThing>,
 }
 
-/// A host, a directory or a secret that calls used.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A host, directory or secret that calls used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "UsedThing")]
 pub struct UsedThing {
+    /// As in the grant: "http", "secrets" or "workspace".
     pub capability: String,
-    /// In the terms of the capability, such as "GET"; [`MORE`] where there were more than are kept.
+    /// A method, "private" (at a private address), "read", "write", "received", or "more" (than are kept).
     pub how: String,
     pub name: String,
+    /// Calls that did so.
     pub calls: u64,
+}
+
+impl UsedThing {
+    /// Whether it stands for what was too much to keep.
+    pub fn is_more(&self) -> bool {
+        self.how == MORE
+    }
 }
 
 impl View<'_> {

@@ -16,7 +16,7 @@ use crate::skill::grant::AskEffective;
 const MAX_HOSTS: usize = 8;
 
 impl Tools {
-    /// What a task of a plan would do that needs a person's word.
+    /// What a task of a plan would do that a person has to approve.
     pub fn effect_of_task(&self, task: &Task) -> Option<CallEffect> {
         match task.kind {
             TaskKind::Skill => {
@@ -89,7 +89,7 @@ impl Tools {
     }
 }
 
-/// Where a call goes that needs a person's word: the hosts of the addresses among its arguments, or, where it has none, all that
+/// Where a call goes that a person has to approve: the hosts of the addresses among its arguments, or, where it has none, all that
 /// may be reached.
 fn hosts(ask: &AskEffective, texts: &[&str]) -> Vec<Destination> {
     let named: BTreeSet<String> = texts.iter().filter_map(|text| host_and_port(text)).collect();

@@ -102,11 +102,13 @@ impl Tools {
         at: &CallContext,
     ) -> ToolResult {
         match self.perform(call, allowed, role, caller, at).await {
-            Ok(ToolAnswer::Text(text)) => ToolResult { status: Status::Ok, text, code: None, ..blank(call) },
+            Ok(ToolAnswer::Text(text)) => {
+                ToolResult { status: Status::Ok, text, code: None, ..ToolResult::blank(call) }
+            }
             Ok(ToolAnswer::Task(report)) => result(call, *report),
             Err(fault) => {
                 let code = Some(fault.code.to_owned());
-                ToolResult { text: fault.message, code, hint: fault.hint, ..blank(call) }
+                ToolResult { text: fault.message, code, hint: fault.hint, ..ToolResult::blank(call) }
             }
         }
     }
@@ -327,26 +329,7 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
         skill_digest: report.skill_digest,
         grant: report.grant,
         limits: report.limits,
-        ..blank(call)
-    }
-}
-
-/// The result of a call that came to nothing.
-fn blank(call: &ToolCall) -> ToolResult {
-    ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        status: Status::Error,
-        text: String::new(),
-        code: None,
-        hint: None,
-        archived: None,
-        files: Vec::new(),
-        millis: 0,
-        used: None,
-        skill_digest: None,
-        grant: None,
-        limits: None,
+        ..ToolResult::blank(call)
     }
 }
 

@@ -115,7 +115,7 @@ fn tells_no_token(home: &Home, authority: &Authority) {
 fn a_person_logs_in_and_out() {
     let authority = Authority::start();
     let home = configured(&authority, "");
-    home.kiso(&["mcp", "list"]).exit(1).says(&["there is no login; run `kiso mcp login oracle`"]);
+    home.kiso(&["mcp", "list"]).exit(1).says(&["not logged in; run `kiso mcp login oracle`"]);
     log_in(&home);
     home.kiso(&["mcp", "allow", "oracle"]).ok();
     call(&home, &authority);
@@ -198,7 +198,7 @@ fn a_login_that_is_not_renewed_is_asked_for_again() {
     let home = logged_in(&authority, "");
     authority.state().renews = false;
     call_without(&home, &authority.url(), "does not renew it any more");
-    home.kiso(&["mcp", "list"]).exit(1).says(&["there is no login; run `kiso mcp login oracle`"]);
+    home.kiso(&["mcp", "list"]).exit(1).says(&["not logged in; run `kiso mcp login oracle`"]);
     authority.state().renews = true;
     log_in(&home);
     call(&home, &authority);

@@ -3,22 +3,11 @@
 use super::browser::role;
 use super::stage::Stage;
 use crate::harness::{Home, root};
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use crate::web;
 
 #[test]
 fn a_card_is_answered_with_its_buttons() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            lines.take_while(|line| !line.is_empty()).for_each(drop);
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n";
-            stream.write_all(format!("{head}It rains.").as_bytes()).unwrap();
-        }
-    });
+    let address = web::serve(|_| web::text("It rains."));
     let grant = |home: &Home| {
         home.kiso(&["skill", "grant", "fetch", "--ask-host", &address, "--private"]).ok();
     };

@@ -171,9 +171,14 @@ fn line(from: &mut impl BufRead) -> Result<Value, Failure> {
     let mut line = String::new();
     from.by_ref().take(MAX_LINE).read_line(&mut line).map_err(gone)?;
     let value = serde_json::from_str(&line);
-    value.map_err(|_| Failure::new(Exit::Failed, "a kiso that was measured ended before it answered".to_owned()))
+    value.map_err(|_| {
+        Failure::new(
+            Exit::Failed,
+            "the kiso that was measured ended before it answered; `kiso doctor` may say why".to_owned(),
+        )
+    })
 }
 
 fn gone(error: std::io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("a kiso that was measured went away: {error}"))
+    Failure::new(Exit::Failed, format!("the kiso that was measured went away ({error}); `kiso doctor` may say why"))
 }

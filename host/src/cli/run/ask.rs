@@ -1,4 +1,4 @@
-//! Asking for a person's word in the terminal in which a run was started. It may be answered from elsewhere as well.
+//! Asking for an approval in the terminal in which a run was started. It may be answered from elsewhere as well.
 
 use crate::cli::approval::numbers;
 use crate::cli::show::{Show, printable_line};
@@ -37,7 +37,7 @@ pub async fn until_answered(
     }
     show.line(&format!("Approval {id} is needed before this goes on:"));
     asked.card.lines().iter().for_each(|line| show.line(&format!("  {}", printable_line(line))));
-    // Without a person at it, a terminal that nobody reads would be taken for a word.
+    // Without a person at it, a terminal that nobody reads would be taken for an answer.
     let mut typed = match !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         true => Some(listen()),
         false => {

@@ -6,7 +6,8 @@ use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 use crate::clock::minute;
 use crate::graph::report::size;
-use crate::skill::{AuditView, UseView};
+use crate::skill::AuditView;
+use crate::store::SkillUse;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,7 @@ fn print(audit: &AuditView) {
     }
 }
 
-fn print_used(used: &UseView) {
+fn print_used(used: &SkillUse) {
     let failed = if used.failed > 0 { format!(", {} of them failed", used.failed) } else { String::new() };
     let calls = if used.calls == 1 { "1 call".to_owned() } else { format!("{} calls", used.calls) };
     outln!("\nused in {calls} from {} to {}{failed}:", minute(used.first_ms), minute(used.last_ms));

@@ -127,7 +127,7 @@ pub async fn remembered(
 pub async fn forget(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ForgottenApproval> {
     match app.0.drive.store.write(move |tx| tx.forget_approval(id)).await? {
         true => Ok(Json(ForgottenApproval { forgotten: id })),
-        false => Err(ApiError::not_found(format!("nothing with the number {id} is remembered"))),
+        false => Err(ApiError::not_found(format!("there is no remembered decision {id}"))),
     }
 }
 

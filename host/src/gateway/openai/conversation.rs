@@ -100,7 +100,8 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
         session: session.clone(),
         text,
         caller: caller.who.caller(),
-        by_person: true,
+        // What is behind such a client may be a program with a model of its own.
+        by_person: false,
         priority: JobPriority::Interactive,
         client_key: key.as_deref().map(|key| name(&["key", &caller.token, key])),
     };

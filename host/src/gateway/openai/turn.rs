@@ -238,7 +238,7 @@ impl Turn {
                 "waiting",
                 "the run waits until a person accepts or refuses what it would do",
             )
-            .hint("the page, `kiso approval`, or a message such as /approve NUMBER answers; the reply stands in the session then")),
+            .hint("answer it in the page, or with `kiso approval`; the reply is in the session then")),
             Err(JobState::Held) => Err(ApiError::new(
                 StatusCode::CONFLICT,
                 "held",

@@ -50,19 +50,5 @@ impl Run {
 
 /// The result of a call whose end the host did not see.
 pub(super) fn interrupted(call: &ToolCall, why: &str) -> ToolResult {
-    ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        status: reflection::Status::Error,
-        text: why.to_owned(),
-        code: Some(reflection::INTERRUPTED.to_owned()),
-        hint: None,
-        archived: None,
-        files: Vec::new(),
-        millis: 0,
-        used: None,
-        skill_digest: None,
-        grant: None,
-        limits: None,
-    }
+    ToolResult { text: why.to_owned(), code: Some(reflection::INTERRUPTED.to_owned()), ..ToolResult::blank(call) }
 }

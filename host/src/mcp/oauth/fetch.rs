@@ -1,5 +1,6 @@
 //! One request of a login and its answer, within limits. No redirect is followed.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,8 +40,13 @@ pub struct FetchAnswer {
     pub body: Value,
 }
 
+/// Whether an address is one of this machine by how it is written.
 pub fn is_loopback(uri: &Uri) -> bool {
-    matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"))
+    let host = uri.host().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback() || ip.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
 }
 
 impl LoginReach {
@@ -50,7 +56,7 @@ impl LoginReach {
         if text.len() > 2_000 || text.contains('#') {
             return Err(wrong("it is too long, or has a #"));
         }
-        let uri: Uri = text.parse().map_err(|_| wrong("it is none"))?;
+        let uri: Uri = text.parse().map_err(|_| wrong("it is not an address"))?;
         if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
             return Err(wrong("it names no host, or a user"));
         }
@@ -105,5 +111,31 @@ impl LoginReach {
         }
         let body = crate::json::parse(&bytes).ok();
         Ok(FetchAnswer { status: head.status.as_u16(), body: body.unwrap_or_default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_of_this_machine_may_send_to_this_machine() {
+        let [local, remote] = [true, false].map(|local| LoginReach { local, timeout_s: 1 });
+        for (text, from_here, from_elsewhere) in [
+            ("https://login.example/a", true, true),
+            ("http://login.example/a", false, false),
+            ("http://127.0.0.1:8000/a", true, false),
+            ("https://127.0.0.2/a", true, false),
+            ("https://0.0.0.0/a", true, false),
+            ("https://[::1]/a", true, false),
+            ("https://[::ffff:127.0.0.1]/a", true, false),
+            ("https://LOCALHOST./a", true, false),
+            ("https://a.localhost/a", true, false),
+            ("https://me@login.example/a", false, false),
+            ("https://login.example/#a", false, false),
+        ] {
+            assert_eq!(local.address(text).is_ok(), from_here, "{text}");
+            assert_eq!(remote.address(text).is_ok(), from_elsewhere, "{text}");
+        }
     }
 }

@@ -65,7 +65,7 @@ impl Skills {
                     let why = format!("{FILE} is there and cannot be read ({error}); its number would be lost");
                     refuse("bad-index", why)
                 })?;
-                old.serial + 1
+                old.serial.saturating_add(1)
             }
         };
         let until = now_ms().saturating_add(i64::from(settings.days) * DAY_MS);

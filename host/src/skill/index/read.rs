@@ -195,6 +195,9 @@ fn check(index: &SkillIndex) -> Result<(), String> {
         return Err(format!("it has form {}, and this kiso reads {FORM}; update kiso", index.form));
     }
     SkillName::parse(&index.name).map_err(|error| error.to_string())?;
+    if i64::try_from(index.serial).is_err() {
+        return Err(format!("its number {} is too large", index.serial));
+    }
     if index.skills.len() > MAX_SKILLS {
         return Err(format!("it has more than {MAX_SKILLS} skills"));
     }

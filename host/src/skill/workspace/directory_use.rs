@@ -27,7 +27,7 @@ impl DirectoryUse {
 
     /// Something was done at a path that begins in a directory.
     pub fn note(&mut self, dir: &File, path: &str, how: &str, is_dir: bool) {
-        // A guest that does the same all the time costs no more than this.
+        // Nothing that is added changes what will be said.
         if self.used.has_more() {
             return;
         }

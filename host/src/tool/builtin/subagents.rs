@@ -187,7 +187,7 @@ fn line(subagent: &Subagent, shown: Option<usize>) -> String {
     let state = match (subagent.state, subagent.status) {
         (JobState::Queued, _) => "waiting",
         (_, Some(RunStatus::Running)) | (JobState::Running, None) => "working",
-        (_, Some(RunStatus::Waiting)) | (JobState::Waiting, _) => "waits for the user's word",
+        (_, Some(RunStatus::Waiting)) | (JobState::Waiting, _) => "waiting for the user's approval",
         (_, Some(RunStatus::Held)) | (JobState::Held, _) => "held",
         (_, Some(RunStatus::Done)) => "done",
         (_, Some(RunStatus::Failed)) => "failed",

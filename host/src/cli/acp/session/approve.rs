@@ -1,4 +1,4 @@
-//! A run of the prompt waits for a person's word: the editor asks for it.
+//! A run of the prompt waits for an approval: the editor asks for it.
 
 use serde_json::{Value, json};
 
