@@ -247,6 +247,12 @@ settings! {
         expires_s: Int(86_400, 1, 31_536_000),
     }
 
+    /// What is done where something leaves the sandbox.
+    policy: PolicySettings from NextRun {
+        /// Effects that were not decided from the user's own words: they wait for your approval (enforce), are done and logged (warn) or only done (off). With ask_always, every effect waits for your approval. See docs/policy.md.
+        effects: Word("enforce", &["enforce", "warn", "off", "ask_always"]),
+    }
+
     /// How `kiso serve` accepts messages and works on them.
     daemon: Daemon from AtOnce {
         /// Milliseconds to wait for another message of the session; messages that arrive in that time are answered together.

@@ -3,6 +3,7 @@
 use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
+use crate::effect::label::LabelId;
 use crate::effect::undo::Opening;
 use crate::home::PROJECT;
 use crate::skill::SKILLS_MOUNT;
@@ -89,7 +90,13 @@ impl Dirs {
     }
 
     /// Opens a file for a redirection, by its absolute path, charged to the task's quota.
-    pub fn open_file(&self, path: &str, mode: Mode, quota: &Arc<Quota>) -> Result<Channel, IoError> {
+    pub fn open_file(
+        &self,
+        path: &str,
+        mode: Mode,
+        quota: &Arc<Quota>,
+        label: LabelId,
+    ) -> Result<Channel, IoError> {
         match path {
             "/dev/null" => return Ok(Channel::Null),
             "/dev/zero" => return Ok(Channel::Zero),
@@ -151,6 +158,18 @@ impl Dirs {
         let file = file.into_std();
         if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
             work.opened(&file);
+        }
+        if let Some(labels) = quota.labels().filter(|_| writable) {
+            if !there || mode == Mode::Write {
+                labels.made(&file, label)?;
+            }
+            if !there && !label.is_ordinary() {
+                let dir = mounted.dir.try_clone()?.into_std_file();
+                match target(&dir, &relative, true) {
+                    Some((parent, _)) => labels.naming(&parent, label)?,
+                    None => labels.naming(&dir, label)?,
+                }
+            }
         }
         Ok(Channel::File(Arc::new(OpenFile {
             file,

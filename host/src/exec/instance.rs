@@ -10,6 +10,7 @@ use super::task::ExecTask;
 use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::config::Exec as ExecConfig;
+use crate::effect::label::LabelCell;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use std::collections::BTreeMap;
@@ -131,6 +132,10 @@ impl ChargedFiles for ProcessCtx {
         &self.task.quota
     }
 
+    fn label(&self) -> &LabelCell {
+        &self.process.label
+    }
+
     fn listings(&mut self) -> &mut Vec<u32> {
         &mut self.listings
     }
@@ -164,11 +169,11 @@ pub fn store(
     let mut wasi = WasiCtx::builder();
     match streams {
         // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
-        Streams::Shell => wasi.stderr(Stdio::new(given.channel(2))),
+        Streams::Shell => wasi.stderr(Stdio::new(given.channel(2), process.label.clone())),
         Streams::Command => wasi
-            .stdin(Stdio::new(given.channel(0)))
-            .stdout(Stdio::new(given.channel(1)))
-            .stderr(Stdio::new(given.channel(2))),
+            .stdin(Stdio::new(given.channel(0), process.label.clone()))
+            .stdout(Stdio::new(given.channel(1), process.label.clone()))
+            .stderr(Stdio::new(given.channel(2), process.label.clone())),
     };
     wasi.args(&given.argv)
         .envs(&given.env)

@@ -162,6 +162,7 @@ mod tests {
             priority: JobPriority::Interactive,
             client_key: None,
             at_ms: 1,
+            label: Default::default(),
         };
         tx.admit(&job)?;
         let begun = tx.begin_queued(s, 1)?.expect("a message waits");

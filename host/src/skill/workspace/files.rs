@@ -3,6 +3,7 @@
 use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
+use crate::effect::label::LabelCell;
 use crate::skill::limits::LimitHit;
 use std::sync::Arc;
 use wasmtime::component::Resource;
@@ -13,6 +14,9 @@ use wasmtime_wasi::filesystem::Descriptor;
 pub trait ChargedFiles: WasiView + 'static {
     /// What writes are charged to.
     fn quota(&self) -> &Arc<Quota>;
+
+    /// Of all that the guest has read.
+    fn label(&self) -> &LabelCell;
 
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
