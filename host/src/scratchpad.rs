@@ -452,26 +452,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store.db")).unwrap();
         let s = SessionName::parse("s").unwrap();
-        let first = put_away(&store, &s, "tool", "alpha\nGrüße BETA\n".to_owned(), 1).await.unwrap();
-        let second = put_away(&store, &s, "tool", "gamma".to_owned(), 2).await.unwrap();
+        let first = put_away(&store, &s, "tool", "alpha\nGrüße BETA\n".to_owned(), &Label::session(), 1).await.unwrap();
+        let second = put_away(&store, &s, "tool", "gamma".to_owned(), &Label::session(), 2).await.unwrap();
         assert_eq!([first.as_str(), second.as_str()], ["tool-1", "tool-2"]);
-        save(&store, &s, "notes", "beta again".to_owned(), 3).await.unwrap();
+        save(&store, &s, "notes", "beta again".to_owned(), &Label::session(), 3).await.unwrap();
         let hits = store.read_blocking(|view| search(view, &s, "beta", 10)).unwrap();
         let hits: Vec<_> = hits.iter().map(|hit| (hit.key.as_str(), hit.line, hit.text.as_str())).collect();
         assert_eq!(hits, [("notes", 1, "beta again"), ("tool-1", 2, "Grüße BETA")]);
         assert_eq!(store.read_blocking(|view| search(view, &s, "a", 2)).unwrap().len(), 2);
         assert_eq!(store.read_blocking(|view| search(view, &s, " ", 2)).unwrap(), []);
         let args = resolve(&store, &s, json!({ "text": "ref:tool-2", "n": 1 })).await.unwrap();
-        assert_eq!(args, Ok(json!({ "text": "gamma", "n": 1 })));
+        assert_eq!(args, Ok((json!({ "text": "gamma", "n": 1 }), Label::session())));
         let args = resolve(&store, &s, json!({ "text": "ref:tool-3" })).await.unwrap();
         assert!(args.unwrap_err()[0].to_string().contains("near: ref:tool-1, ref:tool-2"));
         // However they came there.
         for key in ["tool-9223372036854775807", "tool-99x"] {
-            save(&store, &s, key, "mine".to_owned(), 3).await.unwrap();
+            save(&store, &s, key, "mine".to_owned(), &Label::session(), 3).await.unwrap();
         }
-        assert_eq!(put_away(&store, &s, "tool", "delta".to_owned(), 4).await.unwrap(), "tool-3");
+        assert_eq!(put_away(&store, &s, "tool", "delta".to_owned(), &Label::session(), 4).await.unwrap(), "tool-3");
         let huge = "é".repeat(MAX_ENTRY_BYTES as usize / 2) + "the end";
-        let key = put_away(&store, &s, "input", huge, 4).await.unwrap();
+        let key = put_away(&store, &s, "input", huge, &Label::session(), 4).await.unwrap();
         let kept = store.read_blocking(|view| view.scratchpad_get(&s, &key)).unwrap().unwrap();
         assert!(kept.ends_with("the end") && kept.contains(" bytes left out: too large to keep"));
         store.close();
