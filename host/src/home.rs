@@ -190,11 +190,6 @@ impl Home {
         self.session_dir(session).join("work")
     }
 
-    /// Where the labels of the session's files stand.
-    pub fn file_labels(&self, session: &SessionName) -> PathBuf {
-        self.session_dir(session).join("labels")
-    }
-
     /// Makes the session's directories (`work/` and `work/pub/`) where they are missing.
     pub fn create_session(&self, session: &SessionName) -> Result<(), HomeError> {
         self.make_session(session).map(drop)

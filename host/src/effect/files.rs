@@ -10,7 +10,7 @@
 use super::label::LabelId;
 use crate::graph::label::Label;
 use crate::home::{Home, SessionName};
-use rustix::fs::{AtFlags, OFlags, fstat, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, statat};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -59,13 +59,18 @@ static SESSIONS: LazyLock<Mutex<HashMap<PathBuf, Arc<FileLabels>>>> = LazyLock::
 impl FileLabels {
     /// Those of a session. What another process has added is read first; the caller holds the session's lock, or only reads.
     pub fn of_session(home: &Home, session: &SessionName) -> Arc<Self> {
-        let path = home.file_labels(session);
+        Self::of_dir(&home.session_dir(session))
+    }
+
+    /// The same by the session's directory.
+    pub fn of_dir(session: &Path) -> Arc<Self> {
+        let path = session.join("labels");
         let found = {
             let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
             if sessions.len() > MAX_SESSIONS {
                 sessions.retain(|_, labels| Arc::strong_count(labels) > 1);
             }
-            let make = || Arc::new(Self::new(path.clone(), home.work_dir(session)));
+            let make = || Arc::new(Self::new(path.clone(), session.join("work")));
             sessions.entry(path.clone()).or_insert_with(make).clone()
         };
         found.refresh();
@@ -89,12 +94,21 @@ impl FileLabels {
         fstat(file).map_or(LabelId::session(), |found| self.look(key(found.st_dev, found.st_ino, false)))
     }
 
-    /// The label of the names in a directory.
+    /// The label of the names in a directory: of all that have given one of them, or taken one away.
     pub fn of_names(&self, dir: impl AsFd) -> LabelId {
         if self.is_empty() {
             return LabelId::session();
         }
-        fstat(dir).map_or(LabelId::session(), |found| self.look(key(found.st_dev, found.st_ino, true)))
+        let Ok(found) = fstat(&dir) else { return LabelId::session() };
+        let mut label = self.look(key(found.st_dev, found.st_ino, true));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let entries = openat(&dir, ".", flags, Mode::empty()).and_then(rustix::fs::Dir::new);
+        for entry in entries.into_iter().flatten().flatten() {
+            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+                label = label.join(self.look(key(found.st_dev, entry.ino(), false)));
+            }
+        }
+        label
     }
 
     /// The label of what stands at a name, which is not followed if it is a link.
@@ -144,8 +158,8 @@ impl FileLabels {
         self.join(key(found.st_dev, found.st_ino, false), label)
     }
 
-    /// A name in a directory is made, changed or removed by somebody with this label.
-    pub fn naming(&self, dir: impl AsFd, label: LabelId) -> io::Result<()> {
+    /// A name in a directory is taken away by somebody with this label.
+    pub fn unnaming(&self, dir: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
         }
@@ -161,6 +175,15 @@ impl FileLabels {
         let (from, to) = (fstat(from)?, fstat(to)?);
         let label = self.look(key(from.st_dev, from.st_ino, false));
         self.set(key(to.st_dev, to.st_ino, false), label)
+    }
+
+    /// A file has its old content again, which had this label.
+    pub fn put_back(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let found = fstat(file)?;
+        self.set(key(found.st_dev, found.st_ino, false), label)
     }
 
     /// The host has written a file anew for somebody with this label.

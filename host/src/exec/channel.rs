@@ -9,7 +9,6 @@ use crate::skill::sandbox::Quota;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -354,8 +353,13 @@ impl OpenFile {
         self.quota.labels().map_or(LabelId::session(), |labels| labels.of(&self.file))
     }
 
-    fn mark(&self, label: LabelId) -> io::Result<()> {
-        self.quota.labels().map_or(Ok(()), |labels| labels.writing(&self.file, label))
+    fn mark(&self, label: LabelId) -> Result<(), IoError> {
+        let Some(labels) = self.quota.labels().filter(|_| !label.is_ordinary()) else { return Ok(()) };
+        // What is kept of it is kept with the label that it has.
+        if let Some(work) = self.quota.transaction() {
+            work.writing(&self.file, self.append).map_err(|refusal| IoError::of_undo(refusal, &self.quota))?;
+        }
+        Ok(labels.writing(&self.file, label)?)
     }
 
     fn read(&self, max: usize) -> Result<Bytes, IoError> {

@@ -163,13 +163,6 @@ impl Dirs {
             if !there || mode == Mode::Write {
                 labels.made(&file, label)?;
             }
-            if !there && !label.is_ordinary() {
-                let dir = mounted.dir.try_clone()?.into_std_file();
-                match target(&dir, &relative, true) {
-                    Some((parent, _)) => labels.naming(&parent, label)?,
-                    None => labels.naming(&dir, label)?,
-                }
-            }
         }
         Ok(Channel::File(Arc::new(OpenFile {
             file,

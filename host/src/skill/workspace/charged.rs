@@ -114,7 +114,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 note(ctx, &fd, &path, READ, is_dir);
                 let writes = flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
                 let emptied = open.contains(OpenFlags::TRUNCATE);
-                let (base, name) = (fd_of(&fd), path.clone());
+                let (base, name) = (fd_of(&fd), if writes { path.clone() } else { String::new() });
                 let opened = match &before {
                     Err(code) => Err((*code).into()),
                     Ok(_) => ctx.filesystem().open_at(fd, follow, path, open, flags).await,
@@ -127,7 +127,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     undoable::opened(ctx, file);
                 }
                 if let Ok(file) = &opened {
-                    unless_refused!(labelled::opened(ctx, file, (&base, &name, new, emptied)));
+                    unless_refused!(labelled::opened(ctx, file, new || emptied));
                 }
                 answer(opened)
             })

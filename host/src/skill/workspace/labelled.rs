@@ -6,7 +6,6 @@ use crate::effect::files::FileLabels;
 use crate::effect::label::{LabelCell, LabelId};
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
@@ -38,34 +37,16 @@ fn file<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Re
 pub(super) fn opened<T: ChargedFiles>(
     ctx: &mut T,
     fd: &Resource<Descriptor>,
-    (base, path, fresh, emptied): (&Resource<Descriptor>, &str, bool, bool),
+    new: bool,
 ) -> Labelled {
     let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
     let Some(opened) = file(ctx, fd)? else { return Ok(Ok(())) };
     let label = ctx.label().get();
-    if !fresh && !emptied {
+    if !new {
         ctx.label().join(labels.of(&opened));
         return Ok(Ok(()));
     }
-    let mut done = labels.made(&opened, label);
-    if fresh && done.is_ok() && !label.is_ordinary() {
-        done = naming_parent(ctx, &labels, base, path, label)?;
-    }
-    Ok(told(done))
-}
-
-fn naming_parent<T: ChargedFiles>(
-    ctx: &mut T,
-    labels: &FileLabels,
-    base: &Resource<Descriptor>,
-    path: &str,
-    label: LabelId,
-) -> wasmtime::Result<io::Result<()>> {
-    let Some(base) = dir(ctx, base)? else { return Ok(Ok(())) };
-    Ok(match super::undoable::target(&base, Path::new(path), true) {
-        Some((parent, _)) => labels.naming(&parent, label),
-        None => labels.naming(&*base, label),
-    })
+    Ok(told(labels.made(&opened, label)))
 }
 
 /// Something at a path is looked at, but for what is in it.
@@ -106,20 +87,20 @@ pub(super) fn writing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -
 pub(super) fn made<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
     let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
     let ((dir, name), label) = (at.slot(), ctx.label().get());
-    told(labels.made_at(dir, name, label).and_then(|()| labels.naming(dir, label)))
+    told(labels.made_at(dir, name, label))
 }
 
 /// Something has a name now that it did not have.
 pub(super) fn named<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
     let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
     let ((dir, name), label) = (at.slot(), ctx.label().get());
-    told(labels.named(dir, name, label).and_then(|()| labels.naming(dir, label)))
+    told(labels.named(dir, name, label))
 }
 
 /// A name is about to go.
 pub(super) fn unnaming<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
     let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
-    told(labels.naming(at.slot().0, ctx.label().get()))
+    told(labels.unnaming(at.slot().0, ctx.label().get()))
 }
 
 /// What writes to a file through a stream, whose label may get worse meanwhile.
