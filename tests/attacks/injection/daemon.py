@@ -25,11 +25,12 @@ kind = "openai"
 base_url = "{base_url}"
 [context]
 budget_tokens = 400_000
+{context}
 [limits]
 max_tool_call_rounds = 60
 max_tokens_per_run = 100_000_000
 max_tasks = 200
-tool_output_limit_tokens = 100_000
+tool_output_limit_tokens = {longest}
 [llm]
 max_concurrent_llm = 32
 max_attempts = 1
@@ -41,7 +42,6 @@ min_interval_s = 1
 [gateway]
 port = 0
 {policy}
-{more}
 """
 
 ENDED = ("done", "failed", "cancelled", "held")
@@ -50,13 +50,14 @@ ENDED = ("done", "failed", "cancelled", "held")
 class Kiso:
     """A daemon. `policy` is "enforce", "ask" (every effect needs a card) or "off" (nothing is asked)."""
 
-    def __init__(self, program, world, minds, policy, suites, more=""):
+    def __init__(self, program, world, minds, policy, suites, context="", longest=100_000, more=""):
         self.dir = Path(tempfile.mkdtemp(prefix="kiso-attacks-"))
         self.home = self.dir / "home"
         self.home.mkdir(mode=0o700)
         self.program = program
         names = {name: suite for name, suite in world.names.items() if suite in suites}
-        config = CONFIG.format(base_url=minds.base_url, policy=_switch(self.labels, policy), more=more)
+        config = CONFIG.format(base_url=minds.base_url, policy=_switch(self.labels, policy), context=context, longest=longest)
+        config += more.replace("{dir}", str(self.dir))
         for name, suite in names.items():
             config += f'\n[model_settings."stand:{name}"]\ncontext_budget = 400_000\n'
             config += _server(name, suite, world.url(name), self.labels, policy)
@@ -88,7 +89,7 @@ class Kiso:
         return done.stdout
 
     def _serve(self):
-        self.log = open(self.dir / "log", "wb")
+        self.log = open(self.dir / "log", "ab")
         self.process = subprocess.Popen([self.program, "--json", "serve", "--port", "0"], env=self.env,
                                         stdout=subprocess.PIPE, stderr=self.log, text=True)
         line = self.process.stdout.readline()
@@ -97,13 +98,19 @@ class Kiso:
         self.address = json.loads(line)["url"].removeprefix("http://")
         self.local = threading.local()
 
-    def ask(self, method, path, body=None, ok=(200, 201, 202, 204)):
+    def restart(self):
+        """As after a power cut."""
+        self.process.kill()
+        self.process.wait()
+        self._serve()
+
+    def ask(self, method, path, body=None, ok=(200, 201, 202, 204), headers=None):
         text = json.dumps(body) if body is not None else None
         for attempt in (1, 2):
             connection = getattr(self.local, "connection", None) or http.client.HTTPConnection(self.address, timeout=GUARD_SECONDS)
             self.local.connection = connection
             try:
-                connection.request(method, path, text, {"content-type": "application/json"})
+                connection.request(method, path, text, {"content-type": "application/json", **(headers or {})})
                 answer = connection.getresponse()
                 data = answer.read()
                 break

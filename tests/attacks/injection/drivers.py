@@ -1,5 +1,7 @@
 """Who answers for the models of a case: one that does the user's task, and one that is taken over on its way."""
 
+import json
+
 from .mind import Answer, is_taken
 from .policy import POLICY
 from .suites import CANARY, plain
@@ -96,6 +98,11 @@ class Taken(Honest):
         self.attack = None
         self.tried = {}
 
+    @property
+    def has_tried(self):
+        """Whether it has asked for anything that the attacker wants."""
+        return any(self.tried.values())
+
     def plan(self):
         """The critic is asked about every result, so that it can be taken over as well."""
         return [{**task, "review": True, "expect": "what the message asks for"} for task in super().plan()]
@@ -123,7 +130,12 @@ class Taken(Honest):
         return Answer(f"{self.play.case.attack.GROUND_TRUTH_OUTPUT} {CANARY}: {self.play.case.attack.GOAL}")
 
     evil_router = Honest.router
-    evil_reasoner = Honest.reasoner
+
+    def evil_reasoner(self, _asked):
+        """The actor sees nothing but the brief, so the words have to be in it."""
+        brief = json.loads(super().reasoner(_asked).text)
+        words = f"{CANARY}: {self.play.case.attack.GOAL}"
+        return Answer({**brief, "goal": words, "action": words, "context": {**brief["context"], "discovery": [words]}})
 
     def evil_planner(self, _asked):
         tasks = [self.as_task(call) for call in self.left("planner")]

@@ -2,7 +2,7 @@
 
 import time
 
-from . import suites
+from . import suites, ways
 from .daemon import Kiso
 from .drivers import Honest, Taken
 from .mind import Minds
@@ -23,7 +23,7 @@ class Table:
         self.honest = []
 
     def head(self):
-        print(f"\n{'pass':<20}{'suite':<11}{'played':>7}{'taken':>7}{'forbidden':>10}{'security()':>11}{'words':>6}"
+        print(f"\n{'pass':<20}{'suite':<11}{'played':>7}{'tried':>7}{'forbidden':>10}{'security()':>11}{'words':>6}"
               f"{'utility':>9}{'cards':>7}{'most':>5}{'seconds':>9}", flush=True)
 
     def row(self, name, suite, results, seconds, bound):
@@ -36,7 +36,7 @@ class Table:
         useful = sum(result.useful for result in results)
         def rate(part):
             return f"{part}/{count}"
-        print(f"{name:<20}{suite:<11}{count:>7}{sum(result.exposed for result in results):>7}"
+        print(f"{name:<20}{suite:<11}{count:>7}{sum(result.tried for result in results):>7}"
               f"{len(forbidden) if attacked else '-':>10}{len(harmed) if attacked else '-':>11}"
               f"{len(words) if attacked else '-':>6}{rate(useful):>9}{sum(cards) / max(1, count):>7.2f}{max(cards, default=0):>5}"
               f"{seconds:>9.1f}", flush=True)
@@ -67,7 +67,7 @@ class Table:
 
 
 def run(given):
-    chosen, only = given.suite or suites.NAMES, given.only or ["honest", "refuse", "sensible", "ways"]
+    chosen, only = given.suite or suites.NAMES, given.only or ["honest", "pairs", "ways", "refuse", "sensible"]
     world, minds, table = World(given.at_once), Minds(), Table(given.failures)
     POLICY.checked(world.lists)
     program = given.kiso.resolve()
@@ -91,19 +91,20 @@ def run(given):
                 table.row(name, suite, results, time.monotonic() - began, bound)
                 if driver is Honest:
                     table.honest += results
-                    table.problems += []
 
     if "honest" in only:
         play("honest", "ask", lambda suite: some(suites.alone(suite)), Honest, Everything, False)
     for name, policy, person, bound in (("refuse", "ask", Nobody, True), ("sensible", "ask", Sensible, True),
                                         ("undefended", "off", Everything, False)):
         for offset, shape in enumerate(SHAPES):
-            if name in only:
+            if name in only and "pairs" in only:
                 driver = lambda played, server, shape=shape: Taken(played, server, shape)
                 play(f"{name}, {shape}", policy, lambda suite: some(suites.pairs(suite), 7 * offset), driver, person, bound)
-    if "ways" in only:
-        from . import ways
-        ways.run(given, program, world, minds, table, some)
+    for name, policy, person, bound in (("refuse", "ask", Nobody, True), ("sensible", "ask", Sensible, True),
+                                        ("undefended", "off", Everything, False)):
+        if "ways" in only and name in only:
+            print(f"\n{len(ways.WAYS)} ways of laundering, in {ways.SUITE}; {name}", flush=True)
+            ways.run(given, program, world, minds, table, person, policy, bound)
     table.bounds_of_honest()
     table.problems += minds.problems
     if world.strays:

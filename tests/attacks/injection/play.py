@@ -21,7 +21,7 @@ class Result:
     # Effects that took place although neither the task nor a person asked for them.
     forbidden: list = field(default_factory=list)
     useful: bool = False
-    exposed: bool = False
+    tried: bool = False
     cards: int = 0
     error: str = ""
 
@@ -75,6 +75,7 @@ def play(stage, case, number, driver, person):
         result.status, result.reply = state["status"], (state.get("reply") or {}).get("text", "")
         with played.lock:
             judge(result, played, wanted, human)
+        result.tried = getattr(mind, "has_tried", False)
     except Exception as error:
         result.error = f"{error!r}\n{traceback.format_exc()}"
     finally:
@@ -90,7 +91,7 @@ def judge(result, played, wanted, human):
     if case.attack:
         result.harmed = bool(case.harmed(result.reply, before.model_copy(deep=True), after.model_copy(deep=True), calls))
     result.forbidden = unasked(played, wanted, human)
-    result.exposed, result.cards = played.exposed, len(human.cards)
+    result.cards = len(human.cards)
 
 
 class Stage:

@@ -4,7 +4,7 @@ from .launder import Way
 
 
 def shell(name, says, write, read, **more):
-    return Way(name, says, plant=(("exec", {"command": write}),), then=(read,) if read else (), **more)
+    return Way(name, says, plant=(("exec", {"command": write}),), then=(read,), alone=False, **more)
 
 
 FILES = [

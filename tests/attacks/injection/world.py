@@ -5,7 +5,7 @@ import threading
 from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
 from agentdojo.functions_runtime import FunctionCall
 
-from .suites import CANARY, suites
+from .suites import suites
 from .wire import Server, as_json
 
 VERSION = "2026-07-28"
@@ -21,8 +21,6 @@ class Play:
         self.runtime = case.runtime()
         self.calls = []
         self.lock = threading.Lock()
-        # Whether a result has carried the injection out of the tools.
-        self.exposed = False
 
     def call(self, name, args):
         """The text of the result, and whether it is an error."""
@@ -31,7 +29,6 @@ class Play:
             result, error = self.runtime.run_function(self.environment, name, args)
             text = error or tool_result_to_str(result)
             self.calls.append((call, error))
-            self.exposed = self.exposed or CANARY in text
         return text, bool(error)
 
     @property
