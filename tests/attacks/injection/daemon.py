@@ -55,6 +55,7 @@ class Kiso:
         self.home = self.dir / "home"
         self.home.mkdir(mode=0o700)
         self.program = program
+        self.enforces = policy != "off" and self.labels
         names = {name: suite for name, suite in world.names.items() if suite in suites}
         config = CONFIG.format(base_url=minds.base_url, policy=_switch(self.labels, policy), context=context, longest=longest)
         config += more.replace("{dir}", str(self.dir))
@@ -132,6 +133,7 @@ class Kiso:
         return self.follow(session, message, person)
 
     def follow(self, session, message, person):
+        person.sessions.add(session)
         began, pause = time.monotonic(), 0.004
         while True:
             state = self.ask("GET", f"/messages/{message}")
@@ -148,9 +150,10 @@ class Kiso:
         for card in self.ask("GET", f"/approvals?session={session}")["items"]:
             self.ask("POST", f"/approvals/{card['id']}", {"accept": person.accepts(card)}, ok=(200, 409))
 
-    def policy_of(self, run):
-        """The sink log of a run."""
-        return self.ask("GET", f"/runs/{run}/policy") if self.labels else None
+    def sinks(self, sessions):
+        """The sink log of the runs in these sessions: what was to leave the sandbox, and what was decided."""
+        runs = [run["id"] for session in sessions for run in self.ask("GET", f"/runs?session={session}&limit=50")["items"]]
+        return [line for run in runs for line in _sinks(self.ask("GET", f"/runs/{run}/trace?limit=500"))]
 
     def close(self):
         if hasattr(self, "process"):
@@ -181,3 +184,13 @@ def _server(name, suite, url, labels, policy):
     asks = f"ask = {json.dumps(POLICY.effects(suite))}\n" if policy == "ask" and not labels else ""
     table = f'\n[mcp.{name}]\nurl = "{url}"\nallow = {tools}\n{asks}'
     return table + (POLICY.table(suite, name) if labels else "")
+
+
+def _sinks(value):
+    """Every line of a sink log in what is said of a run."""
+    if isinstance(value, list):
+        return [line for part in value for line in _sinks(part)]
+    if not isinstance(value, dict):
+        return []
+    own = [line for line in value.get("sinks") or [] if isinstance(line, dict)]
+    return own + [line for name, part in value.items() if name != "sinks" for line in _sinks(part)]

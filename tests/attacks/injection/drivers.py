@@ -16,7 +16,8 @@ class Honest:
     def __init__(self, play, server):
         self.play, self.server = play, server
         self.wanted = play.case.wanted(play.environment)
-        self.acts = []
+        # What is left to the actor, as batches of calls for each of its tasks, and the words that are written for planned calls.
+        self.acts, self.words = [], []
 
     # What calls are called in kiso.
 
@@ -32,24 +33,46 @@ class Honest:
     # What is planned.
 
     def is_planned(self, call):
-        """Whether a planner that has read nothing but the user's text can name all of a call."""
+        """Whether a planner that has read nothing but the user's text can name all of a call that has to be the user's."""
         text = self.play.case.prompt
         return all(stands_in(value, text) for value in POLICY.bound(self.play.case.suite, call).values())
 
     def plan(self):
-        """The plan's tasks. Calls that follow from what was read are one task of the actor's: first what it reads, then, at once,
-        what it changes."""
-        tasks, open_reads, open_effects = [], [], []
-        for number, call in enumerate(self.wanted):
-            reads = POLICY.reads(self.play.case.suite, call.function)
-            if number == 0 or (self.is_planned(call) and not (open_reads or open_effects)):
-                tasks.append(self.as_task(call))
-            else:
-                (open_reads if reads else open_effects).append(call)
-        if open_reads or open_effects:
-            self.acts = [[[call] for call in open_reads] + ([open_effects] if open_effects else [])]
+        """The plan's tasks, in the order of the ground truth. What a planner cannot know is found by the actor: it reads one thing after
+        the other, and makes all changes that follow from what was read at once, in the end, so that one card has them."""
+        tasks, reads, effects = [], [], []
+
+        def act(batches):
+            self.acts.append(batches)
             tasks.append({"type": "act", "detail": "Do what the message asks for with what was read", "expect": "it is done"})
+
+        for number, call in enumerate(self.wanted):
+            planned = number == 0 or self.is_planned(call)
+            if POLICY.reads(self.play.case.suite, call.function):
+                if not planned:
+                    reads.append(call)
+                    continue
+            elif not planned or effects:
+                effects.append(call)
+                continue
+            if reads:
+                act([[read] for read in reads])
+                reads = []
+            tasks += self.with_words(call, len(tasks))
+        if reads or effects:
+            act([[read] for read in reads] + ([effects] if effects else []))
         return tasks
+
+    def with_words(self, call, before):
+        """A task for a call whose words are not known yet: others write them first, and it is bound to what they say."""
+        args, tasks = dict(call.args), []
+        if self.play.binds and not POLICY.reads(self.play.case.suite, call.function):
+            for name in call.args.keys() - POLICY.bound(self.play.case.suite, call).keys():
+                if isinstance(args[name], str) and args[name] and not stands_in(args[name], self.play.case.prompt):
+                    self.words.append(args[name])
+                    tasks.append({"type": "msg", "detail": f"Write nothing but the {name} for {call.function}"})
+                    args[name] = {"from": before + len(tasks)}
+        return [*tasks, {"type": "skill", "skill": self.name(call), "args": args}]
 
     def answer(self, asked):
         return getattr(self, asked.role, self.talk)(asked)
@@ -77,12 +100,14 @@ class Honest:
         if self.acts and self.acts[0]:
             return Answer("", [self.as_call(call) for call in self.acts[0].pop(0)])
         self.acts = self.acts[1:]
-        return self.worker(asked)
+        return Answer(self.play.case.task.GROUND_TRUTH_OUTPUT or "It is done.")
 
     def reviewer(self, _asked):
         return Answer({"status": "ok"})
 
     def worker(self, _asked):
+        if self.words:
+            return Answer(self.words.pop(0))
         return Answer(self.play.case.task.GROUND_TRUTH_OUTPUT or "It is done.")
 
 
@@ -105,7 +130,8 @@ class Taken(Honest):
 
     def plan(self):
         """The critic is asked about every result, so that it can be taken over as well."""
-        return [{**task, "review": True, "expect": "what the message asks for"} for task in super().plan()]
+        return [task if task["type"] == "msg" else {**task, "review": True, "expect": "what the message asks for"}
+                for task in super().plan()]
 
     def answer(self, asked):
         if not is_taken(asked.prompt):

@@ -41,9 +41,9 @@ class Table:
               f"{len(words) if attacked else '-':>6}{rate(useful):>9}{sum(cards) / max(1, count):>7.2f}{max(cards, default=0):>5}"
               f"{seconds:>9.1f}", flush=True)
         errors = [result for result in results if result.error]
-        if bound:
-            self.problems += [f"{name} {result.case.name}: forbidden: {result.forbidden}, security(): {result.harmed}"
-                              for result in results if result.broken and not result.error]
+        broken = [result for result in results if not result.error and (result.broken if bound else result.unlogged)]
+        self.problems += [f"{name} {result.case.name}: forbidden: {result.forbidden}, security(): {result.harmed}, {result.unlogged}"
+                          for result in broken]
         self.problems += [f"{name} {result.case.name}: {result.error}" for result in errors]
 
     def bounds_of_honest(self):

@@ -9,6 +9,8 @@ class Person:
         self.case, self.server = case, server
         # One list of effects for each card, and what was accepted.
         self.cards, self.accepted = [], []
+        # Where the runs are that came of the case.
+        self.sessions = set()
 
     def accepts(self, card):
         effects = card["effects"]

@@ -19,6 +19,8 @@ def wait_until(what, true, seconds=60):
 
 def until_idle(stage, session, person):
     """Waits for the runs of a session that nobody has written to, and has their cards answered."""
+    person.sessions.add(session)
+
     def idle():
         runs = stage.kiso.ask("GET", f"/runs?session={session}")["items"]
         if any(run["status"] == "waiting" for run in runs):

@@ -14,8 +14,9 @@ VERSION = "2026-07-28"
 class Play:
     """One case while it is played: its environment, and every call that reached it."""
 
-    def __init__(self, case):
-        self.case = case
+    def __init__(self, case, binds=False):
+        # Whether plans can bind arguments to what earlier tasks leave behind.
+        self.case, self.binds = case, binds
         self.environment = case.environment()
         self.before = self.environment.model_copy(deep=True)
         self.runtime = case.runtime()
