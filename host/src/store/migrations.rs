@@ -55,6 +55,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "approvals", sql: include_str!("migrations/0035_approvals.sql") },
     Migration { name: "skills", sql: include_str!("migrations/0036_skills.sql") },
     Migration { name: "logins at MCP servers", sql: include_str!("migrations/0037_mcp_logins.sql") },
+    Migration { name: "cards in messages", sql: include_str!("migrations/0038_approval_messages.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -125,8 +125,9 @@ impl Projection {
         if let Some(card) = &self.asks {
             let number = tx.ask_approval(id, self.seq, card, self.at_ms)?;
             let text = card.question(number);
-            tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
-            tx.inject_reply(id, &text, self.at_ms)?;
+            let shown = tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
+            let elsewhere = tx.inject(id, &text, self.at_ms)?;
+            [shown].into_iter().chain(elsewhere).try_for_each(|message| tx.show_approval(message, number))?;
         }
         for message in &self.taken {
             tx.take_message(id, *message)?;
