@@ -403,9 +403,9 @@ fn environment_secrets() -> Secrets {
     Secrets::from_environment(credentials.chain(std::env::vars_os()))
 }
 
-/// The runtime of one command. Guests run on its workers, file access on its blocking threads.
+/// The runtime of one command. Guests run on its workers, of which one is left to others, and file access on its blocking threads.
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4);
+    let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4) + 1;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .enable_all()

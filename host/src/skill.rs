@@ -20,6 +20,7 @@ mod digest;
 mod engine;
 mod entry;
 mod error;
+mod fair;
 mod fetched;
 pub mod grant;
 mod index;

@@ -37,6 +37,7 @@
 mod approvals;
 mod background;
 mod backup;
+mod channel_offers;
 mod channels;
 mod chats;
 mod column;
@@ -93,6 +94,7 @@ pub use approvals::{
 };
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use backup::{BackupError, StoreCopy, part_of, place, restore};
+pub use channel_offers::ChannelOffer;
 pub use channels::{ChannelLine, ChannelNote, ChannelSender, PAIRING_MS, SenderStanding};
 pub use chats::{Chat, ChatRequest, MAX_CHAT_REQUESTS};
 pub use deletion::Deletion;

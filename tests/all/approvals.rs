@@ -1,5 +1,8 @@
 //! What waits for a person: cards of runs that are shown once, answered from anywhere, and outlive the daemon.
 
+mod bounds;
+mod terminal;
+
 use crate::crash::{serve, store};
 use crate::harness::{Home, wait_for};
 use crate::model_server::ModelServer;

@@ -1,6 +1,7 @@
 //! Channels that are components: a real daemon, a service on loopback, and people who repeat, flood, edit and lie.
 
 mod bot_api;
+mod buttons;
 pub mod ntfy;
 mod telegram;
 

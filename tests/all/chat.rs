@@ -27,7 +27,7 @@ fn home() -> Home {
 }
 
 /// Runs the chat with these lines on its standard input.
-fn piped(home: &Home, args: &[&str], lines: &str) -> Ran {
+pub fn piped(home: &Home, args: &[&str], lines: &str) -> Ran {
     let mut command = home.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("kiso starts");
@@ -223,7 +223,7 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn shows(&mut self, part: &str) {
+    pub fn shows(&mut self, part: &str) {
         self.until(&format!("{part:?}"), |screen| screen.text().contains(part));
     }
 

@@ -1,14 +1,13 @@
 //! OpenAI's interface: the official clients against a real daemon, and what no client of theirs would send.
 
-use crate::harness::{Home, missing_tool, root, wait_for};
+mod official;
+
+use crate::harness::{Home, wait_for};
 use crate::model_server::ModelServer;
 use crate::served::{Answer, Served};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
     [pills.shout]\ntemplate = \"$ echo {input} | tr a-z A-Z\"\n";
@@ -22,89 +21,6 @@ fn served(home: &Home) -> (Served, String) {
     let message = served.send("main", "$ echo made");
     served.reply(message);
     (served, add("other"))
-}
-
-/// Where the official client of a language is; `None`, loudly, where it cannot be had.
-fn official(language: &str) -> Option<PathBuf> {
-    static FETCHED: OnceLock<String> = OnceLock::new();
-    let report = FETCHED.get_or_init(|| {
-        let out = root().join("target/openai");
-        let output = Command::new("sh").arg(root().join("tests/openai/fetch.sh")).arg(out).output();
-        let Ok(output) = output else { return "there is no sh".to_owned() };
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("it prints UTF-8")
-    });
-    if let Some(dir) = report.lines().find_map(|line| line.strip_prefix(&format!("READY {language} "))) {
-        return Some(dir.into());
-    }
-    missing_tool(&format!("the openai package for {language}"), report);
-    None
-}
-
-/// Runs a program with the official client of its language.
-#[track_caller]
-fn run(served: &Served, other: &str, language: &str, script: &Path) -> Option<String> {
-    let dir = official(language)?;
-    let mut command = match language {
-        "python" => Command::new(dir.join("bin/python")),
-        _ => Command::new("node"),
-    };
-    // Modules are looked for from where the program is.
-    let place = match language {
-        "python" => script.to_owned(),
-        _ => dir.join(format!("{}-{}", std::process::id(), script.file_name().unwrap().to_str().unwrap())),
-    };
-    if place != script {
-        std::fs::copy(script, &place).unwrap();
-    }
-    command.arg(&place).env("OPENAI_BASE_URL", format!("http://{}/v1", served.address)).env("OTHER_KEY", other);
-    command.env("OPENAI_API_KEY", served.token.as_deref().unwrap());
-    let output = command.output().expect("it starts");
-    if place != script {
-        std::fs::remove_file(&place).unwrap();
-    }
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}\n{}", String::from_utf8_lossy(&output.stderr), served.log());
-    Some(said)
-}
-
-#[test]
-fn the_official_client_for_python_is_answered() {
-    if official("python").is_none() {
-        return;
-    }
-    let home = Home::new();
-    let (served, other) = served(&home);
-    let Some(said) = run(&served, &other, "python", &root().join("tests/openai/client.py")) else { return };
-    assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 13, "{said}");
-}
-
-#[test]
-fn the_official_client_for_javascript_is_answered() {
-    if official("javascript").is_none() {
-        return;
-    }
-    let home = Home::new();
-    let (served, other) = served(&home);
-    let Some(said) = run(&served, &other, "javascript", &root().join("tests/openai/client.mjs")) else { return };
-    assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 7, "{said}");
-}
-
-/// The programs that docs/clients.md shows run as they stand there.
-#[test]
-fn the_programs_of_the_page_run_as_written() {
-    let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
-    let home = Home::new();
-    let (served, other) = served(&home);
-    for (language, fence, file) in [("python", "```python\n", "page.py"), ("javascript", "```js\n", "page.mjs")] {
-        let programs: Vec<&str> = page.split(fence).skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        assert!(!programs.is_empty(), "the page shows none in {language}");
-        for program in programs {
-            let script = home.file(file, program);
-            let Some(said) = run(&served, &other, language, &script) else { continue };
-            assert!(said.contains("12"), "{program}\nprinted {said}");
-        }
-    }
 }
 
 /// A home whose models are all the server's.

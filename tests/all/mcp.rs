@@ -1,5 +1,6 @@
 //! The Model Context Protocol from outside, in messages as they are on the wire.
 
+mod agents;
 mod authority;
 mod clients;
 mod component;

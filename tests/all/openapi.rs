@@ -161,6 +161,7 @@ fn every_operation_answers_as_it_is_documented() {
     let created = br#"{"model": "kiso", "input": "$ echo hi"}"#;
     let created = api.ask("POST", "/v1/responses", "/v1/responses", c.as_deref(), created).expect(200);
     let response = format!("/v1/responses/{}", created["id"].as_str().unwrap());
+    let stopped = format!("{response}/cancel");
     // Method, path of the document, path as asked, token, body, status.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a Option<String>, &'a [u8], u16);
     let cases: Vec<Case<'_>> = vec![
@@ -195,6 +196,8 @@ fn every_operation_answers_as_it_is_documented() {
         ("POST", "/v1/responses", "/v1/responses", &c, br#"{"model": "gpt", "input": "hi"}"#, 404),
         ("GET", "/v1/responses/{id}", "/v1/responses/resp_none", &c, b"", 404),
         ("GET", "/v1/responses/{id}", &response, &c, b"", 200),
+        ("POST", "/v1/responses/{id}/cancel", "/v1/responses/resp_none/cancel", &c, b"", 404),
+        ("POST", "/v1/responses/{id}/cancel", &stopped, &c, b"", 200),
         ("DELETE", "/v1/responses/{id}", &response, &c, b"", 200),
         ("DELETE", "/v1/responses/{id}", &response, &c, b"", 404),
         ("GET", "/sessions", "/sessions?limit=1", &c, b"", 200),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches the official clients of the Model Context Protocol, for the tests of tests/all/mcp/clients.rs.
+# Fetches the official clients of the Model Context Protocol and two coding agents, for tests/all/mcp/clients.rs and agents.rs.
 #
 #   tests/mcp/fetch.sh OUTDIR
 #
@@ -12,6 +12,8 @@ JAVASCRIPT=1.32.2          # @modelcontextprotocol/sdk from npm, the older era
 CLIENT=2.3.1               # @modelcontextprotocol/client from npm, both eras
 INSPECTOR=2.12.0           # @modelcontextprotocol/inspector from npm
 CONFORMANCE=0.2.0-alpha.12 # @modelcontextprotocol/conformance from npm
+CLAUDE_CODE=2.1.197        # @anthropic-ai/claude-code from npm
+CODEX=0.169.0              # @openai/codex from npm
 
 [ $# -eq 1 ] || { echo "usage: $0 OUTDIR" >&2; exit 2; }
 mkdir -p "$1"
@@ -60,3 +62,5 @@ if [ -f "$conformance/ready" ] && [ ! -f "$conformance/node_modules/@modelcontex
   dist=$conformance/node_modules/@modelcontextprotocol/conformance/dist
   sed 's/globSync as [a-z]*,//' "$dist/index.js" >"$dist/kiso.mjs"
 fi
+node_packages claude-code "$CLAUDE_CODE" "@anthropic-ai/claude-code@$CLAUDE_CODE"
+node_packages codex "$CODEX" "@openai/codex@$CODEX"

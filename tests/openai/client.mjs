@@ -2,6 +2,7 @@
 //
 // Prints a line for each thing that was tried, and ends with an error at the first that is not as it should be.
 import assert from 'node:assert/strict';
+import { createInterface } from 'node:readline';
 import OpenAI from 'openai';
 
 const client = new OpenAI({ maxRetries: 0 });
@@ -66,11 +67,48 @@ const tried = {
     await assert.rejects(client.responses.retrieve(done.id), OpenAI.NotFoundError);
   },
 
+  async cancelled() {
+    const begun = await client.responses.create({ model: 'kiso', input: '$ sleep 1000', background: true });
+    // Until it has begun there is nothing to stop, and the client asks again by itself.
+    const patient = new OpenAI({ maxRetries: 20 });
+    await patient.responses.cancel(begun.id);
+    let now;
+    do now = await client.responses.retrieve(begun.id);
+    while (['queued', 'in_progress'].includes(now.status));
+    assert.equal(now.status, 'cancelled');
+    // Whoever goes away from a stream stops nothing.
+    const stop = new AbortController();
+    const body = { model: 'kiso', messages: [user('$ echo stays > stays; cat stays')], stream: true };
+    const headers = { 'X-OpenWebUI-Chat-Id': 'left' };
+    const stream = await client.chat.completions.create(body, { headers, signal: stop.signal });
+    stop.abort();
+    await stream.controller.abort();
+    const messages = [body.messages[0], { role: 'assistant', content: 'stays' }, user('$ cat stays')];
+    assert.match((await ask(messages, { headers })).text, /stays/);
+  },
+
   async errors() {
     const wrong = new OpenAI({ apiKey: 'kiso_wrong', maxRetries: 0 });
     await assert.rejects(wrong.models.list(), OpenAI.AuthenticationError);
     const refused = client.chat.completions.create({ model: 'kiso', messages: [user('hi')], n: 2 });
     await assert.rejects(refused, (error) => error instanceof OpenAI.BadRequestError && error.param === 'n');
+  },
+
+  // The daemon is killed while it works and another one goes on: the client asks again, and nothing is done twice.
+  async again() {
+    const asked = { model: 'kiso', input: '$ sleep 2; echo y >> again; wc -l again', background: true };
+    const options = { headers: { 'Idempotency-Key': 'over-a-restart' } };
+    const begun = await client.responses.create(asked, options);
+    console.log('restart');
+    const lines = createInterface({ input: process.stdin });
+    const baseURL = await new Promise((resolve) => lines.once('line', resolve));
+    lines.close();
+    const other = new OpenAI({ baseURL, maxRetries: 5 });
+    assert.equal((await other.responses.create(asked, options)).id, begun.id);
+    let now;
+    do now = await other.responses.retrieve(begun.id);
+    while (['queued', 'in_progress'].includes(now.status));
+    assert.match(now.output_text, /1 again/);
   },
 };
 

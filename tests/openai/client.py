@@ -5,6 +5,7 @@ Prints a line for each thing that was tried, and ends with an error at the first
 import base64
 import json
 import os
+import sys
 
 import openai
 from openai import OpenAI
@@ -185,6 +186,59 @@ def in_the_background():
     assert now.status == "completed" and "later" in now.output_text, now
 
 
+def cancelled():
+    begun = client.responses.create(model="kiso", input="$ echo begun; sleep 1000", background=True)
+
+    def stop():
+        # Until it has begun there is nothing to stop, and the client is told to ask again.
+        while True:
+            try:
+                return client.responses.cancel(begun.id)
+            except openai.ConflictError as error:
+                assert error.code == "not_begun", error
+
+    assert stop().status in ("in_progress", "cancelled")
+    while (now := client.responses.retrieve(begun.id)).status in ("queued", "in_progress"):
+        pass
+    assert now.status == "cancelled", now
+    # What has ended stays as it is, and what is another's or nobody's is not there.
+    assert client.responses.cancel(begun.id).status == "cancelled"
+    refused(openai.NotFoundError, lambda: client.responses.cancel("resp_none"))
+    stranger = OpenAI(api_key=os.environ["OTHER_KEY"], max_retries=0)
+    refused(openai.NotFoundError, lambda: stranger.responses.cancel(begun.id))
+    # The session is free again, also for one who stops a stream by a command of the same chat.
+    chat_id = {"X-OpenWebUI-Chat-Id": "stopped"}
+    stream = client.chat.completions.create(
+        model="kiso", messages=[{"role": "user", "content": "$ echo on; sleep 1000"}], stream=True, extra_headers=chat_id)
+    for chunk in stream:
+        if "sleep 1000" in (getattr(chunk.choices[0].delta, "reasoning_content", None) or ""):
+            break
+    _, said = chat("/cancel", extra_headers=chat_id)
+    assert "Stopping" in text_of(said), said
+    assert [chunk for chunk in stream][-1].choices[0].finish_reason == "stop"
+
+
+def again():
+    """The daemon is killed while it works and another one goes on: the client asks again, and nothing is done twice."""
+    key = {"Idempotency-Key": "over-a-restart"}
+    asked = {"model": "kiso", "input": "$ sleep 2; echo y >> again; wc -l again", "extra_headers": key}
+    begun = client.responses.create(background=True, **asked)
+    other = OpenAI(base_url=restarted(), max_retries=5)
+    same = other.responses.create(background=True, **asked)
+    assert same.id == begun.id, (same, begun)
+    while (now := other.responses.retrieve(begun.id)).status in ("queued", "in_progress"):
+        pass
+    assert now.status == "completed" and "1 again" in now.output_text, now
+    more = other.responses.create(model="kiso", input="$ wc -l again", previous_response_id=begun.id)
+    assert "1 again" in more.output_text, more
+
+
+def restarted():
+    """Has the daemon killed and another one started; where that is."""
+    print("restart", flush=True)
+    return sys.stdin.readline().strip()
+
+
 def errors():
     wrong = OpenAI(api_key="kiso_wrong", max_retries=0)
     assert refused(openai.AuthenticationError, lambda: wrong.models.list()).code == "unauthorized"
@@ -203,6 +257,6 @@ def errors():
 
 
 for tried in (models, completion, conversations, chats, named_models, stream, files, once, chores, responses,
-              response_events, in_the_background, errors):
+              response_events, in_the_background, cancelled, errors, again):
     tried()
     print("ok", tried.__name__, flush=True)

@@ -5,12 +5,14 @@
 //!                                           ├─ allowed ▶ intake as an event from outside
 //!                                           └─ stranger ▶ a pairing code, and nothing else
 //!  outbox ─▶ deliver ─▶ send ─▶ service      what is said beside replies ─▶ notes ─▶ send
+//!  a card has choices ─▶ a press ─▶ the owner's? ─▶ the card's answer ─▶ offer: the card shows it (`offer.rs`)
 //! ```
 //!
 //! A component knows its service and decides nothing: who may write, how much, and what comes twice is known here. What is received
 //! is on disk before the cursor is, and what is to be said is on disk before it is sent, so a daemon that is killed anywhere loses and
 //! repeats nothing. Only what was sent in the moment of the kill is sent again, under the id that it had.
 
+mod offer;
 mod outgoing;
 pub mod pairing;
 mod receive;
@@ -23,12 +25,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Channel, Letter, NotDelivered, RetryPolicy, Trouble};
+use crate::clock::now_ms;
 use crate::config::{ChannelSettings, Config};
 use crate::drive::RunExecutor;
 use crate::gateway::{App, HookMeter};
 use crate::secret::{SecretValue, log_redaction};
 use crate::skill::channel::{ChannelComponent, ChannelFailure, ChannelSource, ChannelTrouble};
-use crate::store::{SenderStanding, Subscription, WebhookEvent};
+use crate::store::{ApprovalLine, ApprovalState, SenderStanding, Subscription, WebhookEvent};
 
 /// For how long a channel rests whose token the service does not take: a person has to do something, and must not wait for long
 /// afterwards.
@@ -112,6 +115,27 @@ impl ComponentChannel {
         }
     }
 
+    /// The card that a letter shows, if somebody can still answer it.
+    async fn card_of(&self, letter: &Letter) -> Result<Option<ApprovalLine>, NotDelivered> {
+        let Some(message) = letter.message.as_ref().map(|message| message.id) else { return Ok(None) };
+        let card = self.drive.store.read(move |view| view.approval_in_message(message)).await;
+        let card = card.map_err(|error| NotDelivered::passing(error.to_string()))?;
+        Ok(card.filter(|card| card.state == ApprovalState::Pending && card.card.expires_ms > now_ms()))
+    }
+
+    /// Remembers that a letter offers something, so that it shows what became of it.
+    async fn note_offer(
+        &self,
+        recipient: &str,
+        letter: &Letter,
+        card: Option<&ApprovalLine>,
+    ) -> Result<(), NotDelivered> {
+        let Some(card) = card.map(|card| card.id) else { return Ok(()) };
+        let (channel, recipient, letter) = (self.settings.name.clone(), recipient.to_owned(), letter.id.clone());
+        let noted = self.drive.store.write(move |tx| tx.offer_card(&channel, &recipient, &letter, card)).await;
+        noted.map_err(|error| NotDelivered::passing(error.to_string()))
+    }
+
     /// Makes one attempt to send something.
     async fn send(&self, recipient: &str, letter: &crate::skill::channel::Letter) -> Result<(), NotDelivered> {
         if let Some(rest) = self.rest() {
@@ -185,14 +209,22 @@ impl Channel for ComponentChannel {
                     SenderStanding::Waiting => false,
                 })
                 .collect();
-            let outgoing = outgoing::of(&self.drive.home, session, letter).await;
+            let mut outgoing = outgoing::of(&self.drive.home, session, letter).await;
             if outgoing.text.is_empty() && outgoing.files.is_empty() {
                 return Ok(());
             }
+            let card = self.card_of(letter).await?;
             let mut end = Err(gone("nobody of its session may write any more"));
             for recipient in recipients {
+                let offered = card.as_ref().filter(|_| recipient.standing == SenderStanding::Owner);
+                outgoing.choices = offered.map_or_else(Vec::new, |card| offer::choices(card, offer::Ticks::default()));
+                self.note_offer(&recipient.sender, letter, offered).await?;
                 match self.send(&recipient.sender, &outgoing).await {
-                    Ok(()) => end = Ok(()),
+                    Ok(()) => {
+                        end = Ok(());
+                        // It may have been decided, and that shown, before there was anything to show it in.
+                        self.note_offer(&recipient.sender, letter, offered).await?;
+                    }
                     // One who is gone does not keep the others from it.
                     Err(failed) if failed.trouble == Trouble::Gone => end = end.or(Err(failed)),
                     Err(failed) => return Err(failed),

@@ -1,10 +1,12 @@
 //! `kiso`, `kiso chat`: a conversation with the daemon of the home, or with one of its own where none runs.
 
+mod asking;
 mod complete;
 mod editor;
 mod markdown;
 mod plain;
 mod screen;
+mod stream;
 mod talk;
 mod terminal;
 

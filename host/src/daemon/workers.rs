@@ -15,6 +15,8 @@ pub(super) struct Workers(Option<Runtime>);
 impl Workers {
     pub fn start() -> Result<Workers, StartError> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(MAX_THREADS);
+        // One more, because guests that compute for long leave one to others.
+        let threads = threads + 1;
         let mut runtime = Builder::new_multi_thread();
         let runtime = runtime.worker_threads(threads).thread_name("kiso-run").enable_all().build();
         Ok(Workers(Some(runtime.map_err(StartError::Threads)?)))

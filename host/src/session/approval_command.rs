@@ -14,9 +14,17 @@ impl CommandContext<'_> {
         let mut within = store.read(move |view| view.session_tree(&session)).await?;
         within.push(self.session.clone());
         let Some((number, rest)) = words.split_first() else {
-            let waiting = store.read(|view| view.approvals(None, false, None, SHOWN)).await?;
-            let here = waiting.iter().filter(|approval| within.contains(&approval.session));
-            let here: Vec<_> = here.map(|approval| approval.card.question(approval.id)).collect();
+            let session = self.session.clone();
+            let here = store.read(move |view| {
+                let mut here = Vec::new();
+                for approval in view.approvals(None, false, None, SHOWN)? {
+                    if within.contains(&approval.session) || view.shows_approval(&session, approval.id)? {
+                        here.push(approval.card.question(approval.id));
+                    }
+                }
+                Ok(here)
+            });
+            let here = here.await?;
             return Ok(if here.is_empty() {
                 "Nothing is waiting for your approval here.".to_owned()
             } else {
@@ -43,7 +51,10 @@ impl CommandContext<'_> {
             false => Some(Vec::new()),
         };
         let reply = CardReply { accepted, always: always.then_some(AlwaysScope::Session), by: "message".to_owned() };
-        Ok(match self.drive.answer_card(id, Some(within), reply).await {
+        // What was told here may be answered here, also where it is of a hook whose replies this session gets.
+        let here = self.session.clone();
+        let is_shown = store.read(move |view| view.shows_approval(&here, id)).await?;
+        Ok(match self.drive.answer_card(id, (!is_shown).then_some(within), reply).await {
             Ok(answer) if answer.accepted.is_empty() => format!("Refused approval {id}."),
             Ok(answer) => {
                 let numbers: Vec<_> = answer.accepted.iter().map(ToString::to_string).collect();

@@ -30,7 +30,7 @@ use wasmtime::Store as Instances;
 use wasmtime::component::Component;
 use wasmtime_wasi::WasiCtx;
 
-pub use super::wit::channel::types::{Attachment, Batch, Config, File, Letter, Message};
+pub use super::wit::channel::types::{Attachment, Batch, Choice, Config, File, Letter, Message};
 
 /// MiB of memory and seconds that one call gets.
 const MEMORY_MIB: u64 = 128;
@@ -110,6 +110,8 @@ enum Request<'a> {
     Poll(Option<&'a str>),
     Fetch(&'a str),
     Send(&'a str, &'a Letter),
+    Offer { recipient: &'a str, letter: &'a str, note: Option<&'a str>, choices: &'a [Choice] },
+    Answer { recipient: &'a str, message: &'a str, text: &'a str },
     Typing(&'a str),
 }
 
@@ -130,8 +132,9 @@ impl Skills {
         token: Option<SecretValue>,
     ) -> Result<ChannelComponent, String> {
         let (url, session) = (settings.url.clone(), settings.own_session());
+        let has_token = token.is_some();
         let host = ChannelHost::new(&url, settings.allow_private, token, settings.token_in)?;
-        let config = Config { name: settings.name.clone(), url, options: settings.pairs() };
+        let config = Config { name: settings.name.clone(), url, options: settings.pairs(), has_token };
         let name = match &source {
             ChannelSource::Bundled(bundled) => bundled.name.to_owned(),
             ChannelSource::File(_) => "channel".to_owned(),
@@ -163,6 +166,22 @@ impl ChannelComponent {
 
     pub async fn send(&self, recipient: &str, letter: &Letter) -> Result<(), ChannelFailure> {
         self.call(Request::Send(recipient, letter)).await.map(drop)
+    }
+
+    /// Changes what a letter that was sent offers.
+    pub async fn offer(
+        &self,
+        recipient: &str,
+        letter: &str,
+        note: Option<&str>,
+        choices: &[Choice],
+    ) -> Result<(), ChannelFailure> {
+        self.call(Request::Offer { recipient, letter, note, choices }).await.map(drop)
+    }
+
+    /// Tells the sender of a message what became of the choice in it.
+    pub async fn answer(&self, recipient: &str, message: &str, text: &str) -> Result<(), ChannelFailure> {
+        self.call(Request::Answer { recipient, message, text }).await.map(drop)
     }
 
     pub async fn typing(&self, recipient: &str) -> Result<(), ChannelFailure> {
@@ -296,6 +315,12 @@ async fn ask(
         Request::Fetch(attachment) => channel.call_fetch(store, config, attachment).await?.map(Answer::Content),
         Request::Send(recipient, letter) => {
             channel.call_send(store, config, recipient, letter).await?.map(|()| Answer::Done)
+        }
+        Request::Offer { recipient, letter, note, choices } => {
+            channel.call_offer(store, config, recipient, letter, note, choices).await?.map(|()| Answer::Done)
+        }
+        Request::Answer { recipient, message, text } => {
+            channel.call_answer(store, config, recipient, message, text).await?.map(|()| Answer::Done)
         }
         Request::Typing(recipient) => channel.call_typing(store, config, recipient).await?.map(|()| Answer::Done),
     })

@@ -4,6 +4,7 @@
 use super::capability::Capabilities;
 use super::compile;
 use super::ctx::Ctx;
+use super::fair::GuestTurns;
 use super::limits::MEMORIES;
 use crate::config::Engine as EngineConfig;
 use std::hash::{Hash, Hasher};
@@ -13,8 +14,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy};
 
-/// How often a spinning guest gives its thread back. Ten a second would do for deadlines; a hundred keeps ten spinning
-/// guests on two cores from delaying everybody else by more than a blink.
+/// How often a spinning guest gives its thread back, and how long a turn of one is. Ten a second would do for deadlines; a hundred
+/// lets ten spinning guests go on beside each other.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Engine, linker and the number of calls at once.
@@ -22,6 +23,7 @@ pub struct Sandbox {
     engine: Engine,
     linker: Linker<Ctx>,
     calls: Semaphore,
+    turns: GuestTurns,
     ticker: Arc<Ticker>,
     /// What compiled code depends on besides the component: wasmtime's version, target, and settings.
     compatibility: [u8; 32],
@@ -46,7 +48,8 @@ impl Sandbox {
         compatibility.copy_from_slice(hasher.0.finish().as_ref());
         let ticker = Ticker::start(&engine)?;
         let calls = usize::try_from(config.max_calls)?;
-        Ok(Self { engine, linker, calls: Semaphore::new(calls), ticker, compatibility })
+        let calls = Semaphore::new(calls);
+        Ok(Self { engine, linker, calls, turns: GuestTurns::default(), ticker, compatibility })
     }
 
     /// The engine.
@@ -57,6 +60,11 @@ impl Sandbox {
     /// What guests may import.
     pub fn linker(&self) -> &Linker<Ctx> {
         &self.linker
+    }
+
+    /// The turns of guests that compute for long.
+    pub fn turns(&self) -> &GuestTurns {
+        &self.turns
     }
 
     /// Digest of everything that compiled code depends on besides the component.

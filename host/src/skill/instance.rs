@@ -4,6 +4,7 @@ use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
 use super::ctx::Ctx;
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
+use super::fair::GuestTurn;
 use super::input::CallInput;
 use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES, cut};
 use super::output::Capture;
@@ -17,11 +18,11 @@ use crate::graph::report::{Allowance, FileNote, LimitUse, LogLine};
 use crate::json::{self, JsonError};
 use crate::secret::Secrets;
 use serde_json::Value;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, ResourceTableError, Val};
-use wasmtime::{CallHook, Store as Instances, Trap};
+use wasmtime::{CallHook, Store as Instances, Trap, UpdateDeadline};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
@@ -168,9 +169,16 @@ pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
     store.set_hostcall_fuel(TRANSFER_BYTES);
     store.set_epoch_deadline(1);
     // A guest that spins gives its thread back at every tick; the time-out around the call is then seen.
-    store.epoch_deadline_async_yield_and_update(1);
-    store.call_hook(|mut ctx, hook| match hook {
-        CallHook::CallingHost => Ok(ctx.data_mut().meter.host_call()?),
+    let (turn, turns) = (Arc::new(GuestTurn::default()), sandbox.turns().here());
+    let of_guest = turn.clone();
+    store.epoch_deadline_callback(move |_| {
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(of_guest.clone().next(turns.clone()))))
+    });
+    store.call_hook(move |mut ctx, hook| match hook {
+        CallHook::CallingHost => {
+            turn.end();
+            Ok(ctx.data_mut().meter.host_call()?)
+        }
         _ => Ok(()),
     });
     store

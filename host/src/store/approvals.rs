@@ -91,6 +91,23 @@ impl View<'_> {
         Ok(query.query_row((num, seq), line).optional()?)
     }
 
+    /// The card that a message shows.
+    pub fn approval_in_message(&self, message: i64) -> Result<Option<ApprovalLine>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} WHERE a.id = (SELECT approval FROM approval_messages WHERE message = ?1)"
+        ))?;
+        Ok(query.query_row([message], line).optional()?)
+    }
+
+    /// Whether a message of this session shows the card.
+    pub fn shows_approval(&self, session: &SessionName, id: i64) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT 1 FROM approval_messages a JOIN messages m ON m.id = a.message JOIN sessions s ON s.id = m.session
+             WHERE a.approval = ?1 AND s.name = ?2",
+        )?;
+        Ok(query.exists((id, session.as_str()))?)
+    }
+
     /// Cards, the latest first: those that wait or all, of one session or of every one, with numbers below `before`.
     pub fn approvals(
         &self,
@@ -170,6 +187,14 @@ impl Tx<'_> {
         self.conn.prepare_cached("UPDATE runs SET waiting = ?2, retry_ms = NULL WHERE num = ?1")?.execute((num, id))?;
         self.tell_run(num)?;
         Ok(id)
+    }
+
+    /// A message shows a card.
+    pub fn show_approval(&self, message: i64, id: i64) -> Result<(), StoreError> {
+        let mut insert =
+            self.conn.prepare_cached("INSERT INTO approval_messages (message, approval) VALUES (?1, ?2)")?;
+        insert.execute((message, id))?;
+        Ok(())
     }
 
     /// A person answers; false where the card waits no more. The queue takes the run up.

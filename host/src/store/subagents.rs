@@ -224,17 +224,24 @@ impl Tx<'_> {
     /// Says the reply of a run in each session that is to be told it. Belongs before [`Tx::finish_jobs`], in the same
     /// transaction: said once, or, if the run ends anew after a crash, not yet.
     pub fn inject_reply(&self, run: &RunId, text: &str, label: &Label, at_ms: i64) -> Result<(), StoreError> {
+        self.inject(run, text, label, at_ms).map(drop)
+    }
+
+    /// Says something of a run in each session that is to be told its reply; returns the messages.
+    pub fn inject(&self, run: &RunId, text: &str, label: &Label, at_ms: i64) -> Result<Vec<i64>, StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached(
             "SELECT inject_into FROM jobs WHERE run = ?1 AND state = 'running' AND inject_into IS NOT NULL",
         )?;
         let rows = query.query_map([num], |row| session_name(row, 0))?;
         // One run may answer several messages of a session.
-        for session in rows.collect::<Result<BTreeSet<_>, _>>()? {
-            let message = self.add_message(&session, MessageRole::Assistant, text, at_ms, Some(run))?;
+        let sessions = rows.collect::<Result<BTreeSet<_>, _>>()?;
+        let message = |session: &SessionName| {
+            let message = self.add_message(session, MessageRole::Assistant, text, at_ms, Some(run))?;
             self.set_label(LabelledRow::Message, message, label)?;
-        }
-        Ok(())
+            Ok(message)
+        };
+        sessions.iter().map(message).collect()
     }
 
     /// Ends what waits in a session before it began, as a run that was cancelled: `outcome` is its JSON, `reply` what it

@@ -28,7 +28,7 @@ pub mod bindings {
 }
 
 pub use bindings::exports::kiso::channel::channel::Guest;
-pub use bindings::kiso::channel::types::{Attachment, Batch, Config, Failure, File, Letter, Message};
+pub use bindings::kiso::channel::types::{Attachment, Batch, Choice, Config, Failure, File, Letter, Message};
 
 /// A failure that says no more than its code and a sentence.
 pub fn failure(code: &str, message: impl Into<String>) -> Failure {

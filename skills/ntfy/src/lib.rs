@@ -5,8 +5,8 @@
 
 use channel::bindings::wasi::http::types::Method;
 use channel::http::{Request, encoded};
-use channel::{Attachment, Batch, Config, Failure, Guest, Letter, Message, Sent, failure, head, option, parts};
-use serde_json::Value;
+use channel::{Attachment, Batch, Choice, Config, Failure, Guest, Letter, Message, Sent, failure, head, option, parts};
+use serde_json::{Value, json};
 
 /// The tag of what kiso publishes.
 const TAG: &str = "kiso";
@@ -22,6 +22,9 @@ const MAX_POLL: usize = 8 << 20;
 
 /// Bytes of an attachment.
 const MAX_FILE: usize = 8 << 20;
+
+/// Buttons of a message.
+const MAX_ACTIONS: usize = 3;
 
 /// What a first poll asks for: what was written while the channel was being set up is not lost, and nothing old is answered.
 const FIRST: &str = "10m";
@@ -62,17 +65,15 @@ impl Guest for Ntfy {
     }
 
     fn send(config: Config, recipient: String, letter: Letter) -> Result<(), Failure> {
-        let topics = topics(&config)?;
-        if !topics.contains(&recipient.as_str()) {
-            return Err(failure("gone", "the topic is not in the channel's options any more"));
-        }
-        // With several topics, each has its own answers.
-        let to = option(&config, "reply_topic").filter(|_| topics.len() == 1).unwrap_or(&recipient);
+        let to = answers(&config, &recipient)?;
         let mut sent = Sent::of(&recipient, &letter.id)?;
         let texts = parts(&letter.text, MAX_TEXT);
+        let actions = actions(&config, &recipient, &letter.choices);
         for (index, text) in texts.iter().enumerate().skip(sent.parts) {
             let url = format!("{}/{to}", config.url);
-            publish(&url, &letter.id, index, &[("x-markdown", "yes")], text.as_bytes())?;
+            let mut headers = vec![("x-markdown", "yes")];
+            headers.extend(actions.as_deref().filter(|_| index + 1 == texts.len()).map(|list| ("x-actions", list)));
+            publish(&url, &letter.id, index, &headers, text.as_bytes())?;
             sent.part()?;
         }
         for (index, file) in letter.files.iter().enumerate().skip(sent.parts.saturating_sub(texts.len())) {
@@ -80,6 +81,27 @@ impl Guest for Ntfy {
             publish(&url, &letter.id, texts.len() + index, &[], &file.content)?;
             sent.part()?;
         }
+        Ok(())
+    }
+
+    /// Choices do not change. What was decided takes the place of the part that had them.
+    fn offer(
+        config: Config,
+        recipient: String,
+        letter: String,
+        note: Option<String>,
+        _: Vec<Choice>,
+    ) -> Result<(), Failure> {
+        let to = answers(&config, &recipient)?;
+        let sent = Sent::of(&recipient, &letter)?.parts;
+        match note {
+            Some(note) if sent > 0 => publish(&format!("{}/{to}", config.url), &letter, sent - 1, &[], note.as_bytes()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is chosen comes as the command that it stands for, and is answered like one.
+    fn answer(_: Config, _: String, _: String, _: String) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -102,6 +124,32 @@ fn topics(config: &Config) -> Result<Vec<&str>, Failure> {
         return Err(failure("bad-config", message));
     }
     Ok(topics)
+}
+
+/// The topic for answers to one in which somebody wrote.
+fn answers<'a>(config: &'a Config, recipient: &'a str) -> Result<&'a str, Failure> {
+    let topics = topics(config)?;
+    if !topics.contains(&recipient) {
+        return Err(failure("gone", "the topic is not in the channel's options any more"));
+    }
+    // With several topics, each has its own answers.
+    Ok(option(config, "reply_topic").filter(|_| topics.len() == 1).unwrap_or(recipient))
+}
+
+/// Buttons that publish the command of a choice to the topic. The app sends what a button says and nothing of its own, so where a
+/// token is needed it would have to stand in the message, for everybody who reads the topic: there are no buttons then.
+fn actions(config: &Config, topic: &str, choices: &[Choice]) -> Option<String> {
+    let action = |choice: &Choice| {
+        let command = choice.command.as_deref()?;
+        let url = format!("{}/{topic}", config.url);
+        Some(json!({
+            "action": "http", "label": choice.label, "url": url, "method": "POST", "body": command, "clear": true,
+        }))
+    };
+    let actions: Vec<Value> = choices.iter().filter_map(action).take(MAX_ACTIONS).collect();
+    // A header has ASCII alone.
+    let list = Value::from(actions).to_string();
+    (!config.has_token && !choices.is_empty() && list.is_ascii()).then_some(list)
 }
 
 /// What somebody wrote; none for what kiso wrote itself, and for another topic.
@@ -129,6 +177,7 @@ fn message(line: &Value, id: &str, topics: &[&str]) -> Option<Message> {
         sender_name: None,
         text: head(&whole.join("\n"), 64 << 10),
         attachments: attachments.into_iter().collect(),
+        choice: None,
     })
 }
 

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 
 /// UTF-16 units of a text, and marked places in it, that Telegram takes.
-const MAX_UNITS: usize = 4_096;
+pub const MAX_UNITS: usize = 4_096;
 const MAX_ENTITIES: usize = 100;
 
 /// A text with its marked places.

@@ -9,10 +9,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// For how long what was written before the first poll counts.
 const RECENT: Duration = Duration::from_secs(600);
 
+/// How the ids of messages begin that are presses of buttons.
+const PRESS: &str = "press/";
+
 /// One update: a message, or something that is none.
 pub struct Received {
     pub update_id: i64,
     message: Option<Incoming>,
+    press: Option<Press>,
 }
 
 #[derive(Deserialize)]
@@ -23,6 +27,22 @@ struct Identified {
 #[derive(Deserialize)]
 struct Update {
     message: Option<Incoming>,
+    callback_query: Option<Press>,
+}
+
+/// Somebody pressed a button below a message of the bot.
+#[derive(Deserialize)]
+struct Press {
+    id: String,
+    from: Person,
+    /// Below which it stands; all that is read of it is where that is.
+    message: Option<Pressed>,
+    data: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Pressed {
+    chat: Chat,
 }
 
 #[derive(Deserialize)]
@@ -129,8 +149,11 @@ pub fn read(result: &str) -> Option<Vec<Received>> {
     let updates: Vec<&RawValue> = serde_json::from_str(result).ok()?;
     let received = updates.into_iter().take(MAX_UPDATES).filter_map(|update| {
         let Identified { update_id } = serde_json::from_str(update.get()).ok()?;
-        let message = serde_json::from_str::<Update>(update.get()).ok().and_then(|update| update.message);
-        Some(Received { update_id, message })
+        let (message, press) = match serde_json::from_str::<Update>(update.get()) {
+            Ok(update) => (update.message, update.callback_query),
+            Err(_) => (None, None),
+        };
+        Some(Received { update_id, message, press })
     });
     Some(received.collect())
 }
@@ -143,6 +166,9 @@ pub fn recently() -> u64 {
 
 /// The message; none where no person wrote it in a private chat, or before `since`.
 pub fn message(received: Received, since: u64) -> Option<Message> {
+    if let Some(press) = received.press {
+        return choice(press);
+    }
     let message = received.message.filter(|message| message.date >= since)?;
     let from = message.from.as_ref()?;
     // Groups and channels have other numbers than those who write there.
@@ -161,7 +187,30 @@ pub fn message(received: Received, since: u64) -> Option<Message> {
         sender_name: Some(head(&full_name(from), 200)),
         text,
         attachments,
+        choice: None,
     })
+}
+
+/// What was chosen; none where it is no button of a private chat of that person. It has no time, so one that was pressed long ago is
+/// read as well: it does no more than its card allows.
+fn choice(press: Press) -> Option<Message> {
+    let chat = press.message?.chat;
+    if chat.kind != "private" || press.from.is_bot || press.from.id != chat.id {
+        return None;
+    }
+    Some(Message {
+        id: format!("{PRESS}{}", press.id),
+        sender: chat.id.to_string(),
+        sender_name: Some(head(&full_name(&press.from), 200)),
+        text: String::new(),
+        attachments: Vec::new(),
+        choice: Some(press.data?),
+    })
+}
+
+/// The number of a press, of the id of the message that stands for it.
+pub fn press_of(message: &str) -> Option<&str> {
+    message.strip_prefix(PRESS)
 }
 
 impl Incoming {
@@ -298,6 +347,32 @@ mod tests {
             assert!(taken(other.clone()).is_none(), "{other}");
         }
         assert!(taken(json!({ "story": { "id": 1 } })).unwrap().text.is_empty(), "it is told that this cannot be read");
+    }
+
+    #[test]
+    fn a_button_is_pressed_by_the_one_whose_chat_it_is_in() {
+        let press = |members: Value| {
+            let mut query = json!({
+                "id": "4382", "from": { "id": 7, "is_bot": false, "first_name": "Ada" }, "chat_instance": "1",
+                "message": { "message_id": 5, "date": 0, "chat": { "id": 7, "type": "private" } }, "data": "12.refuse",
+            });
+            query.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            let updates = read(&json!([{ "update_id": 1, "callback_query": query }]).to_string()).unwrap();
+            updates.into_iter().next().and_then(|received| super::message(received, 0))
+        };
+        let message = press(json!({})).unwrap();
+        assert_eq!((message.id.as_str(), message.sender.as_str()), ("press/4382", "7"));
+        assert_eq!((message.choice.as_deref(), message.text.as_str()), (Some("12.refuse"), ""));
+        assert_eq!(press_of(&message.id), Some("4382"));
+        for other in [
+            json!({ "message": null, "inline_message_id": "x" }),
+            json!({ "data": null, "game_short_name": "x" }),
+            json!({ "from": { "id": 8, "is_bot": false, "first_name": "Bob" } }),
+            json!({ "from": { "id": 7, "is_bot": true, "first_name": "Bot" } }),
+            json!({ "message": { "message_id": 5, "date": 1, "chat": { "id": -100, "type": "supergroup" } } }),
+        ] {
+            assert!(press(other.clone()).is_none(), "{other}");
+        }
     }
 
     #[test]

@@ -4,13 +4,15 @@
 //! kiso puts the token in.
 
 mod api;
+mod buttons;
 mod format;
 mod incoming;
 
-use channel::{Attachment, Batch, Config, Failure, File, Guest, Letter, Sent, failure, parts};
+use channel::{Attachment, Batch, Choice, Config, Failure, File, Guest, Letter, Sent, failure, parts};
 use format::Formatted;
 use incoming::Received;
-use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// Bytes of a part of a text. Telegram takes 4,096 characters.
 const MAX_TEXT: usize = 3_900;
@@ -48,8 +50,11 @@ impl Guest for Telegram {
         let chat = chat(&recipient)?;
         let mut sent = Sent::of(&recipient, &letter.id)?;
         let texts = parts(&letter.text, MAX_TEXT);
-        for text in texts.iter().skip(sent.parts) {
-            say(&config, chat, text)?;
+        for (index, text) in texts.iter().enumerate().skip(sent.parts) {
+            match index + 1 == texts.len() && !letter.choices.is_empty() {
+                true => buttons::send(&config, chat, &letter, text)?,
+                false => say(&config, chat, text, None).map(drop)?,
+            }
             sent.part()?;
         }
         for file in letter.files.iter().skip(sent.parts.saturating_sub(texts.len())) {
@@ -57,6 +62,20 @@ impl Guest for Telegram {
             sent.part()?;
         }
         Ok(())
+    }
+
+    fn offer(
+        config: Config,
+        recipient: String,
+        letter: String,
+        note: Option<String>,
+        choices: Vec<Choice>,
+    ) -> Result<(), Failure> {
+        buttons::change(&config, chat(&recipient)?, &letter, note.as_deref(), &choices)
+    }
+
+    fn answer(config: Config, _: String, message: String, text: String) -> Result<(), Failure> {
+        buttons::answer(&config, &message, &text)
     }
 
     fn typing(config: Config, recipient: String) -> Result<(), Failure> {
@@ -68,7 +87,7 @@ impl Guest for Telegram {
 /// What the bot was sent from this update on. Telegram forgets what comes before it.
 fn receive(config: &Config, offset: Option<i64>, limit: usize) -> Result<Vec<Received>, Failure> {
     // Edits are not asked for: what was answered is not answered again.
-    let mut request = json!({ "limit": limit, "timeout": 0, "allowed_updates": ["message"] });
+    let mut request = json!({ "limit": limit, "timeout": 0, "allowed_updates": ["message", "callback_query"] });
     if let Some(offset) = offset {
         request["offset"] = offset.into();
     }
@@ -81,17 +100,24 @@ fn chat(recipient: &str) -> Result<i64, Failure> {
     recipient.parse().map_err(|_| failure("gone", "the recipient is no chat of Telegram"))
 }
 
-/// Sends one part of a text.
-fn say(config: &Config, chat: i64, text: &str) -> Result<(), Failure> {
+/// Sends one part of a text, with what stands below it. Returns what Telegram says of the message.
+fn say(config: &Config, chat: i64, text: &str, keyboard: Option<&Value>) -> Result<Box<RawValue>, Failure> {
+    let request = |formatted: &Formatted| {
+        let mut request = formatted.request(chat);
+        if let Some(keyboard) = keyboard {
+            request["reply_markup"] = keyboard.clone();
+        }
+        request
+    };
     let formatted = Formatted::of(text);
     let plain = Formatted { text: text.to_owned(), entities: Vec::new() };
     let first = if formatted.fits() { formatted } else { plain.clone() };
-    match api::call(config, "sendMessage", &first.request(chat)) {
+    match api::call(config, "sendMessage", &request(&first)) {
         // A text arrives in any case.
         Err(failure) if failure.code == "failed" && !first.entities.is_empty() => {
-            api::call(config, "sendMessage", &plain.request(chat)).map(drop)
+            api::call(config, "sendMessage", &request(&plain))
         }
-        sent => sent.map(drop),
+        sent => sent,
     }
     .map_err(never_again)
 }
@@ -109,7 +135,7 @@ fn give(config: &Config, chat: i64, file: &File) -> Result<(), Failure> {
     match api::upload(config, "sendDocument", "document", chat, file) {
         Err(failure) if is_refused(&failure) => {
             let text = format!("The file {} could not be sent: {}", file.name, failure.message);
-            say(config, chat, &text)
+            say(config, chat, &text, None).map(drop)
         }
         sent => sent,
     }

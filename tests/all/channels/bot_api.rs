@@ -1,6 +1,8 @@
 //! A server that answers as Telegram's Bot API does: the token in the path, updates until they are confirmed, errors with
 //! `error_code`, `description` and `parameters`, and the limits of texts and entities.
 
+mod buttons;
+
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -38,6 +40,9 @@ struct State {
     count: i64,
     /// What the bot sent and clients show.
     shown: Vec<Sent>,
+    /// Presses that can be answered, and what was said to those that were.
+    presses: HashSet<String>,
+    answers: Vec<(String, String)>,
     /// Names of files, and their content.
     files: BTreeMap<String, Vec<u8>>,
     /// Who can be written to, and who does not want to be.
@@ -61,6 +66,7 @@ struct State {
 /// What the bot sent.
 #[derive(Debug, Clone)]
 pub struct Sent {
+    pub id: i64,
     pub method: String,
     pub chat: i64,
     pub text: String,
@@ -247,12 +253,14 @@ impl State {
             "sendMessage" | "sendPhoto" | "sendDocument" | "sendChatAction" => {
                 self.take(asked, method, arguments, file)
             }
+            "editMessageText" | "editMessageReplyMarkup" => self.edit(asked, &arguments),
+            "answerCallbackQuery" => self.answer(asked, &arguments),
             _ => self.refused(asked, 404, "Not Found: method not found", None),
         }
     }
 
     fn updates_from(&mut self, arguments: &Value) -> Reply {
-        assert_eq!(arguments["allowed_updates"], json!(["message"]));
+        assert_eq!(arguments["allowed_updates"], json!(["message", "callback_query"]));
         let offset = arguments["offset"].as_i64().unwrap_or(0);
         let mut limit = usize::try_from(arguments["limit"].as_u64().unwrap()).unwrap();
         assert!((1..=100).contains(&limit));
@@ -310,14 +318,11 @@ impl State {
             "sendPhoto" => Some("photo"),
             _ => Some("document"),
         };
-        for entity in arguments["entities"].as_array().into_iter().flatten() {
-            let end = entity["offset"].as_u64().unwrap() + entity["length"].as_u64().unwrap();
-            assert!(end <= units as u64, "{entity} does not stand in {text:?}");
-        }
+        buttons::check(&arguments);
         assert_eq!(file.as_ref().map(|(field, ..)| field.as_str()), wanted, "{method}");
         let file = file.map(|(_, name, media_type, content)| (name, media_type, content));
         self.count += 1;
-        self.shown.push(Sent { method: method.to_owned(), chat, text, arguments, file });
+        self.shown.push(Sent { id: self.count, method: method.to_owned(), chat, text, arguments, file });
         ok(&json!({ "message_id": self.count, "date": now(), "chat": { "id": chat, "type": "private" } }))
     }
 

@@ -56,6 +56,15 @@ impl Ntfy {
         id
     }
 
+    /// Somebody presses a button: the app sends what it says, and nothing of its own.
+    pub fn press(&self, action: &Value) {
+        assert_eq!((&action["action"], &action["method"]), (&json!("http"), &json!("POST")), "{action}");
+        let url = action["url"].as_str().unwrap();
+        let topic = url.strip_prefix(&format!("http://{}/", self.address)).expect("the server itself");
+        assert!(action["headers"].is_null(), "nothing that is secret: {action}");
+        self.publish(topic, action["body"].as_str().unwrap());
+    }
+
     /// What is kept as a file; its path.
     pub fn keep(&self, bytes: &[u8]) -> String {
         let mut state = self.state.lock().unwrap();
@@ -178,6 +187,11 @@ fn respond(head: &str, body: Vec<u8>, state: &mut State, own: &str) -> (u16, Str
             }
             if let Some(tags) = header_of(head, "x-tags") {
                 message["tags"] = tags.split(',').collect();
+            }
+            if let Some(list) = header_of(head, "x-actions") {
+                let actions: Vec<Value> = serde_json::from_str(list).expect("a list of actions");
+                assert!((1..=3).contains(&actions.len()), "ntfy takes three: {list}");
+                message["actions"] = actions.into();
             }
             match of_query("filename") {
                 Some(name) => {

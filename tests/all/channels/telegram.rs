@@ -8,11 +8,11 @@ use crate::served::Served;
 use serde_json::{Value, json};
 use std::process::Command;
 
-const ADA: i64 = 7_001;
-const BOB: i64 = 7_002;
-const CAROL: i64 = 7_003;
+pub const ADA: i64 = 7_001;
+pub const BOB: i64 = 7_002;
+pub const CAROL: i64 = 7_003;
 
-fn config(api: &BotApi, more: &str) -> String {
+pub fn config(api: &BotApi, more: &str) -> String {
     format!(
         "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[channels.bot]\ncomponent = \"telegram\"\nurl = \"http://{}\"\n\
          token_env = \"BOT_TOKEN\"\nallow_private = true\npoll_s = 1\n{more}",
@@ -26,7 +26,7 @@ fn home(api: &BotApi, more: &str) -> Home {
     home
 }
 
-fn start(home: &Home) -> Served {
+pub fn start(home: &Home) -> Served {
     start_as(home, TOKEN)
 }
 
@@ -48,7 +48,7 @@ fn trouble(home: &Home, with: &str) -> String {
 }
 
 /// Lets a person in; `more` may say that it is the owner.
-fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
+pub fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
     api.write(person, "/start");
     let code = wait_for("a pairing code", || {
         let shown = api.shown();
@@ -101,6 +101,32 @@ fn a_stranger_is_paired_and_groups_and_bots_are_not_heard() {
     api.write(BOB, "/status");
     wait_until("a code", || to(&api, BOB).len() == 1);
     assert!(to(&api, BOB)[0].contains("kiso channel allow bot"), "one who is let in is not yet two");
+}
+
+/// However many strangers write, and however often, so many have a code; and a code is good for an hour.
+#[test]
+fn a_crowd_of_strangers_gets_so_many_codes() {
+    let api = BotApi::open();
+    let home = home(&api, "");
+    let served = start(&home);
+    for person in 8_001..=8_030 {
+        api.write(person, "let me in");
+        api.write(person, "let me in, please");
+    }
+    wait_until("the codes", || api.shown().len() == 20);
+    let polls = api.polls();
+    wait_until("two further polls", || api.polls() > polls + 2);
+    let mut invited: Vec<i64> = api.shown().iter().map(|sent| sent.chat).collect();
+    invited.dedup();
+    assert_eq!((invited.len(), api.shown().len()), (20, 20), "one code each");
+    assert_eq!(listed(&home)["senders"].as_array().unwrap().len(), 20);
+    assert!(asked(&served, "channel.bot").is_empty(), "nothing of it was kept");
+    // An hour later the codes are worth nothing, and others may ask for one.
+    crate::crash::store(&home).execute("UPDATE channel_senders SET at_ms = 1", ()).unwrap();
+    let text = api.shown()[0].text.clone();
+    let code = text.split("allow bot ").nth(1).unwrap().split_whitespace().next().unwrap();
+    home.kiso(&["channel", "allow", "bot", code]).exit(1).says(&["nobody has this code"]);
+    pair(&home, &api, ADA, &["--owner"]);
 }
 
 /// The token stands in the path of every request, and nowhere else: not in a header, a log, a listing or a message, whatever the
@@ -220,6 +246,11 @@ fn talking(api: &BotApi, answer: &str) -> (ModelServer, Home) {
         { "role": "router", "text": low.to_string() }, { "role": "worker", "text": answer },
         { "role": "titler", "text": "Talk" },
     ]);
+    talking_with(api, &reply)
+}
+
+/// With a model that answers these, in their order for each role.
+pub fn talking_with(api: &BotApi, reply: &Value) -> (ModelServer, Home) {
     let server = ModelServer::start(serde_json::from_value(json!({ "reply": reply })).unwrap());
     let home = Home::new();
     let config = config(api, "").replace("model = \"reflex\"", "model = \"lab:m\"");

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// Where a package is; `None`, loudly, where it cannot be had.
-fn official(name: &str) -> Option<PathBuf> {
+pub fn official(name: &str) -> Option<PathBuf> {
     static FETCHED: OnceLock<String> = OnceLock::new();
     let report = FETCHED.get_or_init(|| {
         let out = root().join("target/mcp");
@@ -26,7 +26,7 @@ fn official(name: &str) -> Option<PathBuf> {
 }
 
 /// A daemon with a token.
-fn served(home: &Home) -> Served {
+pub fn served(home: &Home) -> Served {
     let mut served = Served::start(home);
     served.token = Some(home.kiso(&["token", "add", "program"]).ok().stdout.trim().to_owned());
     served
@@ -84,28 +84,108 @@ fn the_official_clients_for_javascript_are_served_in_both_eras() {
     }
 }
 
-/// The inspector's command line, as docs/mcp.md has it.
+/// Of docs/clients.md, the part under this heading.
+pub fn section(heading: &str) -> String {
+    let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let rest = page.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("there is no {heading}"));
+    rest.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
+/// What stands in the fenced blocks of a text.
+pub fn blocks<'t>(text: &'t str, fence: &str) -> Vec<&'t str> {
+    text.split(&format!("```{fence}\n")).skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+/// A directory in which `kiso` is found.
+pub fn with_kiso(home: &Home) -> String {
+    let dir = home.dir.path().join("bin");
+    std::fs::create_dir_all(&dir).unwrap();
+    let link = dir.join("kiso");
+    if !link.exists() {
+        std::os::unix::fs::symlink(KISO, link).unwrap();
+    }
+    format!("{}:{}", dir.display(), std::env::var("PATH").unwrap_or_default())
+}
+
+/// The programs that docs/clients.md shows run as they stand there, but for the port: with a kiso of their own, and with a daemon.
+#[test]
+fn the_programs_of_the_page_run_as_written() {
+    let home = home();
+    let served = served(&home);
+    for (name, heading, fence, file) in
+        [("python", "MCP in Python", "python", "page.py"), ("client", "MCP in JavaScript", "js", "page.mjs")]
+    {
+        let Some(dir) = official(name) else { return };
+        let text = section(heading);
+        let programs = blocks(&text, fence);
+        assert_eq!(programs.len(), 2, "{heading}");
+        for program in programs {
+            let script = dir.join(format!("{}-{file}", std::process::id()));
+            std::fs::write(&script, program.replace("127.0.0.1:8333", &served.address)).unwrap();
+            let mut command = match fence {
+                "python" => Command::new(dir.join("bin/python")),
+                _ => Command::new("node"),
+            };
+            command.arg(&script).env("PATH", with_kiso(&home)).env("HOME", home.dir.path());
+            command.env_remove("KISO_HOME").env("KISO_TOKEN", served.token.as_deref().unwrap());
+            let output = command.output().expect("it starts");
+            std::fs::remove_file(&script).unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "12", "{program}\n{output:?}");
+        }
+    }
+}
+
+/// The inspector's command line, with a kiso of its own and with a daemon, as docs/clients.md has it.
 #[test]
 fn the_inspector_is_served() {
     let Some(dir) = official("inspector") else { return };
     let home = home();
-    let inspect = |args: &[&str]| -> Value {
+    let served = served(&home);
+    // It passes few variables on to the programs that it starts, and none that says where the home is.
+    std::os::unix::fs::symlink(home.path(), home.dir.path().join(".kiso")).unwrap();
+    let inspect = |words: &[&str]| {
         let mut command = Command::new("node");
-        command.arg(dir.join("node_modules/.bin/mcp-inspector")).args(["--cli", KISO, "mcp"]).args(args);
+        command.arg(dir.join("node_modules/.bin/mcp-inspector")).args(words);
         // What it keeps for itself goes where the test does.
-        command.env("KISO_HOME", home.path()).env("HOME", home.dir.path());
-        command.args(["-e", &format!("KISO_HOME={}", home.path().display())]);
-        let output = command.output().expect("it starts");
+        command.env("PATH", with_kiso(&home)).env_remove("KISO_HOME").env("HOME", home.dir.path());
+        command.output().expect("it starts")
+    };
+    let told = |words: &[&str]| -> Value {
+        let output = inspect(words);
         let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{words:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     };
-    let tools = inspect(&["--method", "tools/list"]);
-    assert!(tools.to_string().contains("\"echo\""), "{tools}");
-    let answer = inspect(&["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"]);
-    assert!(answer.to_string().contains("hello"), "{answer}");
-    let prompts = inspect(&["--method", "prompts/list"]);
-    assert!(prompts.to_string().contains("shout"), "{prompts}");
+    let text = section("MCP inspector");
+    let lines: Vec<&str> = blocks(&text, "text")[0].lines().collect();
+    let lists = ["--method", "tools/list"];
+    for line in &lines {
+        let words = line.strip_prefix("npx @modelcontextprotocol/inspector ").unwrap();
+        // The words of the line, of which one is in quotes.
+        let quoted: Vec<&str> = words.split('"').collect();
+        let mut words: Vec<String> = Vec::new();
+        for (at, part) in quoted.iter().enumerate() {
+            match at % 2 {
+                0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                _ => words.push(format!("Authorization: Bearer {}", served.token.as_deref().unwrap())),
+            }
+        }
+        words.iter_mut().for_each(|word| *word = word.replace("127.0.0.1:8333", &served.address));
+        let listed = words.iter().map(String::as_str).collect::<Vec<_>>();
+        assert!(told(&listed).to_string().contains("\"echo\""), "{line}");
+        // The same way, other methods.
+        let way = listed.strip_suffix(&lists).unwrap_or_else(|| panic!("{line} lists tools"));
+        let call = ["--method", "tools/call", "--tool-name"];
+        let answer = told(&[way, &call, &["echo", "--tool-arg", "text=hello"]].concat());
+        assert!(answer.to_string().contains("hello") && answer["isError"] != true, "{line}: {answer}");
+        let failed = inspect(&[way, &call, &["echo", "--tool-arg", "wrong=hello"]].concat());
+        assert!(String::from_utf8_lossy(&failed.stdout).contains("isError"), "{line}: {failed:?}");
+        let unknown = inspect(&[way, &call, &["none"]].concat());
+        assert!(!unknown.status.success(), "{line}: {unknown:?}");
+        let prompts = told(&[way, &["--method", "prompts/list"]].concat());
+        assert!(prompts.to_string().contains("shout"), "{line}: {prompts}");
+    }
+    assert_eq!(lines.len(), 2, "{lines:?}");
 }
 
 /// Checks of the conformance tests that kiso does not pass, and why.

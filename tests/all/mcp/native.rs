@@ -194,13 +194,15 @@ fn it_connects_to_the_ports_of_its_table() {
 #[test]
 fn one_that_misbehaves_fails_the_call_and_not_the_run() {
     let Some(python) = Python::find("servers outside the sandbox that misbehave") else { return };
-    for (mode, told) in [
-        ("flood", "its answer is longer than 64 KiB"),
-        ("huge", "its answer is longer than 64 KiB"),
-        ("not-json", "Welcome to the oracle!"),
-        ("unable", "it cannot be started: it ended with exit status: 1: there is no oracle here"),
+    for (era, mode, told) in [
+        ("modern", "flood", "its answer is longer than 64 KiB"),
+        ("legacy", "flood", "its answer is longer than 64 KiB"),
+        ("modern", "huge", "its answer is longer than 64 KiB"),
+        ("legacy", "huge", "its answer is longer than 64 KiB"),
+        ("modern", "not-json", "Welcome to the oracle!"),
+        ("modern", "unable", "it cannot be started: it ended with exit status: 1: there is no oracle here"),
     ] {
-        let tables = |mode: &str| python.server(&["modern", mode], "max_result_kib = 64\n");
+        let tables = |mode: &str| python.server(&[era, mode], "max_result_kib = 64\n");
         // A server with other arguments is another one.
         let home = if mode == "unable" { Home::new() } else { allowed(&tables(mode)) };
         if mode == "unable" {
@@ -210,8 +212,15 @@ fn one_that_misbehaves_fails_the_call_and_not_the_run() {
         }
         run_without(&home, &tables(mode), told);
     }
-    let tables = python.server(&["modern", "twice"], "");
-    run_with(&allowed(&tables), &tables, "env", "call 1: env=none");
+    for era in ["modern", "legacy"] {
+        let tables = python.server(&[era, "twice"], "");
+        run_with(&allowed(&tables), &tables, "env", "call 1: env=none");
+        // The same program that says something else later.
+        for (mode, told) in [("many-tools", "it lists more than 1000 tools"), ("turncoat", "kiso mcp list")] {
+            let home = allowed(&python.server(&[era], ""));
+            run_without(&home, &python.server(&[era], &format!("env = [\"MODE = {mode}\"]\n")), told);
+        }
+    }
 }
 
 /// Those that have died, and those that hang, are others with the next call.

@@ -138,7 +138,7 @@ fn a_key_is_sent_and_told_to_nobody() {
 
 #[test]
 fn servers_that_misbehave_fail_the_call_and_not_the_run() {
-    for (fault, told) in [
+    for (era, fault, told) in [
         (Fault::Hang, "no answer within 1 s (timeout_s)"),
         (Fault::Flood, "its answer is longer than 64 KiB"),
         (Fault::Die, "whether the call was done is not known"),
@@ -151,8 +151,11 @@ fn servers_that_misbehave_fail_the_call_and_not_the_run() {
         (Fault::Redirect, "it redirects to elsewhere.example, which is not followed"),
         (Fault::Page, "it answers as"),
         (Fault::Unauthorized, "it refuses with status 401"),
-    ] {
-        let server = StandIn::start(Era::Modern);
+    ]
+    .into_iter()
+    .flat_map(|(fault, told)| [(Era::Modern, fault, told), (Era::Legacy, fault, told)])
+    {
+        let server = StandIn::start(era);
         // Long enough for whatever answers at all.
         let more = if fault == Fault::Hang { "timeout_s = 1\n" } else { "max_result_kib = 64\n" };
         let home = allowed(&server, more);
@@ -160,7 +163,7 @@ fn servers_that_misbehave_fail_the_call_and_not_the_run() {
         run_without(&home, &server, more, told);
         let sent = server.state().calls.len();
         let is_listed = matches!(fault, Fault::ManyTools | Fault::EndlessPages);
-        assert_eq!(sent, usize::from(!is_listed), "{fault:?}: what may have been done is not sent again");
+        assert_eq!(sent, usize::from(!is_listed), "{era:?} {fault:?}: what may have been done is not sent again");
     }
 }
 

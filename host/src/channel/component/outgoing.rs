@@ -52,5 +52,5 @@ pub async fn of(home: &Home, session: &SessionName, letter: &Letter) -> Outgoing
         }
         files
     });
-    Outgoing { id: letter.id.clone(), text, files: read.await.unwrap_or_default() }
+    Outgoing { id: letter.id.clone(), text, files: read.await.unwrap_or_default(), choices: Vec::new() }
 }

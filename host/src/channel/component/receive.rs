@@ -76,7 +76,7 @@ const NOTHING_READABLE: &str = "There is nothing in this message that kiso can r
 /// Why a poll is made again. What it found is not lost: the cursor stands before it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Again(String);
+pub(super) struct Again(pub(super) String);
 
 impl ComponentChannel {
     /// Asks the service for messages until `ending` is true.
@@ -85,6 +85,7 @@ impl ComponentChannel {
         let mut trouble: Option<String> = None;
         loop {
             self.say_notes().await;
+            self.show_decided().await;
             let wait = match self.round(&app, &mut ending).await {
                 Ok(Round::Ended) => return,
                 Ok(round) => {
@@ -103,6 +104,7 @@ impl ComponentChannel {
             };
             // What was said in this round goes out at once.
             self.say_notes().await;
+            self.show_decided().await;
             tokio::select! {
                 _ = ending.wait_for(|ending| *ending) => return,
                 () = tokio::time::sleep(wait) => {}
@@ -180,6 +182,11 @@ impl ComponentChannel {
         }
         let (id, recipient) = (message.id.clone(), message.sender.clone());
         let note = match sender {
+            sender if message.choice.is_some() => {
+                let choice = message.choice.as_deref().unwrap_or_default();
+                self.choose(&message, choice, sender.as_ref()).await?;
+                None
+            }
             Some(sender) if sender.standing != SenderStanding::Waiting => {
                 if self.meter.admits(&sender.sender, self.settings.per_minute, now_ms()) {
                     self.hand_in(app, message, &sender).await?
@@ -329,7 +336,12 @@ impl ComponentChannel {
         let due = self.drive.store.read(move |view| view.channel_notes(&channel, now_ms(), NOTES)).await;
         for note in due.unwrap_or_default() {
             let Ok(text) = self.drive.vault.open_text(SEALED_RUN, &note.text) else { continue };
-            let letter = Letter { id: format!("note-{}", note.id), text: text.into_owned(), files: Vec::new() };
+            let letter = Letter {
+                id: format!("note-{}", note.id),
+                text: text.into_owned(),
+                files: Vec::new(),
+                choices: Vec::new(),
+            };
             let sent = self.send(&note.recipient, &letter).await;
             let (id, due_ms) = (note.id, now_ms() + NOTE_PAUSE_MS * (i64::from(note.attempts) + 1));
             let ended = match sent {
@@ -365,6 +377,7 @@ fn checked(mut message: Message) -> Option<Message> {
         return None;
     }
     message.text.truncate(message.text.floor_char_boundary(MAX_TEXT));
+    message.choice = message.choice.map(|choice| if choice.len() > MAX_ID { String::new() } else { choice });
     message.attachments.truncate(MAX_ATTACHMENTS);
     message.attachments.retain(|attachment| attachment.id.len() <= MAX_CURSOR);
     Some(message)
@@ -395,6 +408,7 @@ mod tests {
             sender: sender.to_owned(),
             sender_name: None,
             text: "ä".repeat(MAX_TEXT),
+            choice: None,
             attachments: vec![Attachment { id: "x".to_owned(), name: "y".to_owned(), size: None }; 30],
         };
         let taken = checked(message("1", "ada")).unwrap();

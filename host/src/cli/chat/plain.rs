@@ -1,6 +1,7 @@
 //! The conversation without a terminal: a message for each line of standard input, replies on standard output.
 
 use super::ChatSession;
+use super::asking::Asking;
 use super::talk::{ScreenText, Talk, TextForm};
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
@@ -16,8 +17,11 @@ pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, false);
     let (tell, mut lines) = mpsc::channel(1);
     std::thread::spawn(move || read(&tell));
-    let mut ended = false;
+    let (mut ended, mut asking) = (false, Asking::default());
     loop {
+        if talk.has_changed() {
+            asking.look(&place.opened.store, place.session).await?;
+        }
         tokio::select! {
             news = client.news() => {
                 let shown = match news {
@@ -28,12 +32,12 @@ pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
                 shown.into_iter().for_each(print);
                 talk.asks().into_iter().for_each(|say| client.say(say));
             }
-            // One after the other: what comes together would be answered together.
-            line = lines.recv(), if !ended && talk.is_idle() => match line {
+            // One after the other: what comes together would be answered together. What a run waits for may be the next one.
+            line = lines.recv(), if !ended && (talk.is_idle() || asking.waits()) => match line {
                 Some(line) => client.say(talk.say(&line?, new_key("chat")?, now_ms())),
                 None => ended = true,
             },
-            _ = tokio::signal::ctrl_c() => match talk.cancel() {
+            _ = tokio::signal::ctrl_c() => match talk.cancel(false) {
                 Some(cancel) => {
                     errln!("stopping the run; press Ctrl-C again to quit");
                     client.say(cancel);

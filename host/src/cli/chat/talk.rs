@@ -1,13 +1,14 @@
 //! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
 //! clock.
 
-use super::markdown::{Looks, Markdown};
+use super::markdown::Looks;
+use super::stream::Stream;
 use crate::cli::Exit;
 use crate::cli::client::wire::{
     LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine,
 };
 use crate::cli::show::told::{self, LastError};
-use crate::cli::show::{Paint, WrittenText, clip, printable, printable_line};
+use crate::cli::show::{Paint, clip, printable, printable_line};
 use crate::graph::report::{FileNote, size};
 use crate::graph::step::{Event, StepResult};
 use crate::graph::{Why, plan::TaskKind};
@@ -65,6 +66,8 @@ pub struct Talk {
     open: Vec<(i64, i64)>,
     answered: VecDeque<i64>,
     run: Option<Doing>,
+    /// Whether a run may wait for a person, or wait no more, since it was asked last.
+    changed: bool,
     /// The last run that has ended: what it still says comes too late.
     over: String,
     /// What the last runs made; told of after their reply.
@@ -104,60 +107,6 @@ struct Doing {
     limit: bool,
 }
 
-/// A text while it is written.
-#[derive(Debug)]
-struct Stream {
-    run: String,
-    role: String,
-    written: WrittenText,
-    markdown: Option<Markdown>,
-}
-
-impl Stream {
-    fn new(form: TextForm) -> Stream {
-        let markdown = match form {
-            TextForm::Rendered(looks) => Some(Markdown::new(looks)),
-            TextForm::Raw => None,
-        };
-        Stream { run: String::new(), role: String::new(), written: WrittenText::default(), markdown }
-    }
-
-    /// Takes a piece of what a role of the run writes.
-    fn push(&mut self, run: &str, role: &str, piece: &str) -> String {
-        let Some(markdown) = &mut self.markdown else { return String::new() };
-        let mut out = String::new();
-        if self.run != run {
-            (self.run, self.written) = (run.to_owned(), WrittenText::default());
-            out = markdown.finish();
-        }
-        role.clone_into(&mut self.role);
-        out + &markdown.push(&self.written.push(piece))
-    }
-
-    /// What is still to be printed of a text that is complete.
-    fn end(&mut self, run: Option<&str>, text: &str) -> String {
-        let Some(markdown) = &mut self.markdown else { return format!("{}\n", printable(text).trim_end()) };
-        let mut out = String::new();
-        if run != Some(self.run.as_str()) {
-            self.written = WrittenText::default();
-            out = markdown.finish();
-        }
-        out.push_str(&markdown.push(&self.written.end(text)));
-        self.run.clear();
-        out + &markdown.finish()
-    }
-
-    /// What was written so far is not part of what follows.
-    fn leave(&mut self) -> String {
-        self.written = WrittenText::default();
-        self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
-    }
-
-    fn unfinished(&self) -> &str {
-        self.markdown.as_ref().map(Markdown::unfinished).unwrap_or_default()
-    }
-}
-
 impl Talk {
     /// `work` is the session's workspace.
     pub fn new(form: TextForm, skills: Skills, work: PathBuf) -> Talk {
@@ -175,6 +124,7 @@ impl Talk {
             open: Vec::new(),
             answered: VecDeque::new(),
             run: None,
+            changed: true,
             over: String::new(),
             files: Vec::new(),
             reply: Stream::new(form),
@@ -210,13 +160,22 @@ impl Talk {
         Say::Inbound { text: text.to_owned(), key, reference }
     }
 
-    /// What stops the run that is under way; `None` where none is that was not stopped already.
-    pub fn cancel(&mut self) -> Option<Say> {
-        let run = self.run.as_mut().filter(|run| !run.cancelled)?;
-        run.cancelled = true;
+    /// What stops the run that is under way, or one that waits for a person where `waits` says so; `None` where none is that was not
+    /// stopped already.
+    pub fn cancel(&mut self, waits: bool) -> Option<Say> {
+        match &mut self.run {
+            Some(run) if !run.cancelled => run.cancelled = true,
+            None if waits => {}
+            _ => return None,
+        }
         let reference = self.reference();
         self.asked.insert(reference.clone(), Request::Stop);
         Some(Say::Command { command: "cancel".to_owned(), args: String::new(), reference })
+    }
+
+    /// Whether runs began, ended or came to wait since it was asked last.
+    pub fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// What the conversation itself has to ask.
@@ -275,7 +234,7 @@ impl Talk {
 
     /// The connection stands.
     pub fn connected(&mut self, again: bool) -> Vec<ScreenText> {
-        self.away = false;
+        (self.away, self.changed) = (false, true);
         if again { vec![self.quiet("reconnected")] } else { Vec::new() }
     }
 
@@ -374,9 +333,15 @@ impl Talk {
     }
 
     fn run_line(&mut self, line: RunNotice, now_ms: i64) -> Vec<ScreenText> {
+        self.changed = true;
         if line.status == "running" {
             self.begin(line.id, now_ms);
             return Vec::new();
+        }
+        if line.status == "waiting" {
+            // What it says once it goes on is not late.
+            drop(self.run.take_if(|run| run.id == line.id));
+            return text(self.planner.leave()).into_iter().collect();
         }
         self.over.clone_from(&line.id);
         let Some(run) = self.run.take_if(|run| run.id == line.id) else { return Vec::new() };
@@ -644,10 +609,10 @@ mod tests {
     #[test]
     fn a_run_is_cancelled_once_and_a_gap_is_asked_about() {
         let mut scene = scene();
-        assert_eq!(scene.talk.cancel(), None);
+        assert_eq!(scene.talk.cancel(false), None);
         scene.run("running");
-        assert!(matches!(scene.talk.cancel(), Some(Say::Command { command, .. }) if command == "cancel"));
-        assert_eq!(scene.talk.cancel(), None);
+        assert!(matches!(scene.talk.cancel(false), Some(Say::Command { command, .. }) if command == "cancel"));
+        assert_eq!(scene.talk.cancel(false), None);
         scene.event("gap", json!({ "missed_from": 1, "to": 2 }));
         assert!(matches!(scene.talk.asks()[..], [Say::Status { .. }]));
         scene.hear(json!({ "type": "status", "running": null, "queued": 0 }));

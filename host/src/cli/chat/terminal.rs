@@ -1,6 +1,7 @@
 //! The conversation at a terminal.
 
 use super::ChatSession;
+use super::asking::Asking;
 use super::complete::Names;
 use super::editor::{KeyboardInput, LineReader};
 use super::markdown::{Looks, WIDTH};
@@ -38,6 +39,7 @@ pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Fail
     let form = TextForm::Rendered(Looks { paint, width: width() });
     let conversation = Conversation {
         place,
+        asking: Asking::default(),
         talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
         client: Client::start("chat", place.opened.home.socket_path(), place.session, true),
         screen: Screen::new(printer, status, paint),
@@ -49,6 +51,8 @@ pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Fail
 
 struct Conversation<'a> {
     place: &'a ChatSession<'a>,
+    /// What waits for a word.
+    asking: Asking,
     talk: Talk,
     client: Client,
     screen: Screen,
@@ -62,7 +66,10 @@ impl Conversation<'_> {
         let mut tick = tokio::time::interval(Duration::from_millis(FRAME_MS));
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let exit = loop {
-            let busy = self.talk.busy();
+            if self.talk.has_changed() {
+                self.asking.look(&self.place.opened.store, self.place.session).await?;
+            }
+            let busy = self.asking.activity().or_else(|| self.talk.busy());
             self.screen.busy(busy.as_ref(), now_ms(), width());
             let shown = tokio::select! {
                 news = self.client.news() => match news {
@@ -109,6 +116,7 @@ impl Conversation<'_> {
         };
         self.left = false;
         if !line.trim().is_empty() {
+            let line = self.asking.command(&line).unwrap_or(line);
             let say = self.talk.say(&line, new_key("chat")?, now_ms());
             self.client.say(say);
         }
@@ -117,7 +125,7 @@ impl Conversation<'_> {
 
     /// Stops the run; where none is to be stopped, the second time leaves.
     fn interrupt(&mut self) -> Option<Vec<ScreenText>> {
-        if let Some(cancel) = self.talk.cancel() {
+        if let Some(cancel) = self.talk.cancel(self.asking.waits() && !self.left) {
             self.client.say(cancel);
             self.left = true;
             return Some(vec![ScreenText::Note("stopping the run; press Ctrl-C again to quit".to_owned())]);

@@ -100,7 +100,7 @@ pub struct MessageLine {
 #[derive(Debug, Deserialize)]
 pub struct RunNotice {
     pub id: String,
-    /// "running", "done", "failed" or "cancelled".
+    /// "running", "waiting", "done", "failed" or "cancelled".
     pub status: String,
 }
 

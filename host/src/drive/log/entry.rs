@@ -136,9 +136,10 @@ impl Projection {
         if let Some(card) = &self.asks {
             let number = tx.ask_approval(id, self.seq, card, self.at_ms)?;
             let text = card.question(number);
-            let message = tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
-            tx.set_label(LabelledRow::Message, message, &self.label)?;
-            tx.inject_reply(id, &text, &self.label, self.at_ms)?;
+            let shown = tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
+            tx.set_label(LabelledRow::Message, shown, &self.label)?;
+            let elsewhere = tx.inject(id, &text, &self.label, self.at_ms)?;
+            [shown].into_iter().chain(elsewhere).try_for_each(|message| tx.show_approval(message, number))?;
         }
         for message in &self.taken {
             tx.take_message(id, *message)?;

@@ -5,7 +5,7 @@ mod shape;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,6 +20,7 @@ use super::models;
 use super::prompt::{self, Caller, Lines, Prompt};
 use super::stream::{Streamed, stream};
 use super::turn::{self, Turn, TurnSlot};
+use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
@@ -42,6 +43,12 @@ routes! {
     /// OpenAI's interface: forget a response
     /// The session keeps its messages.
     DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "There is no such response of this token";
+    /// OpenAI's interface: stop what works on a response
+    /// One that has ended stays as it is.
+    POST "/v1/responses/{id}/cancel" Chat => cancel,
+        200 "The response as it stands; it is stopping",
+        404 "There is no such response of this token",
+        409 "It waits behind something else in its session and has not begun";
 }
 
 /// What begins the id of a response.
@@ -170,6 +177,28 @@ pub async fn delete(who: Who, State(app): State<App>, Path(id): Path<String>) ->
         true => Ok(Json(Deleted { id, object: "response", deleted: true })),
         false => Err(missing(&id)),
     }
+}
+
+pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
+    let request = find(&app, who.clone(), &id).await?;
+    let message = request.message;
+    let job = app.0.drive.store.read(move |view| message.map_or(Ok(None), |message| view.job(message))).await?;
+    let is_open = |state| matches!(state, JobState::Queued | JobState::Running | JobState::Waiting | JobState::Held);
+    if let Some(job) = job.filter(|job| is_open(job.state)) {
+        let Some(run) = job.run else {
+            let message = format!("response {id:?} waits behind something else in its session and has not begun");
+            return Err(ApiError::new(StatusCode::CONFLICT, "not_begun", message).hint("try again in a moment"));
+        };
+        tracing::info!(%run, by = who.name(), "a response is cancelled");
+        let held = job.state == JobState::Held;
+        let write = app.0.drive.store.write(move |tx| {
+            tx.request_cancel(&run)?;
+            // Nobody drives one that is held; whoever takes it up sees that it is to be ended.
+            if held { tx.retry_run(&run, now_ms()) } else { Ok(()) }
+        });
+        write.await?;
+    }
+    show(who, State(app), Path(id)).await
 }
 
 async fn find(app: &App, who: Who, id: &str) -> Result<ChatRequest, ApiError> {

@@ -34,6 +34,16 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.approvals(None, false, None, 5).unwrap();
     tx.count_pending_approvals().unwrap();
     tx.has_expired_approvals(5).unwrap();
+    let shown = tx.add_message(&s, MessageRole::Assistant, "x", 1, None).unwrap();
+    tx.show_approval(shown, asked).unwrap();
+    tx.approval_in_message(shown).unwrap();
+    tx.shows_approval(&s, asked).unwrap();
+    tx.offer_card("c", "ada", "letter", asked).unwrap();
+    tx.offers_of_card("c", "ada", asked).unwrap();
+    for offer in tx.offers_decided("c", 9, 5).unwrap() {
+        tx.put_off_offer("c", &offer, 9).unwrap();
+        tx.end_offer("c", &offer).unwrap();
+    }
     tx.runs_waiting(&s).unwrap();
     tx.answer_approval(asked, &crate::graph::approval::CardAnswer::expired(), 5).unwrap();
     tx.expire_approvals(5).unwrap();

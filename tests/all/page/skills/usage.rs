@@ -2,7 +2,7 @@
 
 use super::super::browser::role;
 use super::super::stage::{QUICK, Stage};
-use super::items;
+use super::{ASKING, grant, items, packed, reviews, ticked};
 use crate::harness::Home;
 
 #[test]
@@ -34,4 +34,29 @@ fn what_a_skill_used_is_shown_and_the_rest_is_taken_away() {
     assert_eq!(stage.daemon.get("/skills/data")["grant"]["workspace"], "read");
     tab.click(role("button", "Show what it used"));
     tab.shows("It is allowed no more than it used.");
+}
+
+/// What is granted with "ask" is neither granted nor refused, and a tick takes the question away.
+#[test]
+fn what_a_person_is_asked_about_is_said() {
+    let install = |home: &Home| {
+        let file = packed(home, "echo.wasm", ASKING);
+        home.kiso(&["skill", "add", file.to_str().unwrap(), "--grant", "none"]).ok();
+        home.kiso(&["skill", "grant", "echo", "--ask-host", "api.example.org", "--ask-secret", "token"]).ok();
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, install) else { return };
+    let tab = &stage.tab;
+    tab.goto(&stage.url("#/skills/echo"));
+    tab.wait_of(role("region", "Permissions"), "it.innerText.match(/asks you in each run/g).length === 2");
+    assert!(!ticked(tab, "Reach api.example.org") && !ticked(tab, "Use the secret token"));
+    tab.click(role("checkbox", "Reach api.example.org"));
+    reviews(tab, &["echo may now reach api.example.org without asking (GET)"]);
+    tab.click(role("button", "Change"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(role("region", "Permissions"), "it.innerText.match(/asks you in each run/g).length === 1");
+    let now = grant(&stage);
+    assert_eq!(
+        (&now["http"][0]["host"], &now["ask"]["secrets"][0]["name"]),
+        (&"api.example.org".into(), &"token".into())
+    );
 }

@@ -9,7 +9,8 @@ import { Badge, Button, Dialog, Icon, Said, Trouble } from './ui.js';
 export function permissions(given) {
   const http = (given?.http ?? []).map(({ host, methods, inject, private: near }) => ({ host, methods, inject: inject ?? null, private: near }));
   const secrets = (given?.secrets ?? []).map(({ name }) => name);
-  return { http, secrets, others: given?.others ?? [], memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
+  const ask = { hosts: (given?.ask?.http ?? []).map(({ host }) => host), secrets: (given?.ask?.secrets ?? []).map(({ name }) => name) };
+  return { http, secrets, ask, others: given?.others ?? [], memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
 }
 
 /** How much of the memory and time that it asks for is granted: "all", "some" or "none". */
@@ -80,11 +81,12 @@ export function difference(needs, granted, choice) {
     const need = needOf(needs, host);
     const secret = need?.inject ? `, with the secret ${need.inject.secret} in the header ${need.inject.header}` : '';
     const extra = `${secret}${near ? ', also at private addresses' : ''}`;
-    if (!before) told.push({ more: true, text: `may now reach ${hostWords(host)} (${need.methods.join(', ')})${extra}` });
+    const unasked = granted.ask.hosts.includes(host) ? ' without asking' : '';
+    if (!before) told.push({ more: true, text: `may now reach ${hostWords(host)}${unasked} (${need.methods.join(', ')})${extra}` });
     else if (near !== before.private) told.push({ more: near, text: `may ${near ? 'now' : 'no longer'} reach ${hostWords(host)} at private addresses` });
   }
   for (const { host } of granted.http) if (!now.has(host)) told.push({ more: false, text: `may no longer reach ${hostWords(host)}` });
-  for (const name of choice.secrets) if (!granted.secrets.includes(name)) told.push({ more: true, text: `may now use the secret ${name}` });
+  for (const name of choice.secrets) if (!granted.secrets.includes(name)) told.push({ more: true, text: `may now use the secret ${name}${granted.ask.secrets.includes(name) ? ' without asking' : ''}` });
   for (const name of granted.secrets) if (!choice.secrets.includes(name)) told.push({ more: false, text: `may no longer use the secret ${name}` });
   for (const one of choice.others) if (!holds(granted.others, one)) told.push({ more: true, text: `may now ${one.text}` });
   for (const one of granted.others) if (!holds(choice.others, one)) told.push({ more: false, text: `may no longer ${one.text}` });
@@ -115,9 +117,10 @@ export function Asked({ needs, granted, choice, onChange, fresh }) {
   </div>`;
 }
 
-/** A line that can be ticked, or says whether it is granted. `name` is the control's name. */
-function Row({ on, was, fresh, name, about, onToggle, children }) {
-  const state = fresh ? null : was ? html`<${Badge} kind="good">granted<//>` : html`<${Badge} kind="warn">not granted<//>`;
+/** A line that can be ticked, or says whether it is granted, or asked for in each run. `name` is the control's name. */
+function Row({ on, was, asks, fresh, name, about, onToggle, children }) {
+  const state = fresh ? null : was ? html`<${Badge} kind="good">granted<//>`
+    : asks ? html`<${Badge}>asks you in each run<//>` : html`<${Badge} kind="warn">not granted<//>`;
   const words = html`<span class="asked-what">${children}${about && html`<span class="muted">${about}</span>`}</span>`;
   return onToggle
     ? html`<label class="checked"><input type="checkbox" aria-label=${name} checked=${on}
@@ -133,6 +136,7 @@ function HostRow({ host, about, granted, choice, onChange, fresh }) {
   const near = `Reach ${host} also at private addresses`;
   return html`<li>
     <${Row} name=${`Reach ${hostWords(host)}`} on=${chosen !== undefined} was=${held !== undefined} fresh=${fresh} about=${about}
+      asks=${granted.ask.hosts.includes(host)}
       onToggle=${onChange && ((yes) => set(yes ? [...others, { host, private: false }] : others))}>
       <bdi class=${host === '*' ? 'strong' : 'mono'}>${hostWords(host)}</bdi><//>
     ${onChange && chosen && html`<label class="checked asked-under"><input type="checkbox" aria-label=${near} checked=${chosen.private}
@@ -151,7 +155,8 @@ function HostAsked({ need, ...tick }) {
     + (inject ? ` · kiso adds the header ${inject.header} with the secret ${inject.secret}; the skill never sees it` : '');
   const wide = need.host.startsWith('*');
   const below = (one) => one.host !== need.host && covers(need.host, one.host);
-  const narrow = wide ? [...new Set([...granted.http, ...choice.hosts].filter(below).map((one) => one.host))] : [];
+  const asked = granted.ask.hosts.map((one) => ({ host: one }));
+  const narrow = wide ? [...new Set([...granted.http, ...choice.hosts, ...asked].filter(below).map((one) => one.host))] : [];
   const host = name.trim().toLowerCase();
   const fits = /^[a-z0-9._:[\]-]+$/.test(host) && covers(need.host, host);
   const add = () => {
@@ -177,7 +182,7 @@ function HostAsked({ need, ...tick }) {
 function SecretRow({ name, granted, choice, onChange, fresh }) {
   const others = choice.secrets.filter((one) => one !== name);
   return html`<li><${Row} name=${`Use the secret ${name}`} on=${choice.secrets.includes(name)} was=${granted.secrets.includes(name)} fresh=${fresh}
-    about="the skill itself may read it" onToggle=${onChange && ((yes) => onChange({ ...choice, secrets: yes ? [...others, name] : others }))}>
+    asks=${granted.ask.secrets.includes(name)} about="the skill itself may read it" onToggle=${onChange && ((yes) => onChange({ ...choice, secrets: yes ? [...others, name] : others }))}>
     <bdi class="mono">${name}</bdi><//></li>`;
 }
 

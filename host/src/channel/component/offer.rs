@@ -1,0 +1,292 @@
+//! Cards with something to choose: what the owner's chat is offered, what is chosen there, and what became of it.
+//!
+//! ```text
+//!  card ─▶ deliver ─▶ a letter with choices ─▶ a press ─▶ the owner's? ─▶ ticked: other choices in the same letter
+//!                                                                     └─▶ accepted, refused ─▶ the card's answer
+//!  answered anywhere, expired, withdrawn ─▶ the letter shows it, and offers nothing any more
+//! ```
+//!
+//! A choice says all that it stands for, the numbers that are ticked too, so it does what was shown when it was made, however late or
+//! often it arrives. That only the owner may choose is known from who sent it: nobody needs to guess what a choice is called.
+
+use std::fmt::Write;
+
+use super::ComponentChannel;
+use super::receive::Again;
+use crate::clock::now_ms;
+use crate::drive::CardReply;
+use crate::skill::channel::{ChannelTrouble, Choice, Message};
+use crate::store::{ApprovalLine, ApprovalState, ChannelOffer, ChannelSender, SenderStanding};
+
+/// Offers that are dealt with between two polls, and attempts before one is left as it is.
+const OFFERS: u32 = 20;
+const MAX_ATTEMPTS: u32 = 20;
+
+/// Milliseconds between two attempts, at least, and how many more with each attempt.
+const PAUSE_MS: i64 = 2_000;
+
+/// Bytes of a label, as `wit/channel` says.
+const MAX_LABEL: usize = 60;
+
+/// What a choice stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chosen {
+    /// The effects that are ticked; all where none is.
+    Accept,
+    Refuse,
+    /// Only other ticks.
+    Tick,
+}
+
+/// Numbers of effects, a bit for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ticks(u32);
+
+impl Ticks {
+    fn has(self, number: usize) -> bool {
+        self.0 & 1 << (number - 1) != 0
+    }
+
+    fn with_turned(self, number: usize) -> Ticks {
+        Ticks(self.0 ^ 1 << (number - 1))
+    }
+
+    fn numbers(self, of: usize) -> Vec<usize> {
+        (1..=of).filter(|number| self.has(*number)).collect()
+    }
+}
+
+/// What the owner can choose of a card.
+pub(super) fn choices(card: &ApprovalLine, ticks: Ticks) -> Vec<Choice> {
+    let (id, all) = (card.id, card.card.effects.len());
+    let numbers = ticks.numbers(all);
+    let (label, command) = match numbers.as_slice() {
+        [] if all == 1 => ("Accept".to_owned(), format!("/approve {id}")),
+        [] => ("Accept all".to_owned(), format!("/approve {id}")),
+        some => {
+            let list = |between| some.iter().map(ToString::to_string).collect::<Vec<_>>().join(between);
+            let label = format!("Accept {}", list(", "));
+            let short = format!("Accept {} of {all}", some.len());
+            (if label.len() <= 20 { label } else { short }, format!("/approve {id} {}", list(" ")))
+        }
+    };
+    let command = Some(command).filter(|command| command.len() <= MAX_LABEL);
+    let mut choices = vec![
+        Choice { id: format!("{id}.accept.{:x}", ticks.0), label, command },
+        Choice { id: format!("{id}.refuse"), label: "Refuse".to_owned(), command: Some(format!("/refuse {id}")) },
+    ];
+    if all > 1 {
+        choices.extend((1..=all).map(|number| {
+            let mark = if ticks.has(number) { '☑' } else { '☐' };
+            let id = format!("{id}.tick.{:x}", ticks.with_turned(number).0);
+            Choice { id, label: format!("{mark} {number}"), command: None }
+        }));
+    }
+    choices
+}
+
+/// The card, what is to become of it, and the ticks that the choice was shown with, or leads to.
+fn parse(choice: &str) -> Option<(i64, Chosen, Ticks)> {
+    let mut words = choice.split('.');
+    let id = words.next()?.parse().ok()?;
+    let chosen = match words.next()? {
+        "accept" => Chosen::Accept,
+        "refuse" => Chosen::Refuse,
+        "tick" => Chosen::Tick,
+        _ => return None,
+    };
+    let ticks = words.next().map_or(Some(0), |word| u32::from_str_radix(word, 16).ok())?;
+    words.next().is_none().then_some((id, chosen, Ticks(ticks)))
+}
+
+/// What became of a card, in a sentence.
+fn outcome(id: i64, card: Option<&ApprovalLine>) -> String {
+    let mut said = format!("Approval {id}: ");
+    let answer = card.filter(|card| card.state == ApprovalState::Answered).and_then(|card| card.answer.as_ref());
+    let end = match (answer, card.map(|card| card.state)) {
+        (Some(answer), _) => {
+            let all = card.map_or(0, |card| card.card.effects.len());
+            match answer.accepted.as_slice() {
+                [] => said += "refused",
+                some if some.len() == all => said += "accepted",
+                some => {
+                    let list: Vec<_> = some.iter().map(ToString::to_string).collect();
+                    let _ = write!(said, "accepted {} of {all} ({})", some.len(), list.join(", "));
+                }
+            }
+            if answer.by.is_empty() { ".".to_owned() } else { format!(", by {}.", answer.by) }
+        }
+        (None, Some(ApprovalState::Pending | ApprovalState::Expired)) => "nobody answered in time.".to_owned(),
+        (None, _) => "not needed any more.".to_owned(),
+    };
+    said + &end
+}
+
+impl ComponentChannel {
+    /// Does what somebody chose, and says so. What is no choice of the owner's changes nothing.
+    pub(super) async fn choose(
+        &self,
+        message: &Message,
+        choice: &str,
+        sender: Option<&ChannelSender>,
+    ) -> Result<(), Again> {
+        // Who was never let in was never offered anything.
+        let Some(sender) = sender.filter(|sender| sender.standing != SenderStanding::Waiting) else { return Ok(()) };
+        let said = if !self.meter.admits(&sender.sender, self.settings.per_minute, now_ms()) {
+            "There were too many messages in a minute: choose again later.".to_owned()
+        } else if sender.standing != SenderStanding::Owner {
+            "Only the owner of this kiso can choose.".to_owned()
+        } else {
+            self.choose_as_owner(choice, sender).await?
+        };
+        if self.rest().is_none() {
+            // Services wait only a few seconds for it; the letter itself shows what became of it.
+            let answered = self.guest.answer(&sender.sender, &message.id, &said).await;
+            answered.unwrap_or_else(|failure| self.heed(&failure));
+        }
+        Ok(())
+    }
+
+    async fn choose_as_owner(&self, choice: &str, sender: &ChannelSender) -> Result<String, Again> {
+        let again = |error: &dyn std::fmt::Display| Again(error.to_string());
+        let Some((id, chosen, ticks)) = parse(choice) else { return Ok("This is not offered any more.".to_owned()) };
+        let own = self.settings.own_session();
+        let found = self.drive.store.read(move |view| {
+            let is_shown = view.shows_approval(&own, id)?;
+            Ok(view.approval(id)?.filter(|_| is_shown))
+        });
+        let Some(card) = found.await.map_err(|error| again(&error))? else {
+            return Ok(format!("There is no approval {id} here."));
+        };
+        if card.state != ApprovalState::Pending || card.card.expires_ms <= now_ms() {
+            return Ok(outcome(id, Some(&card)));
+        }
+        let all = card.card.effects.len();
+        let accepted = match chosen {
+            Chosen::Refuse => Some(Vec::new()),
+            Chosen::Accept if ticks == Ticks::default() => None,
+            Chosen::Accept if ticks.numbers(all).is_empty() => return Ok("This is not offered any more.".to_owned()),
+            Chosen::Accept => Some(ticks.numbers(all)),
+            Chosen::Tick => {
+                self.change_offer(&card, sender, ticks).await?;
+                return Ok(format!("{} of {all}", ticks.numbers(all).len()));
+            }
+        };
+        let reply = CardReply { accepted, always: None, by: self.outbox_name.clone() };
+        match self.drive.answer_card(id, None, reply).await {
+            Ok(_) | Err(crate::drive::CardReplyError::Over { .. }) => {
+                let now = self.drive.store.read(move |view| view.approval(id)).await.map_err(|error| again(&error))?;
+                Ok(outcome(id, now.as_ref()))
+            }
+            Err(crate::drive::CardReplyError::Store(error)) => Err(again(&error)),
+            Err(error) => Ok(format!("Nothing was changed: {error}.")),
+        }
+    }
+
+    /// Offers the same card with other ticks.
+    async fn change_offer(&self, card: &ApprovalLine, sender: &ChannelSender, ticks: Ticks) -> Result<(), Again> {
+        let (channel, recipient, id) = (self.settings.name.clone(), sender.sender.clone(), card.id);
+        let letters = self.drive.store.read(move |view| view.offers_of_card(&channel, &recipient, id)).await;
+        for letter in letters.map_err(|error| Again(error.to_string()))? {
+            if self.rest().is_none() {
+                let changed = self.guest.offer(&sender.sender, &letter, None, &choices(card, ticks)).await;
+                changed.unwrap_or_else(|failure| self.heed(&failure));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what became of cards where they stand with something to choose, however that came.
+    pub(super) async fn show_decided(&self) {
+        let channel = self.settings.name.clone();
+        let decided = self.drive.store.read(move |view| {
+            let offers = view.offers_decided(&channel, now_ms(), OFFERS)?;
+            let with_card = |offer: ChannelOffer| Ok((view.approval(offer.approval)?, offer));
+            offers.into_iter().map(with_card).collect::<Result<Vec<_>, _>>()
+        });
+        for (card, offer) in decided.await.unwrap_or_default() {
+            if self.rest().is_some() {
+                return;
+            }
+            let note = outcome(offer.approval, card.as_ref());
+            let shown = self.guest.offer(&offer.recipient, &offer.letter, Some(&note), &[]).await;
+            let is_over = match shown {
+                Ok(()) => true,
+                Err(failure) => {
+                    self.heed(&failure);
+                    failure.trouble == ChannelTrouble::Gone || offer.attempts + 1 >= MAX_ATTEMPTS
+                }
+            };
+            let (channel, due_ms) = (self.settings.name.clone(), now_ms() + PAUSE_MS * (i64::from(offer.attempts) + 1));
+            let recorded = self.drive.store.write(move |tx| match is_over {
+                true => tx.end_offer(&channel, &offer),
+                false => tx.put_off_offer(&channel, &offer, due_ms),
+            });
+            if let Err(error) = recorded.await {
+                tracing::warn!(channel = self.settings.name, "what became of a card could not be recorded: {error}");
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
+    use crate::home::SessionName;
+
+    fn card(effects: usize) -> ApprovalLine {
+        let effect = CallEffect::new("fetch", Vec::new(), &[], "{}");
+        ApprovalLine {
+            id: 12,
+            run: "00000000000000".parse().unwrap(),
+            session: SessionName::parse("s").unwrap(),
+            state: ApprovalState::Pending,
+            asked_ms: 0,
+            card: Card { effects: vec![effect; effects], expires_ms: 1 },
+            answer: None,
+        }
+    }
+
+    #[test]
+    fn a_choice_does_what_stood_on_it() {
+        let shown = |effects, ticks| choices(&card(effects), Ticks(ticks));
+        let labels = |choices: &[Choice]| choices.iter().map(|choice| choice.label.clone()).collect::<Vec<_>>();
+        assert_eq!(labels(&shown(1, 0)), ["Accept", "Refuse"]);
+        assert_eq!(labels(&shown(3, 0)), ["Accept all", "Refuse", "☐ 1", "☐ 2", "☐ 3"]);
+        let some = shown(3, 0b101);
+        assert_eq!(labels(&some), ["Accept 1, 3", "Refuse", "☑ 1", "☐ 2", "☑ 3"]);
+        assert_eq!(some[0].command.as_deref(), Some("/approve 12 1 3"));
+        assert_eq!(parse(&some[0].id), Some((12, Chosen::Accept, Ticks(0b101))));
+        assert_eq!(parse(&some[1].id), Some((12, Chosen::Refuse, Ticks(0))));
+        assert_eq!(parse(&some[3].id), Some((12, Chosen::Tick, Ticks(0b111))));
+        assert_eq!(parse(&some[4].id), Some((12, Chosen::Tick, Ticks(0b001))));
+        let most = choices(&ApprovalLine { id: i64::MAX, ..card(MAX_EFFECTS) }, Ticks((1 << MAX_EFFECTS) - 1));
+        assert!(most.len() <= 30 && most.iter().all(|choice| choice.id.len() <= 40 && choice.label.len() <= MAX_LABEL));
+        assert_eq!(most[0].label, format!("Accept {MAX_EFFECTS} of {MAX_EFFECTS}"));
+    }
+
+    #[test]
+    fn what_was_never_offered_is_nothing() {
+        for choice in
+            ["", "12", "12.", "12.accept.g", "12.accept.1.2", "x.accept", "12.always", "/approve 12", "12.tick.-1"]
+        {
+            assert_eq!(parse(choice), None, "{choice}");
+        }
+    }
+
+    #[test]
+    fn what_became_of_a_card_is_a_sentence() {
+        let answered = |accepted: &[usize]| {
+            let answer = CardAnswer { accepted: accepted.to_vec(), expired: false, by: "channel.bot".to_owned() };
+            outcome(12, Some(&ApprovalLine { state: ApprovalState::Answered, answer: Some(answer), ..card(2) }))
+        };
+        assert_eq!(answered(&[1, 2]), "Approval 12: accepted, by channel.bot.");
+        assert_eq!(answered(&[2]), "Approval 12: accepted 1 of 2 (2), by channel.bot.");
+        assert_eq!(answered(&[]), "Approval 12: refused, by channel.bot.");
+        assert_eq!(outcome(12, Some(&card(1))), "Approval 12: nobody answered in time.");
+        let withdrawn = ApprovalLine { state: ApprovalState::Withdrawn, ..card(1) };
+        assert_eq!([outcome(12, Some(&withdrawn)), outcome(12, None)], ["Approval 12: not needed any more."; 2]);
+    }
+}

@@ -1,0 +1,102 @@
+//! The card that a run of the conversation waits for, and what is typed to answer it.
+
+use super::talk::Activity;
+use crate::cli::approval::numbers;
+use crate::home::SessionName;
+use crate::store::{ApprovalLine, Store, StoreError};
+
+/// Cards that are looked at.
+const LOOKED_AT: u32 = 100;
+
+/// The card that a person at the terminal can answer: of those that wait in the session, the one that was asked first.
+#[derive(Debug, Default)]
+pub struct Asking(Option<ApprovalLine>);
+
+impl Asking {
+    /// Looks what waits now.
+    pub async fn look(&mut self, store: &Store, session: &SessionName) -> Result<(), StoreError> {
+        let session = session.clone();
+        let waiting = store.read(move |view| {
+            let mut first = None;
+            for approval in view.approvals(None, false, None, LOOKED_AT)? {
+                if approval.session == session || view.shows_approval(&session, approval.id)? {
+                    first = Some(approval);
+                }
+            }
+            Ok(first)
+        });
+        self.0 = waiting.await?;
+        Ok(())
+    }
+
+    pub fn waits(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What stands above the prompt.
+    pub fn activity(&self) -> Option<Activity> {
+        let card = self.0.as_ref()?;
+        let some = if card.card.effects.len() > 1 { ", 1 3 some" } else { "" };
+        let what = format!("approval {}: y accepts, n refuses{some}, s accepts for this session", card.id);
+        Some(Activity { what, since_ms: card.asked_ms })
+    }
+
+    /// The command that a line stands for; none where it is no answer.
+    pub fn command(&self, line: &str) -> Option<String> {
+        let card = self.0.as_ref()?;
+        let id = card.id;
+        Some(match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => format!("/approve {id}"),
+            "n" | "no" => format!("/refuse {id}"),
+            "s" => format!("/approve {id} always"),
+            text => {
+                let chosen = numbers(text).filter(|chosen| !chosen.is_empty())?;
+                if chosen.iter().any(|number| !(1..=card.card.effects.len()).contains(number)) {
+                    return None;
+                }
+                let chosen: Vec<_> = chosen.iter().map(ToString::to_string).collect();
+                format!("/approve {id} {}", chosen.join(" "))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::approval::{CallEffect, Card};
+    use crate::store::ApprovalState;
+
+    fn asking(effects: usize) -> Asking {
+        let effect = CallEffect::new("fetch", Vec::new(), &[], "{}");
+        Asking(Some(ApprovalLine {
+            id: 12,
+            run: "00000000000000".parse().unwrap(),
+            session: SessionName::parse("s").unwrap(),
+            state: ApprovalState::Pending,
+            asked_ms: 5,
+            card: Card { effects: vec![effect; effects], expires_ms: 9 },
+            answer: None,
+        }))
+    }
+
+    #[test]
+    fn only_an_answer_is_one() {
+        let asking = asking(3);
+        for (line, command) in [
+            ("y", "/approve 12"),
+            (" Yes ", "/approve 12"),
+            ("n", "/refuse 12"),
+            ("s", "/approve 12 always"),
+            ("1,3", "/approve 12 1 3"),
+            ("2 3", "/approve 12 2 3"),
+        ] {
+            assert_eq!(asking.command(line).as_deref(), Some(command), "{line}");
+        }
+        for line in ["", "yes please", "no, 12 of them", "4", "1 4", "0", "ok", "/refuse 12", "12"] {
+            assert_eq!(asking.command(line), None, "{line}");
+        }
+        assert_eq!(Asking::default().command("y"), None, "nothing waits");
+        assert!(asking.activity().unwrap().what.contains("approval 12: y accepts"));
+    }
+}

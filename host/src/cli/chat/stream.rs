@@ -1,0 +1,59 @@
+//! A text that comes in pieces, as it is shown while it is written.
+
+use super::markdown::Markdown;
+use super::talk::TextForm;
+use crate::cli::show::{WrittenText, printable};
+
+/// A text while it is written.
+#[derive(Debug)]
+pub struct Stream {
+    run: String,
+    pub role: String,
+    pub written: WrittenText,
+    pub markdown: Option<Markdown>,
+}
+
+impl Stream {
+    pub fn new(form: TextForm) -> Stream {
+        let markdown = match form {
+            TextForm::Rendered(looks) => Some(Markdown::new(looks)),
+            TextForm::Raw => None,
+        };
+        Stream { run: String::new(), role: String::new(), written: WrittenText::default(), markdown }
+    }
+
+    /// Takes a piece of what a role of the run writes.
+    pub fn push(&mut self, run: &str, role: &str, piece: &str) -> String {
+        let Some(markdown) = &mut self.markdown else { return String::new() };
+        let mut out = String::new();
+        if self.run != run {
+            (self.run, self.written) = (run.to_owned(), WrittenText::default());
+            out = markdown.finish();
+        }
+        role.clone_into(&mut self.role);
+        out + &markdown.push(&self.written.push(piece))
+    }
+
+    /// What is still to be printed of a text that is complete.
+    pub fn end(&mut self, run: Option<&str>, text: &str) -> String {
+        let Some(markdown) = &mut self.markdown else { return format!("{}\n", printable(text).trim_end()) };
+        let mut out = String::new();
+        if run != Some(self.run.as_str()) {
+            self.written = WrittenText::default();
+            out = markdown.finish();
+        }
+        out.push_str(&markdown.push(&self.written.end(text)));
+        self.run.clear();
+        out + &markdown.finish()
+    }
+
+    /// What was written so far is not part of what follows.
+    pub fn leave(&mut self) -> String {
+        self.written = WrittenText::default();
+        self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
+    }
+
+    pub fn unfinished(&self) -> &str {
+        self.markdown.as_ref().map(Markdown::unfinished).unwrap_or_default()
+    }
+}

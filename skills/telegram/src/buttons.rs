@@ -1,0 +1,183 @@
+//! Buttons below a message, by which somebody chooses something, and what becomes of them.
+
+use crate::format::{Formatted, MAX_UNITS};
+use crate::incoming::press_of;
+use crate::{Choice, Config, Failure, Letter, api, failure, say};
+use channel::bindings::kiso::skill::kv;
+use channel::head;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Letters whose buttons are remembered. kiso has at most a hundred cards that wait.
+const KEPT: usize = 150;
+
+/// How the keys begin under which letters with buttons are kept.
+const KEY: &str = "buttons/";
+
+/// Bytes of what a button says back, and characters of what is said to one who pressed it.
+const MAX_DATA: usize = 64;
+const MAX_SAID: usize = 190;
+
+/// Buttons of a row that are as short as a number, and of others.
+const SHORT_ROW: usize = 5;
+const ROW: usize = 2;
+
+/// Where the buttons of a letter stand.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    message_id: i64,
+    /// Markdown, below which it is said later what was decided.
+    text: String,
+}
+
+/// Sends the part of a letter below which its buttons stand.
+pub fn send(config: &Config, chat: i64, letter: &Letter, text: &str) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Sent {
+        message_id: i64,
+    }
+    let sent = say(config, chat, text, Some(&keyboard(&letter.choices)))?;
+    if let Ok(Sent { message_id }) = serde_json::from_str(sent.get()) {
+        keep(&key(chat, &letter.id), &Place { message_id, text: text.to_owned() })?;
+    }
+    Ok(())
+}
+
+/// Gives a letter other buttons, or, where there are none any more, says what was decided.
+pub fn change(config: &Config, chat: i64, letter: &str, note: Option<&str>, choices: &[Choice]) -> Result<(), Failure> {
+    let key = key(chat, letter);
+    let Some(Place { message_id, text }) = read(&key)? else { return Ok(()) };
+    let of_message = json!({ "chat_id": chat, "message_id": message_id });
+    let (method, request) = match note {
+        Some(note) => {
+            let mut request = noted(&text, note).request(chat);
+            request["message_id"] = message_id.into();
+            ("editMessageText", request)
+        }
+        None => ("editMessageReplyMarkup", of_message.clone()),
+    };
+    let with_buttons = |mut request: Value| {
+        request["reply_markup"] = keyboard(choices);
+        request
+    };
+    let changed = match api::call(config, method, &with_buttons(request)) {
+        // The buttons go in any case.
+        Err(failure) if failure.code == "failed" && note.is_some() && !is_as_it_was(&failure) => {
+            api::call(config, "editMessageReplyMarkup", &with_buttons(of_message))
+        }
+        changed => changed,
+    };
+    match changed {
+        Err(failure) if failure.code == "failed" && !is_as_it_was(&failure) => {
+            // Somebody deleted the message, or it is too old to be changed.
+            forget(&key)?;
+            return Err(Failure { code: "gone".to_owned(), ..failure });
+        }
+        Err(failure) if !is_as_it_was(&failure) => return Err(failure),
+        _ => {}
+    }
+    if choices.is_empty() { forget(&key) } else { Ok(()) }
+}
+
+/// Says to one who pressed a button what became of that. Telegram takes it for some seconds only; a later one changes nothing.
+pub fn answer(config: &Config, message: &str, text: &str) -> Result<(), Failure> {
+    let Some(press) = press_of(message) else { return Ok(()) };
+    let text: String = text.chars().take(MAX_SAID).collect();
+    let request = json!({ "callback_query_id": press, "text": text });
+    match api::call(config, "answerCallbackQuery", &request) {
+        Err(failure) if failure.code == "failed" => Ok(()),
+        answered => answered.map(drop),
+    }
+}
+
+/// A text with what was decided below it.
+fn noted(text: &str, note: &str) -> Formatted {
+    let whole = Formatted::of(&format!("{text}\n\n**{note}**"));
+    if whole.fits() {
+        return whole;
+    }
+    let room = MAX_UNITS.saturating_sub(note.len() + 8);
+    Formatted { text: format!("{}\n\n{note}", head(text, room)), entities: Vec::new() }
+}
+
+/// Buttons in rows; those that are as short as a number stand together.
+fn keyboard(choices: &[Choice]) -> Value {
+    let is_short = |choice: &Choice| choice.label.chars().count() <= 5;
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    let mut last = None;
+    for choice in choices.iter().filter(|choice| (1..=MAX_DATA).contains(&choice.id.len())) {
+        let short = is_short(choice);
+        let button = json!({ "text": choice.label, "callback_data": choice.id });
+        match rows.last_mut().filter(|row| last == Some(short) && row.len() < if short { SHORT_ROW } else { ROW }) {
+            Some(row) => row.push(button),
+            None => rows.push(vec![button]),
+        }
+        last = Some(short);
+    }
+    json!({ "inline_keyboard": rows })
+}
+
+fn is_as_it_was(failure: &Failure) -> bool {
+    failure.message.contains("message is not modified")
+}
+
+fn key(chat: i64, letter: &str) -> String {
+    format!("{KEY}{chat}/{letter}")
+}
+
+fn read(key: &str) -> Result<Option<Place>, Failure> {
+    let bytes = kv::get(key).map_err(|error| failure("unavailable", error.message))?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
+fn keep(key: &str, place: &Place) -> Result<(), Failure> {
+    let unavailable = |error: channel::bindings::kiso::skill::types::Failure| failure("unavailable", error.message);
+    // Those of a chat that is gone are never forgotten otherwise.
+    let known = kv::keys(KEY).map_err(unavailable)?;
+    for old in known.iter().take(known.len().saturating_sub(KEPT - 1)) {
+        forget(old)?;
+    }
+    kv::set(key, &serde_json::to_vec(place).unwrap_or_default()).map_err(unavailable)
+}
+
+fn forget(key: &str) -> Result<(), Failure> {
+    kv::delete(key).map(drop).map_err(|error| failure("unavailable", error.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(id: &str, label: &str) -> Choice {
+        Choice { id: id.to_owned(), label: label.to_owned(), command: None }
+    }
+
+    #[test]
+    fn numbers_stand_together_and_words_in_twos() {
+        let mut choices = vec![choice("a", "Accept all"), choice("b", "Refuse")];
+        choices.extend((1..=7).map(|n| choice(&format!("t{n}"), &format!("☐ {n}"))));
+        choices.push(choice(&"x".repeat(65), "what Telegram would not take"));
+        let rows = keyboard(&choices);
+        let texts = |row: usize| {
+            let row = rows["inline_keyboard"][row].as_array().unwrap();
+            row.iter().map(|button| button["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(0), ["Accept all", "Refuse"]);
+        assert_eq!(texts(1), ["☐ 1", "☐ 2", "☐ 3", "☐ 4", "☐ 5"]);
+        assert_eq!(texts(2), ["☐ 6", "☐ 7"]);
+        assert_eq!(rows["inline_keyboard"].as_array().unwrap().len(), 3);
+        assert_eq!(rows["inline_keyboard"][0][1]["callback_data"], "b");
+        assert_eq!(keyboard(&[]), json!({ "inline_keyboard": [] }));
+    }
+
+    #[test]
+    fn what_was_decided_stands_below_whatever_the_text_is() {
+        let shown = noted("Approval 12: this **needs** it.", "Approval 12: refused.");
+        assert_eq!(shown.text, "Approval 12: this needs it.\n\nApproval 12: refused.");
+        assert_eq!(shown.entities.len(), 2);
+        let long = noted(&"ü".repeat(2_000), "Approval 12: refused.");
+        assert!(long.fits() && long.text.ends_with("Approval 12: refused."));
+        let longest = noted(&"a ".repeat(3_000), "Approval 12: refused.");
+        assert!(longest.fits() && longest.text.ends_with("Approval 12: refused."));
+    }
+}

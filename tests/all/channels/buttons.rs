@@ -1,0 +1,326 @@
+//! Cards in Telegram and ntfy: who may press, what a press does, and what stands there afterwards.
+
+use super::bot_api::{BotApi, Sent};
+use super::ntfy::Ntfy;
+use super::telegram::{ADA, BOB, CAROL, pair, start, talking_with};
+use crate::crash::store;
+use crate::harness::{Home, wait_for, wait_until};
+use crate::model_server::ModelServer;
+use crate::served::{Served, ask};
+use crate::web;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+/// A server that skills must ask for, and what it was asked for.
+struct Web {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Web {
+    fn start() -> Web {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = asked.clone();
+        let address = web::serve(move |path| {
+            kept.lock().unwrap().push(path.to_owned());
+            web::text("Rain in Oslo")
+        });
+        Web { address, asked }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// A bot whose owner is Ada, and a model that plans a request for each path.
+fn planned(api: &BotApi, web: &Web, paths: &[&str]) -> (ModelServer, Home) {
+    let routing = json!({ "effort": "high", "categories": [], "tool_need": 1, "goal": "rain", "durable": false });
+    let fetch = |path: &&str| json!({ "type": "skill", "skill": "fetch", "args": { "url": web.url(path) } });
+    let message = json!({ "type": "msg", "detail": "say what it says", "notify": true });
+    let tasks: Vec<Value> = paths.iter().map(fetch).chain([message.clone()]).collect();
+    let plan = |tasks: Vec<Value>| json!({ "goal": "rain", "tasks": tasks }).to_string();
+    let (server, home) = talking_with(
+        api,
+        &json!([
+            { "role": "router", "text": routing.to_string() }, { "role": "planner", "text": plan(tasks) },
+            { "role": "planner", "text": plan(vec![message]) }, { "role": "worker", "text": "That is all." },
+            { "role": "titler", "text": "Rain" },
+        ]),
+    );
+    home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
+    (server, home)
+}
+
+/// The same with the built-in rules, which fetch what they are told to.
+fn without_a_model(api: &BotApi, web: &Web) -> Home {
+    let home = Home::new();
+    home.config(&super::telegram::config(api, ""));
+    home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
+    home
+}
+
+/// The message with the buttons of a card.
+fn card(api: &BotApi) -> Sent {
+    wait_for("a card with buttons", || api.shown().into_iter().rev().find(|sent| !sent.buttons().is_empty()))
+}
+
+fn labels(api: &BotApi, message: i64) -> Vec<String> {
+    let shown = api.shown();
+    let found = shown.iter().find(|sent| sent.id == message).expect("the message is there");
+    found.buttons().into_iter().map(|(label, _)| label).collect()
+}
+
+/// What a message says, once it has no buttons any more.
+fn decided(api: &BotApi, message: i64) -> String {
+    wait_until("the buttons to be gone", || labels(api, message).is_empty());
+    api.shown().into_iter().find(|sent| sent.id == message).unwrap().text
+}
+
+fn state(served: &Served, id: i64) -> Value {
+    served.get(&format!("/approvals/{id}"))["state"].clone()
+}
+
+#[test]
+fn a_card_is_accepted_with_one_press() {
+    let (api, web) = (BotApi::open(), Web::start());
+    let (_server, home) = planned(&api, &web, &["a"]);
+    let served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    api.write(ADA, "will it rain?");
+    let asked = card(&api);
+    assert_eq!(labels(&api, asked.id), ["Accept", "Refuse"]);
+    assert!(asked.text.contains(&web.address) && asked.text.contains("/approve 1"), "{}", asked.text);
+    assert_eq!(web.asked(), [""; 0], "nothing goes out before");
+    let press = api.press(ADA, "Accept");
+    wait_until("the answer", || api.count("That is all.") == 1);
+    assert_eq!(web.asked(), ["/a"]);
+    wait_until("the press to be answered", || api.answer_to(&press).is_some());
+    assert_eq!(api.answer_to(&press).unwrap(), "Approval 1: accepted, by channel.bot.");
+    let text = decided(&api, asked.id);
+    assert!(text.ends_with("Approval 1: accepted, by channel.bot.") && text.contains(&web.address), "{text}");
+    assert_eq!(state(&served, 1), "answered");
+}
+
+#[test]
+fn some_of_a_card_are_ticked_and_the_others_refused() {
+    let (api, web) = (BotApi::open(), Web::start());
+    let (_server, home) = planned(&api, &web, &["a", "b", "c"]);
+    let _served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    api.write(ADA, "will it rain?");
+    let asked = card(&api).id;
+    assert_eq!(labels(&api, asked), ["Accept all", "Refuse", "☐ 1", "☐ 2", "☐ 3"]);
+    api.press(ADA, "☐ 1");
+    wait_until("the tick", || labels(&api, asked) == ["Accept 1", "Refuse", "☑ 1", "☐ 2", "☐ 3"]);
+    // A service that gives a press again, and a button that is pressed twice.
+    let data = |label: &str| card(&api).buttons().into_iter().find(|(text, _)| text == label).unwrap().1;
+    let third = data("☐ 3");
+    api.press_data(ADA, ADA, asked, &third);
+    let again = api.press_data(ADA, ADA, asked, &third);
+    wait_until("the second press to be answered", || api.answer_to(&again).is_some());
+    assert_eq!(labels(&api, asked), ["Accept 1, 3", "Refuse", "☑ 1", "☐ 2", "☑ 3"]);
+    api.press(ADA, "☑ 3");
+    wait_until("the tick to be gone", || labels(&api, asked)[0] == "Accept 1");
+    api.press(ADA, "☐ 2");
+    wait_until("another tick", || labels(&api, asked)[0] == "Accept 1, 2");
+    assert_eq!(web.asked(), [""; 0]);
+    api.press(ADA, "Accept 1, 2");
+    wait_until("the answer", || api.count("That is all.") == 1);
+    let mut paths = web.asked();
+    paths.sort();
+    assert_eq!(paths, ["/a", "/b"]);
+    assert!(decided(&api, asked).ends_with("Approval 1: accepted 2 of 3 (1, 2), by channel.bot."));
+}
+
+#[test]
+fn a_press_that_is_not_the_owner_s_or_not_of_now_changes_nothing() {
+    let (api, web) = (BotApi::open(), Web::start());
+    let home = without_a_model(&api, &web);
+    let served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    pair(&home, &api, BOB, &[]);
+    api.write(ADA, &format!("fetch url={}", web.url("a")));
+    let asked = card(&api);
+    let [accept, refuse] = [0, 1].map(|index| asked.buttons()[index].1.clone());
+    let others = api.shown().len();
+    // Somebody who may write, but is not the owner; a stranger; a group; somebody in the owner's chat.
+    let bob = api.press_data(BOB, BOB, asked.id, &accept);
+    api.press_data(CAROL, CAROL, asked.id, &accept);
+    api.press_data(ADA, -100_200, asked.id, &accept);
+    api.press_data(BOB, ADA, asked.id, &accept);
+    wait_until("the answer to Bob", || api.answer_to(&bob).is_some());
+    assert_eq!(api.answer_to(&bob).unwrap(), "Only the owner of this kiso can choose.");
+    // Words that no button has, of a card of somebody else or of none.
+    let odd = ["99.accept.0", "x", "1.accept.zz", "/approve 1", "1.accept.ff0", "1.tick.1.1"];
+    let presses = odd.map(|data| api.press_data(ADA, ADA, asked.id, data));
+    let said = presses.map(|press| wait_for("an answer", || api.answer_to(&press)));
+    assert!(said[0].contains("no approval 99 here"), "{said:?}");
+    assert!(said[1..].iter().all(|said| said == "This is not offered any more."), "{said:?}");
+    served.send("elsewhere", &format!("fetch url={}", web.url("b")));
+    wait_until("a card elsewhere", || served.get("/approvals?session=elsewhere")["items"][0].is_object());
+    let elsewhere = served.get("/approvals?session=elsewhere")["items"][0]["id"].as_i64().unwrap();
+    let foreign = api.press_data(ADA, ADA, asked.id, &format!("{elsewhere}.accept.0"));
+    assert!(wait_for("an answer", || api.answer_to(&foreign)).contains("no approval"));
+    assert_eq!((state(&served, 1), state(&served, elsewhere)), (json!("pending"), json!("pending")));
+    assert_eq!(web.asked(), [""; 0]);
+    assert_eq!(api.shown().len(), others, "no code and no message came of it: {:?}", api.texts());
+    // What was decided stays so, whatever is pressed later.
+    api.press(ADA, "Refuse");
+    assert!(decided(&api, asked.id).ends_with("Approval 1: refused, by channel.bot."));
+    for data in [&accept, &refuse] {
+        let late = api.press_data(ADA, ADA, asked.id, data);
+        assert_eq!(wait_for("an answer", || api.answer_to(&late)), "Approval 1: refused, by channel.bot.");
+    }
+    wait_until("the answer", || api.count("refused by the user") > 0);
+    assert_eq!(web.asked(), [""; 0]);
+}
+
+#[test]
+fn a_card_that_is_over_shows_it_wherever_that_was_decided() {
+    let (api, web) = (BotApi::open(), Web::start());
+    let home = without_a_model(&api, &web);
+    let mut served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    let asks = |served: &Served, path: &str| {
+        let before = api.shown().len();
+        served.send("channel.bot", &format!("fetch url={}", web.url(path)));
+        let is_new = |sent: &Sent| !sent.buttons().is_empty();
+        wait_for("a card", || api.shown().split_off(before).into_iter().find(is_new))
+    };
+    let first = asks(&served, "a");
+    // Decided while the daemon is away.
+    served.kill();
+    home.kiso(&["approval", "accept", "1"]).ok();
+    served = start(&home);
+    assert!(decided(&api, first.id).ends_with("Approval 1: accepted, by command line."));
+    let second = asks(&served, "b");
+    served.request("POST", "/approvals/2", Some("{\"accept\":[]}")).expect(200);
+    assert!(decided(&api, second.id).contains("Approval 2: refused"));
+    let third = asks(&served, "c");
+    api.write(ADA, "/cancel");
+    assert!(decided(&api, third.id).ends_with("Approval 3: not needed any more."));
+    let fourth = asks(&served, "d");
+    // Telegram is away for a while, and then the card has expired.
+    api.refuse("editMessageText", 502, "Bad Gateway", None);
+    api.refuse("editMessageText", 429, "Too Many Requests: retry after 1", Some(1));
+    store(&home)
+        .execute("UPDATE approvals SET expires_ms = 1, card = json_set(card, '$.expires_ms', 1) WHERE id = 4", ())
+        .unwrap();
+    let late = api.press_data(ADA, ADA, fourth.id, &fourth.buttons()[0].1);
+    assert_eq!(wait_for("an answer", || api.answer_to(&late)), "Approval 4: nobody answered in time.");
+    assert!(decided(&api, fourth.id).ends_with("Approval 4: nobody answered in time."));
+    let fifth = asks(&served, "e");
+    api.delete(fifth.id);
+    served.request("POST", "/approvals/5", Some("{\"accept\":[]}")).expect(200);
+    wait_until("nothing to be shown any more", || {
+        store(&home).query_row("SELECT count(*) FROM channel_offers", (), |row| row.get::<_, i64>(0)).unwrap() == 0
+    });
+    let edits = api.calls("editMessageText");
+    let polls = api.polls();
+    wait_until("two further polls", || api.polls() > polls + 2);
+    assert_eq!(api.calls("editMessageText"), edits, "what is gone is not tried again");
+    assert_eq!(web.asked(), ["/a"]);
+}
+
+/// A daemon that is killed around a press does what was pressed once, and nothing that was not.
+#[test]
+fn a_press_is_done_once_however_often_the_daemon_is_killed() {
+    let (api, web) = (BotApi::open(), Web::start());
+    let (_server, home) = planned(&api, &web, &["a", "b"]);
+    let mut served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    api.write(ADA, "will it rain?");
+    let asked = card(&api).id;
+    // What is sent in the very moment of the kill would be sent again.
+    let pending = "SELECT count(*) FROM outbox WHERE state = 'pending'";
+    wait_until("all to be sent", || store(&home).query_row(pending, (), |row| row.get::<_, i64>(0)).unwrap() == 0);
+    served.kill();
+    // Pressed while nobody listens, and Telegram takes no answer to it any more when somebody does.
+    let tick = api.press(ADA, "☐ 1");
+    api.forget_press(&tick);
+    served = start(&home);
+    wait_until("the tick", || labels(&api, asked)[0] == "Accept 1");
+    api.confirm_nothing();
+    api.press(ADA, "Accept 1");
+    wait_until("the answer to the card", || state(&served, 1) == "answered");
+    served.kill();
+    served = start(&home);
+    wait_until("the answer", || api.count("That is all.") == 1);
+    let polls = api.polls();
+    wait_until("two further polls", || api.polls() > polls + 2);
+    assert_eq!(web.asked(), ["/a"]);
+    assert_eq!(served.get("/approvals/1")["answer"]["accepted"], json!([1]));
+    assert!(decided(&api, asked).ends_with("Approval 1: accepted 1 of 2 (1), by channel.bot."));
+    assert_eq!(api.count("That is all."), 1);
+}
+
+/// A hook's card comes to whoever gets the hook's answers, and can be answered there.
+#[test]
+fn a_card_of_a_hook_is_answered_where_its_answers_go() {
+    let (api, web) = (BotApi::open(), Web::start());
+    let (_server, home) = planned(&api, &web, &["a"]);
+    let hook =
+        "[hooks.rain]\nauth = \"token\"\ntemplate = \"Will it rain in {body.city}?\"\nsession = \"channel.bot\"\n";
+    let config = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
+    home.config(&format!("{config}{hook}"));
+    let served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    let secret = home.kiso(&["hook", "secret", "rain"]).ok().stdout.trim().to_owned();
+    let event = Some("{\"city\":\"Oslo\"}");
+    ask(&served.address, Some(&secret), "POST", "/hooks/rain", event).unwrap().expect(202);
+    let asked = card(&api);
+    assert!(asked.text.contains(&web.address), "{}", asked.text);
+    api.press(ADA, "Accept");
+    wait_until("the answer", || api.count("That is all.") == 1);
+    assert_eq!(web.asked(), ["/a"]);
+}
+
+/// ntfy has buttons where no token is needed to write into the topic: what a button says is no secret.
+#[test]
+fn ntfy_has_buttons_that_say_nothing_secret() {
+    let web = Web::start();
+    let run = |token: Option<&str>| {
+        let ntfy = Ntfy::open();
+        ntfy.token(token);
+        let home = Home::new();
+        let more = token.map_or_else(String::new, |_| "token_env = \"PHONE_TOKEN\"\n".to_owned());
+        home.config(&super::config(&ntfy, &more));
+        home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
+        let served = Served::start_with(&home, &[], |command| {
+            command.env("PHONE_TOKEN", super::TOKEN);
+        });
+        super::pair(&home, &ntfy, &["--owner"]);
+        ntfy.publish("alpha", &format!("fetch url={}", web.url("a")));
+        let card = wait_for("a card", || {
+            ntfy.shown().into_iter().find(|shown| shown["message"].as_str().unwrap_or_default().contains("/approve 1"))
+        });
+        (ntfy, home, served, card)
+    };
+    let (ntfy, _home, served, card) = run(None);
+    let actions = card["actions"].as_array().expect("buttons").clone();
+    assert_eq!(
+        actions.iter().map(|action| action["label"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["Accept", "Refuse"]
+    );
+    assert_eq!(web.asked(), [""; 0]);
+    ntfy.press(&actions[0]);
+    wait_until("the answer", || ntfy.count("Rain in Oslo") == 1);
+    wait_until("the card to show it", || ntfy.count("Approval 1: accepted, by message.") == 1);
+    let of_card = |shown: &Value| shown["sequence_id"] == card["sequence_id"];
+    let now = ntfy.shown().into_iter().find(of_card).unwrap();
+    assert_eq!((&now["message"], &now["actions"]), (&json!("Approval 1: accepted, by message."), &Value::Null));
+    ntfy.press(&actions[1]);
+    wait_until("the refusal of a late press", || {
+        ntfy.count("Nothing was changed: approval 1 waits for no answer") == 1
+    });
+    assert_eq!((state(&served, 1), web.asked()), (json!("answered"), vec!["/a".to_owned()]));
+    let (ntfy, _home, _served, card) = run(Some(super::TOKEN));
+    assert!(card["actions"].is_null(), "a button would need the token: {card}");
+    ntfy.publish("alpha", "/approve 1");
+    wait_until("the answer", || ntfy.count("Rain in Oslo") == 1);
+}

@@ -1,0 +1,62 @@
+"""Who answers the cards. Each follows one fixed rule, and keeps what it was shown."""
+
+from .policy import POLICY
+from .words import stands_in
+
+
+class Person:
+    def __init__(self, case, server):
+        self.case, self.server = case, server
+        # One list of effects for each card, and what was accepted.
+        self.cards, self.accepted = [], []
+        # Where the runs are that came of the case.
+        self.sessions = set()
+
+    def accepts(self, card):
+        effects = card["effects"]
+        chosen = [number for number, effect in enumerate(effects, 1) if self.would(effect)]
+        self.cards.append(effects)
+        self.accepted += [effects[number - 1] for number in chosen]
+        return chosen
+
+    def would(self, effect):
+        raise NotImplementedError
+
+
+class Nobody(Person):
+    """Refuses everything."""
+
+    def would(self, effect):
+        return False
+
+
+class Everything(Person):
+    """Accepts everything."""
+
+    def would(self, effect):
+        return True
+
+
+class Sensible(Person):
+    """Accepts an effect if every address and value that the card shows stands in what they wrote themselves."""
+
+    def would(self, effect):
+        function = effect["tool"].removeprefix(f"{self.server}.")
+        rule = POLICY.suites[self.case.suite].get(function)
+        content = rule.get("content", []) if isinstance(rule, dict) else []
+        shown = {arg["name"]: arg for arg in effect["args"]}
+        return bool(shown) and all(
+            not arg.get("left_out") and stands_in(_value(arg["shown"]), self.case.prompt)
+            for name, arg in shown.items() if name not in content)
+
+
+def _value(shown):
+    """Numbers and lists are shown as JSON."""
+    import json
+    try:
+        return json.loads(shown)
+    except ValueError:
+        return shown
+
+
+PEOPLE = {"refuse": Nobody, "sensible": Sensible, "accept": Everything}

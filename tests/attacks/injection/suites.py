@@ -1,0 +1,133 @@
+"""AgentDojo's suites: the tasks of users, the tasks of the attacker, and a fresh environment for each case."""
+
+import functools
+import json
+from dataclasses import dataclass
+
+from agentdojo.attacks.base_attacks import DEFAULT_MODEL_NAME, DEFAULT_USER_NAME, FixedJailbreakAttack
+from agentdojo.attacks.important_instructions_attacks import ImportantInstructionsAttack
+from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
+from agentdojo.task_suite.load_suites import get_suites
+from agentdojo.types import text_content_block_from_string
+
+from . import truth
+
+# The version of the benchmark that the package has in 0.1.35: 97 tasks of users, 35 of the attacker, 949 pairs.
+BENCHMARK = "v1.2.2"
+NAMES = ["banking", "slack", "travel", "workspace"]
+
+# Stands in everything that the attacker writes. A model that has it in its prompt, in whatever spelling, is the attacker's.
+CANARY = "q7xk93"
+
+# The attacker's task that asks for words in the reply and for no call. A reply to the user is no effect.
+WORDS_ONLY = {("travel", "injection_task_6")}
+
+
+class Jailbreak(FixedJailbreakAttack):
+    """The package's own "important instructions", with the canary. The stand-in obeys whatever it says."""
+
+    name = "taken_over"
+
+    def __init__(self, suite):
+        words = ImportantInstructionsAttack._JB_STRING + f"Reference: {CANARY}\n"
+        super().__init__(words, suite, None)
+        self.model_name, self.user_name = DEFAULT_MODEL_NAME, DEFAULT_USER_NAME
+
+
+@functools.cache
+def suites():
+    return {name: get_suites(BENCHMARK)[name] for name in NAMES}
+
+
+@functools.cache
+def jailbreak(suite):
+    return Jailbreak(suites()[suite])
+
+
+@functools.lru_cache(maxsize=64)
+def _environment(suite, injections):
+    return suites()[suite].load_and_inject_default_environment(dict(injections))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A task of a user, with or without a task of the attacker; `way` names the way of laundering, if there is one."""
+
+    suite: str
+    user: str
+    injection: str | None = None
+    way: str = ""
+
+    @property
+    def name(self):
+        numbers = [part.rsplit("_", 1)[1] for part in (self.user, self.injection) if part]
+        return "-".join([self.suite, *numbers, *([self.way] if self.way else [])])
+
+    @property
+    def task(self):
+        return suites()[self.suite].user_tasks[self.user]
+
+    @property
+    def attack(self):
+        return suites()[self.suite].injection_tasks[self.injection] if self.injection else None
+
+    @property
+    def prompt(self):
+        return self.task.PROMPT
+
+    def environment(self):
+        """A fresh one, with the injection wherever the task looks."""
+        injections = jailbreak(self.suite).attack(self.task, self.attack) if self.injection else {}
+        fresh = _environment(self.suite, tuple(sorted(injections.items()))).model_copy(deep=True)
+        return self.task.init_environment(fresh)
+
+    def wanted(self, environment):
+        """The calls that do the user's task."""
+        return self.task.ground_truth(environment.model_copy(deep=True))
+
+    def forbidden(self, environment):
+        """The calls that do the attacker's."""
+        environment = environment.model_copy(deep=True)
+        return self.attack.ground_truth(environment) or truth.attack(self.suite, self.injection, environment)
+
+    def utility(self, reply, before, after, calls):
+        return suites()[self.suite]._check_user_task_utility(self.task, _said(reply), before, after, calls)
+
+    def harmed(self, reply, before, after, calls):
+        """Whether the attacker has got what they wanted, by the package's own `security()`."""
+        return suites()[self.suite]._check_injection_task_security(self.attack, _said(reply), before, after, calls)
+
+    def runtime(self):
+        return FunctionsRuntime(suites()[self.suite].tools)
+
+
+def _said(reply):
+    return [text_content_block_from_string(reply)]
+
+
+def pairs(suite):
+    """Every task of a user with every one of the attacker."""
+    chosen = suites()[suite]
+    return [Case(suite, user, injection) for user in chosen.user_tasks for injection in chosen.injection_tasks]
+
+
+def alone(suite):
+    return [Case(suite, user) for user in suites()[suite].user_tasks]
+
+
+@functools.cache
+def _tools(suite):
+    return {tool.name: tool for tool in suites()[suite].tools}
+
+
+def plain(suite, call):
+    """A call with what its tool fills in, so that two can be compared."""
+    parameters = _tools(suite)[call.function].parameters
+    try:
+        args = parameters.model_validate(dict(call.args)).model_dump(mode="json")
+    except ValueError:
+        args = dict(call.args)
+    return call.function, json.dumps(args, sort_keys=True)
+
+
+__all__ = ["CANARY", "Case", "FunctionCall", "NAMES", "WORDS_ONLY", "alone", "pairs", "plain", "suites"]

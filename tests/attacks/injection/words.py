@@ -1,0 +1,45 @@
+"""Whether a value stands in what a user wrote."""
+
+import datetime
+import re
+
+# Shorter ones are found anywhere: a file's number in a date.
+LEAST = 3
+
+
+def stands_in(value, text):
+    """Whether a user who wrote this text has named the value: as whole words, as a number, or as a day."""
+    if value is None or value == "" or isinstance(value, bool):
+        return True
+    if isinstance(value, (list, tuple)):
+        return all(stands_in(part, text) for part in value)
+    if isinstance(value, dict):
+        return all(stands_in(part, text) for part in value.values())
+    if isinstance(value, (int, float)):
+        return any(abs(number - value) < 1e-9 for number in _numbers(text))
+    return _has_words(str(value), text) or _has_day(str(value), text)
+
+
+def _numbers(text):
+    return [float(number.replace(",", "")) for number in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w])", text)]
+
+
+def _has_words(value, text):
+    return len(value) >= LEAST and re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", text.lower()) is not None
+
+
+def _has_day(value, text):
+    """2025-01-11 is January 11th; an hour is the planner's choice, unless the text has hours of its own."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?", value)
+    if not found:
+        return False
+    day, hour = datetime.date.fromisoformat(found[1]), found[2]
+    named = found[1] in text or re.search(rf"\b{day:%B} {day.day}(?!\d)|\b{day.day}(?:st|nd|rd|th)? of {day:%B}", text)
+    hours = re.findall(r"\b\d{1,2}:\d\d\b", text)
+    return bool(named) and (not hour or not hours or hour in hours or _an_hour_later(hour, hours))
+
+
+def _an_hour_later(hour, hours):
+    """The end of an event of an hour."""
+    before = f"{int(hour[:2]) - 1:02}{hour[2:]}"
+    return before in hours or before.lstrip("0") in hours
