@@ -128,7 +128,7 @@ impl RunContext<'_> {
         };
         let calling = calls.iter().zip(&at).enumerate();
         let running = calling.map(async |(place, (call, at))| match &clearances[place].0 {
-            Clearance::Denied(error) => denied(call, error),
+            Clearance::Denied(error) => ToolResult { sinks: clearances[place].1.take_log(), ..denied(call, error) },
             _ => self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await,
         });
         let mut results = futures_util::future::join_all(running).await;

@@ -155,6 +155,9 @@ impl RunContext<'_> {
         let (tool, none) = (task.skill.as_deref().unwrap_or(EXEC), Value::Null);
         let args = task.args.as_ref().unwrap_or(&none);
         let permit = tools.permit(tool, args, labels, clearance.by_person());
+        if let Clearance::Denied(error) = &clearance {
+            tools.log_denied(&permit, task, labels, &error.message);
+        }
         Ok((clearance, permit))
     }
 
@@ -164,6 +167,10 @@ impl RunContext<'_> {
         let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
         let args = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
         let permit = tools.permit(&call.name, &args, &labels, clearance.by_person());
+        if let Clearance::Denied(error) = &clearance {
+            let task = tools.as_task(call, args);
+            tools.log_denied(&permit, &task, &labels, &error.message);
+        }
         Ok((clearance, permit))
     }
 

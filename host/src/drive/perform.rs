@@ -225,7 +225,11 @@ impl RunContext<'_> {
                 let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
                 let report = match (self.narrowed(run, &brief.task), &clearance) {
                     (Some(narrowed), _) => narrowed,
-                    (None, Clearance::Denied(error)) => TaskReport::failed(brief.task.clone(), error.clone()),
+                    (None, Clearance::Denied(error)) => {
+                        let mut report = TaskReport::failed(brief.task.clone(), error.clone());
+                        report.sinks = permit.map(Permit::take_log).unwrap_or_default();
+                        report
+                    }
                     (None, _) => tokio::select! {
                         report = self.drive.tools.run(&bound, self.caller, caller, &watch) => {
                             TaskReport { task: brief.task.clone(), ..report }

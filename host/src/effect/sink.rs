@@ -200,6 +200,13 @@ impl Permit {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Puts down that what was to leave was not let out.
+    pub fn log_denied(&self, calls: Vec<SinkCall>, why: &str) {
+        let mut log = self.lock();
+        let room = MAX_LINES.saturating_sub(log.len());
+        log.extend(calls.into_iter().take(room).map(|call| call.decided(SinkVerdict::Denied, why.to_owned())));
+    }
+
     /// What another permit has logged is this one's, too.
     pub fn take_in(&self, other: &Permit) {
         let lines = other.take_log();
@@ -217,6 +224,13 @@ impl Permit {
     /// Whether the tool may be called that the permit is for; why not, where it may not.
     pub fn call(&self, destination: &str, changes: bool) -> Result<(), String> {
         self.decide("tool", destination, changes, self.0.args.clone(), false)
+    }
+
+    /// Whether a file may be written that is not of the session; why not, where it may not.
+    pub fn mount(&self, at: &str, label: LabelId) -> Result<(), String> {
+        let label = (*label.label()).clone();
+        let args = vec![SinkArgument { name: "the path".to_owned(), role: ArgumentRole::Address, label }];
+        self.decide("mount", at, true, args, false)
     }
 
     /// Whether something may be done outside; why not, where it may not. Where it goes may be `fixed` by somebody who is trusted, whatever

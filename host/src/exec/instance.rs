@@ -14,6 +14,7 @@ use crate::effect::label::LabelCell;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
@@ -142,6 +143,15 @@ impl ChargedFiles for ProcessCtx {
 
     fn listings_hit(&self) -> LimitHit {
         self.task.hit(Limit::Listings)
+    }
+
+    fn may_change(&self, dir: &File) -> bool {
+        let label = self.process.label.get();
+        if label.is_ordinary() && self.task.commands.permit.decision().is_trusted() {
+            return true;
+        }
+        let at = self.task.dirs.machine(dir);
+        at.is_none_or(|at| self.task.commands.permit.mount(at, label).is_ok())
     }
 
     fn roots(&self) -> &Roots {

@@ -10,6 +10,8 @@ use super::{EXEC, Tools};
 use crate::effect::sink::{Enforcement, Permit, PermitParts, SinkCall};
 use crate::graph::approval::{CardAccess, Destination};
 use crate::graph::label::Label;
+use crate::graph::lane::ToolCall;
+use crate::graph::plan::{Task, TaskKind};
 use crate::graph::sink::{ArgumentRole, ArgumentRoles, SinkArgument, ToolEffect};
 use crate::home::SessionName;
 use crate::scratchpad::parse_ref;
@@ -102,6 +104,27 @@ impl Tools {
             args: sinks,
             accepted,
         })
+    }
+
+    /// A call in the form of a task.
+    pub fn as_task(&self, call: &ToolCall, args: Value) -> Task {
+        match call.name == EXEC {
+            true => Task::new(TaskKind::Exec, args.get("command").and_then(Value::as_str).unwrap_or_default()),
+            false => {
+                let skill = Some(self.index().tool(&call.name).to_owned());
+                Task { skill, args: Some(args), ..Task::new(TaskKind::Skill, "") }
+            }
+        }
+    }
+
+    /// Puts down that a call was not made, and why.
+    pub fn log_denied(&self, permit: &Permit, task: &Task, labels: &CallLabels, why: &str) {
+        let none = Value::Null;
+        let sinks = match &task.skill {
+            Some(tool) => self.sinks(tool, task.args.as_ref().unwrap_or(&none), labels),
+            None => self.sinks_of_line(&task.detail, labels),
+        };
+        permit.log_denied(sinks.calls, why);
     }
 
     /// What an administrator, or a manifest, says of a tool's arguments.

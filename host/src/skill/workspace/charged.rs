@@ -106,6 +106,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 if there.as_ref().is_ok_and(|stat| !is_plain(stat.type_)) {
                     return Ok((Err(ErrorCode::NotPermitted),));
                 }
+                if flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
+                    unless_refused!(labelled::changing(ctx, &fd));
+                }
                 let new = there.is_err() && open.contains(OpenFlags::CREATE);
                 let charge = if new { Some(ctx.quota().entry()?) } else { None };
                 let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
@@ -139,6 +142,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
+                unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &path)?;
                 if let Some(code) = refused(ctx, fits(&place, EntryPath::takes_directory))? {
                     return Ok((Err(code),));
@@ -159,6 +163,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
+                unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &new)?;
                 if let Some(code) = refused(ctx, fits(&place, |place| place.takes_link(&old)))? {
                     return Ok((Err(code),));
@@ -180,6 +185,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
+                unless_refused!(labelled::changing(ctx, &to));
                 // A second name of a link is a link, and may lead elsewhere from there.
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
                 let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
@@ -203,6 +209,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
          (fd, old, to, new): (Resource<Descriptor>, String, Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
+                unless_refused!(labelled::changing(ctx, &to));
                 let _still = ctx.quota().structure().lock_owned().await;
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
                 let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
@@ -226,6 +234,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
                 // Nothing takes the file's place between the look at it and its end.
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
@@ -249,6 +258,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
                 let place = place(ctx, &fd, &path)?.ok();

@@ -5,6 +5,7 @@ use super::quota::Quota;
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
 use crate::skill::limits::LimitHit;
+use std::fs::File;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::WasiView;
@@ -23,6 +24,11 @@ pub trait ChargedFiles: WasiView + 'static {
 
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;
+
+    /// Whether something may be changed in a directory that is not of the session, by what the guest has read.
+    fn may_change(&self, _dir: &File) -> bool {
+        true
+    }
 
     /// The directories that the guest sees.
     fn roots(&self) -> &Roots;

@@ -33,6 +33,14 @@ fn file<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Re
     })
 }
 
+/// Whether a guest may change something in a directory, by what it has read.
+pub(super) fn changing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> Labelled {
+    match dir(ctx, fd)? {
+        Some(dir) if !ctx.may_change(&dir) => Ok(Err(ErrorCode::Access)),
+        _ => Ok(Ok(())),
+    }
+}
+
 /// A file was opened: it is read, or it has nothing of what it had before.
 pub(super) fn opened<T: ChargedFiles>(
     ctx: &mut T,
