@@ -205,7 +205,18 @@ impl RunExecutor {
         let context = earlier.label();
         let spec = move |id: &RunId| {
             let (id, joined) = (id.to_string(), Vec::new());
-            RunSpec { id, session: name, message: text, joined, caller, limits, policy, segment, label: Label::default(), context }
+            RunSpec {
+                id,
+                session: name,
+                message: text,
+                joined,
+                caller,
+                limits,
+                policy,
+                segment,
+                label: Label::default(),
+                context,
+            }
         };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message, self.boot()).await?;
         listener.begun(&log.id);

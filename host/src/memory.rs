@@ -274,7 +274,10 @@ mod tests {
         let saved = save(&store, &text, "note", Some(&s), &Label::session(), 1).await.unwrap();
         assert_eq!(saved.passages, saved.new);
         assert!(saved.passages > 1);
-        assert_eq!(save(&store, &text, "note", None, &Label::session(), 2).await.unwrap(), SaveReport { new: 0, ..saved });
+        assert_eq!(
+            save(&store, &text, "note", None, &Label::session(), 2).await.unwrap(),
+            SaveReport { new: 0, ..saved }
+        );
         let found = search(&store, "what's the STAGING host? (\"grunwald\")", None, 5).await.unwrap();
         assert!(found[0].text.contains("Grünwald"), "{found:?}");
         assert_eq!((found[0].session.as_ref(), found[0].source.as_str()), (Some(&s), "note"));
@@ -286,7 +289,10 @@ mod tests {
         let (_dir, store) = open();
         let s = SessionName::parse("s").unwrap();
         let reply = "Noted:\n\n".to_owned() + &"very ".repeat(1_000);
-        assert_eq!(ingest_turn(&store, &s, "I prefer metric units", &reply, &Label::session(), 1).await.unwrap().new, 1);
+        assert_eq!(
+            ingest_turn(&store, &s, "I prefer metric units", &reply, &Label::session(), 1).await.unwrap().new,
+            1
+        );
         let found = search(&store, "metric", None, 5).await.unwrap();
         assert!(found[0].text.starts_with("I prefer metric units\n(answer: Noted: very"), "{found:?}");
         assert!(found[0].text.chars().count() < 700);

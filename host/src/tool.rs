@@ -9,8 +9,8 @@ mod mcp;
 mod narrow;
 pub mod pills;
 mod refs;
-mod sinks;
 pub mod schedules;
+mod sinks;
 mod undo;
 
 pub use self::call::ToolAnswer;

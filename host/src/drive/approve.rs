@@ -127,7 +127,8 @@ impl RunContext<'_> {
         task: &Task,
         decision: &Label,
     ) -> Result<Result<(Task, CallLabels), String>, DriveError> {
-        let mut labels = CallLabels { decision: decision.clone(), enforcement: self.enforcement(), ..CallLabels::default() };
+        let mut labels =
+            CallLabels { decision: decision.clone(), enforcement: self.enforcement(), ..CallLabels::default() };
         let Some(args) = &task.args else { return Ok(Ok((task.clone(), labels))) };
         let bound = match run.bound(args) {
             Ok(bound) => bound,
@@ -149,7 +150,12 @@ impl RunContext<'_> {
     }
 
     /// Whether a task may be done, with what, and what it may do outside.
-    pub async fn clear_task(&self, run: &Run, task: &Task, labels: &CallLabels) -> Result<(Clearance, Permit), DriveError> {
+    pub async fn clear_task(
+        &self,
+        run: &Run,
+        task: &Task,
+        labels: &CallLabels,
+    ) -> Result<(Clearance, Permit), DriveError> {
         let tools = &self.drive.tools;
         let clearance = self.clear(run, tools.effect_of_task(task, labels)).await?;
         let (tool, none) = (task.skill.as_deref().unwrap_or(EXEC), Value::Null);

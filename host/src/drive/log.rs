@@ -28,8 +28,8 @@ use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
-    self, BegunRun, DueKind, LabelledRow, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError, TaskRow, Tx,
-    UsageLine,
+    self, BegunRun, DueKind, LabelledRow, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError,
+    TaskRow, Tx, UsageLine,
 };
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -208,7 +208,8 @@ impl RunContext<'_> {
             _ => {
                 let transaction = self.transaction(run, 0);
                 let (locale, transaction) = ("en", transaction.as_ref());
-                let (bound, clearance, permit) = match self.with_labels(run, &brief.task, &run.decision_label()).await? {
+                let (bound, clearance, permit) = match self.with_labels(run, &brief.task, &run.decision_label()).await?
+                {
                     Ok((task, labels)) => {
                         let (clearance, permit) = self.clear_task(run, &task, &labels).await?;
                         (task, clearance, permit)

@@ -136,7 +136,7 @@ impl<'a> RunContext<'a> {
 
     /// Whether plans are made from trusted text alone.
     fn withholds(&self) -> bool {
-        matches!(self.drive.config.policy.effects.as_str(), "enforce" | "ask_always")
+        self.drive.config.policy.effects != "off"
     }
 
     /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the

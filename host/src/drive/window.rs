@@ -294,8 +294,13 @@ mod tests {
     use super::*;
 
     fn said(count: i64) -> Vec<WindowMessage> {
-        let message =
-            |id: i64| (Some(id), chat([MessageRole::Assistant, MessageRole::User][id as usize % 2], &id.to_string()), Label::session());
+        let message = |id: i64| {
+            (
+                Some(id),
+                chat([MessageRole::Assistant, MessageRole::User][id as usize % 2], &id.to_string()),
+                Label::session(),
+            )
+        };
         (1..=count).map(message).collect()
     }
 

@@ -14,7 +14,10 @@ impl RunContext<'_> {
     pub(super) async fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         let work = self.drive.home.open_work(&self.session)?;
         let labels = FileLabels::of_session(&self.drive.home, &self.session);
-        let read = compute::run("reading the files of the workspace", move || files::trusted(files::cards(&work), &work, &labels)).await;
+        let read = compute::run("reading the files of the workspace", move || {
+            files::trusted(files::cards(&work), &work, &labels)
+        })
+        .await;
         Ok(read.unwrap_or_else(|overdue| {
             // They are of use for a plan, and no plan fails for the lack of them.
             tracing::warn!(session = %self.session, "{overdue}");
@@ -26,7 +29,8 @@ impl RunContext<'_> {
     pub(super) fn guidance(&self) -> Option<Vec<String>> {
         let work = self.drive.home.open_work(&self.session).ok()?;
         let labels = FileLabels::of_session(&self.drive.home, &self.session);
-        let names: Vec<&str> = GUIDANCE.iter().copied().filter(|name| files::is_trusted(&work, name, &labels)).collect();
+        let names: Vec<&str> =
+            GUIDANCE.iter().copied().filter(|name| files::is_trusted(&work, name, &labels)).collect();
         let found = files::heads(&work, &names, MAX_GUIDANCE);
         (!found.is_empty()).then_some(found)
     }

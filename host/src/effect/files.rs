@@ -488,6 +488,9 @@ mod tests {
             labels.set(key(1_u64, n, false), LabelId::default()).unwrap();
         }
         assert_eq!(labels.size().0, 0);
-        assert!(std::fs::metadata(house.dir.path().join("labels")).unwrap().len() < 1 << 20, "what is gone is forgotten");
+        assert!(
+            std::fs::metadata(house.dir.path().join("labels")).unwrap().len() < 1 << 20,
+            "what is gone is forgotten"
+        );
     }
 }

@@ -71,7 +71,8 @@ impl LabelId {
             return other;
         }
         let pair = (self.0.min(other.0), self.0.max(other.0));
-        let joined = |table: &Table| table.labels[pair.0 as usize].as_ref().clone().joined(&table.labels[pair.1 as usize]);
+        let joined =
+            |table: &Table| table.labels[pair.0 as usize].as_ref().clone().joined(&table.labels[pair.1 as usize]);
         let label = {
             let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
             match table.joins.get(&pair) {

@@ -171,7 +171,8 @@ impl Permit {
     /// The same for a skill that a command line calls: its arguments are what the process was started with.
     pub fn of_process(&self, tool: &str, read: &LabelCell, named: BTreeSet<String>) -> Self {
         let (inner, label) = (&self.0, read.get());
-        let words = SinkArgument { name: "arguments".to_owned(), role: ArgumentRole::Address, label: (*label.label()).clone() };
+        let words =
+            SinkArgument { name: "arguments".to_owned(), role: ArgumentRole::Address, label: (*label.label()).clone() };
         let trusted = words.label.is_trusted();
         let parts = PermitParts {
             enforcement: inner.enforcement,

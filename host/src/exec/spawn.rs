@@ -76,7 +76,12 @@ impl Host for ProcessCtx {
     }
 
     fn open(&mut self, path: String, mode: Mode) -> Answer<Resource<Channel>> {
-        match answer(self.task.dirs.open_file(&path, mode, &self.task.quota, (self.process.label.get(), &self.task.commands.permit)))? {
+        match answer(self.task.dirs.open_file(
+            &path,
+            mode,
+            &self.task.quota,
+            (self.process.label.get(), &self.task.commands.permit),
+        ))? {
             Ok(channel) => Ok(Ok(self.table.push(channel)?)),
             Err(errno) => Ok(Err(errno)),
         }

@@ -99,7 +99,8 @@ pub fn violations(plan: &Plan) -> Vec<Violation> {
         for (name, value) in task.args.iter().filter_map(Value::as_object).flatten() {
             look(value, &mut |from| {
                 if !(1..=index).contains(&from) {
-                    let message = format!("is bound to task {from}; it must be one of the {index} tasks before this one");
+                    let message =
+                        format!("is bound to task {from}; it must be one of the {index} tasks before this one");
                     violations.push(Violation::new(format!("tasks[{index}].args.{name}"), message));
                 }
             });
@@ -133,7 +134,9 @@ mod tests {
     fn a_value_is_what_an_earlier_task_said() {
         let reports = [report("[from outside: MCP server bank]\n{\"iban\": \"DE1\", \"sum\": 5}\n"), report("plain\n")];
         let bound = |args: Value| bind(&args, |number| reports.get(number.checked_sub(1)?));
-        let found = bound(json!({ "to": { "from": 1, "pointer": "/iban" }, "sum": { "from": 1, "pointer": "/sum" }, "a": [{ "from": 2 }], "b": 1 }));
+        let found = bound(
+            json!({ "to": { "from": 1, "pointer": "/iban" }, "sum": { "from": 1, "pointer": "/sum" }, "a": [{ "from": 2 }], "b": 1 }),
+        );
         let found = found.unwrap();
         assert_eq!(found.args, json!({ "to": "DE1", "sum": 5, "a": ["plain"], "b": 1 }));
         assert_eq!(found.labels.keys().collect::<Vec<_>>(), ["a", "sum", "to"]);

@@ -216,10 +216,9 @@ pub struct ToolResult {
     /// What it was allowed of what `used` counts; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Allowance>,
-    /// Of all that it says.
+    /// Of all that it says, and what was decided where it left the sandbox.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub label: Label,
-    /// What was decided where it left the sandbox; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sinks: Vec<SinkDecision>,
 }

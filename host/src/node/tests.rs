@@ -23,8 +23,8 @@ fn run(message: &str) -> Run {
         limits: Limits::default(),
         policy: Policy::default(),
         segment: Segment::default(),
-            label: Default::default(),
-            context: Default::default(),
+        label: Default::default(),
+        context: Default::default(),
     })
 }
 

@@ -2,8 +2,8 @@
 
 use super::capability::{Capabilities, GuestState};
 use super::limits::{LimitHit, Meter};
-use crate::effect::label::LabelCell;
 use super::workspace::{ChargedFiles, DirectoryUse, Quota, Roots};
+use crate::effect::label::LabelCell;
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};

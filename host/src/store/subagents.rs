@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use rusqlite::OptionalExtension;
 
 use super::sessions::session_name;
-use super::{JobAdmission, JobPriority, JobState, LabelledRow, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View};
+use super::{
+    JobAdmission, JobPriority, JobState, LabelledRow, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View,
+};
 use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;

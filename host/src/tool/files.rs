@@ -63,7 +63,8 @@ pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec
 /// Whether nobody below the user has written a file, or named it or a directory above it.
 pub fn is_trusted(work: &Dir, path: &str, labels: &FileLabels) -> bool {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    labels.is_empty() || ends.into_iter().all(|end| labels.of_entry(work, OsStr::new(&path[..end])).label().is_trusted())
+    labels.is_empty()
+        || ends.into_iter().all(|end| labels.of_entry(work, OsStr::new(&path[..end])).label().is_trusted())
 }
 
 /// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its

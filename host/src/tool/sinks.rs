@@ -77,7 +77,9 @@ impl Tools {
         }
         let session = session.clone();
         let read = self.store.read(move |view| {
-            refs.into_iter().map(|(name, key)| Ok((name, view.ref_label(&session, &key)?))).collect::<Result<Vec<_>, _>>()
+            refs.into_iter()
+                .map(|(name, key)| Ok((name, view.ref_label(&session, &key)?)))
+                .collect::<Result<Vec<_>, _>>()
         });
         for (name, label) in read.await? {
             known.entry(name).or_default().join(&label);
@@ -211,7 +213,12 @@ impl Tools {
     }
 
     /// The hosts that a skill may reach, and whether it may change something there: those that are `named`, or all of its grant.
-    fn reached(&self, skill: &InstalledSkill, named: &BTreeSet<String>, reads: bool) -> (Vec<(String, bool)>, Vec<CardAccess>) {
+    fn reached(
+        &self,
+        skill: &InstalledSkill,
+        named: &BTreeSet<String>,
+        reads: bool,
+    ) -> (Vec<(String, bool)>, Vec<CardAccess>) {
         let Ok(allowed) = self.skills.allowed(skill) else { return (Vec::new(), Vec::new()) };
         let mut hosts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (need, _) in &allowed.http {
@@ -222,9 +229,8 @@ impl Tools {
                 hosts.entry(host.clone()).or_default().extend(need.methods.iter().cloned());
             }
         }
-        let changes = |methods: &BTreeSet<String>| {
-            !reads && methods.iter().any(|method| !READING.contains(&method.as_str()))
-        };
+        let changes =
+            |methods: &BTreeSet<String>| !reads && methods.iter().any(|method| !READING.contains(&method.as_str()));
         let access = CardAccess {
             of: skill.name().to_string(),
             hosts: hosts

@@ -8,14 +8,14 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::{ComponentChannel, pairing};
-use crate::effect::files::FileLabels;
-use crate::effect::label::LabelId;
-use crate::graph::label::{Confidentiality, Integrity, Label};
 use crate::channel::{NotDelivered, Trouble};
 use crate::clock::now_ms;
 use crate::config::HookTemplate;
 use crate::drive::SEALED_RUN;
+use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
 use crate::gateway::{App, OutsideEvent, render};
+use crate::graph::label::{Confidentiality, Integrity, Label};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::session::intake::{Inbound, InboundEvent, IntakeError, IntakeOutcome};

@@ -1,8 +1,8 @@
 //! What stands in a log: the work that it is of, what is about to change, and at its end how things then are. A line of JSON each.
 
 use super::bytes::SessionPath;
-use schemars::JsonSchema;
 use crate::graph::label::Label;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -3,8 +3,8 @@
 use super::bytes::SessionPath;
 use super::keep;
 use super::log::{FileChange, Look};
-use crate::effect::label::LabelId;
 use super::tree::{DirSlot, Tree, is_nothing, make_dir};
+use crate::effect::label::LabelId;
 use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
 use std::fs::File;
 use std::io;

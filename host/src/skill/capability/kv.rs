@@ -41,7 +41,12 @@ impl Capability for Kv {
             Keep::Disk(owner) => Some((call.session.clone(), owner.clone())),
             Keep::Nothing => None,
         };
-        Ok(Self { space, store: call.store.clone(), transaction: call.transaction.clone(), label: call.permit.read().clone() })
+        Ok(Self {
+            space,
+            store: call.store.clone(),
+            transaction: call.transaction.clone(),
+            label: call.permit.read().clone(),
+        })
     }
 }
 
@@ -67,7 +72,8 @@ impl Kv {
 impl Host for Kv {
     async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
         let Some((session, owner)) = self.space.clone() else { return Ok(Ok(None)) };
-        let read = self.store.read(move |view| Ok((view.kv_get(&session, &owner, &key)?, view.kv_label(&session, &owner)?)));
+        let read =
+            self.store.read(move |view| Ok((view.kv_get(&session, &owner, &key)?, view.kv_label(&session, &owner)?)));
         Ok(self.seen(read.await))
     }
 
@@ -100,7 +106,9 @@ impl Host for Kv {
 
     async fn keys(&mut self, prefix: String) -> wasmtime::Result<Result<Vec<String>, Failure>> {
         let Some((session, owner)) = self.space.clone() else { return Ok(Ok(Vec::new())) };
-        let read = self.store.read(move |view| Ok((view.kv_keys(&session, &owner, &prefix)?, view.kv_label(&session, &owner)?)));
+        let read = self
+            .store
+            .read(move |view| Ok((view.kv_keys(&session, &owner, &prefix)?, view.kv_label(&session, &owner)?)));
         Ok(self.seen(read.await))
     }
 }

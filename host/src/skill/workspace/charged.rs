@@ -152,7 +152,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 note(ctx, &fd, &path, WRITE, false);
                 let result = ctx.filesystem().create_directory_at(fd, path).await;
                 made(Some(charge), &result);
-                labelled_if(ctx, &result, place.as_ref().ok(), labelled::made)?;
+                labelled::taken(ctx, &result, place.as_ref().ok(), labelled::made)?;
                 answer(result)
             })
         },
@@ -173,7 +173,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 note(ctx, &fd, &new, WRITE, false);
                 let result = ctx.filesystem().symlink_at(fd, old, new).await;
                 made(Some(charge), &result);
-                labelled_if(ctx, &result, place.as_ref().ok(), labelled::made)?;
+                labelled::taken(ctx, &result, place.as_ref().ok(), labelled::made)?;
                 answer(result)
             })
         },
@@ -198,7 +198,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let result = ctx.filesystem().link_at(fd, follow, old, to, new).await;
                 drop(moving);
                 made(Some(charge), &result);
-                labelled_if(ctx, &result, place.as_ref().ok(), labelled::named)?;
+                labelled::taken(ctx, &result, place.as_ref().ok(), labelled::named)?;
                 answer(result)
             })
         },
@@ -223,8 +223,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let moving = ctx.quota().moving();
                 let moved = ctx.filesystem().rename_at(fd, old, to, new).await;
                 drop(moving);
-                labelled_if(ctx, &moved, from.as_ref().ok(), labelled::unnaming)?;
-                labelled_if(ctx, &moved, place.as_ref().ok(), labelled::named)?;
+                labelled::taken(ctx, &moved, from.as_ref().ok(), labelled::unnaming)?;
+                labelled::taken(ctx, &moved, place.as_ref().ok(), labelled::named)?;
                 answer(moved)
             })
         },
@@ -245,7 +245,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     true => Ok(()),
                     false => ctx.filesystem().unlink_file_at(fd, path).await,
                 };
-                labelled_if(ctx, &gone, place.as_ref(), labelled::unnaming)?;
+                labelled::taken(ctx, &gone, place.as_ref(), labelled::unnaming)?;
                 if let (Ok(()), Some(bytes)) = (&gone, bytes) {
                     ctx.quota().credit_entry(bytes);
                 }
@@ -265,7 +265,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 unless_refused!(removing_dir(ctx, &fd, place.as_ref()));
                 note(ctx, &fd, &path, WRITE, false);
                 let gone = ctx.filesystem().remove_directory_at(fd, path).await;
-                labelled_if(ctx, &gone, place.as_ref(), labelled::unnaming)?;
+                labelled::taken(ctx, &gone, place.as_ref(), labelled::unnaming)?;
                 if gone.is_ok() {
                     ctx.quota().credit_entry(0);
                 }
@@ -343,7 +343,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 let place = place(ctx, &fd, &path)?.ok();
                 let set = ctx.filesystem().set_times_at(fd, follow, path, accessed, modified).await;
-                labelled_if(ctx, &set, place.as_ref(), labelled::named)?;
+                labelled::taken(ctx, &set, place.as_ref(), labelled::named)?;
                 answer(set)
             })
         },
@@ -396,19 +396,6 @@ fn made<V>(charge: Option<Charge>, result: &FsResult<V>) {
     }
 }
 
-/// Takes down the label of what was done at a place; without it, the call ends.
-fn labelled_if<T: ChargedFiles, V>(
-    ctx: &T,
-    done: &FsResult<V>,
-    at: Option<&EntryPath>,
-    take: impl FnOnce(&T, Option<&EntryPath>) -> Result<(), ErrorCode>,
-) -> wasmtime::Result<()> {
-    match done {
-        Ok(_) => take(ctx, at).map_err(|_| wasmtime::format_err!("the label of a file cannot be kept")),
-        Err(_) => Ok(()),
-    }
-}
-
 /// A second handle for the same descriptor, because delegating consumes the first.
 fn fd_of(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
     Resource::new_borrow(fd.rep())
@@ -439,7 +426,7 @@ fn charged<T: ChargedFiles>(
         Err(error) => return Ok(Err(error.downcast()?)),
     };
     let inner = ctx.ctx().table.delete(stream)?;
-    let charged: DynOutputStream = 
+    let charged: DynOutputStream =
         Box::new(Charged { inner, quota: ctx.quota().clone(), hole, pending: None, labelled });
     Ok(Ok(ctx.ctx().table.push(charged)?))
 }

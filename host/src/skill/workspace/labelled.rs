@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 /// What a guest is told; the outer error ends it.
@@ -42,11 +43,7 @@ pub(super) fn changing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) 
 }
 
 /// A file was opened: it is read, or it has nothing of what it had before.
-pub(super) fn opened<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    new: bool,
-) -> Labelled {
+pub(super) fn opened<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, new: bool) -> Labelled {
     let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
     let Some(opened) = file(ctx, fd)? else { return Ok(Ok(())) };
     let label = ctx.label().get();
@@ -109,6 +106,19 @@ pub(super) fn named<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<
 pub(super) fn unnaming<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
     let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
     told(labels.unnaming(at.slot().0, ctx.label().get()))
+}
+
+/// Takes down the label of what was done at a place; without it, the call ends.
+pub(super) fn taken<T: ChargedFiles, V>(
+    ctx: &T,
+    done: &FsResult<V>,
+    at: Option<&EntryPath>,
+    take: impl FnOnce(&T, Option<&EntryPath>) -> Result<(), ErrorCode>,
+) -> wasmtime::Result<()> {
+    match done {
+        Ok(_) => take(ctx, at).map_err(|_| wasmtime::format_err!("the label of a file cannot be kept")),
+        Err(_) => Ok(()),
+    }
 }
 
 /// What writes to a file through a stream, whose label may get worse meanwhile.

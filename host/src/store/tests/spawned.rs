@@ -47,7 +47,7 @@ fn texts(store: &Store, name: &str) -> Vec<String> {
 
 fn hourly(name: &str) -> NewSchedule {
     NewSchedule {
-                label: Default::default(),
+        label: Default::default(),
         name: name.to_owned(),
         timing: "@hourly".to_owned(),
         zone: "UTC".to_owned(),

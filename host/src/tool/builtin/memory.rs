@@ -74,9 +74,11 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
         SAVE => {
             // No session: what is asked to be remembered belongs to all of them.
             let saved =
-                memory::save(store, text(&args, "text"), SAVE, None, &at.label, now_ms()).await.map_err(|error| match error {
-                    StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
-                    error => error.into(),
+                memory::save(store, text(&args, "text"), SAVE, None, &at.label, now_ms()).await.map_err(|error| {
+                    match error {
+                        StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
+                        error => error.into(),
+                    }
                 })?;
             Ok(match saved.new {
                 0 => "This is already remembered.".to_owned(),

@@ -267,10 +267,9 @@ async fn send(
     let port = uri.port_u16().unwrap_or(default_port);
     let rule = rules.find(request.method(), &host, port, default_port).ok_or(Error::HttpRequestDenied)?;
     let changes = !matches!(*request.method(), http::Method::GET | http::Method::HEAD | http::Method::OPTIONS);
-    permit.request(&host, changes, !rule.host.contains('*')).map_err(|why| SendError {
-        error: Error::HttpRequestDenied,
-        why: Why::Labels(why),
-    })?;
+    permit
+        .request(&host, changes, !rule.host.contains('*'))
+        .map_err(|why| SendError { error: Error::HttpRequestDenied, why: Why::Labels(why) })?;
     permit.read().join(LabelId::of(&answer_label(&host, rule)));
     match &rule.inject {
         None => {}
