@@ -11,7 +11,7 @@ use std::path::Path;
 const WEB: &str = "host/src/gateway/page/web";
 
 /// What `style.css` is put together from.
-const STYLES: [&str; 5] = ["base.css", "sessions.css", "chat.css", "composer.css", "markdown.css"];
+const STYLES: [&str; 6] = ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"];
 
 /// What a first visit may transfer, in bytes of bodies.
 const FIRST_LOAD: usize = 150_000;
@@ -110,14 +110,58 @@ fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
         file.has(&["content-security-policy: default-src 'none'; script-src 'self'; frame-ancestors 'none'"]);
         file.has(&["cache-control: public, max-age=31536000, immutable"]);
         let name = path.splitn(4, '/').nth(3).unwrap();
-        // Of a script of the page's own, the lines that are comments are empty.
         let read = |name: &str| std::fs::read_to_string(root().join(WEB).join(name)).unwrap();
         let source = if name == "style.css" { STYLES.map(read).concat() } else { read(name) };
         let sent = file.text();
-        assert_eq!(sent.lines().count(), source.lines().count(), "{path}");
-        let own = name.ends_with(".js") && !name.starts_with("vendor/");
-        assert!(sent.lines().zip(source.lines()).all(|(sent, line)| sent == line || own && sent.is_empty()), "{path}");
+        if !name.ends_with(".js") {
+            assert_eq!(sent, source, "{path}");
+            continue;
+        }
+        // A script is sent with all that it needs, and without what is only for those who read it.
+        let lines: BTreeSet<&str> = sent.lines().collect();
+        let comment = |line: &str| ["//", "/*", "*"].iter().any(|begin| line.trim().starts_with(begin));
+        let other = |line: &&str| !comment(line) && !line.contains("import");
+        assert!(source.lines().filter(other).all(|line| lines.contains(line)), "{path}");
+        assert!(!lines.iter().any(|line| comment(line) && !line.starts_with("/*")), "{path}");
     }
+}
+
+/// Who is logged in is told by the document, and to nobody but them.
+#[test]
+fn the_document_says_who_is_logged_in() {
+    let home = home();
+    let token =
+        home.kiso(&["--json", "token", "add", "phone", "--scope", "chat"]).json()["token"].as_str().unwrap().to_owned();
+    let served = Served::start(&home);
+    let login = served.request("POST", "/login", Some(&serde_json::json!({ "token": token }).to_string()));
+    let cookie = format!("cookie: {}\r\n", login.cookie());
+    let said = |got: &Got| {
+        let html = got.text();
+        let (_, rest) = html.split_once("id=\"me\">").expect("there is a place for it");
+        rest.split("</script>").next().unwrap().to_owned()
+    };
+    let own = ask(&served, "GET", "/", &cookie);
+    let who: Value = serde_json::from_str(&said(&own)).unwrap();
+    assert_eq!((&who["name"], &who["scope"], &who["via"]), (&"phone".into(), &"chat".into(), &"page".into()), "{who}");
+    assert!(who["last_event_id"].is_i64() && who["now_ms"].is_i64(), "{who}");
+    own.has(&["cache-control: no-store", "vary: accept-encoding"]);
+    let zipped = ask(&served, "GET", "/", &format!("{cookie}accept-encoding: gzip\r\n"));
+    assert!(String::from_utf8(zipped.unzipped()).unwrap().contains("\"phone\""));
+    let void = cookie.replace(|sign: char| sign.is_ascii_digit(), "7");
+    for other in [
+        String::new(),
+        void,
+        format!("{cookie}{cookie}"),
+        format!("{cookie}sec-fetch-site: cross-site\r\n"),
+        format!("{cookie}origin: http://127.0.0.1:1\r\n"),
+        format!("authorization: Bearer {token}\r\n"),
+    ] {
+        let got = ask(&served, "GET", "/", &other);
+        assert_eq!((got.status, said(&got)), (200, String::new()), "{other}");
+        got.has(&["cache-control: no-cache"]);
+    }
+    home.kiso(&["token", "revoke", "phone"]).ok();
+    assert_eq!(said(&ask(&served, "GET", "/", &cookie)), "");
 }
 
 #[test]

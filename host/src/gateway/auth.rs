@@ -1,6 +1,7 @@
 //! Who asks, and what they may.
 
 pub mod browser;
+pub mod view;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -160,6 +161,19 @@ async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Optio
         },
     };
     Ok((who_of(app, login), renewed))
+}
+
+/// Who is logged in at the browser that asks for the document of the page. Nobody, as far as it shows, where another site led
+/// here: then it keeps the cookie to itself.
+pub async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreError> {
+    let headers = &asked.headers;
+    let SessionCookie::Value(value) = browser::shown(headers, app.0.address.port()) else { return Ok(None) };
+    if headers.contains_key(header::AUTHORIZATION) || browser::sender(headers, &asked.uri) == Sender::Foreign {
+        return Ok(None);
+    }
+    let (id, now) = (LoginId::of(value), now_ms());
+    let login = app.0.drive.store.peek(move |view| view.login(id, now)).await?;
+    Ok(login.map(|login| who_of(app, login)))
 }
 
 /// Who is logged in.

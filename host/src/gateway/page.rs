@@ -1,8 +1,10 @@
 //! The page: files for a browser, compiled in. `/` is the first of them; the others stand under an address that has the
 //! digest of all, so that a browser keeps them for good and never mixes those of two versions.
 //!
-//! Everybody may have these files. What they show is asked for with the cookie of [`super::auth`].
+//! Everybody may have these files. What they show is asked for with the cookie of [`super::auth`]; only who is logged in stands in
+//! the document already, so that nothing has to wait for that answer.
 
+mod bundle;
 mod files;
 mod lean;
 mod modules;
@@ -10,10 +12,14 @@ mod modules;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use self::files::{File, Files};
+use super::App;
+use super::auth::{self, view::LoginView};
 use super::document::routes;
 use super::error::ApiError;
 use super::wire::{Html, PageFile, Path};
@@ -48,11 +54,10 @@ const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-cap
 const POLICY_OF_FILES: &str = "default-src 'none'; script-src 'self'; frame-ancestors 'none'";
 
 /// Of the document. [`super::form`] adds those of every answer.
-const OF_THE_DOCUMENT: [(HeaderName, &str); 4] = [
+const OF_THE_DOCUMENT: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (HeaderName::from_static("permissions-policy"), PERMISSIONS),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    (header::CACHE_CONTROL, LOOK_AGAIN),
 ];
 
 /// Of every other file.
@@ -62,12 +67,24 @@ const OF_FILES: [(HeaderName, &str); 2] =
 /// Asked for anew each time, so that an update is noticed.
 const LOOK_AGAIN: &str = "no-cache";
 
+/// Kept nowhere, as it says who is logged in.
+const NOT_KEPT: &str = "no-store";
+
 /// Its address changes when it does.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
-pub async fn index(asked: HeaderMap) -> Result<Html, ApiError> {
+pub async fn index(State(app): State<App>, asked: Parts) -> Result<Html, ApiError> {
     let files = files()?;
-    Ok(Html(send(files.index.clone(), &OF_THE_DOCUMENT, &asked).await?))
+    let (document, kept) = match auth::of_document(&app, &asked).await? {
+        Some(who) => {
+            let who = serde_json::to_string(&LoginView::of(&who, &app).await?);
+            (files.index_for(&who.map_err(|error| ApiError::internal(&error))?), NOT_KEPT)
+        }
+        None => (files.index.clone(), LOOK_AGAIN),
+    };
+    let mut response = send(document, &OF_THE_DOCUMENT, &asked.headers).await?;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
+    Ok(Html(response))
 }
 
 pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<PageFile, ApiError> {

@@ -31,10 +31,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use wire::Wire;
 
-/// Names that Chromium is installed by; Debian's first.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// Names that Chromium is installed by. Debian's first, and of these the one without windows: it takes half of the time.
+const NAMES: [&str; 5] =
+    ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-const MISSING: &str = "there is no Chromium here (on Debian: apt install chromium)";
+const MISSING: &str = "there is no Chromium here (on Debian: apt install chromium-headless-shell)";
 
 /// Says which browser is to be used, in place of those on the PATH.
 const CHOICE: &str = "KISO_CHROMIUM";

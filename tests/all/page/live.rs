@@ -2,7 +2,7 @@
 
 use super::browser::{css, role};
 use super::script::{server, talk, title};
-use super::stage::{MESSAGE, Stage, say};
+use super::stage::{MESSAGE, Stage, module, say};
 use crate::served::Served;
 use serde_json::json;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -185,18 +185,19 @@ fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
     stage.daemon.reply(stage.daemon.send("chat-late", "$ echo hello"));
     tab.goto(&stage.url("#/skills"));
     tab.wait_for(role("link", "$ echo hello"));
-    tab.eval(
-        "(async () => {
-          const { sessions } = await import(new URL('lib/sessions.js', document.querySelector('script[type=module]').src));
+    let sessions = module("lib/sessions.js");
+    tab.eval(&format!(
+        "(async () => {{
+          const {{ sessions }} = {sessions};
           const known = sessions.get();
-          const unknown = () => sessions.get().items.length && sessions.set({ ...known, items: [] });
+          const unknown = () => sessions.get().items.length && sessions.set({{ ...known, items: [] }});
           // Also where another listing is on its way.
           const waits = sessions.watch(unknown);
-          globalThis.comes = () => { waits(); sessions.set(known); };
+          globalThis.comes = () => {{ waits(); sessions.set(known); }};
           unknown();
           location.hash = '#/s/chat-late';
-        })()",
-    );
+        }})()"
+    ));
     tab.shows("What would you like to do?");
     tab.eval("comes()");
     tab.wait_of(role("log", ""), "it.innerText.includes('hello')");
@@ -209,10 +210,10 @@ fn an_older_listing_undoes_nothing() {
     let tab = &stage.tab;
     tab.goto(&stage.url("#/skills"));
     tab.wait_for(role("link", "Runs"));
+    let (sessions, events) = (module("lib/sessions.js"), module("lib/events.js"));
+    tab.eval(&format!("(async () => {{ globalThis.lib = {{ ...{sessions}, ...{events} }}; }})()"));
     tab.eval(
-        "(async () => {
-          const at = (name) => new URL(name, document.querySelector('script[type=module]').src);
-          globalThis.lib = { ...await import(at('lib/sessions.js')), ...await import(at('lib/events.js')) };
+        "(() => {
           const [fetched, held] = [globalThis.fetched = globalThis.fetch, []];
           globalThis.held = held;
           globalThis.fetch = async (...args) => {

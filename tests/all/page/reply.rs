@@ -2,7 +2,7 @@
 
 use super::browser::{css, role};
 use super::script::{reply, server, talk, title};
-use super::stage::{QUICK, Stage};
+use super::stage::{QUICK, Stage, module};
 use crate::harness::Home;
 use kiso_tests::root;
 use serde_json::json;
@@ -279,12 +279,10 @@ fn a_notice_covers_no_button_and_goes_with_its_screen() {
     stage.open("notice");
     for width in [390, 820, 1280] {
         tab.set_viewport(width, 800, width < 500);
-        tab.eval(
-            "(async () => {
-              const { toast } = await import(new URL('lib/ui.js', document.querySelector('script[type=module]').src));
-              toast('Something that takes a line or two to say, on most screens', 'bad', 'and a hint');
-            })()",
-        );
+        let ui = module("lib/ui.js");
+        tab.eval(&format!(
+            "(async () => {ui}.toast('Something that takes a line or two to say, on most screens', 'bad', 'and a hint'))()"
+        ));
         tab.wait_for(css(".toast"));
         let apart = "(() => { const [a, b] = ['.toast', '.composer'].map((one) => document.querySelector(one).getBoundingClientRect());
             return a.bottom <= b.top || a.top >= b.bottom || a.right <= b.left || a.left >= b.right; })()";

@@ -40,8 +40,9 @@ fn month(home: &Home) {
     }
 }
 
+/// Waits until a screen stands there with all that it asked for.
 #[track_caller]
-fn settled(tab: &Tab, screen: &str) {
+pub fn settled(tab: &Tab, screen: &str) {
     tab.wait(&format!("{screen} has all that it asked for"), || {
         tab.requests_of_this_load().iter().all(|request| request.ended || request.path().starts_with("/events"))
             && !tab.has(css("main .busy"))
@@ -87,9 +88,15 @@ fn no_screen_shifts_while_it_comes() {
     ];
     for (width, height, phone) in [(412, 823, true), (1280, 800, false)] {
         tab.set_viewport(width, height, phone);
-        // What a fast machine draws in one frame, a phone draws in several.
-        tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": if phone { 4 } else { 1 } }));
+        // What a fast line brings in one frame, that of a phone brings in several.
+        let line = json!({
+            "offline": false, "latency": if phone { 60 } else { 0 }, "downloadThroughput": -1, "uploadThroughput": -1,
+        });
+        tab.call("Network.emulateNetworkConditions", line);
         for screen in screens {
+            // And what a fast machine draws in one frame of a conversation, a phone draws in several.
+            let slow = phone && screen.starts_with("#/s/");
+            tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": if slow { 4 } else { 1 } }));
             // A document of its own for each, as for somebody who follows a link.
             tab.goto("about:blank");
             tab.goto(&stage.url(screen));

@@ -76,10 +76,10 @@ impl Stage {
         tab.wait_for(MESSAGE);
     }
 
-    /// Scrolls the conversation up by most of what is seen of it.
+    /// Scrolls the conversation up, as far as a turn of the wheel leads.
     #[track_caller]
     pub fn scroll_up(&self) {
-        self.tab.scroll(role("log", "Messages"), -600);
+        self.tab.scroll(role("log", "Messages"), -1_500);
     }
 
     /// Writes a message and sends it, as somebody does who has a keyboard.
@@ -126,6 +126,12 @@ impl Stage {
         let (name, value) = cookie.unwrap_or_else(|| panic!("no cookie: {answer}"));
         (name.to_owned(), value.to_owned())
     }
+}
+
+/// An expression for what a module of the page gives to the others, as in `module("lib/ui.js")`.
+pub fn module(name: &str) -> String {
+    let scope = name.trim_end_matches(".js").replace(['/', '-'], "_");
+    format!("(await import(new URL('app.js', document.querySelector('script[type=module]').src))).${scope}")
 }
 
 /// Who opens a session that has no message yet asks for what is not there, and the browser says so on the console.

@@ -7,10 +7,10 @@ use super::browser::Tab;
 pub fn audit_in_both(tab: &Tab, screen: &str) {
     // A colour that is on its way from one theme to the other belongs to neither.
     tab.set_reduced_motion(true);
-    for theme in ["dark", "light"] {
-        tab.set_theme(theme);
-        tab.audit(&format!("{screen}, {theme}"));
-    }
+    tab.set_theme("dark");
+    tab.audit(&format!("{screen}, dark"));
+    tab.set_theme("light");
+    tab.audit_colours(&format!("{screen}, light"));
     tab.set_viewport(390, 844, true);
     tab.wait(&format!("{screen} fits on a phone"), || tab.eval("document.documentElement.scrollWidth") == 390);
     tab.set_viewport(1280, 800, false);

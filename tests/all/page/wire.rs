@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, css, role};
 use super::fill;
+use super::shifts::settled;
 use super::stage::{MESSAGE, QUICK, Stage};
 use crate::harness::Home;
 use crate::served::Served;
@@ -40,6 +41,52 @@ fn the_first_load_is_small() {
     assert!(tab.requests_to("/page/").iter().all(|request| request.cached), "{:#?}", tab.requests_to("/page/"));
 }
 
+/// What a screen needs is asked for while its scripts are on their way, and not again when they are there.
+#[test]
+fn nothing_is_asked_for_twice() {
+    let fill = |home: &Home| fill::session(home, "talk", ["Tell me".to_owned(), "This is it.".to_owned()]);
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.daemon.reply(stage.daemon.send("talk", "$ echo hello"));
+    stage.open("talk");
+    tab.wait("it is read", || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == 0);
+    let run = stage.daemon.get("/runs?session=talk")["items"][0]["id"].as_str().unwrap().to_owned();
+    let of_run = [format!("/runs/{run}"), format!("/runs/{run}/trace?after=0&limit=100")];
+    let screens = [
+        ("#/s/talk", vec!["/sessions/talk/messages?limit=50", "/status/talk"]),
+        ("", vec!["/sessions/talk/messages?limit=50", "/status/talk"]),
+        ("#/run", vec!["/runs?limit=50"]),
+        (&format!("#/run/{run}"), of_run.iter().map(String::as_str).collect()),
+        ("#/skills", vec!["/skills?limit=100"]),
+        ("#/skills/chart", vec!["/skills/chart"]),
+        ("#/pills", vec!["/pills"]),
+        ("#/schedule", vec!["/schedules"]),
+        ("#/memory", vec![]),
+        ("#/usage", vec!["/usage?limit=90"]),
+        ("#/health", vec!["/health/details"]),
+    ];
+    for (screen, first) in screens {
+        tab.goto("about:blank");
+        tab.forget_requests();
+        tab.goto(&stage.url(screen));
+        settled(tab, screen);
+        let asked: Vec<String> =
+            tab.requests().iter().filter(|one| one.kind == "Fetch").map(|one| one.path().to_owned()).collect();
+        // Usage asks for the models by itself, to say why it has none.
+        let mut each: Vec<&String> = asked.iter().filter(|path| *path != "/models").collect();
+        let all = each.len();
+        each.sort();
+        each.dedup();
+        assert_eq!(each.len(), all, "{screen}: {asked:#?}");
+        // In the order in which it is needed, and with no word about who is logged in, which the document says.
+        assert_eq!(asked[..first.len()], first, "{screen}");
+        assert!(
+            asked[first.len()].starts_with("/sessions?placement=listed") && !asked.contains(&"/me".to_owned()),
+            "{asked:#?}"
+        );
+    }
+}
+
 /// The end stands there at once; the rest comes as somebody scrolls, and traces only when they are opened.
 #[test]
 fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
@@ -64,7 +111,7 @@ fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
             .as_u64().unwrap_or(10_000)
     };
     let mut seen = first(tab);
-    while seen > 8_800 {
+    while seen > 9_300 {
         stage.scroll_up();
         let now = first(tab);
         assert!(now <= seen, "it jumped from {seen} to {now}");

@@ -5,16 +5,17 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::browser::{self, Sender, SessionCookie};
+use crate::gateway::auth::view::LoginView;
 use crate::gateway::auth::{self, AuthProblem, Via, WRONG_TOKEN, Who};
 use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Body, JsonResult, NoContent};
-use crate::store::{LoginId, StoreError, TokenScope, Tx};
+use crate::store::{LoginId, StoreError, Tx};
 
 routes! {
     /// Log a browser in, with a token or with the code of a link
@@ -47,32 +48,6 @@ pub struct Credentials {
     token: Option<String>,
     /// Behind `#code=` in the link of `kiso open`.
     code: Option<String>,
-}
-
-/// Who a caller is.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct LoginView {
-    /// Name of the token, also of the one that the browser logged in with; null without one.
-    name: Option<String>,
-    scope: TokenScope,
-    via: Way,
-    /// Of kiso.
-    version: &'static str,
-    /// The daemon's clock, in milliseconds since 1970 (UTC).
-    now_ms: i64,
-    /// The last event that there was: `GET /events?after=` it misses nothing that comes after this answer.
-    last_event_id: i64,
-}
-
-/// By what a caller is known.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Way {
-    /// A browser that is logged in.
-    Page,
-    Token,
-    /// A program of the same machine, while there is no token.
-    Machine,
 }
 
 pub async fn log_in(
@@ -149,22 +124,4 @@ pub async fn log_out(who: Who, State(app): State<App>, headers: HeaderMap) -> Re
 
 pub async fn me(who: Who, State(app): State<App>) -> JsonResult<LoginView> {
     Ok(Json(LoginView::of(&who, &app).await?))
-}
-
-impl LoginView {
-    async fn of(who: &Who, app: &App) -> Result<LoginView, StoreError> {
-        let via = match who.via {
-            Via::Machine => Way::Machine,
-            Via::Token { .. } => Way::Token,
-            Via::Page { .. } => Way::Page,
-        };
-        Ok(LoginView {
-            name: who.token.clone(),
-            scope: who.scope,
-            via,
-            version: env!("CARGO_PKG_VERSION"),
-            now_ms: now_ms(),
-            last_event_id: app.0.drive.store.read(|view| view.feed_end()).await?,
-        })
-    }
 }

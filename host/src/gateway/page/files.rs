@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ring::digest::{Context, SHA256};
 
+use super::bundle::bundled;
 use super::lean::lean;
 use super::modules::Modules;
 
@@ -27,6 +28,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "early.js",
     "icon.svg",
     "index.html",
+    "lib/ahead.js",
     "lib/api.js",
     "lib/approval.js",
     "lib/blocks.js",
@@ -122,11 +124,17 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
 const INDEX: &str = "index.html";
 
 /// The styles that every screen has, in order; they are sent as one, so that nothing is drawn without a part of them.
-const STYLES: (&str, [&str; 5]) =
-    ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "markdown.css"]);
+const STYLES: (&str, [&str; 6]) =
+    ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"]);
 
 /// Where libraries stand.
 const VENDOR: &str = "vendor/";
+
+/// A library that is a script and no module, and the name by which it is known in there.
+const SCRIPT: (&str, &str) = ("vendor/uplot.js", "uPlot");
+
+/// What stands in [`INDEX`] for who is logged in.
+const WHO: &str = "{{me}}";
 
 /// What stands in [`INDEX`] for the address below which the other files are.
 const PLACE: &str = "{{page}}";
@@ -140,6 +148,8 @@ pub struct Files {
     /// Of all names and contents.
     pub digest: String,
     pub index: Arc<File>,
+    /// The first of them, with a place for who is logged in.
+    document: String,
     rest: BTreeMap<String, Arc<File>>,
 }
 
@@ -158,14 +168,14 @@ impl Files {
     pub fn now() -> io::Result<Arc<Files>> {
         #[cfg(debug_assertions)]
         if let Some(folder) = std::env::var_os("KISO_PAGE").filter(|folder| !folder.is_empty()) {
-            return Ok(Arc::new(Files::new(read(folder.as_ref())?)));
+            return Ok(Arc::new(Files::new(read(folder.as_ref())?, Scripts::AsWritten)));
         }
         static EMBEDDED_FILES: OnceLock<Arc<Files>> = OnceLock::new();
         let own = || EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes)));
-        Ok(EMBEDDED_FILES.get_or_init(|| Arc::new(Files::new(own().collect()))).clone())
+        Ok(EMBEDDED_FILES.get_or_init(|| Arc::new(Files::new(own().collect(), Scripts::Together))).clone())
     }
 
-    fn new(mut files: BTreeMap<String, Bytes>) -> Files {
+    fn new(mut files: BTreeMap<String, Bytes>, scripts: Scripts) -> Files {
         let mut context = Context::new(&SHA256);
         for (name, bytes) in &files {
             // With their lengths, so that nothing can move from one to the next unnoticed.
@@ -179,16 +189,27 @@ impl Files {
         let index = files.remove(INDEX).unwrap_or_default();
         let base = format!("/page/{digest}");
         let index = String::from_utf8_lossy(&index).replace(PLACE, &base);
-        let index = Modules::of(&files).written(&index, &base);
-        let index = Arc::new(File::new(INDEX, index.into()));
         let (name, parts) = STYLES;
         let styles: Vec<Bytes> = parts.iter().filter_map(|part| files.remove(*part)).collect();
         files.insert(name.to_owned(), styles.concat().into());
+        let mut texts = scripts_of(&mut files);
+        if scripts == Scripts::Together {
+            texts = bundled(&texts);
+        }
+        let document = Modules::of(&texts).written(&index, &base);
+        let index = Arc::new(File::new(INDEX, document.replace(WHO, "").into()));
+        files.extend(texts.into_iter().map(|(name, text)| (name, text.into())));
         let rest = files.into_iter().map(|(name, bytes)| {
-            let file = Arc::new(File::new(&name, sent(&name, bytes)));
+            let file = Arc::new(File::new(&name, bytes));
             (name, file)
         });
-        Files { digest, index, rest: rest.collect() }
+        Files { digest, index, document, rest: rest.collect() }
+    }
+
+    /// The document with who is logged in, in JSON.
+    pub fn index_for(&self, who: &str) -> Arc<File> {
+        // In there, nothing of it may be taken for the end of the element.
+        Arc::new(File::new(INDEX, self.document.replace(WHO, &who.replace('<', "\\u003c")).into()))
     }
 
     /// The file of that name; the one at `/` is none of them.
@@ -197,12 +218,31 @@ impl Files {
     }
 }
 
-/// What is sent of a file. Those of others are sent as they are, with the comments that their licenses ask for.
-fn sent(name: &str, bytes: Bytes) -> Bytes {
-    match std::str::from_utf8(&bytes) {
-        Ok(script) if name.ends_with(".js") && !name.starts_with(VENDOR) => lean(script).into(),
-        _ => bytes,
+/// How scripts are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scripts {
+    /// As who works on them wrote them.
+    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "there is no folder to serve"))]
+    AsWritten,
+    /// What is needed at once in one.
+    Together,
+}
+
+/// Takes out the scripts. Those of others are sent as they are, with the comments that their licenses ask for.
+fn scripts_of(files: &mut BTreeMap<String, Bytes>) -> BTreeMap<String, String> {
+    let names: Vec<String> = files.keys().filter(|name| name.ends_with(".js")).cloned().collect();
+    let mut scripts = BTreeMap::new();
+    for name in names {
+        let Ok(text) = String::from_utf8(files[&name].to_vec()) else { continue };
+        let text = match name.as_str() {
+            name if name == SCRIPT.0 => format!("{text}\nexport {{ {} as default }};\n", SCRIPT.1),
+            name if name.starts_with(VENDOR) => text,
+            _ => lean(&text),
+        };
+        files.remove(&name);
+        scripts.insert(name, text);
     }
+    scripts
 }
 
 impl File {
@@ -267,6 +307,7 @@ fn read(folder: &std::path::Path) -> io::Result<BTreeMap<String, Bytes>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bundle::path;
     use super::*;
 
     #[test]
@@ -280,7 +321,8 @@ mod tests {
     #[test]
     fn every_change_changes_the_digest() {
         let of = |files: &[(&str, &'static str)]| {
-            Files::new(files.iter().map(|(name, text)| (name.to_string(), Bytes::from(*text))).collect())
+            let files = files.iter().map(|(name, text)| (name.to_string(), Bytes::from(*text)));
+            Files::new(files.collect(), Scripts::AsWritten)
         };
         let one = of(&[("a.js", "bc"), ("index.html", "<{{page}}/a.js {{page}}>")]);
         assert_eq!(one.index.bytes, format!("</page/{0}/a.js /page/{0}>", one.digest));
@@ -308,6 +350,40 @@ mod tests {
                 let comment = ["// ", "/** ", "* "].iter().any(|begin| text.starts_with(begin))
                     || ["//", "/**", "*/", "*"].contains(&text);
                 assert!(kept.is_empty() && comment, "{name}: {line}");
+            }
+        }
+    }
+
+    /// Every module is sent once, behind those that it needs, and nothing in it is an import or an export any more.
+    #[test]
+    fn every_script_can_be_put_together() {
+        let mut files = EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes))).collect();
+        let scripts = scripts_of(&mut files);
+        let sent = bundled(&scripts);
+        // What a worker is.
+        let alone = ["lib/highlight-worker.js", "vendor/highlight.js"];
+        for name in alone {
+            assert_eq!(sent[name], scripts[name]);
+        }
+        let scope = |name: &str| name.trim_end_matches(".js").replace(['/', '-'], "_");
+        let begin = |name: &str| format!("const ${} = (() => {{\n", scope(name));
+        let own: Vec<&String> = scripts.keys().filter(|name| !alone.contains(&name.as_str())).collect();
+        for name in &own {
+            let within: Vec<&String> = sent.values().filter(|text| text.contains(&begin(name))).collect();
+            assert_eq!(within.len(), 1, "{name}");
+            let (before, _) = within[0].split_once(&begin(name)).unwrap();
+            let needs =
+                own.iter().filter(|need| scripts[*name].contains(&format!("/{}'", need.rsplit('/').next().unwrap())));
+            for need in needs.filter(|need| scripts[*name].contains(&format!("from '{}'", path(name, need)))) {
+                assert!(before.contains(&format!("${}", scope(need))), "{name} stands before {need}, which it needs");
+            }
+        }
+        for (name, text) in sent.iter().filter(|(name, _)| !alone.contains(&name.as_str())) {
+            let head = text.lines().take_while(|line| line.starts_with("import {")).count();
+            let count = text.lines().count();
+            for (at, line) in text.lines().enumerate().skip(head) {
+                let left = line.starts_with("import ") || line.starts_with("export ");
+                assert!(!left || at + 1 == count, "{name}:{}: {line}", at + 1);
             }
         }
     }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
 
 /// The script that the page begins with.
@@ -22,11 +21,10 @@ pub struct Modules {
 }
 
 impl Modules {
-    pub fn of(files: &BTreeMap<String, Bytes>) -> Modules {
+    pub fn of(scripts: &BTreeMap<String, String>) -> Modules {
         let mut modules = Modules { fixed: BTreeMap::new(), later: BTreeSet::new() };
-        for (name, bytes) in files.iter().filter(|(name, _)| name.ends_with(".js")) {
-            let Ok(script) = std::str::from_utf8(bytes) else { continue };
-            let there = |path: &str| resolve(name, path).filter(|name| files.contains_key(name));
+        for (name, script) in scripts {
+            let there = |path: &str| resolve(name, path).filter(|name| scripts.contains_key(name));
             let fixed = paths(script, &["} from '", "\nimport '"]).filter_map(there);
             modules.fixed.insert(name.clone(), fixed.collect());
             modules.later.extend(paths(script, &["import('"]).filter_map(there));
@@ -71,7 +69,7 @@ fn paths<'a>(script: &'a str, beginnings: &'a [&'a str]) -> impl Iterator<Item =
 }
 
 /// The file that a path means in a script of that name; none for what is no path.
-fn resolve(script: &str, path: &str) -> Option<String> {
+pub fn resolve(script: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = script.split('/').collect();
     parts.pop();
     for (at, part) in path.split('/').enumerate() {
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
 
     fn modules(files: &[(&str, &'static str)]) -> Modules {
-        Modules::of(&files.iter().map(|(name, text)| (name.to_string(), Bytes::from(*text))).collect())
+        Modules::of(&files.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect())
     }
 
     #[test]

@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long between two looks at something that is waited for.
-const LOOK: Duration = Duration::from_millis(20);
+/// How long between two looks at something that is waited for: at first, and where it takes longer. Each look costs the
+/// browser time that it needs to bring about what is looked for.
+const LOOK: Duration = Duration::from_millis(10);
+const LONGEST_LOOK: Duration = Duration::from_millis(80);
 
 /// Runs before anything of a page does. What the policy refused is told by a binding, which no page can take away.
 const WATCH: &str = "(() => { const tell = globalThis.kisoViolation; delete globalThis.kisoViolation;
@@ -157,10 +159,11 @@ impl Tab {
     /// Waits until something that can be seen is so.
     #[track_caller]
     pub fn wait(&self, what: &str, so: impl Fn() -> bool) {
-        let began = Instant::now();
+        let (began, mut pause) = (Instant::now(), LOOK);
         while !so() {
             assert!(began.elapsed() < PATIENCE, "it did not come about: {what}\n{}", self.describe());
-            std::thread::sleep(LOOK);
+            std::thread::sleep(pause);
+            pause = LONGEST_LOOK.min(pause * 3 / 2);
         }
     }
 

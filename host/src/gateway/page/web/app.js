@@ -1,10 +1,10 @@
 // The page: who is logged in sees the frame with a screen in it, everybody else the log-in.
 
 import { html, render, store, useEffect, useLayoutEffect, useRef, useState, useStore, useErrorBoundary } from './lib/preact.js';
-import { isAdmin, logIn, logOut, me, whoAmI } from './lib/api.js';
+import { isAdmin, known, logIn, logOut, me, whoAmI } from './lib/api.js';
 import { connection, follow, unfollow } from './lib/events.js';
 import { href, route } from './lib/router.js';
-import { prefetch, style } from './lib/modules.js';
+import { SCREENS as FILES, prefetch, style } from './lib/modules.js';
 import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, toast } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
@@ -15,15 +15,15 @@ import { drawer as sidebar, unread } from './lib/sessions.js';
 import './lib/run-live.js';
 import './lib/unsent.js';
 
-/** Screens that are fetched when they are first opened, each with its styles. */
+/** Screens that are fetched when they are first opened. */
 const SCREENS = {
-  run: { title: 'Runs', icon: 'trace', load: () => import('./screens/trace.js'), css: 'screens/trace.css' },
-  skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js'), css: 'screens/skills.css' },
-  pills: { title: 'Pills', icon: 'pill', load: () => import('./screens/pills.js'), css: 'screens/lists.css' },
-  schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js'), css: 'screens/lists.css' },
-  memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), css: 'screens/lists.css', admin: true },
-  usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js'), css: 'screens/usage.css' },
-  health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js'), css: 'screens/usage.css' },
+  run: { title: 'Runs', icon: 'trace', load: () => import('./screens/trace.js') },
+  skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js') },
+  pills: { title: 'Pills', icon: 'pill', load: () => import('./screens/pills.js') },
+  schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js') },
+  memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), admin: true },
+  usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js') },
+  health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js') },
 };
 
 /** The screen of a conversation, which needs the most. */
@@ -48,12 +48,12 @@ let trouble = null;
 
 function App() {
   const who = useStore(me);
-  const known = Boolean(who);
+  const someone = Boolean(who);
   useEffect(() => {
-    if (!known) return undefined;
+    if (!someone) return undefined;
     follow();
     return unfollow;
-  }, [known]);
+  }, [someone]);
   if (who === undefined) return html`<main class="boot"><${Away} /></main>`;
   if (who === false) return html`<main class="boot"><${Busy}>Logging out…<//></main>`;
   return html`${who ? html`<${Frame} />` : html`<${Login} trouble=${trouble} />`}<${Overlay} />`;
@@ -139,7 +139,7 @@ function Frame() {
     <div class="veil" onClick=${() => setDrawer(false)}></div>
     <main id="main" ref=${main} tabindex="-1" inert=${drawer} aria-label=${title}>
       <${Connection} />
-      ${screen ? html`<${Lazy} key=${place} ...${screen} />` : place === 's' && name ? html`<${Lazy} key="s" session=${name} ...${CHAT} />` : null}
+      ${screen ? html`<${Lazy} key=${place} css=${FILES[place][1]} ...${screen} />` : place === 's' && name ? html`<${Lazy} key="s" session=${name} ...${CHAT} />` : null}
     </main>
   </div>`;
 }
@@ -271,6 +271,7 @@ async function begin() {
       }
     }
   }
+  if (!code) known();
   const root = document.getElementById('app');
   root.textContent = '';
   render(html`<${App} />`, root);

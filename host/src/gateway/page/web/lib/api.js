@@ -1,6 +1,7 @@
 // Requests to the daemon. The browser's cookie says who asks; the header shows that this page does.
 
 import { store } from './preact.js';
+import { HOW, answered, ask, whoCame } from './ahead.js';
 
 /** Who is logged in: `undefined` until known, `false` while a log-out is on its way, `null` for nobody, else what `GET /me` says. */
 export const me = store(undefined);
@@ -26,15 +27,13 @@ export class ApiError extends Error {
 export async function request(method, path, { body, raw, query, signal } = {}) {
   const asked = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) if (value != null && value !== '') asked.set(name, value);
-  const headers = { accept: 'application/json', 'x-kiso-page': '1' };
-  if (body !== undefined) headers['content-type'] = 'application/json';
+  const address = asked.size ? `${path}?${asked}` : path;
+  const headers = body === undefined ? HOW.headers : { ...HOW.headers, 'content-type': 'application/json' };
   let [answer, text] = [];
   try {
-    answer = await fetch(asked.size ? `${path}?${asked}` : path, {
-      method, headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error',
-      body: body === undefined ? raw : JSON.stringify(body),
-    });
-    text = await answer.text();
+    const ahead = method === 'GET' && answered(address);
+    [answer, text] = await (ahead || ask(address, { ...HOW, method, headers, signal, body: body === undefined ? raw : JSON.stringify(body) }));
+    signal?.throwIfAborted();
   } catch (error) {
     if (error.name === 'AbortError' || error.name === 'TimeoutError') throw error;
     throw new ApiError(0, { code: 'away', message: 'kiso isn’t responding', hint: method === 'GET' ? 'kiso keeps trying' : 'try again when it is back' });
@@ -62,6 +61,11 @@ export const part = (text) => encodeURIComponent(text);
 
 /** A workspace's file, below `/sessions/NAME/files`. */
 export const fileUrl = (session, path) => `/sessions/${part(session)}/files/${path.split('/').map(part).join('/')}`;
+
+/** Who is logged in, where the document says so: that needs no question. */
+export function known() {
+  if (whoCame) greet(whoCame.who, whoCame.at_ms);
+}
 
 /** Asks who is logged in. */
 export async function whoAmI() {
@@ -108,7 +112,7 @@ function forget(place) {
 
 export const isAdmin = () => me.get()?.scope === 'admin';
 
-function greet(who) {
+function greet(who, at_ms = Date.now()) {
   const owner = `${who.scope} ${who.name ?? ''}`;
   for (const place of PLACES) {
     // Somebody else's: a log-in may have ended without a log-out, and another tab may have seen it.
@@ -119,7 +123,7 @@ function greet(who) {
       // A full store forgets; the page must go on.
     }
   }
-  ahead = who.now_ms - Date.now();
+  ahead = who.now_ms - at_ms;
   me.set(who);
 }
 

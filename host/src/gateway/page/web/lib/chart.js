@@ -1,11 +1,11 @@
 // Charts that answer to the pointer and to keys, with the same as a table behind them. The shape of the data: chart-data.js.
 
 import { html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
-import { count } from './format.js';
-import { visible } from './inline.js';
-import { style } from './modules.js';
+import uPlot from '../vendor/uplot.js';
+import { count, visible } from './format.js';
 import { Button } from './ui.js';
 import { check, csv, parse, value } from './chart-data.js';
+import { draw } from './plot.js';
 
 /** Colours of the theme for series; those after them are drawn with dashes. */
 const COLOURS = 6;
@@ -68,18 +68,12 @@ function Plot({ chart, title, hidden, point, onPoint }) {
   const plot = useRef(null);
   const latest = useRef(hidden);
   latest.current = hidden;
-  const [error, setError] = useState(null);
   useLayoutEffect(() => {
-    let gone = false;
-    let ends = () => {};
-    Promise.all([import('../vendor/uplot.js'), import('./plot.js'), style('vendor/uplot.css')]).then(([uplot, { draw }]) => {
-      if (gone) return;
-      [plot.current, ends] = draw(uplot.default, host.current, chart, onPoint);
-      latest.current.forEach((at) => plot.current.setSeries(at + 1, { show: false }));
-    }).catch((caught) => setError(caught));
+    const [drawn, end] = draw(uPlot, host.current, chart, onPoint);
+    plot.current = drawn;
+    latest.current.forEach((at) => drawn.setSeries(at + 1, { show: false }));
     return () => {
-      gone = true;
-      ends();
+      end();
       plot.current = null;
       onPoint(null);
     };
@@ -103,7 +97,6 @@ function Plot({ chart, title, hidden, point, onPoint }) {
     const u = plot.current;
     u?.setCursor(at === null ? { left: -10, top: -10 } : { left: u.valToPos(u.data[0][at], 'x'), top: u.over.clientHeight / 2 });
   };
-  if (error) return html`<p class="md-wrong">The chart could not be loaded. Its table can be shown.</p>`;
   return html`<div class="chart-plot" ref=${host} role="slider" tabindex="0" aria-label=${`Points of ${title}`} aria-valuemin="1" aria-valuemax=${last + 1}
     aria-valuenow=${(point ?? 0) + 1} aria-valuetext=${spoken(chart, hidden, point ?? 0)} onKeyDown=${keys} onBlur=${() => look(null)}></div>`;
 }

@@ -2,7 +2,7 @@
 
 import { html, render, useLayoutEffect, useRef, useState } from './preact.js';
 import { me } from './api.js';
-import { visible } from './inline.js';
+import { visible } from './format.js';
 import { Button, Icon } from './ui.js';
 
 const STEPS = [1, 1.5, 2, 3, 4, 6, 8];
