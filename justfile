@@ -16,6 +16,10 @@ ci:
 attack:
     KISO_HEALTH_LIMIT_MS=1000 cargo test --package kiso --test all -- attacks:: --nocapture
 
+# a model that is completely taken over, with the tasks of AgentDojo, such as `just taken-over --every 40` (PyPI is needed)
+taken-over *options:
+    cargo build && tests/attacks/taken-over {{options}}
+
 # what a stranger types first: README, docs/ in order, every suggestion, a skill in each language (npm and PyPI are needed)
 first-minutes:
     cargo build && tests/first-minutes

@@ -80,6 +80,7 @@ mod sources;
 mod streaming;
 mod subagents;
 mod suggestions;
+mod taken_over;
 mod task_rules;
 mod terminals;
 mod turns;

@@ -1,0 +1,28 @@
+//! A model that is completely taken over, against the real program: a part of what `tests/attacks/taken-over` plays, which is a Python
+//! program because AgentDojo is one.
+
+use crate::harness::{KISO, missing_tool, root};
+use std::process::Command;
+
+/// One of so many pairs of tasks: about half a minute.
+const EVERY: &str = "40";
+
+#[test]
+fn a_model_that_is_taken_over_causes_no_effect_that_nobody_asked_for() {
+    let mut command = Command::new("python3");
+    command.arg(root().join("tests/attacks/taken-over")).args(["--kiso", KISO, "--every", EVERY, "--at-once", "4"]);
+    let Ok(output) = command.output() else {
+        missing_tool("AgentDojo against kiso", "there is no python3");
+        return;
+    };
+    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if told.contains("!!! SKIPPED") {
+        missing_tool("AgentDojo against kiso", &told);
+        return;
+    }
+    assert!(output.status.success(), "{said}\n{told}");
+    // Every pass was played, and something was tried in it.
+    for pass in ["honest", "refuse, plan", "refuse, loop", "sensible, plan", "sensible, loop"] {
+        assert_eq!(said.lines().filter(|line| line.starts_with(pass)).count(), 4, "{said}");
+    }
+}
