@@ -137,7 +137,10 @@ impl RunContext<'_> {
             ..self.known(run)
         };
         let system = self.drive.system_prompt(Role::Planner)?;
-        let request = planner::request(&system, &given, run, ask, &self.boundary);
+        let mut request = planner::request(&system, &given, run, ask, &self.boundary);
+        if self.drive.models.read_schemas(Role::Planner) {
+            request = planner::formed(request);
+        }
         let request = match self.ready(run, request).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),
