@@ -461,7 +461,7 @@ fn a_missing_tool_is_a_failure_in_ci() {
         "life::systemd_finds_nothing_wrong_with_the_units",
         "page::chat::a_command_is_answered_beside_the_conversation",
         "docs::every_command_of_every_page_runs",
-        "clients::the_official_client_for_python_is_answered",
+        "clients::official::the_official_client_for_python_is_answered",
     ] {
         let (passed, said) = alone(test, false);
         assert!(passed && said.contains("!!! SKIPPED"), "{test}: {said}");

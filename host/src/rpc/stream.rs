@@ -19,9 +19,11 @@ pub type ReadMessage = Result<RpcMessage, (Option<RequestId>, RpcError)>;
 pub struct Writer(JoinHandle<io::Result<()>>);
 
 impl Writer {
-    /// Waits until all is written, which is when nobody can send any more.
+    /// Waits until all is written, which is when nobody can send any more, or until the other side has gone: that it reads no more is
+    /// how it ends.
     pub async fn finish(self) -> io::Result<()> {
         match tokio::task::spawn_blocking(move || self.0.join()).await {
+            Ok(Ok(Err(error))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Ok(Ok(written)) => written,
             _ => Err(io::Error::other("the thread that writes has ended")),
         }

@@ -81,6 +81,12 @@ fn decided(api: &BotApi, message: i64) -> String {
     api.shown().into_iter().find(|sent| sent.id == message).unwrap().text
 }
 
+/// What is sent in the very moment of a kill is sent again, as another message.
+fn all_is_sent(home: &Home) {
+    let pending = "SELECT count(*) FROM outbox WHERE state = 'pending'";
+    wait_until("all to be sent", || store(home).query_row(pending, (), |row| row.get::<_, i64>(0)).unwrap() == 0);
+}
+
 fn state(served: &Served, id: i64) -> Value {
     served.get(&format!("/approvals/{id}"))["state"].clone()
 }
@@ -194,6 +200,7 @@ fn a_card_that_is_over_shows_it_wherever_that_was_decided() {
     };
     let first = asks(&served, "a");
     // Decided while the daemon is away.
+    all_is_sent(&home);
     served.kill();
     home.kiso(&["approval", "accept", "1"]).ok();
     served = start(&home);
@@ -236,9 +243,7 @@ fn a_press_is_done_once_however_often_the_daemon_is_killed() {
     pair(&home, &api, ADA, &["--owner"]);
     api.write(ADA, "will it rain?");
     let asked = card(&api).id;
-    // What is sent in the very moment of the kill would be sent again.
-    let pending = "SELECT count(*) FROM outbox WHERE state = 'pending'";
-    wait_until("all to be sent", || store(&home).query_row(pending, (), |row| row.get::<_, i64>(0)).unwrap() == 0);
+    all_is_sent(&home);
     served.kill();
     // Pressed while nobody listens, and Telegram takes no answer to it any more when somebody does.
     let tick = api.press(ADA, "☐ 1");

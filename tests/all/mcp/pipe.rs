@@ -3,6 +3,8 @@
 use super::{CONFIG, Pipe, home, meta, modern, request, text};
 use crate::harness::{Home, wait_for};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
 
 /// What a client of the older era does, from the handshake to each kind of thing that there is.
 #[test]
@@ -293,4 +295,17 @@ fn a_client_that_closes_has_its_answers() {
     heard.sort_unstable();
     assert_eq!(heard, (1..9).collect::<Vec<_>>());
     assert_eq!(pipe.end(), 0);
+}
+
+/// A client that goes without reading its answers is no error.
+#[test]
+fn a_client_that_reads_no_more_has_gone() {
+    let home = home();
+    let mut command = home.command(&["mcp"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("kiso starts");
+    drop(child.stdout.take());
+    let params = modern(json!({ "name": "echo", "arguments": { "text": "nobody reads this" } }));
+    let line = format!("{}\n", request(1, "tools/call", params));
+    child.stdin.take().expect("it is a pipe").write_all(line.as_bytes()).expect("it reads");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }

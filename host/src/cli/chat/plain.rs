@@ -2,7 +2,8 @@
 
 use super::ChatSession;
 use super::asking::Asking;
-use super::talk::{ScreenText, Talk, TextForm};
+use super::stream::TextForm;
+use super::talk::{ScreenText, Talk};
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};

@@ -1,8 +1,16 @@
 //! A text that comes in pieces, as it is shown while it is written.
 
-use super::markdown::Markdown;
-use super::talk::TextForm;
+use super::markdown::{Looks, Markdown};
 use crate::cli::show::{WrittenText, printable};
+
+/// How texts are shown.
+#[derive(Debug, Clone, Copy)]
+pub enum TextForm {
+    /// As Markdown, while they are written.
+    Rendered(Looks),
+    /// As they are, when they are complete.
+    Raw,
+}
 
 /// A text while it is written.
 #[derive(Debug)]

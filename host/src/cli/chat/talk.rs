@@ -1,8 +1,7 @@
 //! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
 //! clock.
 
-use super::markdown::Looks;
-use super::stream::Stream;
+use super::stream::{Stream, TextForm};
 use crate::cli::Exit;
 use crate::cli::client::wire::{
     LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine,
@@ -32,15 +31,6 @@ pub enum ScreenText {
     Text(String),
     /// A word about what goes on.
     Note(String),
-}
-
-/// How texts are shown.
-#[derive(Debug, Clone, Copy)]
-pub enum TextForm {
-    /// As Markdown, while they are written.
-    Rendered(Looks),
-    /// As they are, when they are complete.
-    Raw,
 }
 
 /// What is being done.
@@ -465,6 +455,7 @@ fn text(text: String) -> Option<ScreenText> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::markdown::Looks;
     use super::*;
     use crate::config::Config;
     use crate::home::Home;

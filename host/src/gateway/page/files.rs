@@ -373,8 +373,8 @@ mod tests {
             assert_eq!(within.len(), 1, "{name}");
             let (before, _) = within[0].split_once(&begin(name)).unwrap();
             let needs =
-                own.iter().filter(|need| scripts[**name].contains(&format!("/{}'", need.rsplit('/').next().unwrap())));
-            for need in needs.filter(|need| scripts[**name].contains(&format!("from '{}'", path(name, need)))) {
+                own.iter().filter(|need| scripts[*name].contains(&format!("/{}'", need.rsplit('/').next().unwrap())));
+            for need in needs.filter(|need| scripts[*name].contains(&format!("from '{}'", path(name, need)))) {
                 assert!(before.contains(&format!("${}", scope(need))), "{name} stands before {need}, which it needs");
             }
         }
