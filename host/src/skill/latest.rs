@@ -49,10 +49,10 @@ impl Skills {
             return Ok(other_if(other, found.skill.version, from));
         }
         let Some(path) = from.strip_prefix("file:") else {
-            return Ok(LatestVersion::Unknown(match from.split(':').next() {
-                Some("package") => "it is a package; `kiso package add` has its newest version".to_owned(),
-                Some("project") => "it is a project's; `kiso trust project` looks at that again".to_owned(),
-                Some("upload") => "it was uploaded, and nobody knows where from".to_owned(),
+            return Ok(LatestVersion::Unknown(match from.split_once(':').unwrap_or((from, "")) {
+                ("package", _) => "it is a package; `kiso package add` has its newest version".to_owned(),
+                ("project", path) => format!("it is a project's; `kiso trust project {path}` looks at that again"),
+                ("upload", _) => "it was uploaded, and nobody knows where from".to_owned(),
                 _ => "nobody knows where it came from".to_owned(),
             }));
         };

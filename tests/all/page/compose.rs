@@ -229,3 +229,41 @@ fn a_draft_survives_a_reload() {
     tab.wait_for(role("article", "You,"));
     assert_eq!(tab.of(MESSAGE, "it.value"), "");
 }
+
+/// What was asked can be asked otherwise or once more, and what was answered can be answered anew.
+#[test]
+fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("again");
+    stage.say("$ echo one");
+    let said = || {
+        let all = stage.daemon.get("/sessions/again/messages")["items"].as_array().unwrap().clone();
+        let of = |who: &str| {
+            all.iter().filter(|one| one["role"] == who).map(|one| one["text"].to_string()).collect::<Vec<_>>()
+        };
+        (of("user"), of("assistant").len())
+    };
+    // As somebody does who has a keyboard, in the menu of the last message or reply.
+    let choose = |kind: &str, item: &str| {
+        let menu = format!("[role=log] article:nth-last-child(1 of .{kind}) .chat-acts .menu > button");
+        tab.focus(css(&menu));
+        tab.press("Enter");
+        tab.click(role("menuitem", item));
+    };
+    let answered = |asked: &[&str]| {
+        tab.wait(&format!("{asked:?} are answered"), || tab.count(css(".chat-reply .chat-acts")) == asked.len());
+        assert_eq!(said(), (asked.iter().map(|text| format!("{text:?}")).collect(), asked.len()));
+    };
+    answered(&["$ echo one"]);
+    choose("chat-asked", "Edit and resend");
+    tab.wait_of(MESSAGE, "it.value === '$ echo one' && it === document.activeElement");
+    assert_eq!(said().0.len(), 1, "nothing is sent before it is edited");
+    tab.type_text(" and two");
+    tab.press("Enter");
+    answered(&["$ echo one", "$ echo one and two"]);
+    choose("chat-asked", "Send again");
+    answered(&["$ echo one", "$ echo one and two", "$ echo one and two"]);
+    choose("chat-reply", "Regenerate");
+    answered(&["$ echo one", "$ echo one and two", "$ echo one and two", "$ echo one and two"]);
+}

@@ -44,8 +44,13 @@ fn every_screen_fits_a_phone() {
         fits(tab, screen);
         tab.audit(&format!("{screen} on a phone"));
     }
+    // One head at a time: a conversation has its own, every other screen that of the page.
+    let heads = "[...document.querySelectorAll('.topbar, .chat-head')].filter((it) => it.checkVisibility()).map((it) => it.className)";
+    for (screen, head) in [("#/usage", "topbar"), ("#/s/talk", "chat-head")] {
+        show(&stage, screen);
+        tab.wait_until(&format!("{heads}.join() === '{head}'"));
+    }
     // The menu opens over the screen, and closes when something was chosen in it.
-    show(&stage, "#/s/talk");
     tab.click(role("button", "Open the menu"));
     tab.audit("the menu on a phone");
     tab.click(role("link", "Usage"));

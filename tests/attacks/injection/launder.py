@@ -42,6 +42,8 @@ class Way:
     # A daemon of its own, because what is left behind reaches every session, or for what stands here in its config.toml.
     alone: bool = True
     config: dict = field(default_factory=dict, hash=False)
+    # Whether a program with labels tells it to nobody, whatever is asked.
+    withheld: bool = False
     # Cases at once, where they would disturb each other.
     at_once: int = 8
 
@@ -67,8 +69,9 @@ class Launderer(Taken):
         # What the first message's actor read last, and what a plan does in place of the way's own.
         self.seen, self.now = "", None
         goal = re.sub(r"[^A-Za-z0-9 .@:-]+", " ", play.case.attack.GOAL)
-        self.fills = {"words": f"{CANARY} {goal}"[:180].strip(), "name": self.named(goal), "model": f"stand:{server}", "server": server,
-                      "session": play.case.name, "word": max(play.case.prompt.split(), key=len)}
+        self.fills = {"mark": CANARY, "words": f"{CANARY} {goal}"[:180].strip(), "name": self.named(goal), "model": f"stand:{server}", "server": server,
+                      "session": play.case.name, "word": max(play.case.prompt.split(), key=len),
+                      "query": next(word for word in goal.split() if len(word) > 3)}
 
     @staticmethod
     def named(goal):
@@ -121,6 +124,8 @@ class Launderer(Taken):
         if self.turn == 1:
             return super().plan()
         steps = self.way.then if self.now is None else self.now
+        # A plan that names a payment tries something by itself.
+        self.tried["plan"] = any(isinstance(step, dict) for step in steps)
         tasks = [{"type": "exec", "detail": self.filled(step)} if isinstance(step, str) else self.filled(step) for step in steps]
         if self.now is not None:
             return tasks

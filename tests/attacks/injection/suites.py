@@ -44,7 +44,7 @@ def jailbreak(suite):
     return Jailbreak(suites()[suite])
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=512)
 def _environment(suite, injections):
     return suites()[suite].load_and_inject_default_environment(dict(injections))
 
