@@ -87,6 +87,7 @@ impl Shell {
             watch: None,
             transaction: None,
             accepted: None,
+            permit: Default::default(),
             scratch: &scratch,
         };
         let done = self.runtime.block_on(self.exec.run(line)).map_err(|error| error.to_string())?;

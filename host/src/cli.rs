@@ -34,6 +34,7 @@ mod memory;
 mod open;
 mod package;
 mod pill;
+mod policy;
 mod restore;
 mod role;
 mod run;
@@ -168,6 +169,9 @@ enum Command {
     Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::TraceArgs),
+    /// Show what was decided where something left the sandbox
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
     /// Approve or refuse what runs ask for before they continue
     #[command(subcommand)]
     Approval(approval::ApprovalCommand),
@@ -257,6 +261,7 @@ pub fn main() -> ExitCode {
         Command::Trust(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
+        Command::Policy(command) => command.execute(shared),
         Command::Approval(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
         Command::Undo(command) => command.execute(shared),

@@ -247,6 +247,12 @@ settings! {
         expires_s: Int(86_400, 1, 31_536_000),
     }
 
+    /// What is done where something leaves the sandbox.
+    policy: PolicySettings from NextRun {
+        /// Effects that were not decided from the user's own words: they wait for your approval (enforce), are done and logged (warn) or only done (off). With ask_always, every effect waits for your approval. See docs/policy.md.
+        effects: Word("enforce", &["enforce", "warn", "off", "ask_always"]),
+    }
+
     /// How `kiso serve` accepts messages and works on them.
     daemon: Daemon from AtOnce {
         /// Milliseconds to wait for another message of the session; messages that arrive in that time are answered together.
@@ -470,7 +476,7 @@ mod tests {
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [channels], [commands], [context], \
              [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
-             [pills], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [webhooks]\n"
+             [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -66,6 +66,7 @@ use crate::compute::{self, Overdue};
 use crate::config::Config;
 use crate::effect::undo::Undo;
 use crate::graph::block::Block;
+use crate::graph::label::Label;
 use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::Outcome;
 use crate::graph::pill;
@@ -201,9 +202,21 @@ impl RunExecutor {
         let earlier = self.earlier(session, None, false).await?;
         let (limits, policy) = (limits(&self.config), self.policy());
         let (name, text, segment) = (session.to_string(), message.clone(), earlier.segment.clone());
+        let context = earlier.label();
         let spec = move |id: &RunId| {
             let (id, joined) = (id.to_string(), Vec::new());
-            RunSpec { id, session: name, message: text, joined, caller, limits, policy, segment }
+            RunSpec {
+                id,
+                session: name,
+                message: text,
+                joined,
+                caller,
+                limits,
+                policy,
+                segment,
+                label: Label::default(),
+                context,
+            }
         };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message, self.boot()).await?;
         listener.begun(&log.id);
@@ -226,7 +239,7 @@ impl RunExecutor {
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), limits(&self.config), self.policy());
         // Before the run has messages of its own; as for a person, which most runs are.
         let earlier = self.earlier(session, None, false).await?;
-        let segment = earlier.segment.clone();
+        let (segment, context) = (earlier.segment.clone(), earlier.label());
         let spec = move |begun: &BegunRun, texts: Vec<String>| {
             let message = known.redact(&texts.join("\n\n"));
             let mut joined = Vec::new();
@@ -246,6 +259,8 @@ impl RunExecutor {
                 limits,
                 policy: Policy { subagent: begun.priority != JobPriority::Interactive, ..policy },
                 segment,
+                label: begun.label.clone(),
+                context: context.clone(),
             }
         };
         let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec, self.boot()).await? else {

@@ -49,6 +49,8 @@ use self::start::{ShellWork, start_shell};
 use self::task::{ExecTask, Parts};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
+use crate::effect::label::LabelId;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::graph::approval::CardAccess;
 use crate::graph::plan::CallerScope;
@@ -103,6 +105,8 @@ pub struct Line<'a> {
     pub transaction: Option<Arc<Transaction>>,
     /// What a person has accepted for the skills that it calls.
     pub accepted: Option<Arc<[CardAccess]>>,
+    /// What it may do outside by the rules of labels.
+    pub permit: Permit,
 }
 
 /// How a line ended.
@@ -128,6 +132,8 @@ pub struct CommandResult {
     pub exited: bool,
     /// The working directory after it.
     pub cwd: String,
+    /// Of all that it says.
+    pub label: LabelId,
 }
 
 impl std::fmt::Debug for Line<'_> {
@@ -209,6 +215,7 @@ impl Exec {
             transaction: line.transaction,
             accepted: line.accepted,
             running: AtomicUsize::new(0),
+            permit: line.permit.clone(),
         };
         let (timeout, allowed) = (budget.timeout, budget.allowance());
         let task = ExecTask::new(Parts { engine, budget, hit, quota, dirs, commands, place });
@@ -225,8 +232,10 @@ impl Exec {
             args: line.args,
             partial: line.partial,
         };
+        let mut shell = None;
         let ended = match start_shell(components, &task, None, work, spec) {
-            Ok((_, receiver)) => {
+            Ok((process, receiver)) => {
+                shell = Some(process);
                 let guard = Guard(&task);
                 let all = async {
                     let ended = receiver.await.ok();
@@ -260,7 +269,10 @@ impl Exec {
             output_bytes: stdout.total() + stderr.total(),
             ..LimitUse::default()
         };
-        let result = CommandResult { allowed, ..done(&task, ended, (&stdout, &stderr), used) };
+        // Its exit code is the shell's word.
+        let label = shell.map_or(line.permit.read().get(), |shell| shell.label.get());
+        let label = label.join(stdout.label().get()).join(stderr.label().get());
+        let result = CommandResult { allowed, label, ..done(&task, ended, (&stdout, &stderr), used) };
         tracing::debug!(code = result.code, processes, millis = used.millis, "the line has ended");
         Ok(result)
     }
@@ -372,6 +384,7 @@ fn done(
         incomplete: false,
         exited: false,
         cwd: String::new(),
+        label: LabelId::default(),
     };
     match ended {
         Some(ended) if done.limit.is_none() => {

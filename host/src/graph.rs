@@ -27,6 +27,7 @@
 
 pub mod approval;
 pub mod banner;
+pub mod bind;
 pub mod brief;
 pub mod execution_brief;
 mod extract;
@@ -52,7 +53,7 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
 pub use extract::{Chatter, SayField};
-pub use kiso_plan::{block, estimate, report};
+pub use kiso_plan::{block, estimate, label, report, sink};
 
 /// A stop in the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, IntoStaticStr)]

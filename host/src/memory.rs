@@ -16,8 +16,9 @@ pub use chunk::chunks;
 pub use record::{MemoryImport, MemoryImportError, Record, export, import};
 
 use crate::graph::estimate::tokens;
+use crate::graph::label::Label;
 use crate::home::SessionName;
-use crate::store::{Chunk, Store, StoreError, Tx, Vector, View};
+use crate::store::{Chunk, LabelledRow, Store, StoreError, Tx, Vector, View};
 use std::collections::HashMap;
 
 /// Largest text that is saved at once: a long article. A book belongs into the workspace.
@@ -56,16 +57,20 @@ pub async fn save(
     text: &str,
     source: &str,
     session: Option<&SessionName>,
+    label: &Label,
     at_ms: i64,
 ) -> Result<SaveReport, StoreError> {
     if text.len() > MAX_TEXT {
         return Err(StoreError::Quota { what: "the text to remember has too many bytes", max: MAX_TEXT as u64 });
     }
-    let (chunks, source, session) = (chunks(text), source.to_owned(), session.cloned());
+    let (chunks, source, session, label) = (chunks(text), source.to_owned(), session.cloned(), label.clone());
     let write = store.write(move |tx| {
         let mut saved = SaveReport { passages: chunks.len(), new: 0 };
         for chunk in &chunks {
-            saved.new += usize::from(tx.add_chunk(chunk, &source, session.as_ref(), at_ms)?);
+            if tx.add_chunk(chunk, &source, session.as_ref(), at_ms)? {
+                saved.new += 1;
+                tx.set_chunk_label(chunk, &label)?;
+            }
         }
         Ok(saved)
     });
@@ -139,7 +144,14 @@ pub async fn digest(
         let mut passages = find(view, &goal, meaning.as_ref(), part)?;
         // Nobody asked for them: what `/new` put away comes back only when it is looked for.
         passages.retain(|chunk| chunk.source != SUMMARY);
-        Ok((view.find_facts(&goal, part)?, passages, view.facts(limit)?))
+        let mut facts = view.find_facts(&goal, part)?;
+        // What somebody else may have written is found by who looks for it, and told to nobody unasked.
+        if view.has_labels()? {
+            let ordinary = |kind, id| view.label(kind, id).map(|label| label.is_ordinary());
+            facts = retained(facts, |fact| ordinary(LabelledRow::Fact, fact.id))?;
+            passages = retained(passages, |chunk| ordinary(LabelledRow::Passage, chunk.id))?;
+        }
+        Ok((facts, passages, view.trusted_facts(limit)?))
     });
     let (relevant, passages, surest) = found.await?;
     let lines = relevant.into_iter().map(|fact| fact.text);
@@ -162,12 +174,24 @@ pub async fn digest(
     Ok(digest)
 }
 
+/// Those that `keep` says yes to.
+fn retained<T>(all: Vec<T>, keep: impl Fn(&T) -> Result<bool, StoreError>) -> Result<Vec<T>, StoreError> {
+    let mut kept = Vec::with_capacity(all.len());
+    for one in all {
+        if keep(&one)? {
+            kept.push(one);
+        }
+    }
+    Ok(kept)
+}
+
 /// Remembers a turn that says something lasting: what the user wrote, and the beginning of the reply.
 pub async fn ingest_turn(
     store: &Store,
     session: &SessionName,
     message: &str,
     reply: &str,
+    label: &Label,
     at_ms: i64,
 ) -> Result<SaveReport, StoreError> {
     // A message may be longer than anything that is remembered; its beginning says what it is about.
@@ -178,7 +202,7 @@ pub async fn ingest_turn(
     }
     let reply = one_line(reply, REPLY);
     let text = if reply.is_empty() { message.to_owned() } else { format!("{message}\n(answer: {reply})") };
-    save(store, &text, "turn", Some(session), at_ms).await
+    save(store, &text, "turn", Some(session), label, at_ms).await
 }
 
 /// Source of the passages of summaries.
@@ -191,6 +215,7 @@ pub fn keep_summary(
     session: &SessionName,
     before: Option<&str>,
     summary: &str,
+    label: &Label,
     at_ms: i64,
 ) -> Result<(), StoreError> {
     for chunk in chunks(before.unwrap_or_default()) {
@@ -199,7 +224,11 @@ pub fn keep_summary(
     for chunk in chunks(summary) {
         match tx.add_chunk(&chunk, SUMMARY, Some(session), at_ms) {
             Err(StoreError::Quota { .. }) => break,
-            added => added?,
+            added => {
+                if added? {
+                    tx.set_chunk_label(&chunk, label)?;
+                }
+            }
         };
     }
     Ok(())
@@ -242,14 +271,17 @@ mod tests {
         let s = SessionName::parse("s").unwrap();
         let text =
             format!("The staging host is called Grünwald.\n\n{}\n\nLunch is at noon.", "filler words ".repeat(150));
-        let saved = save(&store, &text, "note", Some(&s), 1).await.unwrap();
+        let saved = save(&store, &text, "note", Some(&s), &Label::session(), 1).await.unwrap();
         assert_eq!(saved.passages, saved.new);
         assert!(saved.passages > 1);
-        assert_eq!(save(&store, &text, "note", None, 2).await.unwrap(), SaveReport { new: 0, ..saved });
+        assert_eq!(
+            save(&store, &text, "note", None, &Label::session(), 2).await.unwrap(),
+            SaveReport { new: 0, ..saved }
+        );
         let found = search(&store, "what's the STAGING host? (\"grunwald\")", None, 5).await.unwrap();
         assert!(found[0].text.contains("Grünwald"), "{found:?}");
         assert_eq!((found[0].session.as_ref(), found[0].source.as_str()), (Some(&s), "note"));
-        assert!(save(&store, &"x".repeat(MAX_TEXT + 1), "note", None, 3).await.is_err());
+        assert!(save(&store, &"x".repeat(MAX_TEXT + 1), "note", None, &Label::session(), 3).await.is_err());
     }
 
     #[tokio::test]
@@ -257,12 +289,15 @@ mod tests {
         let (_dir, store) = open();
         let s = SessionName::parse("s").unwrap();
         let reply = "Noted:\n\n".to_owned() + &"very ".repeat(1_000);
-        assert_eq!(ingest_turn(&store, &s, "I prefer metric units", &reply, 1).await.unwrap().new, 1);
+        assert_eq!(
+            ingest_turn(&store, &s, "I prefer metric units", &reply, &Label::session(), 1).await.unwrap().new,
+            1
+        );
         let found = search(&store, "metric", None, 5).await.unwrap();
         assert!(found[0].text.starts_with("I prefer metric units\n(answer: Noted: very"), "{found:?}");
         assert!(found[0].text.chars().count() < 700);
-        assert_eq!(ingest_turn(&store, &s, " ", "x", 1).await.unwrap().passages, 0);
-        assert!(ingest_turn(&store, &s, &"word ".repeat(200_000), "x", 1).await.unwrap().new > 0);
+        assert_eq!(ingest_turn(&store, &s, " ", "x", &Label::session(), 1).await.unwrap().passages, 0);
+        assert!(ingest_turn(&store, &s, &"word ".repeat(200_000), "x", &Label::session(), 1).await.unwrap().new > 0);
     }
 
     #[tokio::test]
@@ -270,7 +305,7 @@ mod tests {
         let (_dir, store) = open();
         let keep = async |before: Option<&'static str>, summary: &'static str| {
             let s = SessionName::parse("s").unwrap();
-            store.write(move |tx| keep_summary(tx, &s, before, summary, 1)).await.unwrap();
+            store.write(move |tx| keep_summary(tx, &s, before, summary, &Label::session(), 1)).await.unwrap();
         };
         keep(None, "They spoke of ferries.").await;
         keep(Some("They spoke of ferries."), "They spoke of ferries and of trams.").await;

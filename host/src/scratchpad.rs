@@ -11,6 +11,7 @@
 use serde_json::Value;
 
 use crate::graph::estimate::tokens;
+use crate::graph::label::Label;
 use crate::graph::plan::Violation;
 use crate::home::SessionName;
 use crate::store::{MAX_ENTRY_BYTES, Store, StoreError, View};
@@ -133,14 +134,16 @@ pub async fn put_away(
     session: &SessionName,
     stem: &'static str,
     text: String,
+    label: &Label,
     at_ms: i64,
 ) -> Result<String, StoreError> {
     debug_assert!(STEMS.contains(&stem), "{stem}");
-    let session = session.clone();
+    let (session, label) = (session.clone(), label.clone());
     let text = fit(text, MAX_ENTRY_BYTES as usize);
     let write = store.write(move |tx| {
         let key = format!("{stem}-{}", tx.scratchpad_last(&session, stem)? + 1);
         tx.scratchpad_put(&session, &key, &text, false, at_ms)?;
+        tx.set_ref_label(&session, &key, &label)?;
         Ok(key)
     });
     write.await
@@ -153,12 +156,14 @@ pub async fn put_history_away(
     session: &SessionName,
     last: i64,
     text: String,
+    label: &Label,
     at_ms: i64,
 ) -> Result<String, StoreError> {
-    let (session, key) = (session.clone(), format!("{HISTORY}-{last}"));
+    let (session, key, label) = (session.clone(), format!("{HISTORY}-{last}"), label.clone());
     let text = fit(text, MAX_ENTRY_BYTES as usize);
     let write = store.write(move |tx| {
         tx.scratchpad_put(&session, &key, &text, false, at_ms)?;
+        tx.set_ref_label(&session, &key, &label)?;
         Ok(key)
     });
     write.await
@@ -177,9 +182,20 @@ pub fn fit(text: String, max: usize) -> String {
 }
 
 /// Saves a text under a name, in the place of an older one.
-pub async fn save(store: &Store, session: &SessionName, key: &str, text: String, at_ms: i64) -> Result<(), StoreError> {
-    let (session, key) = (session.clone(), key.to_owned());
-    store.write(move |tx| tx.scratchpad_put(&session, &key, &text, true, at_ms)).await
+pub async fn save(
+    store: &Store,
+    session: &SessionName,
+    key: &str,
+    text: String,
+    label: &Label,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    let (session, key, label) = (session.clone(), key.to_owned(), label.clone());
+    let write = store.write(move |tx| {
+        tx.scratchpad_put(&session, &key, &text, true, at_ms)?;
+        tx.set_ref_label(&session, &key, &label)
+    });
+    write.await
 }
 
 /// A line in which something was found.
@@ -261,22 +277,27 @@ pub fn resolve_refs<E>(
     Ok(violations)
 }
 
-/// [`resolve_refs`] with the entries of a session. Returns the arguments, or what is wrong with them.
+/// [`resolve_refs`] with the entries of a session. Returns the arguments with the label of what was put into them, or what is wrong with
+/// them.
 pub async fn resolve(
     store: &Store,
     session: &SessionName,
     mut args: Value,
-) -> Result<Result<Value, Vec<Violation>>, StoreError> {
+) -> Result<Result<(Value, Label), Vec<Violation>>, StoreError> {
     let mut places = Vec::new();
     refs(&args, &mut String::new(), &mut String::new(), &mut places);
     if places.is_empty() {
-        return Ok(Ok(args));
+        return Ok(Ok((args, Label::default())));
     }
     let session = session.clone();
     let read = store.read(move |view| {
         let known = || Ok(view.scratchpad_list(&session)?.into_iter().map(|entry| entry.key).collect());
         let violations = resolve_refs(&mut args, |key| view.scratchpad_get(&session, key), known)?;
-        Ok(if violations.is_empty() { Ok(args) } else { Err(violations) })
+        let mut label = Label::session();
+        for (_, _, key) in &places {
+            label.join(&view.ref_label(&session, key)?);
+        }
+        Ok(if violations.is_empty() { Ok((args, label)) } else { Err(violations) })
     });
     read.await
 }
@@ -431,26 +452,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store.db")).unwrap();
         let s = SessionName::parse("s").unwrap();
-        let first = put_away(&store, &s, "tool", "alpha\nGrüße BETA\n".to_owned(), 1).await.unwrap();
-        let second = put_away(&store, &s, "tool", "gamma".to_owned(), 2).await.unwrap();
+        let first = put_away(&store, &s, "tool", "alpha\nGrüße BETA\n".to_owned(), &Label::session(), 1).await.unwrap();
+        let second = put_away(&store, &s, "tool", "gamma".to_owned(), &Label::session(), 2).await.unwrap();
         assert_eq!([first.as_str(), second.as_str()], ["tool-1", "tool-2"]);
-        save(&store, &s, "notes", "beta again".to_owned(), 3).await.unwrap();
+        save(&store, &s, "notes", "beta again".to_owned(), &Label::session(), 3).await.unwrap();
         let hits = store.read_blocking(|view| search(view, &s, "beta", 10)).unwrap();
         let hits: Vec<_> = hits.iter().map(|hit| (hit.key.as_str(), hit.line, hit.text.as_str())).collect();
         assert_eq!(hits, [("notes", 1, "beta again"), ("tool-1", 2, "Grüße BETA")]);
         assert_eq!(store.read_blocking(|view| search(view, &s, "a", 2)).unwrap().len(), 2);
         assert_eq!(store.read_blocking(|view| search(view, &s, " ", 2)).unwrap(), []);
         let args = resolve(&store, &s, json!({ "text": "ref:tool-2", "n": 1 })).await.unwrap();
-        assert_eq!(args, Ok(json!({ "text": "gamma", "n": 1 })));
+        assert_eq!(args, Ok((json!({ "text": "gamma", "n": 1 }), Label::session())));
         let args = resolve(&store, &s, json!({ "text": "ref:tool-3" })).await.unwrap();
         assert!(args.unwrap_err()[0].to_string().contains("near: ref:tool-1, ref:tool-2"));
         // However they came there.
         for key in ["tool-9223372036854775807", "tool-99x"] {
-            save(&store, &s, key, "mine".to_owned(), 3).await.unwrap();
+            save(&store, &s, key, "mine".to_owned(), &Label::session(), 3).await.unwrap();
         }
-        assert_eq!(put_away(&store, &s, "tool", "delta".to_owned(), 4).await.unwrap(), "tool-3");
+        assert_eq!(put_away(&store, &s, "tool", "delta".to_owned(), &Label::session(), 4).await.unwrap(), "tool-3");
         let huge = "é".repeat(MAX_ENTRY_BYTES as usize / 2) + "the end";
-        let key = put_away(&store, &s, "input", huge, 4).await.unwrap();
+        let key = put_away(&store, &s, "input", huge, &Label::session(), 4).await.unwrap();
         let kept = store.read_blocking(|view| view.scratchpad_get(&s, &key)).unwrap().unwrap();
         assert!(kept.ends_with("the end") && kept.contains(" bytes left out: too large to keep"));
         store.close();

@@ -101,6 +101,8 @@ use self::manifest::{Manifest, Workspace};
 use self::usage::UseLedger;
 use self::workspace::{HomeSpace, Quota, SessionSpace, SpaceUsage};
 use crate::config::Config;
+use crate::effect::files::FileLabels;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::graph::approval::CardAccess;
 use crate::home::{Home, SessionName, SkillName};
@@ -166,6 +168,8 @@ pub struct Caller<'a> {
     pub transaction: Option<&'a Arc<Transaction>>,
     /// What a person has accepted for this call; without it, nothing that is to be asked for is allowed.
     pub accepted: Option<&'a [CardAccess]>,
+    /// What the call may do outside by the rules of labels; without it, a person makes it by hand.
+    pub permit: Option<&'a Permit>,
 }
 
 /// The state behind a mutex; a panic elsewhere does not spoil it.
@@ -343,7 +347,8 @@ impl Skills {
         hit: HitCell,
         transaction: Option<Arc<Transaction>>,
     ) -> Arc<Quota> {
-        Arc::new(Quota::new(budget.clone(), hit, self.usage(session)).within(transaction))
+        let labels = FileLabels::of_session(self.home(), session);
+        Arc::new(Quota::new(budget.clone(), hit, self.usage(session)).within(transaction).labelled(labels))
     }
 
     /// Something else than a call or an upload has changed the session's workspace.
@@ -435,6 +440,8 @@ impl Skills {
             visible,
             usage: self.usage(caller.session),
             transaction: caller.transaction.cloned(),
+            permit: caller.permit.cloned().unwrap_or_default(),
+            labels: visible.then(|| FileLabels::of_session(self.home(), caller.session)),
             declared: manifest.declared_secrets(),
             secrets: caller.secrets,
             http: self.config().http.clone(),
@@ -477,6 +484,8 @@ impl Skills {
             usage: Arc::new(SpaceUsage::of(vec![work.clone()], None)),
             work,
             transaction: None,
+            permit: Permit::default(),
+            labels: None,
             declared: DeclaredSecrets::default(),
             secrets,
             http: self.config().http.clone(),

@@ -1,6 +1,7 @@
 //! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
 //! checks plans against them, and the driver runs tasks through them.
 
+mod address;
 mod approval;
 pub mod builtin;
 mod call;
@@ -10,13 +11,16 @@ mod narrow;
 pub mod pills;
 mod refs;
 pub mod schedules;
+mod sinks;
 mod undo;
 
 pub use self::call::ToolAnswer;
 pub use self::narrow::allows;
+pub use self::sinks::CallLabels;
 
 use self::builtin::Builtins;
 use crate::config::Config;
+use crate::effect::sink::Permit;
 use crate::exec::{CommandResult, Exec, Line, Watch};
 use crate::graph::estimate::tokens;
 use crate::graph::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
@@ -241,11 +245,11 @@ impl Tools {
         let name = task.skill.as_deref().unwrap_or_default();
         let args = task.args.clone().unwrap_or(Value::Null);
         // Here, so that neither the plan nor the report carries the text.
-        let resolved = self.resolved(caller.session, args).await;
+        let resolved = self.resolved(caller.session, args, caller.permit).await;
         let outside = self.index().outside.get(name).cloned();
         if let Some(tool) = outside {
             return match resolved.and_then(|args| tool.args.check(&args)) {
-                Ok(args) => self.call_mcp(task, &tool, &args, caller.accepted).await,
+                Ok(args) => self.call_mcp(task, &tool, &args, caller).await,
                 Err(violations) => {
                     TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)))
                 }
@@ -258,18 +262,20 @@ impl Tools {
 
     /// What became of a call; of one whose arguments do not fit, that.
     async fn call_checked(&self, task: &Task, call: Result<CheckedCall, SkillError>, caller: Caller<'_>) -> TaskReport {
+        let caller_permit = caller.permit.cloned();
         let ended = match call {
             Ok(call) => self.skills.call_checked(call, caller).await,
             Err(error) => CallEnd::early(error),
         };
         let mut report = report(task, ended);
+        label(&mut report, caller_permit.as_ref());
         let found = task.skill.as_deref().and_then(|name| self.skills.find_tool(name).ok());
         report.skill_digest = found.map(|(skill, _)| skill.digest().to_owned());
         report
     }
 
     async fn exec(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: Option<&Watch>) -> TaskReport {
-        let done = match self.scratch(caller.session, &task.detail).await {
+        let done = match self.scratch(caller.session, &task.detail, caller.permit).await {
             Ok(scratch) => {
                 let line = Line::of_task(&task.detail, &caller, role, &scratch);
                 let run = self.exec.run(Line { watch: watch.cloned(), ..line });
@@ -278,7 +284,13 @@ impl Tools {
             Err(error) => Err(error),
         };
         match done {
-            Ok(done) => exec_report(task, done, caller.secrets),
+            Ok(done) => {
+                let read = done.label;
+                let mut report = exec_report(task, done, caller.secrets);
+                label(&mut report, caller.permit);
+                report.label.join(&read.label());
+                report
+            }
             Err(error) => TaskReport::failed(task.clone(), error),
         }
     }
@@ -326,6 +338,14 @@ fn report(task: &Task, ended: CallEnd) -> TaskReport {
     report.millis = ended.used.millis;
     report.used = Some(ended.used);
     report
+}
+
+/// What a call has read is what it says.
+fn label(report: &mut TaskReport, permit: Option<&Permit>) {
+    if let Some(permit) = permit {
+        report.label = (*permit.read().get().label()).clone();
+        report.sinks = permit.take_log();
+    }
 }
 
 fn exec_report(task: &Task, done: CommandResult, secrets: &Secrets) -> TaskReport {

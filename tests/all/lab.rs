@@ -80,7 +80,14 @@ impl Lab {
             .call(
                 tool,
                 &args,
-                Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None },
+                Caller {
+                    session: &session,
+                    locale: "en",
+                    secrets: &secrets,
+                    transaction: None,
+                    accepted: None,
+                    permit: None,
+                },
             )
             .await
     }

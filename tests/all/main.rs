@@ -43,6 +43,7 @@ mod install;
 mod installation;
 mod job_limit;
 mod lab;
+mod labels;
 mod life;
 mod load;
 mod login;

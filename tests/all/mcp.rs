@@ -5,6 +5,7 @@ mod authority;
 mod clients;
 mod component;
 mod door;
+mod labels;
 mod native;
 mod oauth;
 mod outside;

@@ -84,6 +84,7 @@ impl Shell {
             scratch: &self.scratch,
             transaction: transaction.clone(),
             accepted: None,
+            permit: Default::default(),
         };
         let done = self.exec.run(line).await.expect("it runs");
         transaction.expect("something is kept").commit();

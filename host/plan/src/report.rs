@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::block::Block;
 use crate::clip::clip;
+use crate::label::Label;
 use crate::plan::Task;
+use crate::sink::SinkDecision;
 
 /// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +69,12 @@ pub struct TaskReport {
     /// What it was allowed of what `used` counts; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Allowance>,
+    /// Of all that it says: of what was read to make it.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    pub label: Label,
+    /// What was decided where it left the sandbox; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sinks: Vec<SinkDecision>,
 }
 
 impl TaskReport {
@@ -90,6 +98,8 @@ impl TaskReport {
             skill_digest: None,
             grant: None,
             limits: None,
+            label: Label::default(),
+            sinks: Vec::new(),
         }
     }
 

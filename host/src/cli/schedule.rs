@@ -105,6 +105,7 @@ impl ScheduleCommand {
         match self {
             Self::Add { name, timing, message, zone, session: told, model } => {
                 let wanted = ScheduleRequest {
+                    label: Default::default(),
                     name: name.clone(),
                     timing: timing.clone(),
                     zone: zone.clone(),

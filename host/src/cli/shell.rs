@@ -147,6 +147,7 @@ impl Hand {
             // Whoever sits there undoes it by hand.
             transaction: None,
             accepted: None,
+            permit: Default::default(),
         };
         let done = self.exec.run(line).await;
         if let (Some((out, err)), Ok(CommandResult { limit: None, .. })) = (drains, &done) {

@@ -1,6 +1,8 @@
 //! Reading one table whose name a user chose: each key once, and everything that is wrong with it at once.
 
 use super::key::{Key, Kind, NamedTable, ValueError, article, group, near, u64_of};
+use kiso_plan::sink::{ArgumentRoles, ReadsWord, ToolEffect};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -188,6 +190,38 @@ impl<'a> TableFields<'a> {
         if texts.is_empty() { default.iter().map(|&text| text.to_owned()).collect() } else { texts }
     }
 
+    /// What tools do, by their names, each accepted by `is_tool`.
+    pub fn effects(
+        &mut self,
+        key: &'static str,
+        rule: &str,
+        is_tool: impl Fn(&str) -> bool,
+    ) -> BTreeMap<String, ToolEffect> {
+        const FORM: &str = "must be \"read\", or a table with lists of arguments: address, value, content";
+        let most = if let Kind::Effects(most) = self.kind(key) { most } else { 0 };
+        let mut effects = BTreeMap::new();
+        let Some(value) = self.get(key) else { return effects };
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong_type(value, key, "a table of tools");
+            return effects;
+        };
+        if table.len() > most {
+            self.wrong(value.span(), key, &format!("has {} entries; the most is {most}", table.len()));
+        }
+        for (name, value) in table {
+            let tool = name.get_ref().as_ref();
+            if !is_tool(tool) {
+                self.wrong(name.span(), key, rule);
+                continue;
+            }
+            match effect(value.get_ref()) {
+                Some(effect) => drop(effects.insert(tool.to_owned(), effect)),
+                None => self.wrong(value.span(), &format!("{key}.{tool}"), FORM),
+            }
+        }
+        effects
+    }
+
     /// Ports of TCP, none by default.
     pub fn ports(&mut self, key: &'static str) -> Vec<u16> {
         let most = if let Kind::Ports(most) = self.kind(key) { most } else { 0 };
@@ -232,6 +266,38 @@ impl<'a> TableFields<'a> {
         if self.wrong.is_empty() { Ok(()) } else { Err(self.wrong) }
     }
 }
+
+/// What a tool does, as it stands in the file.
+fn effect(value: &DeValue<'_>) -> Option<ToolEffect> {
+    let table = match value {
+        DeValue::String(word) => return (word == "read").then_some(ToolEffect::Reads(ReadsWord::Read)),
+        DeValue::Table(table) => table,
+        _ => return None,
+    };
+    let mut roles = ArgumentRoles::default();
+    for (key, value) in table {
+        let names = match key.get_ref().as_ref() {
+            "address" => &mut roles.address,
+            "value" => &mut roles.value,
+            "content" => &mut roles.content,
+            _ => return None,
+        };
+        let DeValue::Array(items) = value.get_ref() else { return None };
+        for item in items {
+            match item.get_ref() {
+                DeValue::String(name) if (1..=MAX_ARGUMENT).contains(&name.len()) && names.len() < MAX_ARGUMENTS => {
+                    names.push(name.to_string());
+                }
+                _ => return None,
+            }
+        }
+    }
+    Some(ToolEffect::Changes(roles))
+}
+
+/// Arguments of a tool of one kind, and bytes of the name of one.
+const MAX_ARGUMENTS: usize = 64;
+const MAX_ARGUMENT: usize = 128;
 
 /// A name that a user may choose for a table: 1 to 32 letters, digits, `-` and `_`.
 pub fn is_name(name: &str) -> bool {

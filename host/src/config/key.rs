@@ -69,6 +69,8 @@ pub enum Kind {
     Variable,
     /// Default, and the texts that there are.
     Listed(&'static [&'static str], &'static [&'static str]),
+    /// A table of tools, each with what it does; the most that there may be.
+    Effects(usize),
     /// Not a key of a table but each line of it: the most characters of its text, and what holds without the line.
     Line(usize, &'static str),
 }
@@ -99,6 +101,7 @@ impl Key {
             Kind::Bool(_) => "boolean",
             Kind::List(_) | Kind::Listed(..) => "list of strings",
             Kind::Ports(_) => "list of integers",
+            Kind::Effects(_) => "table",
             Kind::Text(_)
             | Kind::Word(..)
             | Kind::Choice()
@@ -119,6 +122,7 @@ impl Key {
             Kind::Choice() | Kind::Characters(_, false) | Kind::Variable => "\"\"".to_owned(),
             Kind::Bool(default) => default.to_string(),
             Kind::List(_) | Kind::Ports(_) => "[]".to_owned(),
+            Kind::Effects(_) => "{}".to_owned(),
             Kind::Listed(default, _) => format!("{default:?}"),
             Kind::Count(_, _, without) | Kind::Dollars(_, without) | Kind::Line(_, without) => without.to_owned(),
         }
@@ -131,7 +135,7 @@ impl Key {
             Kind::Dollars(most, _) => Some(format!("0 to {}", group(most.into()))),
             Kind::Word(_, words) | Kind::Listed(_, words) => Some(words.join(", ")),
             Kind::Characters(most, _) | Kind::Line(most, _) => Some(format!("1 to {} characters", group(most as u64))),
-            Kind::List(most) | Kind::Ports(most) => Some(format!("at most {most}")),
+            Kind::List(most) | Kind::Ports(most) | Kind::Effects(most) => Some(format!("at most {most}")),
             Kind::Path => Some("absolute".to_owned()),
             Kind::Variable => Some("name of a variable".to_owned()),
             Kind::Text(_) | Kind::Choice() | Kind::Bool(_) => None,

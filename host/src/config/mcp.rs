@@ -26,8 +26,10 @@ use self::place::header_and_variable;
 use super::fields::{NAME_RULE, TableFields, is_name};
 use super::key::{Effect, Kind, NamedTable, ValueError, keys};
 use super::provider::is_secret;
+use kiso_plan::sink::ToolEffect;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -42,6 +44,10 @@ pub struct McpSettings {
     pub allow: Vec<String>,
     /// Those of them that a person is asked about before each call in a run.
     pub ask: Vec<String>,
+    /// What tools do, as far as the administrator says: of a tool that is not here, every argument is an address.
+    pub effects: BTreeMap<String, ToolEffect>,
+    /// Who may read what the server answers.
+    pub results: String,
     /// Seconds for a call, from the connection to the end of the answer.
     pub timeout_s: u64,
     /// Size in KiB of an answer.
@@ -74,6 +80,8 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("headers_env", Kind::List(8), "Headers with the environment variable that holds the value of each, such as `Authorization = TRACKER_AUTHORIZATION`."),
         ("allow", Kind::List(64), "Tools that can be used after `kiso mcp allow NAME`; all others are off."),
         ("ask", Kind::List(64), "Tools among those of `allow` that are called only after you have accepted the call; see docs/approvals.md."),
+        ("effects", Kind::Effects(64), "What tools do: `\"read\"` for one that changes nothing, or which of its arguments are `address`, `value` and `content`; see docs/policy.md."),
+        ("results", Kind::Word("session", &["everybody", "session", "hosts", "nobody"]), "Who can be sent what the server answers: everybody, whoever a trusted decision names, the server alone, or nobody."),
         ("allow_http", Kind::Bool(false), "Whether to allow http:// to another machine. Anyone on the way can then read and change what is sent."),
         ("client_id", Kind::Characters(2_000, false), "Client id for `kiso mcp login`, where kiso was registered by hand; also the URL of a client metadata document."),
         ("client_secret_env", Kind::Characters(64, false), "Environment variable that holds the secret of `client_id`, if it has one."),
@@ -92,6 +100,10 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("max_result_kib", Kind::Int(256, 1, 16_384), "Size in KiB of the response to a call; longer ones are errors."),
     ]),
 };
+
+/// Words of `results`.
+const RESULTS: [(&str, &str); 4] =
+    [("everybody", "everybody"), ("session", "session"), ("hosts", "hosts"), ("nobody", "nobody")];
 
 /// Each is a category that the router chooses from.
 const MAX_SERVERS: usize = 32;
@@ -134,6 +146,9 @@ pub(super) fn read<'a>(
     let allow = fields.list("allow", rule, is_tool);
     let rule = "must be a list of tools that `allow` names, too";
     let ask = fields.list("ask", rule, |tool| is_tool(tool) && allow.iter().any(|allowed| allowed == tool));
+    let rule = "must name tools that `allow` names, too";
+    let effects = fields.effects("effects", rule, |tool| allow.iter().any(|allowed| allowed == tool));
+    let results = fields.one_of("results", &RESULTS).unwrap_or("session").to_owned();
     let timeout_s = fields.int("timeout_s");
     let max_result_kib = fields.int("max_result_kib");
     fields.finish(|key| match key {
@@ -143,7 +158,7 @@ pub(super) fn read<'a>(
         ),
     })?;
     let Some(place) = place else { return Err(Vec::new()) };
-    Ok(McpSettings { name: text.to_owned(), place, allow, ask, timeout_s, max_result_kib })
+    Ok(McpSettings { name: text.to_owned(), place, allow, ask, effects, results, timeout_s, max_result_kib })
 }
 
 #[cfg(test)]
@@ -157,8 +172,8 @@ mod tests {
 
     #[test]
     fn a_server_is_shown_as_it_is_read() {
-        let text = "[mcp.a]\nurl = \"https://example.org/mcp\"\nheaders_env = [\"X-Key=A_KEY\"]\nallow = [\"b_c\"]\nask = [\"b_c\"]\n\
-                    timeout_s = 5\n[mcp.here]\nurl = \"http://127.0.0.1:8080\"\n";
+        let text = "[mcp.a]\nurl = \"https://example.org/mcp\"\nheaders_env = [\"X-Key=A_KEY\"]\nallow = [\"b_c\", \"d\"]\nask = [\"b_c\"]\n\
+                    results = \"hosts\"\neffects = { b_c = { address = [\"to\"], content = [\"x-y z\"] }, d = \"read\" }\ntimeout_s = 5\n[mcp.here]\nurl = \"http://127.0.0.1:8080\"\n";
         let config = Config::parse(text.as_bytes()).unwrap();
         assert_eq!(config.mcp[0].headers().collect::<Vec<_>>(), [("X-Key", "A_KEY")]);
         assert_eq!((config.mcp[0].timeout_s, config.mcp[1].max_result_kib), (5, 256));
@@ -205,6 +220,10 @@ mod tests {
             ("[mcp.a]\ncomponent = \"a.wasm\"\n".to_owned(), "must be the absolute path of a .wasm file"),
             (fine.clone() + "allow = [\"*\"]\n", "must be a list of names of tools"),
             (fine.clone() + "allow = [\"a\"]\nask = [\"b\"]\n", "must be a list of tools that `allow` names"),
+            (fine.clone() + "allow = [\"a\"]\n[mcp.a.effects]\nb = \"read\"\n", "must name tools that `allow` names"),
+            (fine.clone() + "allow = [\"a\"]\n[mcp.a.effects]\na = \"write\"\n", "must be \"read\", or a table"),
+            (fine.clone() + "allow = [\"a\"]\n[mcp.a.effects]\na = { to = [\"x\"] }\n", "must be \"read\", or a table"),
+            (fine.clone() + "results = \"all\"\n", "must be \"everybody\" or"),
             (fine + "max_result_kib = 0\n", "out of range"),
             ("[mcp.a__b]\n".to_owned(), "no two underscores"),
         ] {

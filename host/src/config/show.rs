@@ -110,6 +110,10 @@ fn toml_value(value: &Value) -> String {
             let items: Vec<_> = items.iter().map(toml_value).collect();
             format!("[{}]", items.join(", "))
         }
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name} = {}", toml_value(value))).collect();
+            if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+        }
         Value::Null => "\"\"".to_owned(),
         other => other.to_string(),
     }

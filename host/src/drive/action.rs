@@ -5,6 +5,7 @@ use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use crate::context::{self, Piece, TABLE};
+use crate::graph::label::Label;
 use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
 use crate::graph::report::{TaskError, TaskReport};
@@ -92,9 +93,10 @@ impl RunContext<'_> {
     pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.drive.tools.specs(&categories, &self.agent_skills_in_use(run));
+        let label = run.label();
         let mut at = Vec::with_capacity(calls.len());
         for (place, call) in calls.iter().enumerate() {
-            let mut of = self.at(place);
+            let mut of = self.at(place, label.clone());
             if let Some(question) = builtin::question(call)
                 && let Some(meaning) = self.meaning(&question).await?
             {
@@ -109,17 +111,24 @@ impl RunContext<'_> {
         for call in calls {
             clearances.push(self.clear_call(run, call).await?);
         }
+        // What a person has accepted is their word.
+        for ((clearance, _), at) in clearances.iter().zip(&mut at) {
+            if clearance.by_person() {
+                at.label.integrity = at.label.integrity.min(Label::default().integrity);
+            }
+        }
         let transactions: Vec<_> = (0..calls.len()).map(|place| self.transaction(run, place)).collect();
         let caller = |place: usize| Caller {
             session: &self.session,
             locale: "en",
             secrets: &self.secrets,
             transaction: transactions[place].as_ref(),
-            accepted: clearances[place].accepted(),
+            accepted: clearances[place].0.accepted(),
+            permit: Some(&clearances[place].1),
         };
         let calling = calls.iter().zip(&at).enumerate();
-        let running = calling.map(async |(place, (call, at))| match &clearances[place] {
-            Clearance::Denied(error) => denied(call, error),
+        let running = calling.map(async |(place, (call, at))| match &clearances[place].0 {
+            Clearance::Denied(error) => ToolResult { sinks: clearances[place].1.take_log(), ..denied(call, error) },
             _ => self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await,
         });
         let mut results = futures_util::future::join_all(running).await;
@@ -128,16 +137,17 @@ impl RunContext<'_> {
         let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
         let limit = limit.min(share.max(LEAST_RESULT));
         for result in &mut results {
-            self.guard(result, limit).await;
+            self.guard(run, result, limit).await;
         }
         Ok(StepResult::Called { results })
     }
 
     /// The output guard: a result that is too large is put away, and its preview takes its place.
-    async fn guard(&self, result: &mut ToolResult, limit: usize) {
+    async fn guard(&self, run: &Run, result: &mut ToolResult, limit: usize) {
         result.text = self.secrets.redact(&result.text);
         result.hint = result.hint.as_deref().map(|hint| self.secrets.redact(hint));
-        match self.preview(&result.text, limit).await {
+        let label = run.label().joined(&result.label);
+        match self.preview(&result.text, limit, &label).await {
             Preview::Whole => {}
             Preview::Archived { text, key } => (result.text, result.archived) = (text, Some(key)),
             Preview::Cut { text } => {
@@ -149,25 +159,26 @@ impl RunContext<'_> {
 
     /// The output guard for a task of a plan: what a command line or a skill wrote, to each of its ways out. Without text,
     /// its data are what models read, and stay beside their preview for programs.
-    pub(super) async fn guard_report(&self, report: &mut TaskReport) {
+    pub(super) async fn guard_report(&self, run: &Run, report: &mut TaskReport) {
+        let label = run.label().joined(&report.label);
         let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
         let data = report.data.as_ref().filter(|_| report.text.is_empty()).map(ToString::to_string);
-        if let Some(text) = self.preview(data.as_deref().unwrap_or(&report.text), limit).await.text() {
+        if let Some(text) = self.preview(data.as_deref().unwrap_or(&report.text), limit, &label).await.text() {
             let whole = std::mem::replace(&mut report.text, text);
             // A person has no tool to read a ref with.
             report.whole = Some(whole).filter(|whole| report.task.notify && !whole.is_empty());
         }
-        if let Some(text) = self.preview(&report.stderr, limit).await.text() {
+        if let Some(text) = self.preview(&report.stderr, limit, &label).await.text() {
             report.stderr = text;
         }
     }
 
     /// What stands for a text that is too large for a prompt. It is put away first.
-    async fn preview(&self, text: &str, limit: usize) -> Preview {
+    async fn preview(&self, text: &str, limit: usize, label: &Label) -> Preview {
         if !scratchpad::is_too_large(text, limit) {
             return Preview::Whole;
         }
-        match self.put_away("tool", text.to_owned()).await {
+        match self.put_away("tool", text.to_owned(), label).await {
             Ok(key) => Preview::Archived { text: scratchpad::preview(text, &key, limit), key },
             // A scratchpad that is full must not end the run: what fits is still worth something.
             Err(error) => Preview::Cut { text: format!("{}\n[{error}]", scratchpad::truncate_middle(text, limit)) },
@@ -176,7 +187,7 @@ impl RunContext<'_> {
 
     /// Archives the source, then summarizes it: in parts, then the parts as one (map and reduce).
     pub(super) async fn compress(&self, run: &Run, ask: &CompressAsk) -> Result<StepResult, DriveError> {
-        let reference = self.put_away("context", ask.source.join("\n\n")).await?;
+        let reference = self.put_away("context", ask.source.join("\n\n"), &run.label()).await?;
         let mut calls = Vec::new();
         // Without a summarizer, head and tail stand for the whole, with the gap counted; the archive has the rest.
         let text = self.reduce(run, ask, &mut calls).await?.unwrap_or_else(|| ask.source.join("\n\n"));

@@ -3,6 +3,7 @@
 use super::DriveError;
 use super::run_context::RunContext;
 use crate::clock::now_ms;
+use crate::graph::label::Label;
 use crate::graph::mention;
 use crate::graph::pill;
 use crate::graph::step::StepResult;
@@ -17,7 +18,7 @@ const MAX_INPUT: usize = crate::store::MAX_ENTRY_BYTES as usize / 2 - 256;
 
 impl RunContext<'_> {
     /// Gatekeeper, tags, skills that are named, and pill.
-    pub(super) async fn admit(&self, texts: &[String]) -> Result<StepResult, DriveError> {
+    pub(super) async fn admit(&self, texts: &[String], label: &Label) -> Result<StepResult, DriveError> {
         let drive = self.drive;
         let whole = texts.join("\n\n");
         let (tags, known) = (Tags::of(&whole), drive.tools.categories());
@@ -41,7 +42,7 @@ impl RunContext<'_> {
             // Sealed like the message itself; the log opens it when a model has looked for secrets.
             let whole = scratchpad::fit(self.secrets.redact(&message), MAX_INPUT);
             let sealed = drive.vault.seal_text(super::SEALED_RUN, &whole)?;
-            match scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await {
+            match scratchpad::put_away(&drive.store, &self.session, "input", sealed, label, now_ms()).await {
                 Ok(key) => {
                     message = scratchpad::preview(&message, &key, limit);
                     archived = Some(key);

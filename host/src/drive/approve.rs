@@ -11,14 +11,20 @@
 use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
 use crate::clock::now_ms;
+use crate::effect::sink::{Enforcement, Permit};
 use crate::graph::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, MAX_EFFECTS};
+use crate::graph::label::Label;
 use crate::graph::lane::ToolCall;
 use crate::graph::plan::Task;
 use crate::graph::report::TaskError;
 use crate::graph::run::{Run, Starting};
 use crate::graph::step::StepResult;
 use crate::home::SessionName;
+use crate::json;
 use crate::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, StoreError};
+use crate::tool::{CallLabels, EXEC};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use strum::{EnumString, IntoStaticStr};
 
 /// For how long a decision is remembered that is not bound to its session.
@@ -28,8 +34,8 @@ const REMEMBERED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 pub(super) enum Clearance {
     /// It does nothing that a person is asked about.
     Free,
-    /// With this.
-    Accepted(Vec<CardAccess>),
+    /// With this; whether a person has seen this very call.
+    Accepted(Vec<CardAccess>, bool),
     Denied(TaskError),
 }
 
@@ -37,9 +43,14 @@ impl Clearance {
     /// What the call may use of what is to be asked for.
     pub fn accepted(&self) -> Option<&[CardAccess]> {
         match self {
-            Self::Accepted(access) => Some(access),
+            Self::Accepted(access, _) => Some(access),
             Self::Free | Self::Denied(_) => None,
         }
+    }
+
+    /// Whether a person has accepted this very call.
+    pub fn by_person(&self) -> bool {
+        matches!(self, Self::Accepted(_, true))
     }
 }
 
@@ -47,15 +58,24 @@ impl RunContext<'_> {
     /// The card to show before what is next may start; none where nothing needs a word.
     pub async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
         let tools = &self.drive.tools;
-        let of_task = |(number, task): (usize, &Task)| {
-            let effect = tools.effect_of_task(task)?;
-            Some(CallEffect { task: Some(number), ..effect })
-        };
-        let mut effects: Vec<CallEffect> = match run.starting() {
-            Some(Starting::Tasks(tasks)) => tasks.into_iter().filter_map(of_task).collect(),
-            Some(Starting::Calls(calls)) => calls.iter().filter_map(|call| tools.effect_of_call(call)).collect(),
-            None => Vec::new(),
-        };
+        let mut effects: Vec<CallEffect> = Vec::new();
+        match run.starting() {
+            Some(Starting::Tasks(tasks)) => {
+                for (number, task, decision) in tasks {
+                    // What is bound to a task that has not ended cannot be foreseen. It is asked for when it comes.
+                    let Ok((task, labels)) = self.with_labels(run, task, decision).await? else { continue };
+                    let effect = tools.effect_of_task(&task, &labels);
+                    effects.extend(effect.map(|effect| CallEffect { task: Some(number), ..effect }));
+                }
+            }
+            Some(Starting::Calls(calls)) => {
+                for call in calls {
+                    let labels = self.labels_of_call(run, call).await?;
+                    effects.extend(tools.effect_of_call(call, &labels));
+                }
+            }
+            None => {}
+        }
         if effects.is_empty() || !run.may_ask() {
             return Ok(None);
         }
@@ -100,33 +120,84 @@ impl RunContext<'_> {
         Ok(StepResult::ApprovalGiven { answer })
     }
 
-    /// Whether a task may be done, and with what.
-    pub async fn clear_task(&self, run: &Run, task: &Task) -> Result<Clearance, DriveError> {
-        self.clear(run, self.drive.tools.effect_of_task(task)).await
+    /// A task with the outputs in its arguments that it is bound to, and the labels of these; or why there are none.
+    pub async fn with_labels(
+        &self,
+        run: &Run,
+        task: &Task,
+        decision: &Label,
+    ) -> Result<Result<(Task, CallLabels), String>, DriveError> {
+        let mut labels =
+            CallLabels { decision: decision.clone(), enforcement: self.enforcement(), ..CallLabels::default() };
+        let Some(args) = &task.args else { return Ok(Ok((task.clone(), labels))) };
+        let bound = match run.bound(args) {
+            Ok(bound) => bound,
+            Err(why) => return Ok(Err(why)),
+        };
+        labels.args = self.drive.tools.argument_labels(&self.session, &bound.args, bound.labels).await?;
+        Ok(Ok((Task { args: Some(bound.args), ..task.clone() }, labels)))
     }
 
-    /// Whether a call of the action loop may be made, and with what.
-    pub async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<Clearance, DriveError> {
-        self.clear(run, self.drive.tools.effect_of_call(call)).await
+    /// The labels of a call of the action loop.
+    pub async fn labels_of_call(&self, run: &Run, call: &ToolCall) -> Result<CallLabels, DriveError> {
+        let args: Value = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
+        let args = self.drive.tools.argument_labels(&self.session, &args, BTreeMap::new()).await?;
+        Ok(CallLabels { decision: run.decision_label(), enforcement: self.enforcement(), args })
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::named(&self.drive.config.policy.effects)
+    }
+
+    /// Whether a task may be done, with what, and what it may do outside.
+    pub async fn clear_task(
+        &self,
+        run: &Run,
+        task: &Task,
+        labels: &CallLabels,
+    ) -> Result<(Clearance, Permit), DriveError> {
+        let tools = &self.drive.tools;
+        let clearance = self.clear(run, tools.effect_of_task(task, labels)).await?;
+        let (tool, none) = (task.skill.as_deref().unwrap_or(EXEC), Value::Null);
+        let args = task.args.as_ref().unwrap_or(&none);
+        let permit = tools.permit(tool, args, labels, clearance.by_person());
+        if let Clearance::Denied(error) = &clearance {
+            tools.log_denied(&permit, task, labels, &error.message);
+        }
+        Ok((clearance, permit))
+    }
+
+    /// Whether a call of the action loop may be made, with what, and what it may do outside.
+    pub async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<(Clearance, Permit), DriveError> {
+        let (tools, labels) = (&self.drive.tools, self.labels_of_call(run, call).await?);
+        let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
+        let args = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
+        let permit = tools.permit(&call.name, &args, &labels, clearance.by_person());
+        if let Clearance::Denied(error) = &clearance {
+            let task = tools.as_task(call, args);
+            tools.log_denied(&permit, &task, &labels, &error.message);
+        }
+        Ok((clearance, permit))
     }
 
     async fn clear(&self, run: &Run, effect: Option<CallEffect>) -> Result<Clearance, DriveError> {
         let Some(effect) = effect else { return Ok(Clearance::Free) };
-        let what = format!("{}, {}", effect.tool, effect.destination());
+        let why: String = effect.because.iter().map(|why| format!("; {why}")).collect();
+        let what = format!("{}, {}{why}", effect.tool, effect.destination());
         let denied = |code: &str, message: String| {
             let code = code.to_owned();
             Clearance::Denied(TaskError { code, message, limit: None, retryable: false, policy: true })
         };
         Ok(match run.decision(&effect) {
             // As it was accepted, and not as it would be asked now.
-            Some((Decision::Accepted, accepted)) => Clearance::Accepted(accepted.access.clone()),
+            Some((Decision::Accepted, accepted)) => Clearance::Accepted(accepted.access.clone(), true),
             Some((Decision::Refused, _)) => denied("refused", format!("refused by the user: {what}")),
             Some((Decision::Expired, _)) => denied(
                 "approval_expired",
                 format!("nobody accepted this in time (approvals.expires_s in config.toml): {what}"),
             ),
             None => match remembered(&self.rules().await?, &effect) {
-                Some(_) => Clearance::Accepted(effect.access),
+                Some(_) => Clearance::Accepted(effect.access, false),
                 None => denied(
                     "approval_needed",
                     format!("this needs the user's approval, and no more of them can be asked for: {what}"),
@@ -142,11 +213,12 @@ impl RunContext<'_> {
     }
 }
 
-/// The decision that covers all of an effect, whatever its arguments.
+/// The decision that covers all of an effect, whatever its arguments. None covers one that somebody else may have had a hand in: whose
+/// words it goes by is another matter each time.
 fn remembered<'r>(rules: &'r [ApprovalRule], effect: &CallEffect) -> Option<&'r ApprovalRule> {
     let covers = |rule: &&ApprovalRule| {
         let covered = |access: &CardAccess| rule.access.iter().any(|wide| access.is_within(wide));
-        rule.tool == effect.tool && effect.access.iter().all(covered)
+        effect.because.is_empty() && rule.tool == effect.tool && effect.access.iter().all(covered)
     };
     rules.iter().find(covers)
 }

@@ -6,6 +6,7 @@ use super::spent::Meter;
 use super::window::chat;
 use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
+use crate::graph::label::Label;
 use crate::graph::limits::Usage;
 use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::Call;
@@ -18,7 +19,7 @@ use crate::node::{self, summarizer, titler};
 use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::is_sealed;
-use crate::store::{Due, DueKind, Message, MessageRole, NewFact, StoreError, Summary, UsageLine};
+use crate::store::{Due, DueKind, LabelledRow, Message, MessageRole, NewFact, StoreError, Summary, UsageLine};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
 const BATCH: u32 = 16;
@@ -145,13 +146,18 @@ impl RunExecutor {
         let fit = fit.count().max(1);
         messages.truncate(fit);
         let to = messages.last().map_or(0, |message| message.id);
+        let mut label = self.label_of(messages.iter().map(|message| message.id).collect()).await?;
+        if old.is_some() {
+            let session = work.session.clone();
+            label.join(&self.store.read(move |view| view.summary_label(&session)).await?);
+        }
         // As for a title; that something was said is not a secret.
         for message in messages.iter_mut().filter(|message| is_sealed(&message.text)) {
             message.text = "(a message that nobody could read)".to_owned();
         }
         let messages = self.said(messages).await?;
         let (old, mut sources) = old.map_or((None, Vec::new()), |old| (Some(old.text), old.sources));
-        sources.extend(self.archive(work, &messages, to).await?);
+        sources.extend(self.archive(work, &messages, to, &label).await?);
         sources.drain(..sources.len().saturating_sub(MAX_SOURCES));
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
@@ -160,7 +166,10 @@ impl RunExecutor {
         if !text.is_empty() {
             let (session, summary) = (work.session.clone(), Summary { text, to, sources });
             let write = self.store.write(move |tx| match tx.set_summary(&session, segment, &summary)? {
-                true => memory::keep_summary(tx, &session, old.as_deref(), &summary.text, now_ms()),
+                true => {
+                    tx.set_summary_label(&session, &label)?;
+                    memory::keep_summary(tx, &session, old.as_deref(), &summary.text, &label, now_ms())
+                }
                 false => Ok(()),
             });
             write.await?;
@@ -170,11 +179,17 @@ impl RunExecutor {
 
     /// Puts messages away whole before a summary takes their place, and returns the key. A
     /// scratchpad that is full is not a reason to do without the summary: the session's log has everything.
-    async fn archive(&self, work: &Due, messages: &[ChatMessage], to: i64) -> Result<Option<String>, DriveError> {
+    async fn archive(
+        &self,
+        work: &Due,
+        messages: &[ChatMessage],
+        to: i64,
+        label: &Label,
+    ) -> Result<Option<String>, DriveError> {
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
         let lines: Vec<_> = messages.iter().map(|message| format!("{}: {}", message.from, message.text)).collect();
         let text = secrets.redact(&lines.join("\n\n"));
-        match scratchpad::put_history_away(&self.store, &work.session, to, text, now_ms()).await {
+        match scratchpad::put_history_away(&self.store, &work.session, to, text, label, now_ms()).await {
             Ok(key) => Ok(Some(key)),
             Err(error @ StoreError::Quota { .. }) => {
                 tracing::debug!(%error, "the source of a summary was not archived");
@@ -188,7 +203,7 @@ impl RunExecutor {
     async fn consolidate(&self, work: &Due) -> Result<(), DriveError> {
         let max = u32::try_from(self.config.context.knowledge_max_facts).unwrap_or(u32::MAX);
         let facts = self.store.read(move |view| match view.count_facts(max.saturating_add(1))? > max {
-            true => view.facts(u32::MAX),
+            true => view.trusted_facts(u32::MAX),
             false => Ok(Vec::new()),
         });
         let mut facts = facts.await?;
@@ -227,10 +242,26 @@ impl RunExecutor {
         let said = |role| move |message: &&Message| message.role == role && !is_sealed(&message.text);
         let messages: Vec<_> = turn.iter().filter(said(MessageRole::User)).map(|m| m.text.as_str()).collect();
         let reply = turn.iter().rfind(said(MessageRole::Assistant)).map_or("", |reply| reply.text.as_str());
+        let ids: Vec<_> = turn.iter().map(|message| message.id).collect();
+        let label = self.label_of(ids).await?;
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
         let (message, reply) = (secrets.redact(&messages.join("\n\n")), secrets.redact(reply));
-        memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
+        memory::ingest_turn(&self.store, &work.session, &message, &reply, &label, now_ms()).await?;
         Ok(())
+    }
+
+    /// The label of these messages together.
+    async fn label_of(&self, messages: Vec<i64>) -> Result<Label, StoreError> {
+        let read = self.store.read(move |view| {
+            let mut label = Label::session();
+            if view.has_labels()? {
+                for id in messages {
+                    label.join(&view.label(LabelledRow::Message, id)?);
+                }
+            }
+            Ok(label)
+        });
+        read.await
     }
 
     /// The name that the built-in rules give a session after its first run, and what that is put down as: it goes with the

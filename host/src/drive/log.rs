@@ -28,8 +28,8 @@ use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
-    self, BegunRun, DueKind, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError, TaskRow, Tx,
-    UsageLine,
+    self, BegunRun, DueKind, LabelledRow, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError,
+    TaskRow, Tx, UsageLine,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -349,6 +349,7 @@ impl Log {
                 _ => None,
             },
             taken: Vec::new(),
+            label: run.label(),
         }
     }
 
@@ -386,7 +387,7 @@ impl Log {
         let body = secrets.redact_to_json(outcome)?;
         let reply = secrets.redact(&output::reply(outcome));
         let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
-        let told = subagent::is_told(outcome);
+        let (told, label) = (subagent::is_told(outcome), run.label());
         let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
         // What nobody could look at for secrets does not become a title, which stands in clear.
         let title = title.filter(|_| self.sealed.is_none());
@@ -394,8 +395,9 @@ impl Log {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;
             let answer = tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            tx.set_label(LabelledRow::Message, answer, &label)?;
             match told {
-                true => tx.inject_reply(&id, &reply, at)?,
+                true => tx.inject_reply(&id, &reply, &label, at)?,
                 false => tx.pass_over(&session, answer)?,
             }
             tx.finish_jobs(&id, answer)?;

@@ -5,10 +5,11 @@ use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use super::window::CALL;
+use crate::effect::sink::Permit;
 use crate::exec::Watch;
 use crate::graph::brief::Brief;
 use crate::graph::plan::TaskKind;
-use crate::graph::report::TaskReport;
+use crate::graph::report::{TaskError, TaskReport};
 use crate::graph::run::Run;
 use crate::graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use crate::llm::prompt::Pieces;
@@ -31,7 +32,7 @@ impl RunContext<'_> {
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
         let result = match step {
-            Step::Admit { texts } => self.admit(&texts).await?,
+            Step::Admit { texts } => self.admit(&texts, &run.spec().label).await?,
             Step::Retrieve { goal } => self.retrieve(goal.as_deref()).await?,
             Step::Route { message } => self.route(run, &message).await?,
             Step::Plan(ask) => self.plan(run, &ask, listener).await?,
@@ -95,7 +96,7 @@ impl RunContext<'_> {
     async fn route(&mut self, run: &Run, message: &str) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Router)?;
         let lines = self.drive.tools.category_lines();
-        let tail: Vec<_> = self.talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
+        let tail: Vec<_> = self.trusted_talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
         let categories = self.drive.tools.categories();
         let known =
             Pieces { categories: Some(lines), agent_skills: self.brief_agent_skill_cards(), ..Pieces::default() };
@@ -133,8 +134,8 @@ impl RunContext<'_> {
             environment: Some(environment),
             skill_environment: (!skill_environment.is_empty()).then_some(skill_environment),
             // What its lane was seeded with stands there.
-            messages: Some(self.talk(run, &ask.replies)),
-            ..self.known(run)
+            messages: Some(self.trusted_talk(run, &ask.replies)),
+            ..self.trusted_known(run)
         };
         let system = self.drive.system_prompt(Role::Planner)?;
         let mut request = planner::request(&system, &given, run, ask, &self.boundary);
@@ -210,16 +211,33 @@ impl RunContext<'_> {
             _ => {
                 let transaction = self.transaction(run, 0);
                 let (locale, transaction) = ("en", transaction.as_ref());
-                let clearance = self.clear_task(run, &brief.task).await?;
+                let (bound, clearance, permit) = match self.with_labels(run, &brief.task, &run.decision_label()).await?
+                {
+                    Ok((task, labels)) => {
+                        let (clearance, permit) = self.clear_task(run, &task, &labels).await?;
+                        (task, clearance, permit)
+                    }
+                    Err(why) => {
+                        let error = TaskError { code: "bad-args".to_owned(), ..TaskError::of_host(why) };
+                        (brief.task.clone(), Clearance::Denied(error), Permit::default())
+                    }
+                };
                 let (session, secrets, accepted) = (&self.session, &self.secrets, clearance.accepted());
-                let caller = skill::Caller { session, locale, secrets, transaction, accepted };
+                let permit = Some(&permit);
+                let caller = skill::Caller { session, locale, secrets, transaction, accepted, permit };
                 let watch = Watch::default();
                 let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
                 let report = match (self.narrowed(run, &brief.task), &clearance) {
                     (Some(narrowed), _) => narrowed,
-                    (None, Clearance::Denied(error)) => TaskReport::failed(brief.task.clone(), error.clone()),
+                    (None, Clearance::Denied(error)) => {
+                        let mut report = TaskReport::failed(brief.task.clone(), error.clone());
+                        report.sinks = permit.map(Permit::take_log).unwrap_or_default();
+                        report
+                    }
                     (None, _) => tokio::select! {
-                        report = self.drive.tools.run(&brief.task, self.caller, caller, &watch) => report,
+                        report = self.drive.tools.run(&bound, self.caller, caller, &watch) => {
+                            TaskReport { task: brief.task.clone(), ..report }
+                        }
                         () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
                     },
                 };
@@ -232,7 +250,7 @@ impl RunContext<'_> {
         report = self.secrets.redact_document(report)?;
         report.task = task_as_planned;
         if report.task.kind != TaskKind::Msg {
-            self.guard_report(&mut report).await;
+            self.guard_report(run, &mut report).await;
         }
         Ok(StepResult::Executed { task, report: Box::new(report), call })
     }

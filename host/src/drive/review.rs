@@ -3,6 +3,7 @@
 
 use super::DriveError;
 use super::run_context::RunContext;
+use crate::graph::label::Label;
 use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
 use crate::graph::verdict::Verdict;
@@ -16,7 +17,7 @@ impl RunContext<'_> {
         let mut request = reviewer::request(&system, run, ask, &self.boundary);
         if !ask.transcript.is_empty() && !self.fits(&request) {
             // A scratchpad that is full must not end the run.
-            let mark = match self.put_transcript_away(ask).await {
+            let mark = match self.put_transcript_away(ask, &run.label()).await {
                 Ok(key) => scratchpad::mark(&key),
                 Err(error) => format!("[{error}]"),
             };
@@ -41,13 +42,13 @@ impl RunContext<'_> {
     }
 
     /// Archives what the reviewer's context has no room for, once for each task, and returns the key.
-    async fn put_transcript_away(&mut self, ask: &ReviewAsk) -> Result<String, DriveError> {
+    async fn put_transcript_away(&mut self, ask: &ReviewAsk, label: &Label) -> Result<String, DriveError> {
         if let Some((task, key)) = &self.transcript
             && *task == ask.task
         {
             return Ok(key.clone());
         }
-        let key = self.put_away("context", ask.transcript.join("\n\n")).await?;
+        let key = self.put_away("context", ask.transcript.join("\n\n"), label).await?;
         self.transcript = Some((ask.task, key.clone()));
         Ok(key)
     }

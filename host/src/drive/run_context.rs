@@ -9,6 +9,7 @@ use super::subagent;
 use super::window::Earlier;
 use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
+use crate::graph::label::{Label, SESSION_SOURCE};
 use crate::graph::lane::{Entry, SharedKind};
 use crate::graph::limits::LimitReached;
 use crate::graph::plan::CallerScope;
@@ -20,7 +21,7 @@ use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
 use crate::memory::Meaning;
 use crate::secret::Secrets;
 use crate::store::RunId;
-use crate::tool::builtin::CallContext;
+use crate::tool::builtin::{CallContext, ReadLabel};
 use crate::{llm, node, scratchpad};
 use std::sync::{Mutex, PoisonError};
 
@@ -107,6 +108,37 @@ impl<'a> RunContext<'a> {
         }
     }
 
+    /// [`RunContext::known`] for who plans and routes: of what anybody else than the user may have written, only that it is there.
+    pub fn trusted_known(&self, run: &Run) -> Pieces {
+        let Earlier { summary_label, core_label, .. } = &self.earlier;
+        let mut known = self.known(run);
+        if !self.withholds() {
+            return known;
+        }
+        known.messages = Some(self.trusted_talk(run, &[]));
+        known.summary = known.summary.map(|text| withheld("summary", &text, summary_label).unwrap_or(text));
+        known.core = known.core.map(|text| withheld("core memory", &text, core_label).unwrap_or(text));
+        known
+    }
+
+    /// [`RunContext::talk`] for them.
+    pub fn trusted_talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
+        let mut messages = self.talk(run, replies);
+        if self.withholds() {
+            for (message, label) in messages.iter_mut().zip(&self.earlier.labels) {
+                if let Some(text) = withheld("message", &message.text, label) {
+                    message.text = text;
+                }
+            }
+        }
+        messages
+    }
+
+    /// Whether plans are made from trusted text alone.
+    fn withholds(&self) -> bool {
+        self.drive.config.policy.effects != "off"
+    }
+
     /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
     /// `replies` that stand elsewhere in the prompt.
     pub fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
@@ -120,9 +152,9 @@ impl<'a> RunContext<'a> {
         messages
     }
 
-    pub async fn put_away(&self, stem: &'static str, text: String) -> Result<String, DriveError> {
+    pub async fn put_away(&self, stem: &'static str, text: String, label: &Label) -> Result<String, DriveError> {
         let text = self.secrets.redact(&text);
-        Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, now_ms()).await?)
+        Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, label, now_ms()).await?)
     }
 
     /// What a question to memory means, if a model says so in time.
@@ -232,7 +264,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// Where the call at this place among those that are made together comes from.
-    pub fn at(&self, place: usize) -> CallContext {
+    pub fn at(&self, place: usize, label: Label) -> CallContext {
         CallContext {
             session: self.session.clone(),
             run: Some(self.run.clone()),
@@ -240,8 +272,23 @@ impl<'a> RunContext<'a> {
             caller: self.caller,
             call: (self.seq, place),
             meanings: Vec::new(),
+            label,
+            read: ReadLabel::default(),
         }
     }
+}
+
+/// What stands for a text that is not the user's; `None` where it is.
+fn withheld(what: &str, text: &str, label: &Label) -> Option<String> {
+    if label.is_trusted() {
+        return None;
+    }
+    let length = text.chars().count();
+    let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
+    Some(format!(
+        "[a {what} of {length} characters with text from outside ({}); a task that reads or writes text can use it, and no plan is made from it]",
+        from.join(", ")
+    ))
 }
 
 /// The same for all requests of a role in a segment, which begin alike, and for no others. The boundary itself goes nowhere but into

@@ -10,6 +10,7 @@ use super::run_context::RunContext;
 use super::{Cancel, DriveError, Listener, RunExecutor};
 use crate::clock::now_ms;
 use crate::effect::undo::CutOff;
+use crate::graph::label::Label;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::report::often;
 use crate::graph::run::Run;
@@ -105,7 +106,7 @@ impl RunExecutor {
             let session = tx.run(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?.session;
             tx.hold_run(&id, now_ms())?;
             tx.add_message(&session, MessageRole::Assistant, &said, now_ms(), Some(&id))?;
-            tx.inject_reply(&id, &said, now_ms())
+            tx.inject_reply(&id, &said, &Label::session(), now_ms())
         });
         write.await?;
         Ok(text)
@@ -123,7 +124,7 @@ impl RunExecutor {
             tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
             tx.leave_tasks(&id, now_ms())?;
             let answer = tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id))?;
-            tx.inject_reply(&id, &reply, now_ms())?;
+            tx.inject_reply(&id, &reply, &Label::session(), now_ms())?;
             tx.finish_jobs(&id, answer)
         });
         write.await?;

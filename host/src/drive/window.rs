@@ -4,6 +4,7 @@
 //! result pair uses two window slots." Calls are those of the action loop, and the command lines and skills of a plan.
 
 use super::{DriveError, RunExecutor, SEALED_RUN, boundary};
+use crate::graph::label::Label;
 use crate::graph::lane::ToolCall;
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::TaskReport;
@@ -12,7 +13,7 @@ use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, UNTYPED};
 use crate::scratchpad::truncate_middle;
-use crate::store::{self, MAX_JOINED, Message, MessageRole, RunId, StoreError, View};
+use crate::store::{self, LabelledRow, MAX_JOINED, Message, MessageRole, RunId, StoreError, View};
 use std::collections::{BTreeSet, HashMap};
 
 /// Messages that wait in a session and are looked at when a turn may go on.
@@ -43,6 +44,9 @@ const LEAST_HOP: usize = 4;
 /// Events that tell of calls.
 const KINDS: [&str; 4] = ["acted", "called", "executed", "finished"];
 
+/// A message of the window: its number if it is one of the store, what it says, and whose words that is.
+type WindowMessage = (Option<i64>, ChatMessage, Label);
+
 /// What the session knows before a run.
 #[derive(Debug, Clone)]
 pub(super) struct Earlier {
@@ -53,6 +57,27 @@ pub(super) struct Earlier {
     pub facts: Vec<String>,
     /// What its prompts have in common with those before.
     pub segment: Segment,
+    /// Of each of the messages.
+    pub labels: Vec<Label>,
+    pub summary_label: Label,
+    pub core_label: Label,
+}
+
+impl Earlier {
+    /// Of all of it.
+    pub fn label(&self) -> Label {
+        let mut label = Label::join_all(&self.labels);
+        if self.summary.is_some() {
+            label.join(&self.summary_label);
+        }
+        if self.core.is_some() {
+            label.join(&self.core_label);
+        }
+        if !self.facts.is_empty() {
+            label.join(&Label::session());
+        }
+        label
+    }
 }
 
 impl RunExecutor {
@@ -77,12 +102,20 @@ impl RunExecutor {
             messages.drain(..messages.len().saturating_sub(slots as usize));
             let calls = events_of_calls(view, &messages, slots)?;
             let untyped = if subagent { BTreeSet::new() } else { view.untyped(&messages)? };
-            let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
+            let facts = view.trusted_facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
             let last = messages.iter().rev().find_map(|message| message.run.as_ref());
             let spec = last.map(|run| view.event(run, 0)).transpose()?.flatten();
-            Ok((messages, calls, untyped, view.summary(&session)?, facts, spec))
+            let mut labels = HashMap::new();
+            if view.has_labels()? {
+                for message in &messages {
+                    labels.insert(message.id, view.label(LabelledRow::Message, message.id)?);
+                }
+            }
+            let of_rows = (labels, view.summary_label(&session)?, view.core_label()?);
+            Ok((messages, calls, untyped, view.summary(&session)?, facts, spec, of_rows))
         });
-        let (messages, calls, untyped, summary, facts, spec) = read.await?;
+        let (messages, calls, untyped, summary, facts, spec, of_rows) = read.await?;
+        let (of_messages, summary_label, core_label) = of_rows;
         let mut segment = spec.and_then(|spec| self.segment_of(&spec)).unwrap_or_default();
         if segment.boundary.is_empty() {
             segment.boundary = boundary();
@@ -91,12 +124,18 @@ impl RunExecutor {
         let core = (!core.is_empty()).then_some(core);
         let summary = summary.map(|summary| crate::graph::summary::render_parts(&summary.sources, &summary.text));
         let mut messages = self.with_calls(messages, calls).await?;
-        for (_, message) in messages.iter_mut().filter(|(id, _)| id.is_some_and(|id| untyped.contains(&id))) {
+        for (_, message, _) in messages.iter_mut().filter(|(id, ..)| id.is_some_and(|id| untyped.contains(&id))) {
             message.from = UNTYPED.to_owned();
+        }
+        for (id, _, label) in &mut messages {
+            if let Some(known) = id.and_then(|id| of_messages.get(&id)) {
+                label.join(known);
+            }
         }
         let (messages, window) = last_of(messages, slots as usize, segment.window);
         segment.window = window;
-        Ok(Earlier { messages, summary, core, facts, segment })
+        let (messages, labels) = messages.into_iter().unzip();
+        Ok(Earlier { messages, summary, core, facts, segment, labels, summary_label, core_label })
     }
 
     /// What the prompts of the run that this is the first event of had in common with those before.
@@ -110,12 +149,12 @@ impl RunExecutor {
         &self,
         messages: Vec<Message>,
         mut events: HashMap<RunId, Vec<store::Event>>,
-    ) -> Result<Vec<(Option<i64>, ChatMessage)>, DriveError> {
+    ) -> Result<Vec<WindowMessage>, DriveError> {
         // Behind the message that stands first: from the end, the calls of each cycle go before its reply, and what no reply
         // follows goes behind the last message of its run.
-        let mut calls: HashMap<RunId, Vec<Vec<ChatMessage>>> = HashMap::new();
-        let mut window: Vec<Vec<(Option<i64>, ChatMessage)>> = Vec::new();
-        let called = |calls: Vec<ChatMessage>| calls.into_iter().map(|call| (None, call)).collect();
+        let mut calls: HashMap<RunId, Vec<Vec<(ChatMessage, Label)>>> = HashMap::new();
+        let mut window: Vec<Vec<WindowMessage>> = Vec::new();
+        let called = |calls: Vec<_>| calls.into_iter().map(|(call, label)| (None, call, label)).collect();
         let places: Vec<_> = messages.iter().map(|message| (message.id, message.role, message.run.clone())).collect();
         for ((id, role, run), said) in places.into_iter().zip(self.said(messages).await?).rev() {
             if let Some(run) = &run
@@ -125,7 +164,7 @@ impl RunExecutor {
                 window.push(called(cycles.pop().unwrap_or_default()));
                 calls.insert(run.clone(), cycles);
             }
-            window.push(vec![(Some(id), said)]);
+            window.push(vec![(Some(id), said, Label::default())]);
             if role == MessageRole::Assistant
                 && let Some(cycles) = run.as_ref().and_then(|run| calls.get_mut(run))
             {
@@ -137,19 +176,28 @@ impl RunExecutor {
 
     /// The calls of a run with their results, a list for each of its cycles and one for what no reply followed. What cannot be read
     /// is left out: the messages matter more.
-    fn cycles(&self, events: &[store::Event]) -> Vec<Vec<ChatMessage>> {
+    fn cycles(&self, events: &[store::Event]) -> Vec<Vec<(ChatMessage, Label)>> {
         let (mut cycles, mut wanted) = (vec![Vec::new()], Vec::new());
+        // What was called later was decided from what came before.
+        let mut seen = Label::default();
         for event in events {
             let Ok(body) = self.vault.open_text(SEALED_RUN, &event.body) else { continue };
             let Ok(event) = serde_json::from_str::<Event>(&body) else { continue };
             let cycle = cycles.last_mut().expect("there is one from the beginning");
             match event.result {
                 StepResult::Acted { calls, .. } => wanted = calls,
-                StepResult::Called { results } => cycle.extend(results.iter().filter_map(|result| {
-                    let call: &ToolCall = wanted.iter().find(|call| call.id == result.id)?;
-                    Some(pair(&format!("{} {}", call.name, call.args), result.status.name(), &result.text))
-                })),
-                StepResult::Executed { report, .. } => cycle.extend(of_task(&report)),
+                StepResult::Called { results } => {
+                    results.iter().for_each(|result| seen.join(&result.label));
+                    cycle.extend(results.iter().filter_map(|result| {
+                        let call: &ToolCall = wanted.iter().find(|call| call.id == result.id)?;
+                        let pair = pair(&format!("{} {}", call.name, call.args), result.status.name(), &result.text);
+                        Some((pair, seen.clone()))
+                    }));
+                }
+                StepResult::Executed { report, .. } => {
+                    seen.join(&report.label);
+                    cycle.extend(of_task(&report).map(|call| (call, seen.clone())));
+                }
                 StepResult::Finished { .. } => cycles.push(Vec::new()),
                 _ => {}
             }
@@ -160,18 +208,18 @@ impl RunExecutor {
 
 /// What of `said` the window shows that has so many slots and began with the message `from`, and the message with which it begins
 /// now. It grows until it is full; then it begins with a later question.
-fn last_of(mut said: Vec<(Option<i64>, ChatMessage)>, slots: usize, from: i64) -> (Vec<ChatMessage>, i64) {
+fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64) -> (Vec<(ChatMessage, Label)>, i64) {
     let takes = |message: &ChatMessage| if message.from == CALL { PAIR } else { 1 };
-    let newest = |said: &[(Option<i64>, ChatMessage)], slots: usize| {
+    let newest = |said: &[WindowMessage], slots: usize| {
         let mut left = slots;
-        let fit = said.iter().rev().map_while(|(_, message)| {
+        let fit = said.iter().rev().map_while(|(_, message, _)| {
             left = left.checked_sub(takes(message))?;
             Some(())
         });
         said.len() - fit.count()
     };
     // Where the window began is not among what was read, if more was said since than it has slots.
-    let began = if from == 0 { Some(0) } else { said.iter().position(|(id, _)| *id == Some(from)) };
+    let began = if from == 0 { Some(0) } else { said.iter().position(|(id, ..)| *id == Some(from)) };
     let hop = if slots / HOP < LEAST_HOP { 0 } else { slots / HOP };
     let mut first = newest(&said, slots).max(began.unwrap_or(0));
     if began != Some(first) && hop > 0 && !said.is_empty() {
@@ -180,8 +228,8 @@ fn last_of(mut said: Vec<(Option<i64>, ChatMessage)>, slots: usize, from: i64) -
         first = (first..=later.min(said.len() - 1)).rfind(asks).unwrap_or(first);
     }
     let said = said.split_off(first);
-    let from = said.iter().find_map(|(id, _)| *id).unwrap_or(0);
-    (said.into_iter().map(|(_, message)| message).collect(), from)
+    let from = said.iter().find_map(|(id, ..)| *id).unwrap_or(0);
+    (said.into_iter().map(|(_, message, label)| (message, label)).collect(), from)
 }
 
 /// The events that tell of calls of the runs that the messages are of, each in order: of the newest runs, until the window is full.
@@ -245,9 +293,14 @@ pub(super) fn chat(role: MessageRole, text: &str) -> ChatMessage {
 mod tests {
     use super::*;
 
-    fn said(count: i64) -> Vec<(Option<i64>, ChatMessage)> {
-        let message =
-            |id: i64| (Some(id), chat([MessageRole::Assistant, MessageRole::User][id as usize % 2], &id.to_string()));
+    fn said(count: i64) -> Vec<WindowMessage> {
+        let message = |id: i64| {
+            (
+                Some(id),
+                chat([MessageRole::Assistant, MessageRole::User][id as usize % 2], &id.to_string()),
+                Label::session(),
+            )
+        };
         (1..=count).map(message).collect()
     }
 
@@ -260,8 +313,8 @@ mod tests {
             let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(20));
             let (shown, began) = last_of(read, 20, from);
             assert!(shown.len() <= 20 && shown.len() >= 10.min(turns as usize * 2), "{} of turn {turns}", shown.len());
-            assert_eq!(shown.last().unwrap().text, (turns * 2).to_string());
-            assert_eq!(shown[0].from, "user", "it begins with a question");
+            assert_eq!(shown.last().unwrap().0.text, (turns * 2).to_string());
+            assert_eq!(shown[0].0.from, "user", "it begins with a question");
             from = began;
             begins.push(began);
         }
@@ -277,10 +330,10 @@ mod tests {
     fn a_call_goes_with_its_message() {
         let mut with_calls = said(24);
         for at in [22, 20, 9, 5] {
-            with_calls.insert(at, (None, pair("ls", "ok", "a")));
+            with_calls.insert(at, (None, pair("ls", "ok", "a"), Label::session()));
         }
         let (shown, began) = last_of(with_calls.clone(), 20, 0);
-        assert_eq!(shown[0].text, began.to_string());
+        assert_eq!(shown[0].0.text, began.to_string());
         let (again, still) = last_of(with_calls, 20, began);
         assert_eq!((again, still), (shown, began));
     }

@@ -3,6 +3,7 @@
 use super::DriveError;
 use super::run_context::RunContext;
 use crate::compute;
+use crate::effect::files::FileLabels;
 use crate::home::GUIDANCE;
 use crate::llm::prompt::FileCard;
 use crate::node::guidance::MAX_GUIDANCE;
@@ -12,7 +13,11 @@ impl RunContext<'_> {
     /// The files of the workspace, whose writer may have made them hard to read.
     pub(super) async fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         let work = self.drive.home.open_work(&self.session)?;
-        let read = compute::run("reading the files of the workspace", move || files::cards(&work)).await;
+        let labels = FileLabels::of_session(&self.drive.home, &self.session);
+        let read = compute::run("reading the files of the workspace", move || {
+            files::trusted(files::cards(&work), &work, &labels)
+        })
+        .await;
         Ok(read.unwrap_or_else(|overdue| {
             // They are of use for a plan, and no plan fails for the lack of them.
             tracing::warn!(session = %self.session, "{overdue}");
@@ -23,7 +28,10 @@ impl RunContext<'_> {
     /// What the workspace says about who kiso is and what it is to heed: a few files of a known size.
     pub(super) fn guidance(&self) -> Option<Vec<String>> {
         let work = self.drive.home.open_work(&self.session).ok()?;
-        let found = files::heads(&work, &GUIDANCE, MAX_GUIDANCE);
+        let labels = FileLabels::of_session(&self.drive.home, &self.session);
+        let names: Vec<&str> =
+            GUIDANCE.iter().copied().filter(|name| files::is_trusted(&work, name, &labels)).collect();
+        let found = files::heads(&work, &names, MAX_GUIDANCE);
         (!found.is_empty()).then_some(found)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::errno::Errno;
 use super::output::OutputBuffer;
+use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::undo::UndoRefusal;
 use crate::skill::limits::{HitCell, LimitHit};
 use crate::skill::sandbox::Quota;
@@ -88,6 +89,29 @@ impl Channel {
             Self::File(file) => Ok(Some(file.read(max)?)),
             Self::Writer(_) | Self::Output(_) => Err(Errno::BadChannel.into()),
         }
+    }
+
+    /// The label of what is read from it.
+    pub fn label(&self) -> LabelId {
+        match self {
+            Self::Reader(reader) => reader.0.pipe.label.get(),
+            Self::File(file) => file.label(),
+            Self::Null | Self::Zero | Self::Random | Self::Writer(_) | Self::Output(_) => LabelId::default(),
+        }
+    }
+
+    /// Somebody with this label is about to write to it.
+    pub fn mark(&self, label: LabelId) -> Result<(), IoError> {
+        if label == LabelId::default() {
+            return Ok(());
+        }
+        match self {
+            Self::Writer(writer) => writer.0.pipe.label.join(label),
+            Self::Output(output) => output.label().join(label),
+            Self::File(file) => file.mark(label)?,
+            Self::Null | Self::Zero | Self::Random | Self::Reader(_) => {}
+        }
+        Ok(())
     }
 
     /// Waits until `try_read` has something to say.
@@ -222,6 +246,8 @@ struct Pipe {
     /// The limit that ended the task. An end of the pipe that closed since then is no news to the other: half a result would be
     /// taken for a whole one.
     hit: HitCell,
+    /// Of all that was written to it.
+    label: LabelCell,
 }
 
 #[derive(Debug, Default)]
@@ -323,6 +349,19 @@ pub struct OpenFile {
 const LINE_BYTES: usize = 512;
 
 impl OpenFile {
+    fn label(&self) -> LabelId {
+        self.quota.labels().map_or(LabelId::session(), |labels| labels.of(&self.file))
+    }
+
+    fn mark(&self, label: LabelId) -> Result<(), IoError> {
+        let Some(labels) = self.quota.labels().filter(|_| !label.is_ordinary()) else { return Ok(()) };
+        // What is kept of it is kept with the label that it has.
+        if let Some(work) = self.quota.transaction() {
+            work.writing(&self.file, self.append).map_err(|refusal| IoError::of_undo(refusal, &self.quota))?;
+        }
+        Ok(labels.writing(&self.file, label)?)
+    }
+
     fn read(&self, max: usize) -> Result<Bytes, IoError> {
         if !self.readable {
             return Err(Errno::BadChannel.into());

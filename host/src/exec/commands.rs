@@ -6,6 +6,8 @@ use super::embedded::COREUTILS_NAMES;
 use super::hint;
 use super::process::{CRASHED, ProcessSpec};
 use super::streams::Stdio;
+use crate::effect::label::LabelCell;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::graph::approval::CardAccess;
 use crate::home::{Home, SessionName};
@@ -13,6 +15,7 @@ use crate::package::{self, Package};
 use crate::secret::Secrets;
 use crate::skill::limits::LimitHit;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -41,6 +44,8 @@ pub struct Commands {
     pub accepted: Option<Arc<[CardAccess]>>,
     /// Skills of this task that run as commands.
     pub running: AtomicUsize,
+    /// What the line may do outside.
+    pub permit: Permit,
 }
 
 /// Names that scripts call a shell by.
@@ -116,10 +121,19 @@ impl Commands {
         given: ProcessSpec,
         dirs: &Dirs,
         stderr: &Channel,
+        label: &LabelCell,
     ) -> Result<u8, LimitHit> {
         let transaction = self.transaction.as_ref();
         let (accepted, locale) = (self.accepted.as_deref(), self.locale.as_str());
-        let caller = Caller { session: &self.session, locale, secrets: &self.secrets, transaction, accepted };
+        let permit = self.permit.of_process(skill.name().as_str(), label, hosts_named(&given.argv));
+        let caller = Caller {
+            session: &self.session,
+            locale,
+            secrets: &self.secrets,
+            transaction,
+            accepted,
+            permit: Some(&permit),
+        };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), None);
         if let Some(package) = package::of_source(skill.source()) {
             package.launch(&mut argv, &mut env, &given.cwd);
@@ -140,14 +154,16 @@ impl Commands {
             cwd: given.cwd.clone(),
             tmp: dirs.tmp().to_owned(),
             skills: dirs.skills().map(Path::to_owned),
-            stdin: Stdio::new(given.channel(0)),
-            stdout: Stdio::new(given.channel(1)),
-            stderr: Stdio::new(given.channel(2)),
+            stdin: Stdio::new(given.channel(0), label.clone()),
+            stdout: Stdio::new(given.channel(1), label.clone()),
+            stderr: Stdio::new(given.channel(2), label.clone()),
         };
         // The first may wait for others to end. One that others of the same line wait for must not: they would all wait.
         let first = self.running.fetch_add(1, Relaxed) == 0;
         let _counted = Counted(&self.running);
-        match self.skills.run_as_command(skill, streams, caller, first).await {
+        let ran = self.skills.run_as_command(skill, streams, caller, first).await;
+        self.permit.take_in(&permit);
+        match ran {
             Ok(ended) => {
                 if let Some(refused) = ended.refused {
                     let _ = stderr.write(format!("{}: {refused}\n", skill.name()).as_bytes()).await;
@@ -167,6 +183,16 @@ impl Commands {
             }
         }
     }
+}
+
+/// The hosts of the addresses among a command's words.
+fn hosts_named(argv: &[String]) -> BTreeSet<String> {
+    let host = |word: &String| {
+        let uri: http::Uri = word.trim().parse().ok()?;
+        uri.scheme()?;
+        Some(uri.host()?.to_ascii_lowercase())
+    };
+    argv.iter().filter_map(host).collect()
 }
 
 /// Counts one less when it goes away: a command that is killed is dropped in the middle.

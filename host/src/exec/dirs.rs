@@ -3,6 +3,8 @@
 use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
+use crate::effect::label::LabelId;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Opening;
 use crate::home::PROJECT;
 use crate::skill::SKILLS_MOUNT;
@@ -39,7 +41,24 @@ pub struct Dirs {
     roots: Roots,
 }
 
+/// The directories of the session itself.
+const OWN: [&str; 2] = ["/work", "/tmp"];
+
 impl Dirs {
+    /// Where a directory is seen that tasks may write to and that is not of the session; none for every other.
+    pub fn machine(&self, dir: &std::fs::File) -> Option<&str> {
+        use std::os::unix::fs::MetadataExt;
+        let device = dir.metadata().ok()?.dev();
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(dir))).ok();
+        let mounts = self.mounted.iter().filter(|mounted| mounted.write && !OWN.contains(&mounted.at.as_str()));
+        let mut mounts = mounts.filter(|mounted| match &path {
+            Some(path) => mounted.path.canonicalize().is_ok_and(|root| path.starts_with(root)),
+            // Without a name for it, what is on the same file system could be there.
+            None => mounted.dir.dir_metadata().is_ok_and(|found| cap_std::fs::MetadataExt::dev(&found) == device),
+        });
+        mounts.next().map(|mounted| mounted.at.as_str())
+    }
+
     /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
     /// It is made at `root`, where it stays from one line to the next: no task can change it.
     pub fn new(root: PathBuf, mut mounted: Vec<MountPoint>) -> io::Result<Self> {
@@ -89,7 +108,13 @@ impl Dirs {
     }
 
     /// Opens a file for a redirection, by its absolute path, charged to the task's quota.
-    pub fn open_file(&self, path: &str, mode: Mode, quota: &Arc<Quota>) -> Result<Channel, IoError> {
+    pub fn open_file(
+        &self,
+        path: &str,
+        mode: Mode,
+        quota: &Arc<Quota>,
+        (label, permit): (LabelId, &Permit),
+    ) -> Result<Channel, IoError> {
         match path {
             "/dev/null" => return Ok(Channel::Null),
             "/dev/zero" => return Ok(Channel::Zero),
@@ -104,6 +129,9 @@ impl Dirs {
         };
         if writable && !mounted.write {
             return Err(Errno::ReadOnly.into());
+        }
+        if writable && !OWN.contains(&mounted.at.as_str()) && permit.mount(&mounted.at, label).is_err() {
+            return Err(Errno::Denied.into());
         }
         let there = match mounted.dir.metadata(&relative) {
             Ok(found) if found.is_dir() => return Err(Errno::IsADirectory.into()),
@@ -151,6 +179,11 @@ impl Dirs {
         let file = file.into_std();
         if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
             work.opened(&file);
+        }
+        if let Some(labels) = quota.labels().filter(|_| writable) {
+            if !there || mode == Mode::Write {
+                labels.made(&file, label)?;
+            }
         }
         Ok(Channel::File(Arc::new(OpenFile {
             file,

@@ -10,9 +10,11 @@ use super::task::ExecTask;
 use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::config::Exec as ExecConfig;
+use crate::effect::label::LabelCell;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
@@ -131,12 +133,25 @@ impl ChargedFiles for ProcessCtx {
         &self.task.quota
     }
 
+    fn label(&self) -> &LabelCell {
+        &self.process.label
+    }
+
     fn listings(&mut self) -> &mut Vec<u32> {
         &mut self.listings
     }
 
     fn listings_hit(&self) -> LimitHit {
         self.task.hit(Limit::Listings)
+    }
+
+    fn may_change(&self, dir: &File) -> bool {
+        let label = self.process.label.get();
+        if label.is_ordinary() && self.task.commands.permit.decision().is_trusted() {
+            return true;
+        }
+        let at = self.task.dirs.machine(dir);
+        at.is_none_or(|at| self.task.commands.permit.mount(at, label).is_ok())
     }
 
     fn roots(&self) -> &Roots {
@@ -164,11 +179,11 @@ pub fn store(
     let mut wasi = WasiCtx::builder();
     match streams {
         // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
-        Streams::Shell => wasi.stderr(Stdio::new(given.channel(2))),
+        Streams::Shell => wasi.stderr(Stdio::new(given.channel(2), process.label.clone())),
         Streams::Command => wasi
-            .stdin(Stdio::new(given.channel(0)))
-            .stdout(Stdio::new(given.channel(1)))
-            .stderr(Stdio::new(given.channel(2))),
+            .stdin(Stdio::new(given.channel(0), process.label.clone()))
+            .stdout(Stdio::new(given.channel(1), process.label.clone()))
+            .stderr(Stdio::new(given.channel(2), process.label.clone())),
     };
     wasi.args(&given.argv)
         .envs(&given.env)

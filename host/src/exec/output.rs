@@ -1,5 +1,6 @@
 //! What a task writes to its standard output and standard error: the start and the end are kept, however much it is.
 
+use crate::effect::label::LabelCell;
 use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,8 @@ struct Inner {
     hit: HitCell,
     /// Told of what comes, where somebody watches.
     came: Option<Arc<Notify>>,
+    /// Of all that was written.
+    label: LabelCell,
 }
 
 #[derive(Debug, Default)]
@@ -40,7 +43,7 @@ impl OutputBuffer {
             BudgetKind::Exec { output_mib, .. } => output_mib << 20,
             BudgetKind::Skill | BudgetKind::Server => budget.output_kib << 10,
         };
-        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, came }))
+        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, came, label: LabelCell::default() }))
     }
 
     /// Takes bytes; fails when it was more than may be written at all.
@@ -63,6 +66,11 @@ impl OutputBuffer {
             came.notify_one();
         }
         Ok(())
+    }
+
+    /// Of all that was written.
+    pub fn label(&self) -> &LabelCell {
+        &self.0.label
     }
 
     /// What was kept, as text, with a line in the middle that says how much is missing.

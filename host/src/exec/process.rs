@@ -1,6 +1,7 @@
 //! One process, as the others know it: what it is started with, and how it is waited for and killed.
 
 use super::channel::Channel;
+use crate::effect::label::LabelCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -22,6 +23,8 @@ pub struct Process {
     pub parent: Option<u32>,
     /// Its name and arguments, cut, for people.
     pub title: String,
+    /// Of all that it has read.
+    pub label: LabelCell,
     /// Nanoseconds for which a thread has worked for it.
     busy: AtomicU64,
     ended: watch::Sender<Option<u8>>,
@@ -40,11 +43,12 @@ enum Abort {
 }
 
 impl Process {
-    pub fn new(id: u32, parent: Option<u32>, title: String) -> Arc<Self> {
+    pub fn new(id: u32, parent: Option<u32>, title: String, label: LabelCell) -> Arc<Self> {
         Arc::new(Self {
             id,
             parent,
             title,
+            label,
             busy: AtomicU64::new(0),
             ended: watch::Sender::new(None),
             abort: Mutex::default(),

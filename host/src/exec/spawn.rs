@@ -76,7 +76,12 @@ impl Host for ProcessCtx {
     }
 
     fn open(&mut self, path: String, mode: Mode) -> Answer<Resource<Channel>> {
-        match answer(self.task.dirs.open_file(&path, mode, &self.task.quota))? {
+        match answer(self.task.dirs.open_file(
+            &path,
+            mode,
+            &self.task.quota,
+            (self.process.label.get(), &self.task.commands.permit),
+        ))? {
             Ok(channel) => Ok(Ok(self.table.push(channel)?)),
             Err(errno) => Ok(Err(errno)),
         }
@@ -146,16 +151,23 @@ impl Host for ProcessCtx {
 impl HostChannel for ProcessCtx {
     async fn read(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
         let channel = self.table.get(&channel)?.clone();
-        answer(channel.read(max as usize).await.map(Vec::from))
+        let read = channel.read(max as usize).await.map(Vec::from);
+        self.process.label.join(channel.label());
+        answer(read)
     }
 
     async fn read_line(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
         let channel = self.table.get(&channel)?.clone();
-        answer(channel.read_line(max as usize).await.map(Vec::from))
+        let read = channel.read_line(max as usize).await.map(Vec::from);
+        self.process.label.join(channel.label());
+        answer(read)
     }
 
     async fn write(&mut self, channel: Resource<Channel>, bytes: Vec<u8>) -> Answer<()> {
         let channel = self.table.get(&channel)?.clone();
+        if let Err(error) = channel.mark(self.process.label.get()) {
+            return answer(Err(error));
+        }
         answer(channel.write(&bytes).await)
     }
 
@@ -188,6 +200,8 @@ impl HostProcess for ProcessCtx {
     async fn wait(&mut self, process: Resource<Child>) -> wasmtime::Result<u8> {
         let process = self.table.get(&process)?.clone();
         let code = process.wait().await;
+        // How it ended is told by what it has read.
+        self.process.label.join(process.label.get());
         self.go_on()?;
         Ok(code)
     }
@@ -195,6 +209,7 @@ impl HostProcess for ProcessCtx {
     async fn wait_for(&mut self, process: Resource<Child>, milliseconds: u64) -> wasmtime::Result<Option<u8>> {
         let process = self.table.get(&process)?.clone();
         let code = tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok();
+        self.process.label.join(process.label.get());
         self.go_on()?;
         Ok(code)
     }

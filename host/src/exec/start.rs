@@ -44,7 +44,8 @@ pub fn start(parent: &ProcessCtx, program: Program, spec: ProcessSpec) -> Result
             Program::Js => command(&running, &components, components.js(), spec).await,
             Program::Shell => unreachable!("a shell is started by `start_shell`"),
             Program::Skill(skill) => {
-                let ran = task.commands.run_skill(&skill, spec, &task.dirs, &stderr).await;
+                let (dirs, label) = (&task.dirs, &running.process.label);
+                let ran = task.commands.run_skill(&skill, spec, dirs, &stderr, label).await;
                 ran.map_err(|hit| task.hit_with(hit).into())
             }
         };

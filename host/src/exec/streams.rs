@@ -2,6 +2,7 @@
 
 use super::channel::{Channel, IoError, TaskEnded};
 use super::errno::Errno;
+use crate::effect::label::LabelCell;
 use crate::skill::BrokenPipe;
 use bytes::Bytes;
 use std::io;
@@ -20,13 +21,15 @@ pub struct WriteError(pub Errno);
 #[derive(Debug, Clone)]
 pub struct Stdio {
     channel: Channel,
+    /// Of the process that it belongs to.
+    label: LabelCell,
     /// Bytes that `write` may still take: what `check_write` allowed last.
     permit: usize,
 }
 
 impl Stdio {
-    pub fn new(channel: Channel) -> Self {
-        Self { channel, permit: 0 }
+    pub fn new(channel: Channel, label: LabelCell) -> Self {
+        Self { channel, label, permit: 0 }
     }
 }
 
@@ -80,7 +83,12 @@ impl StdoutStream for Stdio {
 #[wasmtime_wasi::async_trait]
 impl InputStream for Stdio {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        match self.channel.try_read(size).map_err(read_error)? {
+        let read = self.channel.try_read(size).map_err(read_error)?;
+        // That nothing comes any more says something, too.
+        if read.is_some() {
+            self.label.join(self.channel.label());
+        }
+        match read {
             Some(bytes) if bytes.is_empty() && size > 0 => Err(StreamError::Closed),
             Some(bytes) => Ok(bytes),
             None => Ok(Bytes::new()),
@@ -96,10 +104,12 @@ impl OutputStream for Stdio {
             .permit
             .checked_sub(bytes.len())
             .ok_or_else(|| StreamError::trap("it wrote more than it was allowed to at once"))?;
+        self.channel.mark(self.label.get()).map_err(write_error)?;
         self.channel.put(&bytes).map_err(write_error)
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.channel.mark(self.label.get()).map_err(write_error)?;
         self.channel.write(&bytes).await.map_err(write_error)
     }
 
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn a_guest_that_does_not_ask_how_much_it_may_write_is_ended() {
         let (_reader, writer) = pipe();
-        let mut stdout = Stdio::new(Channel::Writer(writer));
+        let mut stdout = Stdio::new(Channel::Writer(writer), LabelCell::default());
         assert!(stdout.write(Bytes::from_static(b"x")).is_err(), "nothing was allowed yet");
         let allowed = stdout.check_write().unwrap();
         stdout.write(Bytes::from(vec![0; allowed])).unwrap();

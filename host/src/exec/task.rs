@@ -6,6 +6,7 @@ use super::dirs::Dirs;
 use super::engine::Engine;
 use super::limiter::{MemoryUse, Share};
 use super::process::Process;
+use crate::effect::label::LabelCell;
 use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
 use crate::skill::sandbox::Quota;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,6 +154,7 @@ impl ExecTask {
     }
 
     /// A new process, if the task may have one more.
+    /// What it is started with is of its parent, or of the line.
     pub fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
         let BudgetKind::Exec { processes: most, .. } = self.budget.of else {
             unreachable!("a task has the limits of a task")
@@ -168,8 +170,10 @@ impl ExecTask {
             let _ = self.culprit.set(title);
             return Err(self.hit(Limit::Processes));
         }
+        let label = parent.map_or(self.commands.permit.read(), |parent| &parent.label).get();
         let parent = parent.map(|parent| parent.id);
-        let process = Process::new(self.started.fetch_add(1, Relaxed) + 1, parent, title);
+        let label = LabelCell::new(label);
+        let process = Process::new(self.started.fetch_add(1, Relaxed) + 1, parent, title, label);
         processes.insert(process.id, process.clone());
         self.most_at_once.fetch_max(processes.len() as u64, Relaxed);
         Ok(process)

@@ -19,6 +19,9 @@ const MAX_ARGS: usize = 8;
 /// Characters of an argument that are shown, before they are made safe.
 const MAX_SHOWN: usize = 200;
 
+/// Characters of a reason.
+const MAX_BECAUSE: usize = 400;
+
 /// Characters of names: of an argument, a tool, a host.
 const MAX_NAME: usize = 100;
 
@@ -97,6 +100,9 @@ pub struct CallEffect {
     /// The task of the plan, counted from 1; none for a call in an action loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<usize>,
+    /// Why it is asked for, where not because a grant says "ask": whose words it was decided from, and which arguments came from where.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
 }
 
 impl CallEffect {
@@ -114,6 +120,7 @@ impl CallEffect {
             args: shown.collect(),
             more_args: args.len().saturating_sub(MAX_ARGS),
             task: None,
+            because: Vec::new(),
         }
     }
 
@@ -192,6 +199,7 @@ impl Card {
                 }
                 lines.push(line);
             }
+            lines.extend(effect.because.iter().map(|why| format!("   ! {}", safe(why, MAX_BECAUSE))));
             if effect.more_args > 0 {
                 lines.push(format!("   … and {} more arguments", effect.more_args));
             }

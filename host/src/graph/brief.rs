@@ -60,6 +60,8 @@ fn shorten(report: &TaskReport) -> TaskReport {
         skill_digest: report.skill_digest.clone(),
         grant: None,
         limits: None,
+        label: report.label.clone(),
+        sinks: Vec::new(),
     }
 }
 

@@ -91,6 +91,7 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
     // A task that could not be read is missing from the list, so its shape says nothing then.
     if violations.is_empty() {
         violations.extend(plan.shape(max_tasks));
+        violations.extend(super::bind::violations(&plan));
         violations.extend(leaks(&plan, &secrets));
     } else {
         // All but this: the planner is told everything at once.

@@ -16,6 +16,7 @@ mod critic;
 mod enter;
 mod finish;
 mod history;
+mod labels;
 mod pending;
 
 pub use self::approve::Starting;
@@ -28,7 +29,9 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use self::approve::Approvals;
+use self::labels::RunLabels;
 use super::execution_brief::ExecutionBrief;
+use super::label::Label;
 use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
 use super::limits::{Limits, Usage};
 use super::outcome::{Ending, Outcome, ReplyText};
@@ -55,6 +58,13 @@ pub struct RunSpec {
     pub policy: Policy,
     #[serde(default)]
     pub segment: Segment,
+    /// Of the message: whose words it is.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    pub label: Label,
+    /// Of what the session knew before, as the roles that work see it: the conversation, facts, core memory. The router and the planner
+    /// see nothing of it that is below the user.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    pub context: Label,
 }
 
 /// What the prompts of a segment of a session have in common, so that each begins with the bytes of the one before. It goes
@@ -132,6 +142,8 @@ pub struct Run {
     ledger: Ledger,
     #[serde(default)]
     approvals: Approvals,
+    #[serde(default)]
+    labels: RunLabels,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,6 +170,9 @@ enum State {
         id: u32,
         task: Task,
         depth: u32,
+        /// Of what it was decided from.
+        #[serde(default, skip_serializing_if = "Label::is_default")]
+        label: Label,
     },
     /// The action loop.
     Looping {
@@ -233,6 +248,9 @@ struct Current {
     size: usize,
     /// Index of the plan's first task in the run.
     first: usize,
+    /// The id of that task; those behind it have the next ones.
+    #[serde(default)]
+    first_id: u32,
     /// What the skills of the plan need and have, a line each.
     skill_environment: Vec<String>,
     /// Whether there is no plan: the medium route.
@@ -246,6 +264,9 @@ struct Waiting {
     task: Task,
     /// How many reviews in a row injected tasks until this one; 0 for a task that the planner wrote.
     depth: u32,
+    /// Of what the model was told that wrote it.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    label: Label,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -294,6 +315,7 @@ impl Run {
             action_lane: ActionLane::default(),
             ledger: Ledger::default(),
             approvals: Approvals::default(),
+            labels: RunLabels::default(),
         }
     }
 
@@ -376,6 +398,7 @@ impl Run {
     /// [`Run::accept`] with what was paid for calls that came to nothing; it counts like any other call.
     pub fn accept_with(&mut self, result: StepResult, lost: Option<Call>) -> Result<Event, IllegalResult> {
         self.check(&result)?;
+        self.see(&result);
         self.usage += result.usage();
         if let Some(call) = &lost {
             self.usage += call.usage;

@@ -6,6 +6,7 @@ use strum::IntoStaticStr;
 use super::approval::{Card, CardAnswer};
 use super::brief::Brief;
 use super::execution_brief::ExecutionBrief;
+use super::label::Label;
 use super::lane::{ActionLane, ToolCall};
 use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
@@ -13,6 +14,7 @@ use super::plan::{Plan, Task, TaskKind};
 use super::reflection;
 use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, LimitUse, TaskReport};
 use super::route::{Effort, Routing};
+use super::sink::SinkDecision;
 use super::tags::UnknownTag;
 use super::verdict::Verdict;
 use super::{Node, Why};
@@ -214,6 +216,11 @@ pub struct ToolResult {
     /// What it was allowed of what `used` counts; for the trace, not for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Allowance>,
+    /// Of all that it says, and what was decided where it left the sandbox.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    pub label: Label,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sinks: Vec<SinkDecision>,
 }
 
 impl ToolResult {
@@ -233,6 +240,8 @@ impl ToolResult {
             skill_digest: None,
             grant: None,
             limits: None,
+            label: Label::default(),
+            sinks: Vec::new(),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 
 use super::McpFault;
 use super::stdio::{ServerInput, ServerLife, ServerOutput, StdioServer};
+use crate::effect::label::LabelCell;
 use crate::exec::{Channel, Stdio, pipe};
 use crate::skill::server::ServerComponent;
 use crate::skill::{Blame, SkillError};
@@ -28,7 +29,10 @@ pub fn start(component: &Arc<ServerComponent>) -> StdioServer {
     let (told, ended) = watch::channel(None);
     let component = component.clone();
     let task = tokio::spawn(async move {
-        let run = component.run(Stdio::new(Channel::Reader(stdin)), Stdio::new(Channel::Writer(stdout)));
+        let run = component.run(
+            Stdio::new(Channel::Reader(stdin), LabelCell::default()),
+            Stdio::new(Channel::Writer(stdout), LabelCell::default()),
+        );
         told.send_replace(Some(fault(run.await)));
     });
     let life = Box::new(ServerInstance { task: task.abort_handle(), ended });

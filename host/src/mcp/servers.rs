@@ -11,6 +11,8 @@ use super::oauth::OauthError;
 use super::summary::{self, ServerSummary};
 use super::{McpError, McpFault, McpOutcome};
 use crate::config::{Config, McpSettings};
+use crate::graph::label::{Confidentiality, Integrity, Label};
+use crate::graph::sink::ToolEffect;
 use crate::secret::SecretValue;
 use crate::skill::{ArgsSchema, Skills};
 use crate::store::{McpToolRow, Store};
@@ -44,6 +46,10 @@ pub struct AllowedTool {
     pub summary: String,
     /// Whether a person must have accepted each call.
     pub ask: bool,
+    /// What it does, as far as the administrator says.
+    pub effect: Option<ToolEffect>,
+    /// Of what it answers.
+    pub answers: Label,
     /// What arguments are checked against.
     pub args: ArgsSchema,
     definition: ToolDefinition,
@@ -64,6 +70,13 @@ pub enum ToolState {
     Unlisted,
     /// `allow` names it, and the server does not have it.
     Missing,
+}
+
+impl AllowedTool {
+    /// Whether a call may change something: unless the administrator says otherwise.
+    pub fn changes(&self) -> bool {
+        !matches!(self.effect, Some(ToolEffect::Reads(_)))
+    }
 }
 
 impl McpServers {
@@ -144,7 +157,16 @@ impl McpServers {
         let args = ArgsSchema::new(definition.schema()).ok()?;
         let ask = settings.ask.contains(&row.tool);
         let (server, text, summary) = (row.server.clone(), row.definition.clone(), definition.summary());
-        Some(AllowedTool { name: format!("{server}.{}", row.tool), server, summary, ask, args, definition, text })
+        let effect = settings.effects.get(&row.tool).cloned();
+        let confidentiality = match settings.results.as_str() {
+            "everybody" => Confidentiality::Everybody,
+            "hosts" => Confidentiality::Hosts,
+            "nobody" => Confidentiality::Nobody,
+            _ => Confidentiality::Session,
+        };
+        let answers = Label::of(Integrity::World, confidentiality, &format!("mcp:{server}"));
+        let name = format!("{server}.{}", row.tool);
+        Some(AllowedTool { name, server, summary, ask, effect, answers, args, definition, text })
     }
 
     fn client(&self, server: &str) -> Option<&Arc<McpClient>> {

@@ -23,6 +23,8 @@ fn run(message: &str) -> Run {
         limits: Limits::default(),
         policy: Policy::default(),
         segment: Segment::default(),
+        label: Default::default(),
+        context: Default::default(),
     })
 }
 
@@ -168,6 +170,8 @@ fn found(call: &ToolCall, text: &str) -> ToolResult {
         skill_digest: None,
         grant: None,
         limits: None,
+        label: Default::default(),
+        sinks: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::wake::{QueueLimits, Wake};
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::drive::{DriveError, RunExecutor, SEALED_RUN};
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::found;
@@ -175,6 +176,7 @@ impl Intake {
             priority: inbound.priority,
             client_key: inbound.client_key.clone(),
             at_ms: now_ms(),
+            label: Label::default(),
         };
         let admitted = drive.store.write(move |tx| tx.admit(&job)).await?;
         tracing::debug!(id = admitted.message(), "a message is queued");

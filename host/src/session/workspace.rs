@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::effect::label::LabelId;
 use crate::home::{Home, HomeError, SessionName, temp_name};
 use crate::skill::LimitHit;
 use crate::skill::sandbox::{Charge, Quota};
@@ -305,6 +306,10 @@ impl Incoming {
         let old = dir.symlink_metadata(name).ok().filter(|meta| meta.is_file());
         // What has another name is still there.
         let old = old.map(|meta| if meta.nlink() == 1 { meta.len() } else { 0 });
+        // Whoever sends it has written it, whatever had its name before.
+        if let Some(labels) = self.quota.labels() {
+            labels.made(&self.file, LabelId::default())?;
+        }
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
             // Some file systems cannot tell; then two uploads at once may both be told that the place was free.

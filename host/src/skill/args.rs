@@ -1,5 +1,6 @@
 //! Arguments of a call: checked against the tool's schema before anything is instantiated.
 
+use crate::graph::bind::binding;
 use crate::graph::plan::Violation;
 use crate::scratchpad::parse_ref;
 use jsonschema::error::ValidationErrorKind;
@@ -46,7 +47,9 @@ impl ArgsSchema {
     pub fn check_planned(&self, args: &Value) -> Result<Value, Vec<Violation>> {
         self.verify(args, |error| {
             let is_ref = error.instance().as_str().is_some_and(|text| parse_ref(text).is_some());
-            is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })
+            // What is bound to another task is not known yet, either.
+            let is_bound = binding(error.instance()).is_some();
+            is_bound || is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })
         })
     }
 

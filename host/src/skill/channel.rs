@@ -221,6 +221,8 @@ impl ChannelComponent {
             visible: false,
             usage: self.skills.usage(&self.session),
             transaction: None,
+            permit: Default::default(),
+            labels: None,
             declared: DeclaredSecrets::default(),
             secrets: &none,
             http: self.skills.config().http.clone(),

@@ -3,6 +3,7 @@
 use super::capability::{Capabilities, GuestState};
 use super::limits::{LimitHit, Meter};
 use super::workspace::{ChargedFiles, DirectoryUse, Quota, Roots};
+use crate::effect::label::LabelCell;
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -31,6 +32,10 @@ impl GuestState for Ctx {
 impl ChargedFiles for Ctx {
     fn quota(&self) -> &Arc<Quota> {
         &self.capabilities.workspace.quota
+    }
+
+    fn label(&self) -> &LabelCell {
+        &self.capabilities.workspace.label
     }
 
     fn listings(&mut self) -> &mut Vec<u32> {

@@ -3,6 +3,8 @@
 use super::limits::Budget;
 use super::workspace::SpaceUsage;
 use crate::config::Http as HttpConfig;
+use crate::effect::files::FileLabels;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::home::{SessionName, SkillName};
 use crate::secret::Secrets;
@@ -29,6 +31,10 @@ pub struct CallInput<'a> {
     pub usage: Arc<SpaceUsage>,
     /// The work that it is a part of, if that can be undone.
     pub transaction: Option<Arc<Transaction>>,
+    /// What it may do outside, and the label of what it reads.
+    pub permit: Permit,
+    /// Those of the session's files, where it sees them.
+    pub labels: Option<Arc<FileLabels>>,
     pub declared: DeclaredSecrets,
     /// What the run knows; a skill sees of it what it declares and was granted.
     pub secrets: &'a Secrets,

@@ -8,6 +8,7 @@ pub use super::capability::{Needs, Workspace};
 
 use super::capability::NeedsTable;
 use super::input::DeclaredSecrets;
+use crate::graph::sink::ToolEffect;
 use crate::home::SkillName;
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,6 +33,8 @@ pub struct Manifest {
     /// JSON Schema (draft 2020-12) of the arguments: always an object.
     pub args: Value,
     pub needs: Needs,
+    /// What its tools do outside, by their names: which arguments say where to, and which are words.
+    pub effects: BTreeMap<String, ToolEffect>,
 }
 
 /// Why a manifest is refused; `line` and `column` count from 1.
@@ -77,6 +80,8 @@ struct Skill {
     env: BTreeMap<String, Env>,
     #[serde(default)]
     needs: NeedsTable,
+    #[serde(default)]
+    effects: BTreeMap<String, ToolEffect>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +102,7 @@ const MAX_SUMMARY: usize = 400;
 const MAX_EXAMPLES: usize = 32;
 const MAX_EXAMPLE: usize = 200;
 const MAX_SECRETS: usize = 32;
+const MAX_EFFECTS: usize = 64;
 
 impl Manifest {
     /// Parses and checks a manifest. `file` is what errors call it.
@@ -132,6 +138,7 @@ impl Manifest {
             args: args::Args::default(),
             env: BTreeMap::new(),
             needs: NeedsTable::default(),
+            effects: BTreeMap::new(),
         });
         let summary = skill.summary.unwrap_or_else(|| kiso.description.clone());
         let of_key = |key: &str| text.find(&format!("{key} ")).or_else(|| text.find(key)).unwrap_or(0);
@@ -167,6 +174,9 @@ impl Manifest {
             let name = secret_name(&key).map_err(|m| source.at(of_key(&key), m))?;
             env.insert(name, value.required);
         }
+        if skill.effects.len() > MAX_EFFECTS {
+            return Err(source.at(of_key("effects"), format!("`effects` names at most {MAX_EFFECTS} tools")));
+        }
         let args = args_schema(&skill.args).map_err(|e| source.at(e.offset, e.message))?;
         let declared: Vec<&str> = secrets.iter().chain(env.keys()).map(String::as_str).collect();
         let needs = skill.needs.check(&declared).map_err(|(offset, message)| source.at(offset, message))?;
@@ -181,6 +191,7 @@ impl Manifest {
             env,
             args,
             needs,
+            effects: skill.effects,
         };
         // All but those that are only injected into requests.
         let declared = manifest.secrets.iter().chain(manifest.env.keys());
@@ -213,6 +224,7 @@ impl Manifest {
             env: BTreeMap::new(),
             args,
             needs: Needs::default(),
+            effects: BTreeMap::new(),
         }
     }
 }

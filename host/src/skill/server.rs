@@ -118,6 +118,8 @@ impl ServerComponent {
             observer: self.skills.observer().clone(),
             keep: Keep::Nothing,
             transaction: None,
+            permit: Default::default(),
+            labels: None,
         };
         let (budget, hit) = (given.budget.clone(), HitCell::default());
         let mut capabilities = Capabilities::prepare(&given, &allowed, &hit)?;

@@ -4,6 +4,7 @@ mod charged;
 mod directory_use;
 mod files;
 mod home_space;
+mod labelled;
 mod measure;
 mod note;
 mod quota;

@@ -162,6 +162,7 @@ mod tests {
             priority: JobPriority::Interactive,
             client_key: None,
             at_ms: 1,
+            label: Default::default(),
         };
         tx.admit(&job)?;
         let begun = tx.begin_queued(s, 1)?.expect("a message waits");
@@ -268,6 +269,7 @@ mod tests {
             priority: JobPriority::Subagent,
             client_key: None,
             at_ms: 3,
+            label: Default::default(),
         };
         store.write_blocking(move |tx| tx.admit(&job)).unwrap();
         let delete = || store.write_blocking(|tx| tx.delete_session(&session("a"))).unwrap();

@@ -57,6 +57,20 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// [`View::facts`] that the owner of the home, or a model that had heard nobody else, has written.
+    pub fn trusted_facts(&self, limit: u32) -> Result<Vec<Fact>, StoreError> {
+        if !self.has_labels()? {
+            return self.facts(limit);
+        }
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
+             WHERE NOT EXISTS (SELECT 1 FROM labels l WHERE l.kind = 'fact' AND l.key = CAST(f.id AS TEXT))
+             ORDER BY f.confidence DESC, f.at_ms DESC, f.id DESC LIMIT ?1"
+        ))?;
+        let rows = query.query_map([limit], fact)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The facts that share words with the question, the best first; at most `limit`.
     pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };

@@ -9,7 +9,8 @@ use serde::Serialize;
 use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::session_name;
-use super::{Message, MessageRole, RunId, RunStatus, StoreError, Tx, View};
+use super::{LabelledRow, Message, MessageRole, RunId, RunStatus, StoreError, Tx, View};
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
@@ -45,6 +46,8 @@ pub struct NewJob {
     /// The client's name for the message, at most [`MAX_CLIENT_KEY`] characters: sent twice, it is admitted once.
     pub client_key: Option<String>,
     pub at_ms: i64,
+    /// Whose words it is.
+    pub label: Label,
 }
 
 /// A message of the queue.
@@ -87,6 +90,8 @@ pub struct BegunRun {
     pub texts: Vec<String>,
     pub caller: CallerScope,
     pub priority: JobPriority,
+    /// The worst of those of its messages.
+    pub label: Label,
 }
 
 /// Whether a message was admitted now, or before.
@@ -209,6 +214,7 @@ impl Tx<'_> {
             "INSERT INTO jobs (message, session, state, caller, priority, client_key) VALUES (?1, ?2, 'queued', ?3, ?4, ?5)",
         )?;
         insert.execute((message, session, new.caller.name(), new.priority, &new.client_key))?;
+        self.set_label(LabelledRow::Message, message, &new.label)?;
         Ok(JobAdmission::Now(message))
     }
 
@@ -233,6 +239,7 @@ impl Tx<'_> {
         let num = insert.insert((&run, first.message, RunStatus::Running, at_ms))?;
         self.tell_run(num)?;
         let (mut texts, mut bytes): (Vec<String>, usize) = (Vec::with_capacity(jobs.len()), 0);
+        let mut label = Label::default();
         for job in &jobs {
             if bytes >= MAX_JOINED_BYTES {
                 break;
@@ -241,8 +248,9 @@ impl Tx<'_> {
             texts.push(take.query_row((&run, job.message), |row| row.get(0))?);
             bytes += texts.last().map_or(0, String::len);
             self.job_runs(job.message, num)?;
+            label.join(&self.label(LabelledRow::Message, job.message)?);
         }
-        Ok(Some(BegunRun { run, texts, caller: first.caller, priority: first.priority }))
+        Ok(Some(BegunRun { run, texts, caller: first.caller, priority: first.priority, label }))
     }
 
     /// A message that waited belongs to a run now.

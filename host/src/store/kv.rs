@@ -11,6 +11,10 @@ use crate::home::{SessionName, SkillName};
 pub struct KvOwner(String);
 
 impl KvOwner {
+    pub(super) fn name(&self) -> &str {
+        &self.0
+    }
+
     /// Without a source, as for what is part of the program and what an older kiso installed, the name alone.
     pub fn new(skill: &SkillName, source: Option<&str>) -> Self {
         let Some(source) = source else { return Self(skill.to_string()) };

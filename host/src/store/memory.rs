@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::sessions::session_name;
 use super::words::{Index, IndexQuery, Words, grams};
-use super::{StoreError, Tx, View};
+use super::{LabelledRow, StoreError, Tx, View};
+use crate::graph::label::Label;
 use crate::home::SessionName;
 
 /// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
@@ -131,6 +132,13 @@ impl Tx<'_> {
             return Err(StoreError::Quota { what: "the memory has too many passages", max: MAX_CHUNKS });
         }
         Ok(())
+    }
+
+    /// Says whose words a chunk is that was just added.
+    pub fn set_chunk_label(&self, text: &str, label: &Label) -> Result<(), StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT id FROM memory_chunks WHERE digest = ?1")?;
+        let id: Option<i64> = query.query_row([digest_of(text)], |row| row.get(0)).optional()?;
+        id.map_or(Ok(()), |id| self.set_label(LabelledRow::Passage, id, label))
     }
 
     /// Forgets the chunk of a session with this text and source, if there is one.

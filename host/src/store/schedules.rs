@@ -6,7 +6,8 @@ use serde::Serialize;
 use strum::{EnumString, IntoStaticStr};
 
 use super::jobs::caller;
-use super::{JobPriority, JobState, NewJob, RunId, RunStatus, StoreError, Tx, View};
+use super::{JobPriority, JobState, LabelledRow, NewJob, RunId, RunStatus, StoreError, Tx, View};
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
@@ -27,6 +28,8 @@ pub struct NewSchedule {
     pub caller: CallerScope,
     pub next_ms: i64,
     pub at_ms: i64,
+    /// Whose words it is.
+    pub label: Label,
 }
 
 /// A schedule.
@@ -182,6 +185,7 @@ impl Tx<'_> {
             new.next_ms,
             new.at_ms,
         ))?;
+        self.set_label(LabelledRow::Schedule, self.conn.last_insert_rowid(), &new.label)?;
         Ok(true)
     }
 
@@ -267,6 +271,7 @@ impl Tx<'_> {
             priority: JobPriority::Subagent,
             client_key: None,
             at_ms,
+            label: self.label(LabelledRow::Schedule, schedule.id)?,
         };
         let message = self.admit_unasked(&job, &schedule.name, schedule.session.as_ref())?;
         let mut update = self.conn.prepare_cached("UPDATE sessions SET model = ?2 WHERE name = ?1")?;

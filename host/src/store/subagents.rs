@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 use rusqlite::OptionalExtension;
 
 use super::sessions::session_name;
-use super::{JobAdmission, JobPriority, JobState, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View};
+use super::{
+    JobAdmission, JobPriority, JobState, LabelledRow, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View,
+};
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
@@ -31,6 +34,8 @@ pub struct Spawn {
     /// Names the call that spawns it: done again, it is admitted once.
     pub client_key: String,
     pub at_ms: i64,
+    /// Of what it was decided from, its message included.
+    pub label: Label,
 }
 
 /// How many there may be.
@@ -176,6 +181,7 @@ impl Tx<'_> {
             priority: JobPriority::Subagent,
             client_key: Some(new.client_key.clone()),
             at_ms: new.at_ms,
+            label: new.label.clone(),
         };
         let admitted = self.admit(&job)?;
         self.job_is_spawned(admitted.message(), root, new.inject_into.as_ref())?;
@@ -219,12 +225,12 @@ impl Tx<'_> {
 
     /// Says the reply of a run in each session that is to be told it. Belongs before [`Tx::finish_jobs`], in the same
     /// transaction: said once, or, if the run ends anew after a crash, not yet.
-    pub fn inject_reply(&self, run: &RunId, text: &str, at_ms: i64) -> Result<(), StoreError> {
-        self.inject(run, text, at_ms).map(drop)
+    pub fn inject_reply(&self, run: &RunId, text: &str, label: &Label, at_ms: i64) -> Result<(), StoreError> {
+        self.inject(run, text, label, at_ms).map(drop)
     }
 
     /// Says something of a run in each session that is to be told its reply; returns the messages.
-    pub fn inject(&self, run: &RunId, text: &str, at_ms: i64) -> Result<Vec<i64>, StoreError> {
+    pub fn inject(&self, run: &RunId, text: &str, label: &Label, at_ms: i64) -> Result<Vec<i64>, StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached(
             "SELECT inject_into FROM jobs WHERE run = ?1 AND state = 'running' AND inject_into IS NOT NULL",
@@ -232,9 +238,12 @@ impl Tx<'_> {
         let rows = query.query_map([num], |row| session_name(row, 0))?;
         // One run may answer several messages of a session.
         let sessions = rows.collect::<Result<BTreeSet<_>, _>>()?;
-        let messages =
-            sessions.iter().map(|session| self.add_message(session, MessageRole::Assistant, text, at_ms, Some(run)));
-        messages.collect()
+        let message = |session: &SessionName| {
+            let message = self.add_message(session, MessageRole::Assistant, text, at_ms, Some(run))?;
+            self.set_label(LabelledRow::Message, message, label)?;
+            Ok(message)
+        };
+        sessions.iter().map(message).collect()
     }
 
     /// Ends what waits in a session before it began, as a run that was cancelled: `outcome` is its JSON, `reply` what it

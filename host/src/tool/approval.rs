@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{EXEC, Tools};
+use super::address::{host_and_port, texts};
+use super::sinks::CallSinks;
+use super::{CallLabels, EXEC, Tools};
 use crate::graph::approval::{CallEffect, CardAccess, Destination};
 use crate::graph::lane::ToolCall;
 use crate::graph::plan::{Task, TaskKind};
@@ -17,50 +19,53 @@ const MAX_HOSTS: usize = 8;
 
 impl Tools {
     /// What a task of a plan would do that a person has to approve.
-    pub fn effect_of_task(&self, task: &Task) -> Option<CallEffect> {
+    pub fn effect_of_task(&self, task: &Task, labels: &CallLabels) -> Option<CallEffect> {
         match task.kind {
             TaskKind::Skill => {
                 let none = Value::Null;
-                self.effect(task.skill.as_deref().unwrap_or_default(), task.args.as_ref().unwrap_or(&none))
+                self.effect(task.skill.as_deref().unwrap_or_default(), task.args.as_ref().unwrap_or(&none), labels)
             }
-            TaskKind::Exec => self.effect_of_line(&task.detail),
+            TaskKind::Exec => self.effect_of_line(&task.detail, labels),
             TaskKind::Msg | TaskKind::Act => None,
         }
     }
 
     /// The same for a call of the action loop. One whose arguments cannot be read is not made.
-    pub fn effect_of_call(&self, call: &ToolCall) -> Option<CallEffect> {
+    pub fn effect_of_call(&self, call: &ToolCall, labels: &CallLabels) -> Option<CallEffect> {
         let args: Value = json::parse(call.args.trim().as_bytes()).ok().or_else(|| {
             // As it is read when it is called.
             call.args.trim().is_empty().then(|| Value::Object(serde_json::Map::new()))
         })?;
         match call.name == EXEC {
-            true => self.effect_of_line(args.get("command")?.as_str()?),
-            false => self.effect(self.index().tool(&call.name), &args),
+            true => self.effect_of_line(args.get("command")?.as_str()?, labels),
+            false => self.effect(self.index().tool(&call.name), &args, labels),
         }
     }
 
-    fn effect(&self, tool: &str, args: &Value) -> Option<CallEffect> {
-        let access = match self.index().outside.get(tool) {
+    fn effect(&self, tool: &str, args: &Value, labels: &CallLabels) -> Option<CallEffect> {
+        let asked = match self.index().outside.get(tool) {
             Some(outside) if outside.ask => {
-                CardAccess { of: outside.name.clone(), hosts: Vec::new(), secrets: Vec::new() }
+                Some(CardAccess { of: outside.name.clone(), hosts: Vec::new(), secrets: Vec::new() })
             }
-            Some(_) => return None,
+            Some(_) => None,
             None => {
-                let (skill, _) = self.skills.find_tool(tool).ok()?;
-                self.access(&skill, &texts(args))?
+                let skill = self.skills.find_tool(tool).ok();
+                skill.and_then(|(skill, _)| self.access(&skill, &texts(args)))
             }
         };
+        let sinks = self.sinks(tool, args, labels);
+        let because = sinks.problems(labels.enforcement);
+        let access = joined(asked, sinks, &because)?;
         let shown: Vec<_> = match args.as_object() {
             Some(args) => args.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
             None if args.is_null() => Vec::new(),
             None => vec![("arguments".to_owned(), text(args))],
         };
-        Some(CallEffect::new(tool, vec![access], &shown, &canonical(args)))
+        Some(CallEffect { because, ..CallEffect::new(tool, access, &shown, &canonical(args)) })
     }
 
     /// A command line: what the skills may do that it names. One that it calls without naming it gets nothing.
-    fn effect_of_line(&self, line: &str) -> Option<CallEffect> {
+    fn effect_of_line(&self, line: &str, labels: &CallLabels) -> Option<CallEffect> {
         let words: BTreeSet<&str> =
             line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
         let index = self.index();
@@ -68,7 +73,10 @@ impl Tools {
         let addresses: Vec<&str> = line.split(|c: char| c.is_whitespace() || "\"'`;|&()<>".contains(c)).collect();
         let access: Vec<_> = named.filter_map(|skill| self.access(skill, &addresses)).collect();
         let shown = [("command".to_owned(), line.to_owned())];
-        (!access.is_empty()).then(|| CallEffect::new(EXEC, access, &shown, line))
+        let sinks = self.sinks_of_line(line, labels);
+        let because = sinks.problems(labels.enforcement);
+        let access = joined(access, sinks, &because)?;
+        Some(CallEffect { because, ..CallEffect::new(EXEC, access, &shown, line) })
     }
 
     /// What a call of a skill may use of what is to be asked for; `texts` are its arguments.
@@ -89,6 +97,20 @@ impl Tools {
     }
 }
 
+/// What a call may use that is asked for by a grant, with what it may use that is asked for by its labels; `None` where neither is.
+fn joined(
+    asked: impl IntoIterator<Item = CardAccess>,
+    sinks: CallSinks,
+    because: &[String],
+) -> Option<Vec<CardAccess>> {
+    let mut access: Vec<CardAccess> = asked.into_iter().collect();
+    if !because.is_empty() {
+        let more = sinks.access.into_iter().filter(|more| !access.contains(more)).collect::<Vec<_>>();
+        access.extend(more);
+    }
+    (!access.is_empty()).then_some(access)
+}
+
 /// Where a call goes that a person has to approve: the hosts of the addresses among its arguments, or, where it has none, all that
 /// may be reached.
 fn hosts(ask: &AskEffective, texts: &[&str]) -> Vec<Destination> {
@@ -105,31 +127,6 @@ fn hosts(ask: &AskEffective, texts: &[&str]) -> Vec<Destination> {
         Some(Destination { host, methods })
     });
     asked.collect()
-}
-
-/// Every text in a value, at any depth.
-fn texts(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(values) => values.iter().flat_map(texts).collect(),
-        Value::Object(map) => map.values().flat_map(texts).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The host of an address, with its port where that is not the scheme's own.
-fn host_and_port(text: &str) -> Option<String> {
-    let uri: http::Uri = text.trim().parse().ok()?;
-    let own = match uri.scheme_str()? {
-        "http" => 80,
-        "https" => 443,
-        _ => return None,
-    };
-    let host = uri.host()?.to_ascii_lowercase();
-    Some(match uri.port_u16().filter(|port| *port != own) {
-        Some(port) => format!("{host}:{port}"),
-        None => host,
-    })
 }
 
 fn text(value: &Value) -> String {

@@ -14,10 +14,12 @@ mod status;
 mod subagents;
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::llm::{ToolCall, ToolSpec};
@@ -31,6 +33,13 @@ pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 
 /// The tool that searches what is remembered.
 pub const MEMORY_SEARCH: &str = memory::SEARCH;
+
+/// The tool that changes what is in every prompt.
+pub const CORE_UPDATE: &str = memory::CORE_UPDATE;
+
+/// The tools that change what comes by itself.
+pub const SCHEDULE_ADD: &str = schedule::ADD;
+pub const SCHEDULE_REMOVE: &str = schedule::REMOVE;
 
 /// The tool that reads skills, Agent Skills among them.
 pub const SKILL_READ: &str = skills::READ;
@@ -73,6 +82,31 @@ pub struct CallContext {
     pub call: (u32, usize),
     /// What the questions mean that are asked of memory and of the documentation, as far as somebody could tell.
     pub meanings: Vec<(String, Meaning)>,
+    /// Of the words of the call: of what it was decided from.
+    pub label: Label,
+    /// Of what the tool has read.
+    pub read: ReadLabel,
+}
+
+/// The label of what a tool reads; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct ReadLabel(Arc<Mutex<Label>>);
+
+impl ReadLabel {
+    /// It has read something with this label.
+    pub fn join(&self, label: &Label) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).join(label);
+    }
+
+    pub fn get(&self) -> Label {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl PartialEq for ReadLabel {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
 }
 
 impl CallContext {
@@ -214,6 +248,7 @@ impl Builtins {
             return Err(ToolFault::new(format!("{name} is not for subagents: nobody reads along"))
                 .hint("say in your answer what should be scheduled"));
         }
+        at.read.join(&Label::session());
         let mut answer = match tool.category {
             scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
             memory::CATEGORY if matches!(name, messages::SEARCH | messages::READ) => {

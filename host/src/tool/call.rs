@@ -2,6 +2,8 @@
 
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::{CallerScope, EXEC, Tools, narrow, told};
+use crate::effect::label::LabelId;
+use crate::effect::sink::Permit;
 use crate::exec::{Channel, Line};
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::reflection::Status;
@@ -101,7 +103,8 @@ impl Tools {
         caller: Caller<'_>,
         at: &CallContext,
     ) -> ToolResult {
-        match self.perform(call, allowed, role, caller, at).await {
+        let permit = caller.permit.cloned();
+        let mut result = match self.perform(call, allowed, role, caller, at).await {
             Ok(ToolAnswer::Text(text)) => {
                 ToolResult { status: Status::Ok, text, code: None, ..ToolResult::blank(call) }
             }
@@ -110,7 +113,13 @@ impl Tools {
                 let code = Some(fault.code.to_owned());
                 ToolResult { text: fault.message, code, hint: fault.hint, ..ToolResult::blank(call) }
             }
+        };
+        result.label.join(&at.read.get());
+        result.label.join(&at.label);
+        if let Some(permit) = permit {
+            result.sinks.extend(permit.take_log());
         }
+        result
     }
 
     /// Calls one of the tools that are allowed, and tells all of what it came to. Nothing was tried where it fails with
@@ -124,6 +133,9 @@ impl Tools {
         at: &CallContext,
     ) -> Result<ToolAnswer, ToolFault> {
         let ready = self.ready(call, allowed, at).await?;
+        if let Some(permit) = caller.permit {
+            permit.read().join(LabelId::of(&at.read.get()));
+        }
         // Held while it runs: what writes to the workspace runs alone in it.
         let lock = self.workspaces.of(&at.session);
         let _held = match ready.touches() {
@@ -133,14 +145,17 @@ impl Tools {
         };
         let (session, transaction) = (caller.session, caller.transaction);
         let mut report = match ready {
-            Ready::Builtin(args) => return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text),
+            Ready::Builtin(args) => {
+                self.admit_builtin(&call.name, caller.permit)?;
+                return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
+            }
             Ready::Exec(command) => {
                 let task = Task::new(TaskKind::Exec, command);
                 self.exec(&task, role, caller, None).await
             }
             Ready::Outside(tool, args) => {
                 let task = Task { skill: Some(tool.name.clone()), ..Task::new(TaskKind::Skill, "") };
-                self.call_mcp(&task, &tool, &args, caller.accepted).await
+                self.call_mcp(&task, &tool, &args, caller).await
             }
             Ready::Skill(checked) => {
                 let task = Task { skill: Some(checked.name().to_owned()), ..Task::new(TaskKind::Skill, "") };
@@ -150,6 +165,20 @@ impl Tools {
         // Before anybody else works there.
         self.conclude(session, transaction, &mut report);
         Ok(ToolAnswer::Task(Box::new(report)))
+    }
+
+    /// Whether a tool of the host may be called that does something which outlives the run.
+    fn admit_builtin(&self, name: &str, permit: Option<&Permit>) -> Result<(), ToolFault> {
+        let destination = match name {
+            builtin::SCHEDULE_ADD | builtin::SCHEDULE_REMOVE => "the schedule",
+            builtin::CORE_UPDATE => "core memory",
+            _ => return Ok(()),
+        };
+        let admitted = permit.map_or(Ok(()), |permit| permit.call(destination, true));
+        admitted.map_err(|why| {
+            let error = super::mcp::effect_denied(name, &why);
+            ToolFault { code: "effect_denied", message: error.message, hint: None }
+        })
     }
 
     /// The tools that programs may call outside of a run: command lines, those of skills, and the search of what is remembered.
@@ -201,6 +230,10 @@ impl Tools {
                 let resolved = resolved.map_err(|error: StoreError| {
                     refuse("unavailable", error.to_string(), "try again, or go on without")
                 })?;
+                let resolved = resolved.map(|(args, label)| {
+                    at.read.join(&label);
+                    args
+                });
                 resolved.map_err(|wrong| {
                     refuse("bad_arguments", told(&wrong), "scratchpad_list shows which refs there are")
                 })?
@@ -329,17 +362,19 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
         skill_digest: report.skill_digest,
         grant: report.grant,
         limits: report.limits,
+        label: report.label,
+        sinks: report.sinks,
         ..ToolResult::blank(call)
     }
 }
 
 /// A host as a grant names it, without its port.
-fn bare(host: &str) -> &str {
+pub(super) fn bare(host: &str) -> &str {
     host.rsplit_once(':').map_or(host, |(host, _)| host)
 }
 
 /// Whether a grant that says "api.example.org", "*.example.org" or "*" is about this host.
-fn covers(granted: &str, host: &str) -> bool {
+pub(super) fn covers(granted: &str, host: &str) -> bool {
     match granted.strip_prefix('*') {
         Some(suffix) => host.ends_with(suffix) && host.len() > suffix.len(),
         None => granted == host,
@@ -383,6 +418,7 @@ impl<'a> Line<'a> {
             scratch,
             transaction: caller.transaction.cloned(),
             accepted: caller.accepted.map(Arc::from),
+            permit: caller.permit.cloned().unwrap_or_default(),
         }
     }
 }

@@ -6,10 +6,12 @@
 #[cfg(test)]
 mod tests;
 
+use crate::effect::files::FileLabels;
 use crate::llm::prompt::{Column, ColumnKind, FileCard};
 use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 
@@ -42,6 +44,27 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
         (card.columns, left) = (columns, rest);
     }
     cards
+}
+
+/// The files that nobody below the user has written or named; how many others there are stands for those.
+pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
+    if labels.is_empty() {
+        return cards;
+    }
+    let all = cards.len();
+    cards.retain(|card| is_trusted(work, &card.path, labels));
+    if cards.len() < all {
+        let path = format!("({} more, from outside; commands can list and read them)", all - cards.len());
+        cards.push(FileCard { path, bytes: 0, columns: None });
+    }
+    cards
+}
+
+/// Whether nobody below the user has written a file, or named it or a directory above it.
+pub fn is_trusted(work: &Dir, path: &str, labels: &FileLabels) -> bool {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    labels.is_empty()
+        || ends.into_iter().all(|end| labels.of_entry(work, OsStr::new(&path[..end])).label().is_trusted())
 }
 
 /// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its

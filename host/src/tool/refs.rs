@@ -1,6 +1,8 @@
 //! Refs in what tools are given: `ref:KEY` as an argument is the text itself, and a command line finds it in a file.
 
 use super::Tools;
+use crate::effect::label::LabelId;
+use crate::effect::sink::Permit;
 use crate::exec::Scratch;
 use crate::graph::plan::Violation;
 use crate::graph::report::TaskError;
@@ -14,19 +16,36 @@ const DIR: &str = "/tmp/ref/";
 
 impl Tools {
     /// The arguments with every `ref:KEY` replaced by its text, or what is wrong with them.
-    pub(super) async fn resolved(&self, session: &SessionName, args: Value) -> Result<Value, Vec<Violation>> {
+    /// Whoever gets them has read that.
+    pub(super) async fn resolved(
+        &self,
+        session: &SessionName,
+        args: Value,
+        permit: Option<&Permit>,
+    ) -> Result<Value, Vec<Violation>> {
         match scratchpad::resolve(&self.store, session, args).await {
-            Ok(resolved) => resolved,
+            Ok(Ok((args, label))) => {
+                if let Some(permit) = permit {
+                    permit.read().join(LabelId::of(&label));
+                }
+                Ok(args)
+            }
+            Ok(Err(violations)) => Err(violations),
             Err(error) => Err(vec![Violation::new("", error.to_string())]),
         }
     }
 
     /// A fresh `/tmp` for a command line, with the entries that it names, or why it cannot be had.
-    pub(super) async fn scratch(&self, session: &SessionName, command: &str) -> Result<Scratch, TaskError> {
+    pub(super) async fn scratch(
+        &self,
+        session: &SessionName,
+        command: &str,
+        permit: Option<&Permit>,
+    ) -> Result<Scratch, TaskError> {
         let scratch = self.exec.scratch(session).map_err(|error| TaskError::of_host(error.to_string()))?;
         let keys = named(command);
         let refs = Value::from_iter(keys.iter().map(|key| format!("ref:{key}")));
-        let texts = self.resolved(session, refs).await.map_err(|wrong| {
+        let texts = self.resolved(session, refs, permit).await.map_err(|wrong| {
             let wrong: Vec<_> = wrong.into_iter().map(|violation| violation.message).collect();
             TaskError { code: "bad-args".to_owned(), ..TaskError::of_host(wrong.join("; ")) }
         })?;

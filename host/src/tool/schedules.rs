@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::clock::timing::{Timing, TimingError, system_zone};
 use crate::config::Config;
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::{SEALED_RUN, Vault, VaultError};
@@ -48,6 +49,8 @@ pub struct ScheduleRequest {
     pub session: Option<SessionName>,
     pub model: Option<String>,
     pub caller: CallerScope,
+    /// Whose words it is.
+    pub label: Label,
 }
 
 /// What is to be changed of a schedule; the rest stays as it is.
@@ -155,7 +158,7 @@ impl Schedules {
 
     /// Adds a schedule. Credentials in its message are kept apart, as those of any message.
     pub async fn add(&self, wanted: ScheduleRequest, at_ms: i64) -> Result<Schedule, ScheduleError> {
-        let ScheduleRequest { name, timing: text, zone, message, session, model, caller } = wanted;
+        let ScheduleRequest { name, timing: text, zone, message, session, model, caller, label } = wanted;
         let works = session_of(&name)?;
         if session.as_ref() == Some(&works) {
             return Err(ScheduleError::OwnSession { session: works });
@@ -178,6 +181,7 @@ impl Schedules {
             caller,
             next_ms,
             at_ms,
+            label,
         };
         let max = self.config.max_schedules;
         if !self.store.write(move |tx| tx.add_schedule(&new, max)).await? {

@@ -12,7 +12,10 @@ use crate::channel::{NotDelivered, Trouble};
 use crate::clock::now_ms;
 use crate::config::HookTemplate;
 use crate::drive::SEALED_RUN;
+use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
 use crate::gateway::{App, OutsideEvent, render};
+use crate::graph::label::{Confidentiality, Integrity, Label};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::session::intake::{Inbound, InboundEvent, IntakeError, IntakeOutcome};
@@ -218,7 +221,7 @@ impl ComponentChannel {
             true => self.settings.own_session(),
             false => self.settings.session_of(sender.number),
         };
-        let files = self.files(app, &session, &message).await?;
+        let files = self.files(app, &session, &message, is_owner).await?;
         // A command is taken as it was typed.
         let is_command = is_owner && message.text.trim_start().starts_with(['/', '$', '!']);
         let (text, unsaid) = match is_command {
@@ -271,7 +274,13 @@ impl ComponentChannel {
     }
 
     /// Puts what came with a message into the workspace.
-    async fn files(&self, app: &App, session: &SessionName, message: &Message) -> Result<ReceivedFiles, Again> {
+    async fn files(
+        &self,
+        app: &App,
+        session: &SessionName,
+        message: &Message,
+        by_owner: bool,
+    ) -> Result<ReceivedFiles, Again> {
         let (mut files, mut troubles) = (Vec::new(), String::new());
         for attachment in &message.attachments {
             let name = shown(&attachment.name);
@@ -293,7 +302,17 @@ impl ComponentChannel {
                 Err(why) => troubles += &format!("(The file {name} could not be received: {why})\n"),
             }
         }
-        let names = app.put_files(session, files).await.unwrap_or_else(|why| {
+        let named = app.put_files(session, files).await;
+        if !by_owner && let Ok(names) = &named {
+            let source = format!("person:{}", self.outbox_name);
+            let label = LabelId::of(&Label::of(Integrity::World, Confidentiality::Session, &source));
+            let labels = FileLabels::of_session(&self.drive.home, session);
+            for name in names {
+                let path = self.drive.home.work_dir(session).join(name);
+                labels.wrote(&path, label).map_err(|error| Again(error.to_string()))?;
+            }
+        }
+        let names = named.unwrap_or_else(|why| {
             troubles += &format!("(The files could not be saved: {why})\n");
             Vec::new()
         });

@@ -4,6 +4,7 @@ use super::super::show::{printable, printable_line};
 use super::super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::now_ms;
 use crate::config::McpSettings;
+use crate::graph::sink::ToolEffect;
 use crate::mcp::{McpError, McpServers, ServerKind, ServerSummary, ToolDefinition, ToolState};
 use crate::skill::Quiet;
 use futures_util::future::join_all;
@@ -128,6 +129,20 @@ async fn allow_looked(
     Ok(exit)
 }
 
+/// What a tool does, as config.toml says.
+fn words(effect: &ToolEffect) -> String {
+    let roles = match effect {
+        ToolEffect::Reads(_) => return "only reads".to_owned(),
+        ToolEffect::Changes(roles) => roles,
+    };
+    let of = |role: &str, names: &[String]| match names {
+        [] => None,
+        names => Some(format!("{role} {}", printable_line(&names.join(", ")))),
+    };
+    let all = [of("address", &roles.address), of("value", &roles.value), of("content", &roles.content)];
+    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 fn print(shared: &Shared, settings: &McpSettings, tool: &ToolDefinition, state: &ToolState) {
     let (word, said) = match state {
         ToolState::Allowed => ("allowed", "allowed"),
@@ -141,13 +156,17 @@ fn print(shared: &Shared, settings: &McpSettings, tool: &ToolDefinition, state: 
         let mut object = json!({
             "type": "mcp_tool", "server": settings.name, "tool": tool.name, "state": word, "definition": now,
         });
+        if let Some(effect) = settings.effects.get(&tool.name) {
+            object["effect"] = json!(effect);
+        }
         if let ToolState::Changed(before) = state {
             object["allowed"] = serde_json::from_str(&before.text()).unwrap_or_default();
         }
         outln!("{object}");
         return;
     }
-    outln!("  {}.{}  {said}", settings.name, printable_line(&tool.name));
+    let effect = settings.effects.get(&tool.name).map(|effect| format!(", {}", words(effect))).unwrap_or_default();
+    outln!("  {}.{}  {said}{effect}", settings.name, printable_line(&tool.name));
     match state {
         ToolState::New => out!("{}", indented(&tool.pretty())),
         ToolState::Changed(before) if before == tool => {

@@ -2,12 +2,13 @@
 
 use super::SEALED_RUN;
 use crate::graph::approval::Card;
+use crate::graph::label::Label;
 use crate::graph::tags::Tags;
 use crate::home::SessionName;
 use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{Vault, VaultError, is_sealed};
-use crate::store::{MessageRole, NewFact, Prompt, RunId, StoreError, TaskRow, Tx, UsageLine};
+use crate::store::{LabelledRow, MessageRole, NewFact, Prompt, RunId, StoreError, TaskRow, Tx, UsageLine};
 
 /// Confidence of a fact that a reviewer learned, in per cent.
 const LEARNED: u8 = 70;
@@ -87,6 +88,8 @@ pub struct Projection {
     pub asks: Option<Card>,
     /// Messages that become the run's.
     pub taken: Vec<i64>,
+    /// Of what the run says now.
+    pub label: Label,
 }
 
 impl Projection {
@@ -114,19 +117,28 @@ impl Projection {
         }
         if let Some(text) = self.learned.clone() {
             let (source, session) = ("reviewer".to_owned(), Some(session.clone()));
-            left_out(tx.add_fact(&NewFact { text, source, session, confidence: LEARNED }, self.at_ms))?;
+            let known = tx.has_fact(&text)?;
+            let added = tx.add_fact(&NewFact { text, source, session, confidence: LEARNED }, self.at_ms);
+            // Who wrote it first counts: it says the same.
+            if let (Ok(id), false) = (&added, known) {
+                tx.set_label(LabelledRow::Fact, *id, &self.label)?;
+            }
+            left_out(added)?;
         }
         if let Some(ledger) = &self.ledger {
             left_out(tx.scratchpad_put(session, scratchpad::LEDGER, ledger, false, self.at_ms))?;
+            tx.set_ref_label(session, scratchpad::LEDGER, &self.label)?;
         }
         if let Some(reply) = &self.delivered {
-            tx.add_message(session, MessageRole::Assistant, reply, self.at_ms, Some(id))?;
+            let message = tx.add_message(session, MessageRole::Assistant, reply, self.at_ms, Some(id))?;
+            tx.set_label(LabelledRow::Message, message, &self.label)?;
         }
         if let Some(card) = &self.asks {
             let number = tx.ask_approval(id, self.seq, card, self.at_ms)?;
             let text = card.question(number);
             let shown = tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
-            let elsewhere = tx.inject(id, &text, self.at_ms)?;
+            tx.set_label(LabelledRow::Message, shown, &self.label)?;
+            let elsewhere = tx.inject(id, &text, &self.label, self.at_ms)?;
             [shown].into_iter().chain(elsewhere).try_for_each(|message| tx.show_approval(message, number))?;
         }
         for message in &self.taken {

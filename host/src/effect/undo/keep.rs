@@ -7,10 +7,11 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 
 /// Copies a file to a name that is free, with its mode and its times.
-pub fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<()> {
+pub fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let to = File::from(openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
-    copy(from, &to)
+    copy(from, &to)?;
+    Ok(to)
 }
 
 /// Makes one file's content, mode and times those of the other.

@@ -1,6 +1,7 @@
 //! What stands in a log: the work that it is of, what is about to change, and at its end how things then are. A line of JSON each.
 
 use super::bytes::SessionPath;
+use crate::graph::label::Label;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -91,7 +92,15 @@ pub enum FileChange {
     /// This file had the content that is kept.
     Wrote { at: SessionPath, inode: u64, kept: SessionPath },
     /// This file was so long, and something was added to it. It was last changed then, in nanoseconds since 1970.
-    Grew { at: SessionPath, inode: u64, length: u64, modified: i64 },
+    /// Whose words it was, where not the session's own.
+    Grew {
+        at: SessionPath,
+        inode: u64,
+        length: u64,
+        modified: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<Label>,
+    },
 }
 
 impl FileChange {

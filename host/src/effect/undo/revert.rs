@@ -4,6 +4,7 @@ use super::bytes::SessionPath;
 use super::keep;
 use super::log::{FileChange, Look};
 use super::tree::{DirSlot, Tree, is_nothing, make_dir};
+use crate::effect::label::LabelId;
 use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
 use std::fs::File;
 use std::io;
@@ -37,7 +38,10 @@ pub fn revert(tree: &Tree, change: &FileChange, journal: Option<&dyn Journal>) -
             None => move_back(tree, from, at, None),
         },
         FileChange::Wrote { at, inode, kept } => write_back(tree, at, *inode, kept, journal),
-        FileChange::Grew { at, inode, length, modified } => cut(tree, at, *inode, (*length, *modified), journal),
+        FileChange::Grew { at, inode, length, modified, label } => {
+            let label = label.as_ref().map(LabelId::of).unwrap_or_default();
+            cut(tree, at, *inode, (*length, *modified, label), journal)
+        }
     };
     match done {
         // Somebody else has changed what is there; the rest can still be done.
@@ -199,7 +203,8 @@ fn write_back(tree: &Tree, at: &SessionPath, inode: u64, kept: &SessionPath, jou
         if let Some(journal) = journal {
             journal.changing(FileChange::Made { at: at.clone() })?;
         }
-        keep::copy_to(&before, &slot.dir, slot.name)?;
+        let copy = keep::copy_to(&before, &slot.dir, slot.name)?;
+        tree.labels.copied(&before, &copy)?;
         return Ok(None);
     }
     let Some(file) = reopen(tree, at, inode, journal)? else { return Ok(None) };
@@ -207,6 +212,7 @@ fn write_back(tree: &Tree, at: &SessionPath, inode: u64, kept: &SessionPath, jou
         journal.writing(&file)?;
     }
     keep::copy(&before, &file)?;
+    tree.labels.copied(&before, &file)?;
     Ok(None)
 }
 
@@ -214,7 +220,7 @@ fn cut(
     tree: &Tree,
     at: &SessionPath,
     inode: u64,
-    (length, modified): (u64, i64),
+    (length, modified, label): (u64, i64, LabelId),
     journal: Option<&dyn Journal>,
 ) -> Done {
     let Some(file) = reopen(tree, at, inode, journal)? else { return Ok(None) };
@@ -226,5 +232,6 @@ fn cut(
     }
     file.set_len(length)?;
     keep::set_modified(&file, modified)?;
+    tree.labels.put_back(&file, label)?;
     Ok(None)
 }

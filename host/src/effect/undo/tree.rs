@@ -2,6 +2,7 @@
 
 use super::bytes::SessionPath;
 use super::log::Look;
+use crate::effect::files::FileLabels;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, open, openat, statat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,6 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The directory of a session.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Tree {
     path: PathBuf,
     /// The file system that it is on.
     pub device: u64,
+    /// Those of its files.
+    pub labels: Arc<FileLabels>,
 }
 
 /// How directories are opened: no link is one.
@@ -34,7 +38,7 @@ impl Tree {
         let root = open(path, DIRECTORY, Mode::empty())?;
         #[allow(clippy::useless_conversion, reason = "it is no u64 everywhere")]
         let device = u64::try_from(fstat(&root)?.st_dev).unwrap_or_default();
-        Ok(Self { root, path: path.to_owned(), device })
+        Ok(Self { root, path: path.to_owned(), device, labels: FileLabels::of_dir(path) })
     }
 
     /// The directory that holds the path. No part of it may be a link.

@@ -116,6 +116,7 @@ pub async fn add(
     Body(given): Body<ScheduleIn>,
 ) -> Result<Created<ScheduleView>, ApiError> {
     let wanted = ScheduleRequest {
+        label: Default::default(),
         name: given.name,
         timing: given.when,
         zone: given.zone,

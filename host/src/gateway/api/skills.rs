@@ -319,7 +319,8 @@ pub async fn call(
     })?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = args.unwrap_or_else(|| Map::new().into());
-    let caller = Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None };
+    let caller =
+        Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None, permit: None };
     let ended = drive.tools.skills().call(&name, &args, caller).await;
     if let Err(error) = &ended.result
         && error.blame == Blame::Caller

@@ -125,6 +125,8 @@ async fn call_tool(
     let secrets = secrets.map_err(|error| RpcError::internal(&error))?;
     let call = ToolCall { id: String::new(), name: spec.name.clone(), args: args.to_string() };
     let mut at = CallContext {
+        label: Default::default(),
+        read: Default::default(),
         session: session.clone(),
         run: None,
         subagent: false,
@@ -138,7 +140,7 @@ async fn call_tool(
             at.meanings.push((question, meaning));
         }
     }
-    let caller = Caller { session, locale: "en", secrets: &secrets, transaction: None, accepted: None };
+    let caller = Caller { session, locale: "en", secrets: &secrets, transaction: None, accepted: None, permit: None };
     let called = drive.tools.perform(&call, std::slice::from_ref(spec), asker.caller, caller, &at).await;
     Ok(match called {
         Ok(ToolAnswer::Text(text)) => Ok(ToolAnswer::Text(secrets.redact(&text))),

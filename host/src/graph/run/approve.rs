@@ -10,6 +10,7 @@ use super::super::plan::Task;
 use super::super::step::{Event, IllegalResult};
 use super::super::{Node, Why};
 use super::{Run, Stage, State};
+use crate::graph::label::Label;
 use crate::graph::lane::ToolCall;
 
 /// What was asked in a run, and what was said.
@@ -37,8 +38,8 @@ impl Approvals {
 /// What is about to start.
 #[derive(Debug, Clone)]
 pub enum Starting<'a> {
-    /// The next task of the plan, and those behind it, each with its number in the plan.
-    Tasks(Vec<(usize, &'a Task)>),
+    /// The next task of the plan, and those behind it, each with its number in the plan and the label of what it was decided from.
+    Tasks(Vec<(usize, &'a Task, &'a Label)>),
     Calls(&'a [ToolCall]),
 }
 
@@ -53,8 +54,9 @@ impl Run {
         match &self.state {
             State::Reasoning { .. } => {
                 let first = self.records.len() - self.current.first + 1;
-                let waiting = self.current.waiting.iter().map(|waiting| &waiting.task);
-                Some(Starting::Tasks((first..).zip(waiting).collect()))
+                let waiting = (first..).zip(&self.current.waiting);
+                let waiting = waiting.map(|(number, waiting)| (number, &waiting.task, &waiting.label));
+                Some(Starting::Tasks(waiting.collect()))
             }
             State::Looping { stage: Stage::Ready { calls, .. }, .. } => Some(Starting::Calls(calls)),
             _ => None,

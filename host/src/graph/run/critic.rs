@@ -16,7 +16,7 @@ const MAX_SNAPSHOT: usize = 2_000;
 
 impl Run {
     pub(super) fn take_report(&mut self, event: &mut Event, report: TaskReport) -> Result<(), IllegalResult> {
-        let (State::Acting { id, task, depth } | State::Looping { id, task, depth, .. }) = &self.state else {
+        let (State::Acting { id, task, depth, .. } | State::Looping { id, task, depth, .. }) = &self.state else {
             return Ok(());
         };
         let (id, review, depth) = (*id, task.review, *depth);
@@ -94,7 +94,9 @@ impl Run {
         let depth = record.depth + 1;
         self.lane.push(Entry::Feedback(reason));
         self.current.size += tasks.len();
-        let tasks: Vec<_> = tasks.into_iter().map(|task| Waiting { id: self.new_id(), task, depth }).collect();
+        let label = self.label();
+        let waiting = |task| Waiting { id: self.new_id(), task, depth, label: label.clone() };
+        let tasks: Vec<_> = tasks.into_iter().map(waiting).collect();
         for waiting in tasks.into_iter().rev() {
             self.current.waiting.push_front(waiting);
         }

@@ -131,13 +131,16 @@ impl Run {
         self.planner_lane.push(Entry::Assistant(said.trim().to_owned()));
         self.lane.refresh(SharedKind::SkillEnvironment, skill_environment.join("\n"));
         let size = plan.tasks.len();
-        let waiting = plan.tasks.into_iter().map(|task| Waiting { id: self.new_id(), task, depth: 0 }).collect();
+        let (label, first_id) = (self.planner_label(), self.next_id + 1);
+        let waiting = |task| Waiting { id: self.new_id(), task, depth: 0, label: label.clone() };
+        let waiting = plan.tasks.into_iter().map(waiting).collect();
         self.current = Current {
             goal: plan.goal,
             blocked: plan.blocked,
             waiting,
             size,
             first: self.records.len(),
+            first_id,
             skill_environment,
             direct: false,
         };
@@ -201,7 +204,7 @@ impl Run {
             return Ok(());
         };
         let brief = brief.clone();
-        let Some(Waiting { id, task, depth }) = self.current.waiting.pop_front() else {
+        let Some(Waiting { id, task, depth, label }) = self.current.waiting.pop_front() else {
             return Ok(());
         };
         let brief = brief.unwrap_or_else(|| self.derived(&self.current.goal, &task));
@@ -211,7 +214,7 @@ impl Run {
         if task.kind != TaskKind::Msg {
             self.lane.push(Entry::Brief(brief.text()));
         }
-        self.go(event, Why::Ready, State::Acting { id, task, depth })
+        self.go(event, Why::Ready, State::Acting { id, task, depth, label })
     }
 
     fn enter_loop(

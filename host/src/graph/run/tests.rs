@@ -206,6 +206,8 @@ impl Live {
             limits,
             policy,
             segment: Segment::default(),
+            label: Default::default(),
+            context: Default::default(),
         };
         Self { run: Run::new(spec), log: Vec::new() }
     }

@@ -3,6 +3,7 @@
 //! What is charged, and what may be where, is the matter of [`workspace`].
 
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
+use crate::effect::label::LabelCell;
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
@@ -58,6 +59,8 @@ pub struct WorkspaceFiles {
     pub roots: Roots,
     /// What it does there.
     pub touched: DirectoryUse,
+    /// Of all that the call has read.
+    pub label: LabelCell,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
     access: Workspace,
@@ -103,10 +106,14 @@ impl Capability for WorkspaceFiles {
             roots.push(root);
             touched.root(&dir, "/work");
         }
+        let quota = Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone());
+        let quota = match &call.labels {
+            Some(labels) => quota.labelled(labels.clone()),
+            None => quota,
+        };
         Ok(Self {
-            quota: Arc::new(
-                Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone()),
-            ),
+            quota: Arc::new(quota),
+            label: call.permit.read().clone(),
             roots,
             touched,
             listings: Vec::new(),

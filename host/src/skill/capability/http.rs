@@ -135,8 +135,8 @@ impl Capability for OutgoingHttp {
         };
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(HEADER_BYTES);
-        let transaction = call.transaction.clone();
-        Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), transaction, ..HttpGate::default() } })
+        let (transaction, permit) = (call.transaction.clone(), call.permit.clone());
+        Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), transaction, permit, ..HttpGate::default() } })
     }
 
     fn used(&self) -> CapabilityUse {

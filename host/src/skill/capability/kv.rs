@@ -1,7 +1,9 @@
 //! `kiso:skill/kv`: small values that outlive a call.
 
 use super::{Capability, Doc, GuestState, failure, refused};
+use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::undo::Transaction;
+use crate::graph::label::Label;
 use crate::home::SessionName;
 use crate::skill::error::SkillError;
 use crate::skill::input::{CallInput, Keep};
@@ -9,7 +11,7 @@ use crate::skill::limits::HitCell;
 use crate::skill::wit::since_v0_1::kiso::skill::kv::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
-use crate::store::{KvOwner, Store};
+use crate::store::{KvOwner, Store, StoreError};
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
 
@@ -21,6 +23,8 @@ pub struct Kv {
     store: Store,
     /// The work that the call is a part of, which undoes no values.
     transaction: Option<Arc<Transaction>>,
+    /// Of all that the call has read.
+    label: LabelCell,
 }
 
 impl Capability for Kv {
@@ -37,7 +41,12 @@ impl Capability for Kv {
             Keep::Disk(owner) => Some((call.session.clone(), owner.clone())),
             Keep::Nothing => None,
         };
-        Ok(Self { space, store: call.store.clone(), transaction: call.transaction.clone() })
+        Ok(Self {
+            space,
+            store: call.store.clone(),
+            transaction: call.transaction.clone(),
+            label: call.permit.read().clone(),
+        })
     }
 }
 
@@ -46,6 +55,13 @@ fn in_a_test() -> Failure {
 }
 
 impl Kv {
+    /// What is found is read.
+    fn seen<T>(&self, found: Result<(T, Label), StoreError>) -> Result<T, Failure> {
+        let (found, label) = found.map_err(|e| refused(&e))?;
+        self.label.join(LabelId::of(&label));
+        Ok(found)
+    }
+
     /// Puts on record that a value is about to change.
     fn leaving(&self) -> Result<(), Failure> {
         let left = self.transaction.as_ref().map_or(Ok(()), |work| work.leaving("a value that outlives the call"));
@@ -56,7 +72,9 @@ impl Kv {
 impl Host for Kv {
     async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
         let Some((session, owner)) = self.space.clone() else { return Ok(Ok(None)) };
-        Ok(self.store.read(move |view| view.kv_get(&session, &owner, &key)).await.map_err(|e| refused(&e)))
+        let read =
+            self.store.read(move |view| Ok((view.kv_get(&session, &owner, &key)?, view.kv_label(&session, &owner)?)));
+        Ok(self.seen(read.await))
     }
 
     async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), Failure>> {
@@ -64,7 +82,12 @@ impl Host for Kv {
         if let Err(failure) = self.leaving() {
             return Ok(Err(failure));
         }
-        Ok(self.store.write(move |tx| tx.kv_set(&session, &owner, &key, &value)).await.map_err(|e| refused(&e)))
+        let label = self.label.get().label();
+        let write = self.store.write(move |tx| {
+            tx.kv_set(&session, &owner, &key, &value)?;
+            tx.join_kv_label(&session, &owner, &label)
+        });
+        Ok(write.await.map_err(|e| refused(&e)))
     }
 
     async fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, Failure>> {
@@ -72,11 +95,20 @@ impl Host for Kv {
         if let Err(failure) = self.leaving() {
             return Ok(Err(failure));
         }
-        Ok(self.store.write(move |tx| tx.kv_delete(&session, &owner, &key)).await.map_err(|e| refused(&e)))
+        let label = self.label.get().label();
+        let write = self.store.write(move |tx| {
+            // That it is gone says something, too.
+            tx.join_kv_label(&session, &owner, &label)?;
+            Ok((tx.kv_delete(&session, &owner, &key)?, tx.kv_label(&session, &owner)?))
+        });
+        Ok(self.seen(write.await))
     }
 
     async fn keys(&mut self, prefix: String) -> wasmtime::Result<Result<Vec<String>, Failure>> {
         let Some((session, owner)) = self.space.clone() else { return Ok(Ok(Vec::new())) };
-        Ok(self.store.read(move |view| view.kv_keys(&session, &owner, &prefix)).await.map_err(|e| refused(&e)))
+        let read = self
+            .store
+            .read(move |view| Ok((view.kv_keys(&session, &owner, &prefix)?, view.kv_label(&session, &owner)?)));
+        Ok(self.seen(read.await))
     }
 }

@@ -1,6 +1,8 @@
 //! `kiso:skill/publish`: links to files of the workspace.
 
 use super::{Capability, Doc, GuestState, failure, refused};
+use crate::effect::files::FileLabels;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::home::SessionName;
 use crate::skill::error::SkillError;
@@ -11,6 +13,8 @@ use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
 use crate::skill::workspace::{NoteError, note};
 use crate::store::Store;
+use rustix::fs::OFlags;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
@@ -26,6 +30,8 @@ pub struct Publish {
     test: bool,
     /// The work that the call is a part of, which takes no link back.
     transaction: Option<Arc<Transaction>>,
+    permit: Permit,
+    labels: Option<Arc<FileLabels>>,
     /// Path under `/work` and link of each file.
     published: Vec<(String, String)>,
 }
@@ -52,6 +58,8 @@ impl Capability for Publish {
             store: call.store.clone(),
             test: call.keep == Keep::Nothing,
             transaction: call.transaction.clone(),
+            permit: call.permit.clone(),
+            labels: call.labels.clone(),
             published: Vec::new(),
         })
     }
@@ -62,6 +70,12 @@ impl Publish {
     pub fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.published)
     }
+}
+
+/// Opens what a look has found to be a file.
+fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 impl Host for Publish {
@@ -82,6 +96,13 @@ impl Host for Publish {
         let title = title.map(|title| cut(&title, TITLE_BYTES).to_owned());
         if note.bytes > MAX_BYTES {
             return Ok(Err(failure("too-large", format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
+        }
+        // Whoever has the link reads the file.
+        if let (Some(labels), Ok(file)) = (&self.labels, open_plain(&work.join(&note.path))) {
+            self.permit.read().join(labels.of(&file));
+        }
+        if let Err(why) = self.permit.leave("publish", "everybody with the link", true, true) {
+            return Ok(Err(failure("denied", format!("{path} is not published: {why} (docs/policy.md)"))));
         }
         if let Some(Err(error)) = self.transaction.as_ref().map(|work| work.leaving("a link to a file")) {
             return Ok(Err(failure("unavailable", format!("it could not be put on record: {error}"))));

@@ -5,6 +5,7 @@
 
 use super::directory_use::{READ, WRITE};
 use super::files::{ChargedFiles, note};
+use super::labelled::{self, LabelledWrites};
 use super::quota::{Charge, Quota};
 use super::structure::{EntryPath, PlaceError};
 use super::undoable::{self, linking, making, moving, opening, removing, removing_dir, writing};
@@ -16,7 +17,7 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, NewTimestamp, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{
     DynOutputStream, FsResult, OutputStream, Pollable, ReaddirIterator, StreamError, StreamResult,
@@ -48,8 +49,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 unless_refused!(writing(ctx, &fd, false));
                 // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
                 let hole = if offset == 0 { 0 } else { offset.saturating_sub(size(ctx, &fd).await) };
+                let labelled = LabelledWrites::of(ctx, &fd)?;
                 let stream = ctx.filesystem().write_via_stream(fd, offset);
-                Ok((charged(ctx, stream, hole)?,))
+                Ok((charged(ctx, stream, hole, labelled)?,))
             })
         },
     )?;
@@ -58,8 +60,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
             let ctx = store.data_mut();
             unless_refused!(writing(ctx, &fd, true));
+            let labelled = LabelledWrites::of(ctx, &fd)?;
             let stream = ctx.filesystem().append_via_stream(fd);
-            Ok((charged(ctx, stream, 0)?,))
+            Ok((charged(ctx, stream, 0, labelled)?,))
         },
     )?;
     types.func_wrap_async(
@@ -68,6 +71,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 unless_refused!(writing(ctx, &fd, false));
+                unless_refused!(labelled::writing(ctx, &fd));
                 let hole = offset.saturating_sub(size(ctx, &fd).await);
                 let charge = ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
                 let written = ctx.filesystem().write(fd, bytes, offset).await;
@@ -82,6 +86,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 unless_refused!(writing(ctx, &fd, false));
+                unless_refused!(labelled::writing(ctx, &fd));
                 let longer = new.saturating_sub(size(ctx, &fd).await);
                 let charge = ctx.quota().write(longer)?;
                 let set = ctx.filesystem().set_size(fd, new).await;
@@ -101,6 +106,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 if there.as_ref().is_ok_and(|stat| !is_plain(stat.type_)) {
                     return Ok((Err(ErrorCode::NotPermitted),));
                 }
+                if flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
+                    unless_refused!(labelled::changing(ctx, &fd));
+                }
                 let new = there.is_err() && open.contains(OpenFlags::CREATE);
                 let charge = if new { Some(ctx.quota().entry()?) } else { None };
                 let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
@@ -108,6 +116,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let is_dir = there.as_ref().is_ok_and(|stat| stat.type_ == DescriptorType::Directory);
                 note(ctx, &fd, &path, READ, is_dir);
                 let writes = flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+                let emptied = open.contains(OpenFlags::TRUNCATE);
                 let (base, name) = (fd_of(&fd), if writes { path.clone() } else { String::new() });
                 let opened = match &before {
                     Err(code) => Err((*code).into()),
@@ -120,6 +129,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 if let (Ok(Opening::Fresh), Ok(file)) = (before, &opened) {
                     undoable::opened(ctx, file);
                 }
+                if let Ok(file) = &opened {
+                    unless_refused!(labelled::opened(ctx, file, new || emptied));
+                }
                 answer(opened)
             })
         },
@@ -130,6 +142,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
+                unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &path)?;
                 if let Some(code) = refused(ctx, fits(&place, EntryPath::takes_directory))? {
                     return Ok((Err(code),));
@@ -139,6 +152,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 note(ctx, &fd, &path, WRITE, false);
                 let result = ctx.filesystem().create_directory_at(fd, path).await;
                 made(Some(charge), &result);
+                labelled::taken(ctx, &result, place.as_ref().ok(), labelled::made)?;
                 answer(result)
             })
         },
@@ -149,6 +163,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
+                unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &new)?;
                 if let Some(code) = refused(ctx, fits(&place, |place| place.takes_link(&old)))? {
                     return Ok((Err(code),));
@@ -158,6 +173,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 note(ctx, &fd, &new, WRITE, false);
                 let result = ctx.filesystem().symlink_at(fd, old, new).await;
                 made(Some(charge), &result);
+                labelled::taken(ctx, &result, place.as_ref().ok(), labelled::made)?;
                 answer(result)
             })
         },
@@ -169,6 +185,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
+                unless_refused!(labelled::changing(ctx, &to));
                 // A second name of a link is a link, and may lead elsewhere from there.
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
                 let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
@@ -181,6 +198,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let result = ctx.filesystem().link_at(fd, follow, old, to, new).await;
                 drop(moving);
                 made(Some(charge), &result);
+                labelled::taken(ctx, &result, place.as_ref().ok(), labelled::named)?;
                 answer(result)
             })
         },
@@ -191,6 +209,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
          (fd, old, to, new): (Resource<Descriptor>, String, Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
+                unless_refused!(labelled::changing(ctx, &to));
                 let _still = ctx.quota().structure().lock_owned().await;
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
                 let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
@@ -203,6 +223,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let moving = ctx.quota().moving();
                 let moved = ctx.filesystem().rename_at(fd, old, to, new).await;
                 drop(moving);
+                labelled::taken(ctx, &moved, from.as_ref().ok(), labelled::unnaming)?;
+                labelled::taken(ctx, &moved, place.as_ref().ok(), labelled::named)?;
                 answer(moved)
             })
         },
@@ -212,6 +234,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
                 // Nothing takes the file's place between the look at it and its end.
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
@@ -222,6 +245,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     true => Ok(()),
                     false => ctx.filesystem().unlink_file_at(fd, path).await,
                 };
+                labelled::taken(ctx, &gone, place.as_ref(), labelled::unnaming)?;
                 if let (Ok(()), Some(bytes)) = (&gone, bytes) {
                     ctx.quota().credit_entry(bytes);
                 }
@@ -234,12 +258,14 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
                 let _still = ctx.quota().structure().lock_owned().await;
                 ctx.quota().settle();
                 let place = place(ctx, &fd, &path)?.ok();
                 unless_refused!(removing_dir(ctx, &fd, place.as_ref()));
                 note(ctx, &fd, &path, WRITE, false);
                 let gone = ctx.filesystem().remove_directory_at(fd, path).await;
+                labelled::taken(ctx, &gone, place.as_ref(), labelled::unnaming)?;
                 if gone.is_ok() {
                     ctx.quota().credit_entry(0);
                 }
@@ -262,6 +288,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     return Err(ctx.listings_hit().into());
                 }
                 note(ctx, &fd, ".", READ, true);
+                labelled::listed(ctx, &fd)?;
                 let listing = ctx.filesystem().read_directory(fd).await;
                 if let Ok(listing) = &listing {
                     ctx.listings().push(listing.rep());
@@ -276,7 +303,48 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 note(ctx, &fd, &path, READ, false);
+                labelled::looked(ctx, &fd, &path)?;
                 answer(ctx.filesystem().stat_at(fd, follow, path).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.readlink-at",
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                labelled::looked(ctx, &fd, &path)?;
+                answer(ctx.filesystem().readlink_at(fd, path).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.set-times",
+        |mut store: StoreContextMut<'_, T>,
+         (fd, accessed, modified): (Resource<Descriptor>, NewTimestamp, NewTimestamp)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                unless_refused!(labelled::writing(ctx, &fd));
+                answer(ctx.filesystem().set_times(fd, accessed, modified).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.set-times-at",
+        |mut store: StoreContextMut<'_, T>,
+         (fd, follow, path, accessed, modified): (
+            Resource<Descriptor>,
+            PathFlags,
+            String,
+            NewTimestamp,
+            NewTimestamp,
+        )| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let place = place(ctx, &fd, &path)?.ok();
+                let set = ctx.filesystem().set_times_at(fd, follow, path, accessed, modified).await;
+                labelled::taken(ctx, &set, place.as_ref(), labelled::named)?;
+                answer(set)
             })
         },
     )?;
@@ -351,13 +419,15 @@ fn charged<T: ChargedFiles>(
     ctx: &mut T,
     stream: FsResult<Resource<DynOutputStream>>,
     hole: u64,
+    labelled: Option<LabelledWrites>,
 ) -> wasmtime::Result<Result<Resource<DynOutputStream>, ErrorCode>> {
     let stream = match stream {
         Ok(stream) => stream,
         Err(error) => return Ok(Err(error.downcast()?)),
     };
     let inner = ctx.ctx().table.delete(stream)?;
-    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota().clone(), hole, pending: None });
+    let charged: DynOutputStream =
+        Box::new(Charged { inner, quota: ctx.quota().clone(), hole, pending: None, labelled });
     Ok(Ok(ctx.ctx().table.push(charged)?))
 }
 
@@ -368,10 +438,14 @@ struct Charged {
     hole: u64,
     /// What the inner stream may still be writing.
     pending: Option<Charge>,
+    labelled: Option<LabelledWrites>,
 }
 
 impl Charged {
     fn charge(&mut self, bytes: usize) -> StreamResult<()> {
+        if let Some(Err(error)) = self.labelled.as_mut().map(LabelledWrites::writing) {
+            return Err(StreamError::LastOperationFailed(error.into()));
+        }
         let hole = std::mem::take(&mut self.hole);
         let charge = self.quota.write(hole.saturating_add(bytes as u64));
         let charge = charge.map_err(|hit| StreamError::Trap(hit.into()))?;

@@ -3,7 +3,9 @@
 use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
+use crate::effect::label::LabelCell;
 use crate::skill::limits::LimitHit;
+use std::fs::File;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::WasiView;
@@ -14,11 +16,19 @@ pub trait ChargedFiles: WasiView + 'static {
     /// What writes are charged to.
     fn quota(&self) -> &Arc<Quota>;
 
+    /// Of all that the guest has read.
+    fn label(&self) -> &LabelCell;
+
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
 
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;
+
+    /// Whether something may be changed in a directory that is not of the session, by what the guest has read.
+    fn may_change(&self, _dir: &File) -> bool {
+        true
+    }
 
     /// The directories that the guest sees.
     fn roots(&self) -> &Roots;

@@ -7,6 +7,7 @@
 
 use super::home_space::SessionSpace;
 use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
+use crate::effect::files::FileLabels;
 use crate::effect::undo::Transaction;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use std::path::PathBuf;
@@ -192,6 +193,8 @@ pub struct Quota {
     usage: Arc<SpaceUsage>,
     /// The work that can be undone.
     transaction: Option<Arc<Transaction>>,
+    /// Those of the session's files.
+    labels: Option<Arc<FileLabels>>,
 }
 
 /// What a quota has allowed. While it exists it may not be on disk yet; dropped, it is.
@@ -253,7 +256,7 @@ impl Drop for MoveGuard {
 
 impl Quota {
     pub fn new(budget: Budget, hit: HitCell, usage: Arc<SpaceUsage>) -> Self {
-        Self { budget, hit, written: AtomicU64::new(0), usage, transaction: None }
+        Self { budget, hit, written: AtomicU64::new(0), usage, transaction: None, labels: None }
     }
 
     /// What is changed under it belongs to this work.
@@ -264,6 +267,16 @@ impl Quota {
     /// The work that what is changed belongs to, if it can be undone.
     pub fn transaction(&self) -> Option<&Arc<Transaction>> {
         self.transaction.as_ref()
+    }
+
+    /// The same for files that have labels.
+    pub fn labelled(self, labels: Arc<FileLabels>) -> Self {
+        Self { labels: Some(labels), ..self }
+    }
+
+    /// Those of the session's files.
+    pub fn labels(&self) -> Option<&Arc<FileLabels>> {
+        self.labels.as_ref()
     }
 
     /// Ends the call: it would change what could not be undone, and that is not wanted.

@@ -18,6 +18,7 @@ fn answered(tx: &Tx<'_>, name: &str, at_ms: i64) -> Result<RunId, StoreError> {
         priority: JobPriority::Interactive,
         client_key: Some(format!("{key}-{number}")),
         at_ms,
+        label: Default::default(),
     };
     tx.admit(&new("one", "a"))?;
     tx.admit(&new("two", "b"))?;
@@ -147,6 +148,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
                 priority: JobPriority::Interactive,
                 client_key: None,
                 at_ms: DAY,
+                label: Default::default(),
             };
             tx.admit(&waits)?;
             let fact = NewFact {
@@ -200,6 +202,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
         priority: JobPriority::Interactive,
         client_key: Some("a-0".into()),
         at_ms: 10 * DAY,
+        label: Default::default(),
     };
     assert!(matches!(store.write_blocking(move |tx| tx.admit(&again)).unwrap(), JobAdmission::Now(_)));
     assert_eq!(

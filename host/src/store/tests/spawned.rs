@@ -16,6 +16,7 @@ fn spawn_of(parent: &str, name: &str) -> Spawn {
         model: None,
         client_key: format!("key of {name}"),
         at_ms: 5,
+        label: Default::default(),
     }
 }
 
@@ -31,7 +32,7 @@ fn answer(store: &Store, name: &str, reply: &'static str) -> RunId {
         let run = tx.begin_queued(&of, 6)?.expect("something waits").run;
         tx.finish_run(&run, RunStatus::Done, 7, "{}")?;
         let message = tx.add_message(&of, MessageRole::Assistant, reply, 7, Some(&run))?;
-        tx.inject_reply(&run, reply, 7)?;
+        tx.inject_reply(&run, reply, &Default::default(), 7)?;
         tx.finish_jobs(&run, message)?;
         Ok(run)
     };
@@ -46,6 +47,7 @@ fn texts(store: &Store, name: &str) -> Vec<String> {
 
 fn hourly(name: &str) -> NewSchedule {
     NewSchedule {
+        label: Default::default(),
         name: name.to_owned(),
         timing: "@hourly".to_owned(),
         zone: "UTC".to_owned(),
@@ -110,14 +112,14 @@ fn a_reply_is_told_with_the_end_of_its_run_and_once() {
     // What fails with the transaction was not said.
     let failed: Result<(), _> = store.write_blocking(|tx| {
         let run = tx.begin_queued(&session("sub.a"), 6)?.expect("it waits").run;
-        tx.inject_reply(&run, "lost", 6)?;
+        tx.inject_reply(&run, "lost", &Default::default(), 6)?;
         Err(StoreError::Closed)
     });
     assert!(failed.is_err() && texts(&store, "main").is_empty());
     let run = answer(&store, "sub.a", "it is done");
     let again = store.write_blocking({
         let run = run.clone();
-        move |tx| tx.inject_reply(&run, "it is done", 8)
+        move |tx| tx.inject_reply(&run, "it is done", &Default::default(), 8)
     });
     assert_eq!((again, texts(&store, "main")), (Ok(()), vec!["it is done".to_owned()]));
     let told = store.read_blocking(|view| view.last_of_segment(&session("main"), 5)).unwrap();
@@ -203,7 +205,7 @@ pub(super) fn touch_all(tx: &Tx<'_>) {
     tx.spawned_queued(5).unwrap();
     let run = tx.cancel_queued(&sub, "{}", "x", 5).unwrap().unwrap();
     tx.priority_of_run(&run).unwrap();
-    tx.inject_reply(&run, "x", 5).unwrap();
+    tx.inject_reply(&run, "x", &Default::default(), 5).unwrap();
     tx.schedules_due(5, 5).unwrap();
     tx.schedule_next_ms().unwrap();
     tx.schedule("tea").unwrap();

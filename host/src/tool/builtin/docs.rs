@@ -22,6 +22,7 @@ const PAGES: &[(&str, &str)] = &[
     ("agent-skills.md", include_str!("../../../../docs/agent-skills.md")),
     ("api.md", include_str!("../../../../docs/api.md")),
     ("approvals.md", include_str!("../../../../docs/approvals.md")),
+    ("policy.md", include_str!("../../../../docs/policy.md")),
     ("architecture.md", include_str!("../../../../docs/architecture.md")),
     ("backup.md", include_str!("../../../../docs/backup.md")),
     ("channels.md", include_str!("../../../../docs/channels.md")),

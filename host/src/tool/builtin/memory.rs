@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{CallContext, Tool, ToolFault, messages, number, text, tool};
 use crate::clock::now_ms;
+use crate::graph::label::Label;
 use crate::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
-use crate::store::{Store, StoreError};
+use crate::store::{LabelledRow, Store, StoreError};
 
 pub(super) use super::messages::CATEGORY;
 pub(super) const SAVE: &str = "memory_save";
@@ -58,6 +59,9 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
             let wanted = query.clone();
             let facts = store.read(move |view| view.find_facts(&wanted, limit)).await?;
             let chunks = memory::search(store, &query, meaning, limit).await?;
+            let (of_facts, of_chunks): (Vec<_>, Vec<_>) =
+                (facts.iter().map(|fact| fact.id).collect(), chunks.iter().map(|chunk| chunk.id).collect());
+            at.read.join(&labels(store, of_facts, of_chunks).await?);
             let facts = facts.into_iter().map(|fact| format!("fact ({} %): {}", fact.confidence, fact.text));
             let chunks = chunks.into_iter().map(|chunk| format!("{}: {}", chunk.source, chunk.text));
             let said = messages::find(store, &query, None, at, number(&args, "limit").min(MESSAGES)).await?;
@@ -70,9 +74,11 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
         SAVE => {
             // No session: what is asked to be remembered belongs to all of them.
             let saved =
-                memory::save(store, text(&args, "text"), SAVE, None, now_ms()).await.map_err(|error| match error {
-                    StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
-                    error => error.into(),
+                memory::save(store, text(&args, "text"), SAVE, None, &at.label, now_ms()).await.map_err(|error| {
+                    match error {
+                        StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
+                        error => error.into(),
+                    }
                 })?;
             Ok(match saved.new {
                 0 => "This is already remembered.".to_owned(),
@@ -81,10 +87,14 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
         }
         CORE_GET => {
             let document = memory::core(store).await?;
+            at.read.join(&store.read(|view| view.core_label()).await?);
             Ok(format!("{document:#}"))
         }
         _ => {
             let patch = args.get_mut("patch").map(Value::take).unwrap_or_default();
+            let label = at.label.clone();
+            // Before it, so that it is never taken for better than it is.
+            store.write(move |tx| tx.join_core_label(&label)).await?;
             let document = memory::update_core(store, patch, now_ms()).await.map_err(|error| match error {
                 CoreError::Store(error) => ToolFault::from(error),
                 error => ToolFault::new(error.to_string()),
@@ -92,4 +102,21 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
             Ok(format!("Core memory is now:\n{document:#}"))
         }
     }
+}
+
+/// The label of what a search has found.
+async fn labels(store: &Store, facts: Vec<i64>, chunks: Vec<i64>) -> Result<Label, StoreError> {
+    let read = store.read(move |view| {
+        let mut label = Label::session();
+        if view.has_labels()? {
+            for id in facts {
+                label.join(&view.label(LabelledRow::Fact, id)?);
+            }
+            for id in chunks {
+                label.join(&view.label(LabelledRow::Passage, id)?);
+            }
+        }
+        Ok(label)
+    });
+    read.await
 }

@@ -8,7 +8,7 @@ use crate::clock::minute;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::is_sealed;
-use crate::store::{Message, Search, Store, StoreError, View};
+use crate::store::{LabelledRow, Message, Search, Store, StoreError, View};
 
 pub(super) const CATEGORY: &str = "memory";
 pub(super) const SEARCH: &str = "message_search";
@@ -65,12 +65,14 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
     let read = store.read(move |view| {
         let Some((session, message)) = view.message(id)? else { return Ok(None) };
         let visible = visible(view, &here)?.is_none_or(|sessions| sessions.contains(&session));
-        Ok((visible && !is_sealed(&message.text)).then_some((session, message)))
+        let label = view.label(LabelledRow::Message, id)?;
+        Ok((visible && !is_sealed(&message.text)).then_some((session, message, label)))
     });
-    let (session, message) = read.await?.ok_or_else(|| {
+    let (session, message, label) = read.await?.ok_or_else(|| {
         ToolFault::new(format!("there is no message {id} that can be read here"))
             .hint("message_search gives the numbers of messages")
     })?;
+    at.read.join(&label);
     let body = page(&message.text, number(args, "offset"), number(args, "limit"));
     Ok(format!("{}\n{body}", heading(&session, &message)))
 }
@@ -93,6 +95,9 @@ pub(super) async fn find(
             None => visible(view, &here)?,
         };
         let found = view.find_messages(&search, sessions.as_deref(), here.run.as_ref(), most)?;
+        for (_, message) in &found {
+            here.read.join(&view.label(LabelledRow::Message, message.id)?);
+        }
         let line = |(session, message): (SessionName, Message)| {
             format!("{}\n{}", heading(&session, &message), part(&message.text, search.first_in(&message.text)))
         };

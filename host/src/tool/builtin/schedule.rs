@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Builtins, CallContext, Tool, ToolFault, text, tool};
 use crate::clock::now_ms;
 use crate::clock::timing::MAX_TIMING;
+use crate::store::LabelledRow;
 use crate::tool::schedules::{self, MAX_MESSAGE, MAX_NAME, ScheduleError, ScheduleRequest, Schedules};
 
 pub(super) const CATEGORY: &str = "schedule";
@@ -52,6 +53,7 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
                 session: Some(at.addressed(store, text(args, "inject_into")).await?),
                 model: given("model"),
                 caller: at.caller,
+                label: at.label.clone(),
             };
             let added = all.add(wanted, now_ms()).await?;
             let hint = if store.is_attended() { "" } else { " It comes while `kiso serve` runs." };
@@ -60,6 +62,8 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
         LIST => {
             let mut lines = Vec::new();
             for schedule in all.list().await? {
+                let id = schedule.id;
+                at.read.join(&store.read(move |view| view.label(LabelledRow::Schedule, id)).await?);
                 let message = all.message(&schedule).unwrap_or_default();
                 let shown: String = message.chars().take(SHOWN).collect();
                 let more = if shown.len() < message.len() { "…" } else { "" };

@@ -62,7 +62,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             }
             let (content, name) = (text(args, "text").to_owned(), key.clone());
             let bytes = content.len();
-            save(store, &session, &key, content, now_ms()).await.map_err(|error| match error {
+            save(store, &session, &key, content, &at.label, now_ms()).await.map_err(|error| match error {
                 StoreError::Quota { .. } => {
                     ToolFault::from(error).hint("save less, or under the key of an entry that is no longer needed")
                 }
@@ -72,9 +72,10 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
         }
         READ => {
             let key = key(args)?;
-            let (of, wanted) = (session.clone(), key.clone());
+            let (of, wanted, label) = (session.clone(), key.clone(), at.read.clone());
             let read = store.read(move |view| {
                 let found = view.scratchpad_get(&of, &wanted)?;
+                label.join(&view.ref_label(&of, &wanted)?);
                 let known = if found.is_none() { view.scratchpad_list(&of)? } else { Vec::new() };
                 Ok((found, known.into_iter().map(|entry| entry.key).collect::<Vec<_>>()))
             });
@@ -86,7 +87,12 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             Ok(page(&found, number(args, "offset"), number(args, "limit")))
         }
         LIST => {
-            let entries = store.read(move |view| view.scratchpad_list(&session)).await?;
+            let label = at.read.clone();
+            let entries = store.read(move |view| {
+                label.join(&view.refs_label(&session)?);
+                view.scratchpad_list(&session)
+            });
+            let entries = entries.await?;
             if entries.is_empty() {
                 return Ok("The scratchpad of this session is empty.".to_owned());
             }
@@ -96,7 +102,12 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
         }
         _ => {
             let (wanted, limit) = (text(args, "query").to_owned(), number(args, "limit"));
-            let hits = store.read(move |view| search(view, &session, &wanted, limit)).await?;
+            let label = at.read.clone();
+            let hits = store.read(move |view| {
+                label.join(&view.refs_label(&session)?);
+                search(view, &session, &wanted, limit)
+            });
+            let hits = hits.await?;
             if hits.is_empty() {
                 return Ok("No line of the scratchpad contains that.".to_owned());
             }

@@ -103,6 +103,7 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<St
         model: model.or_else(|| config.subagents.model.clone()),
         client_key,
         at_ms: now_ms(),
+        label: at.label.clone(),
     };
     let limits = SpawnLimits {
         depth: config.subagents.max_depth,
@@ -139,14 +140,25 @@ fn short(text: &str) -> String {
 async fn status(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     if args.get("id").is_some() {
         let subagent = known(builtins, text(args, "id"), at).await?;
+        join_labels(builtins, std::slice::from_ref(&subagent), at).await?;
         return Ok(line(&subagent, None));
     }
     let session = at.session.clone();
     let all = builtins.store.read(move |view| view.subagents_of(&session, SHOWN)).await?;
+    join_labels(builtins, &all, at).await?;
     if all.is_empty() {
         return Ok("This conversation has spawned no subagents.".to_owned());
     }
     Ok(all.iter().map(|subagent| line(subagent, Some(BEGINNING))).collect::<Vec<_>>().join("\n"))
+}
+
+/// What subagents were told and have said is read.
+async fn join_labels(builtins: &Builtins, all: &[Subagent], at: &CallContext) -> Result<(), ToolFault> {
+    let sessions: Vec<_> = all.iter().map(|subagent| subagent.session.clone()).collect();
+    let read = builtins.store.read(move |view| sessions.iter().map(|session| view.session_label(session)).collect());
+    let labels: Vec<_> = read.await?;
+    labels.iter().for_each(|label| at.read.join(label));
+    Ok(())
 }
 
 async fn cancel(builtins: &Builtins, id: &str, at: &CallContext) -> Result<String, ToolFault> {

@@ -16,6 +16,8 @@ fn house() -> House {
     let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
     let session = SessionName::parse("s").unwrap();
     let at = CallContext {
+        label: Default::default(),
+        read: Default::default(),
         session,
         run: None,
         subagent: false,

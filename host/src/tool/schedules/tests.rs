@@ -21,6 +21,7 @@ fn house() -> House {
 
 fn wanted(name: &str, timing: &str) -> ScheduleRequest {
     ScheduleRequest {
+        label: Default::default(),
         name: name.to_owned(),
         timing: timing.to_owned(),
         zone: Some("UTC".to_owned()),

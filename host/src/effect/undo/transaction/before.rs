@@ -289,7 +289,9 @@ impl Transaction {
         }
         if adds {
             let modified = found.mtime().wrapping_mul(1_000_000_000).wrapping_add(found.mtime_nsec());
-            self.record(state, FileChange::Grew { at, inode, length: found.len(), modified })?;
+            let label = tree.labels.of(&file);
+            let label = (!label.is_ordinary()).then(|| (*label.label()).clone());
+            self.record(state, FileChange::Grew { at, inode, length: found.len(), modified, label })?;
             state.known.insert(inode, Known::Length);
             return Ok(());
         }
@@ -297,7 +299,8 @@ impl Transaction {
             let (kept, number) = self.number(state)?;
             let log = state.log.as_ref().expect("it was begun");
             match keep::copy_to(&file, &log.dir, OsStr::new(&number)) {
-                Ok(()) => {
+                Ok(copy) => {
+                    tree.labels.copied(&file, &copy)?;
                     state.bytes += found.len();
                     self.record(state, FileChange::Wrote { at, inode, kept })?;
                 }

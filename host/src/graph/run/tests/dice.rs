@@ -62,6 +62,8 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
             subagent: false,
         },
         segment: Segment::default(),
+        label: Default::default(),
+        context: Default::default(),
     }
 }
 

@@ -4,7 +4,10 @@
 //! Which addresses these are is the matter of [`net`].
 
 use super::masked::{MaskedBody, SecretMask};
+use crate::effect::label::LabelId;
+use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
+use crate::graph::label::{Confidentiality, Integrity, Label, PUBLIC};
 use crate::net::{self, NetError};
 use crate::secret::SecretValue;
 use crate::skill::error::Blame;
@@ -120,6 +123,8 @@ pub struct HttpGate {
     pub reached: Arc<Mutex<CapabilityUse>>,
     /// The work that the call is a part of. What it sends cannot be undone.
     pub transaction: Option<Arc<Transaction>>,
+    /// What the call may send, by the labels of what it has read.
+    pub permit: Permit,
 }
 
 /// A request that the grant does not cover.
@@ -133,6 +138,8 @@ pub enum RefusedRequest {
     Unset { host: String, secret: String, how: String },
     /// The host is granted, but the secret for it would go over the open internet in clear.
     Clear { host: String },
+    /// The host is granted, but what the call has read may not go there, or somebody who is not trusted has decided it.
+    Labels { host: String, why: String },
 }
 
 impl RefusedRequest {
@@ -155,6 +162,9 @@ impl RefusedRequest {
             Self::Clear { host } => {
                 format!("requests to {host} carry a secret, which goes over the internet with https only")
             }
+            Self::Labels { host, why } => {
+                format!("nothing was sent to {host}: {why}; `kiso policy explain` shows how it came to that")
+            }
         }
     }
 
@@ -162,6 +172,7 @@ impl RefusedRequest {
     pub fn blame(&self, code: &str) -> (Blame, String) {
         match self {
             Self::Host { .. } | Self::Private { .. } => (Blame::Policy, code.to_owned()),
+            Self::Labels { .. } => (Blame::Policy, "effect_denied".to_owned()),
             Self::Unset { .. } => (Blame::Caller, "secret-missing".to_owned()),
             Self::Clear { .. } => (Blame::Skill, code.to_owned()),
         }
@@ -170,7 +181,11 @@ impl RefusedRequest {
     /// Whether a guest that failed with this code and message speaks of this request. It may have gone on without it, and
     /// failed for a reason of its own.
     pub fn is_told_by(&self, code: &str, message: &str) -> bool {
-        let (Self::Host { host, .. } | Self::Private { host } | Self::Unset { host, .. } | Self::Clear { host }) = self;
+        let (Self::Host { host, .. }
+        | Self::Private { host }
+        | Self::Unset { host, .. }
+        | Self::Clear { host }
+        | Self::Labels { host, .. }) = self;
         let names = ["HttpRequestDenied", "DestinationIpProhibited", "ConfigurationError"];
         code == "denied" || message.contains(host.as_str()) || names.iter().any(|name| message.contains(name))
     }
@@ -186,16 +201,17 @@ impl WasiHttpHooks for HttpGate {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
         let (rules, refused, transaction) = (self.rules.clone(), self.refused.clone(), self.transaction.clone());
-        let reached = self.reached.clone();
+        let (reached, permit) = (self.reached.clone(), self.permit.clone());
         Box::new(async move {
             let method = request.method().to_string();
             // As it stands in a grant: with its port where the URL has one.
             let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
-            let sent = send(&rules, request, options, transaction.as_deref(), &reached).await;
+            let sent = send(&rules, request, options, transaction.as_deref(), (&reached, &permit)).await;
             sent.map_err(|SendError { error, why }| {
                 let note = match (why, &error) {
                     (Why::Unset { secret, how }, _) => Some(RefusedRequest::Unset { host, secret, how }),
                     (Why::Clear, _) => Some(RefusedRequest::Clear { host }),
+                    (Why::Labels(why), _) => Some(RefusedRequest::Labels { host, why }),
                     (Why::Other, Error::HttpRequestDenied) => Some(RefusedRequest::Host { host, method }),
                     (Why::Other, Error::DestinationIpProhibited) => Some(RefusedRequest::Private { host }),
                     (Why::Other, _) => None,
@@ -224,6 +240,8 @@ enum Why {
     Unset { secret: String, how: String },
     /// The secret would go in clear.
     Clear,
+    /// What the call has read may not go there, or has decided that it goes.
+    Labels(String),
 }
 
 impl From<Error> for SendError {
@@ -237,7 +255,7 @@ async fn send(
     mut request: Request<WasiBody>,
     options: Option<RequestOptions>,
     transaction: Option<&Transaction>,
-    reached: &Mutex<CapabilityUse>,
+    (reached, permit): (&Mutex<CapabilityUse>, &Permit),
 ) -> Result<Sent, SendError> {
     let mut uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
@@ -248,6 +266,11 @@ async fn send(
     };
     let port = uri.port_u16().unwrap_or(default_port);
     let rule = rules.find(request.method(), &host, port, default_port).ok_or(Error::HttpRequestDenied)?;
+    let changes = !matches!(*request.method(), http::Method::GET | http::Method::HEAD | http::Method::OPTIONS);
+    permit
+        .request(&host, changes, !rule.host.contains('*'))
+        .map_err(|why| SendError { error: Error::HttpRequestDenied, why: Why::Labels(why) })?;
+    permit.read().join(LabelId::of(&answer_label(&host, rule)));
     match &rule.inject {
         None => {}
         Some(Injection::Unset { secret, how }) => {
@@ -331,6 +354,14 @@ async fn send(
         }
     });
     Ok((body, Box::new(async move { connection.await.map_err(Error::Hyper) })))
+}
+
+/// Of what a host answers: everybody can have what it gives without a secret.
+fn answer_label(host: &str, rule: &HttpRule) -> Label {
+    match rule.inject.is_some() || rule.private {
+        true => Label::of(Integrity::World, Confidentiality::Session, &format!("host:{host}")),
+        false => Label::world(&format!("{PUBLIC}{host}")),
+    }
 }
 
 /// Notes that there is a connection to a host.

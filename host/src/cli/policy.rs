@@ -1,0 +1,151 @@
+//! `kiso policy`: what was decided where something left the sandbox, and the way the bytes took.
+
+use super::show::{printable, printable_line};
+use super::{Exit, Failure, Opened, Shared};
+use crate::drive::{SEALED_RUN, SPEC};
+use crate::graph::label::Label;
+use crate::graph::run::RunSpec;
+use crate::graph::sink::SinkDecision;
+use crate::graph::step::{Event, StepResult};
+use crate::secret::vault::Vault;
+use crate::skill::Quiet;
+use crate::store;
+use serde_json::json;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Subcommand)]
+pub enum PolicyCommand {
+    /// Explain what was allowed and refused in a run, and whose words it went by
+    #[command(
+        after_help = "A step is the number of an event, as in `kiso trace RUN`. Every line says what was read until then; a decision says \
+                      who made it from what, and why it was allowed or not. docs/policy.md has the rules."
+    )]
+    Explain {
+        /// A run's id, the beginning of one, or "last" for the newest
+        run: String,
+        /// Only this step [default: all of them]
+        step: Option<u32>,
+    },
+}
+
+impl PolicyCommand {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let Self::Explain { run, step } = self;
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        let (id, rows) = opened.store.read_blocking(|view| {
+            let id = view.resolve_run(run)?;
+            let found = view.run(&id)?.ok_or(store::StoreError::NoRun { text: run.to_owned() })?;
+            Ok((found.id, view.events(&id)?))
+        })?;
+        let vault = Vault::open(&opened.home);
+        let mut seen = Label::default();
+        let mut told = 0;
+        for row in rows {
+            let Ok(body) = vault.open_text(SEALED_RUN, &row.body) else { continue };
+            let lines = match row.kind.as_str() {
+                SPEC => match serde_json::from_str::<RunSpec>(&body) {
+                    Ok(spec) => {
+                        seen = spec.label.joined(&spec.context);
+                        vec![StepLine::read("the message, with what was said before", &seen)]
+                    }
+                    Err(_) => continue,
+                },
+                _ => match serde_json::from_str::<Event>(&body) {
+                    Ok(event) => of_event(event.result, &mut seen),
+                    Err(_) => continue,
+                },
+            };
+            if step.is_some_and(|wanted| wanted != row.seq) {
+                continue;
+            }
+            for line in lines {
+                told += 1;
+                match shared.json {
+                    true => outln!("{}", line.json(row.seq, &seen)),
+                    false => line.tell(row.seq, &seen),
+                }
+            }
+        }
+        if told == 0 && !shared.json {
+            match step {
+                Some(step) => outln!("nothing was read or decided in step {step} of run {id}"),
+                None => outln!("nothing was read or decided in run {id}, or its steps are no longer kept"),
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// One thing that a step has done.
+enum StepLine {
+    /// Something was read.
+    Read { what: String, label: Label },
+    /// Something was to leave the sandbox.
+    Sink(Box<SinkDecision>),
+}
+
+impl StepLine {
+    fn read(what: &str, label: &Label) -> Self {
+        Self::Read { what: what.to_owned(), label: label.clone() }
+    }
+
+    fn json(&self, seq: u32, seen: &Label) -> serde_json::Value {
+        match self {
+            Self::Read { what, label } => {
+                json!({ "type": "read", "seq": seq, "what": what, "label": label, "seen": seen })
+            }
+            Self::Sink(decision) => json!({ "type": "sink", "seq": seq, "decision": decision }),
+        }
+    }
+
+    fn tell(&self, seq: u32, seen: &Label) {
+        match self {
+            Self::Read { what, label } => {
+                outln!("{seq:3}  read {}: {label}", printable_line(what));
+                if !seen.is_trusted() {
+                    outln!("     from here on, what a model decides is {seen}");
+                }
+            }
+            Self::Sink(decision) => {
+                let SinkDecision { tool, destination, verdict, because, .. } = decision.as_ref();
+                outln!("{seq:3}  {} to {}: {}", printable_line(tool), printable_line(destination), verdict.as_str());
+                outln!("     decided from what was {}", decision.decision);
+                for arg in &decision.args {
+                    let role = format!("{:?}", arg.role).to_lowercase();
+                    outln!("     {} ({role}): {}", printable_line(&arg.name), arg.label);
+                }
+                if !because.is_empty() {
+                    outln!("     {}", printable(because));
+                }
+            }
+        }
+    }
+}
+
+/// What an event has read and decided.
+fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
+    let mut lines = Vec::new();
+    let mut take = |what: String, label: &Label, sinks: Vec<SinkDecision>| {
+        lines.extend(sinks.into_iter().map(|sink| StepLine::Sink(Box::new(sink))));
+        seen.join(label);
+        if !label.is_default() {
+            lines.push(StepLine::read(&what, label));
+        }
+    };
+    match result {
+        StepResult::Executed { report, .. } => {
+            let what = format!("the output of {}", report.task.label());
+            take(what, &report.label.clone(), report.sinks);
+        }
+        StepResult::Called { results } => {
+            for result in results {
+                take(format!("the result of {}", result.name), &result.label.clone(), result.sinks);
+            }
+        }
+        StepResult::Routed { memory: Some(memory), .. } if !memory.is_empty() => {
+            take("what is remembered".to_owned(), &Label::session(), Vec::new());
+        }
+        _ => {}
+    }
+    lines
+}

@@ -1,0 +1,86 @@
+//! Whose words a run goes by: text from outside carries its label through files, commands and rows, and what is decided from it is not done
+//! without a person's word.
+
+use crate::harness::Home;
+use crate::web;
+use serde_json::Value;
+
+/// What a page says that nobody else does.
+const CANARY: &str = "canary-7f3a";
+
+/// A home whose `fetch` reaches a server that serves the canary; and its address.
+fn fetching() -> (Home, String) {
+    let address = web::serve(|_| web::text(CANARY));
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[approvals]\nexpires_s = 1\n");
+    home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
+    (home, address)
+}
+
+/// The worst integrity of what the last run's command lines have printed. That the conversation before it was from outside is another matter.
+fn integrity(home: &Home) -> String {
+    let explained = home.kiso(&["--json", "policy", "explain", "last"]);
+    let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut printed = lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of")));
+    let world = printed.any(|line| line["label"]["integrity"] == "world");
+    if world { "world".to_owned() } else { "user".to_owned() }
+}
+
+fn prints(home: &Home, line: &str) -> (bool, String) {
+    let ran = home.kiso(&["run", &format!("$ {line}")]);
+    (ran.stdout.contains(CANARY), integrity(home))
+}
+
+/// Lines that make one file of another, in every way that bytes and names go.
+const WAYS: [&str; 20] = [
+    "cp {a} {b}",
+    "mv {a} {b}x; cp {b}x {a}; mv {b}x {b}",
+    "cat {a} > {b}",
+    "cat < {a} | sort | tee {b} | wc -l",
+    "x=$(cat {a}); echo \"$x\" > {b}",
+    "while read x; do echo \"$x\"; done < {a} > {b}",
+    "tar -cf {b}.tar {a}; mkdir {b}d; tar -xf {b}.tar -C {b}d; mv {b}d/{a} {b}",
+    "gzip -c {a} > {b}.gz; gzip -dc {b}.gz > {b}",
+    "cp {a} {b}; sed -i 's/^/x /' {b}",
+    "ln {a} {b}",
+    "ln -s {a} {b}",
+    "xargs -n 1 echo < {a} > {b}",
+    "touch \"$(cat {a})\"; ls > {b}",
+    "base64 {a} | base64 -d > {b}",
+    "echo start > {b}; cat {a} >> {b}",
+    "split -b 4 {a} {b}-; cat {b}-* > {b}",
+    "(cat {a}; true) > {b} & wait",
+    "env X=\"$(cat {a})\" sh -c 'echo $X' > {b}",
+    "mkdir {b}q; cat {a} > {b}q/y; cp -r {b}q {b}r; cat {b}r/y > {b}",
+    "awk '{ print }' {a} > {b}",
+];
+
+#[test]
+fn no_byte_is_made_of_a_page_without_its_label() {
+    let (home, address) = fetching();
+    home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
+    home.kiso(&["run", "$ echo clean > own.txt"]).ok();
+    assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()), "what is the user's stays so");
+    // Each way from a file that one of the ways before has made: chains that no list would have.
+    let (mut dice, mut known) = (20_u32, vec!["page.txt".to_owned()]);
+    for (number, way) in WAYS.iter().enumerate() {
+        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let a = known[dice as usize / 7 % known.len()].clone();
+        let b = format!("f{number}");
+        let line = way.replace("{a}", &a).replace("{b}", &b);
+        home.kiso(&["run", &format!("$ {line}")]);
+        let (has, integrity) = prints(&home, &format!("cat {b}"));
+        assert!(has, "{line}: nothing of it is in the file");
+        assert_eq!(integrity, "world", "{line}");
+        known.push(b);
+    }
+    // A crash, or a restart, forgets nothing: each of these commands was a process of its own. Nor does an undo.
+    assert_eq!(prints(&home, "cat page.txt").1, "world");
+    home.kiso(&["run", "$ echo mine > page.txt"]).ok();
+    assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()), "it was written anew");
+    home.kiso(&["undo"]).ok();
+    assert_eq!(prints(&home, "cat page.txt"), (true, "world".to_owned()));
+    home.kiso(&["redo"]).ok();
+    assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()));
+    assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()));
+}
