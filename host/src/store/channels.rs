@@ -237,7 +237,8 @@ impl Tx<'_> {
     pub fn remove_channel_sender(&self, channel: &str, sender: &str) -> Result<bool, StoreError> {
         let mut notes = self.conn.prepare_cached("DELETE FROM channel_notes WHERE channel = ?1 AND recipient = ?2")?;
         notes.execute((channel, sender))?;
-        let mut offers = self.conn.prepare_cached("DELETE FROM channel_offers WHERE channel = ?1 AND recipient = ?2")?;
+        let mut offers =
+            self.conn.prepare_cached("DELETE FROM channel_offers WHERE channel = ?1 AND recipient = ?2")?;
         offers.execute((channel, sender))?;
         let mut delete = self.conn.prepare_cached("DELETE FROM channel_senders WHERE channel = ?1 AND sender = ?2")?;
         Ok(delete.execute((channel, sender))? == 1)
