@@ -22,6 +22,7 @@ mod message;
 mod openai;
 mod page;
 mod patient;
+mod polls;
 pub mod progress;
 mod reply;
 mod socket;
@@ -42,6 +43,7 @@ use tokio::sync::{broadcast, watch};
 
 use self::count::Counters;
 use self::failures::Failures;
+use self::polls::Polls;
 
 pub use self::api::UndoLine;
 pub use self::attachment::{Attachment, MAX_ATTACHMENTS, put};
@@ -83,6 +85,7 @@ struct Inner {
     counters: Counters,
     failures: Failures,
     hooks: HookMeter,
+    polls: Polls,
 }
 
 /// Files that are uploaded into workspaces at once; more wait. Each has a thread while a piece of it is written.
@@ -125,6 +128,7 @@ impl App {
             counters,
             failures,
             hooks: HookMeter::default(),
+            polls: Polls::default(),
         }))
     }
 }

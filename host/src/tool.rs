@@ -1,6 +1,7 @@
 //! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
 //! checks plans against them, and the driver runs tasks through them.
 
+mod address;
 mod approval;
 pub mod builtin;
 mod call;

@@ -17,12 +17,13 @@ fn fetching() -> (Home, String) {
     (home, address)
 }
 
-/// The worst integrity that the last run has read.
+/// The worst integrity of what the last run's command lines have printed. That the conversation before it was from outside is another matter.
 fn integrity(home: &Home) -> String {
     let explained = home.kiso(&["--json", "policy", "explain", "last"]);
     let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let read = lines.filter_map(|line| line["seen"]["integrity"].as_str().map(str::to_owned));
-    if read.into_iter().any(|integrity| integrity == "world") { "world".to_owned() } else { "user".to_owned() }
+    let mut printed = lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of")));
+    let world = printed.any(|line| line["label"]["integrity"] == "world");
+    if world { "world".to_owned() } else { "user".to_owned() }
 }
 
 fn prints(home: &Home, line: &str) -> (bool, String) {

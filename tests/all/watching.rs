@@ -313,3 +313,30 @@ fn a_skill_that_is_named_brings_its_tools() {
     assert!(admitted["body"]["message"].as_str().unwrap().contains("@chart"));
     server.finish();
 }
+
+/// A client that asks without a pause hears of each change, and is not answered as fast as it can ask.
+#[test]
+fn polls_are_answered_with_news() {
+    let home = Home::new();
+    home.config("[daemon]\ndebounce_ms = 0\n");
+    let served = Served::start(&home);
+    let message = served.send("main", "$ sleep 2; echo slept");
+    let (mut asked, mut statuses) = (0, Vec::new());
+    let job = loop {
+        let job = served.get(&format!("/messages/{message}"));
+        asked += 1;
+        let status = job["status"].as_str().expect("it has one").to_owned();
+        if statuses.last() != Some(&status) {
+            statuses.push(status);
+        }
+        if job["reply"].is_object() {
+            break job;
+        }
+    };
+    assert!(job["reply"]["text"].as_str().unwrap().contains("slept"), "{job}");
+    assert_eq!(statuses.last().map(String::as_str), Some("done"), "{statuses:?}");
+    assert!(statuses.contains(&"running".to_owned()), "{statuses:?}");
+    assert!(asked < 100, "it was asked {asked} times");
+    // What is over is told at once, however often it is asked for.
+    (0..3).for_each(|_| assert_eq!(served.get(&format!("/messages/{message}"))["status"], "done"));
+}

@@ -42,19 +42,20 @@ fn shown(pieces: &Pieces, attached: &[String]) -> String {
 
 fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
     let skills = pieces.skills.as_deref().unwrap_or_default();
+    let named = agent_skill::read(message, pieces.instructions.as_deref().unwrap_or_default());
+    let misread = match named {
+        Some(Ok(command)) => return close(message, vec![spelt_task(ExplicitStep::Command(command), skills)], &[]),
+        Some(Err(why)) => Some(why),
+        None => match explicit::read(message, skills) {
+            Some(Ok(spelt)) => return spelt_out(message, spelt, skills),
+            misread => misread.and_then(Result::err),
+        },
+    };
+    // Only now: to read what the skills understand takes longer than everything above.
     let vocabularies: Vec<Vocabulary> = skills.iter().map(Vocabulary::new).collect();
     let scene = Scene { attached, ..Scene::new(message, &vocabularies, pieces.environment.as_deref()) };
-    if let Some(named) = agent_skill::read(message, pieces.instructions.as_deref().unwrap_or_default()) {
-        return match named {
-            Ok(command) => close(message, vec![spelt_task(ExplicitStep::Command(command), skills)], &[]),
-            Err(why) => honest::blocked(message, &why, &scene),
-        };
-    }
-    if let Some(spelt) = explicit::read(message, skills) {
-        return match spelt {
-            Ok(spelt) => spelt_out(message, spelt, skills),
-            Err(why) => honest::blocked(message, &why, &scene),
-        };
+    if let Some(why) = misread {
+        return honest::blocked(message, &why, &scene);
     }
     let (spoken, last) = match explicit::ending(message, skills) {
         Some((_, Err(why))) => return honest::blocked(message, &why, &scene),

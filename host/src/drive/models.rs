@@ -296,6 +296,11 @@ impl Models {
         budgets.map(|role| self.settings(role).context_budget / MESSAGE_PART).min().unwrap_or(usize::MAX)
     }
 
+    /// Whether a schema of the answer means anything to a model of the role: what is built in has its own forms.
+    pub fn read_schemas(&self, role: Role) -> bool {
+        self.smallest(role).is_some()
+    }
+
     /// The model of a role that has the smallest context. What is built in reads prompts of any size.
     fn smallest(&self, role: Role) -> Option<&ConfiguredModel> {
         let of_role = |opened: &&ConfiguredModel| opened.roles.contains(&role) || opened.fallback_of.contains(&role);

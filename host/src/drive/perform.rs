@@ -138,7 +138,10 @@ impl RunContext<'_> {
             ..self.trusted_known(run)
         };
         let system = self.drive.system_prompt(Role::Planner)?;
-        let request = planner::request(&system, &given, run, ask, &self.boundary);
+        let mut request = planner::request(&system, &given, run, ask, &self.boundary);
+        if self.drive.models.read_schemas(Role::Planner) {
+            request = planner::formed(request);
+        }
         let request = match self.ready(run, request).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),
@@ -147,11 +150,18 @@ impl RunContext<'_> {
         let mut voice = Voice::new(Role::Planner, &self.secrets, listener);
         let planning = planner::call(&model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
         voice.finish();
+        // The name of a credential stands in later prompts as the user's: a planner that saw more than the user's words chooses none.
+        let names_credentials = run.planner_label().is_trusted();
         // Before the event, so that nothing that follows can write a secret down.
-        self.keep(run, planning.secrets).await?;
+        if names_credentials {
+            self.keep(run, planning.secrets).await?;
+        }
         self.answered(planning.answer);
         Ok(match planning.result {
-            StepResult::Planned { plan, chatter, secrets, call, .. } => {
+            StepResult::Planned { plan, chatter, mut secrets, call, .. } => {
+                if !names_credentials {
+                    secrets.clear();
+                }
                 let names = plan.tasks.iter().filter_map(|task| task.skill.as_deref());
                 let skill_environment = self.drive.tools.environment(names, &self.secrets);
                 StepResult::Planned { plan, chatter, secrets, skill_environment, call }

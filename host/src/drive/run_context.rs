@@ -243,7 +243,9 @@ impl<'a> RunContext<'a> {
             return Ok(Err(LimitReached::new("max_tokens_per_run", limits.max_tokens_per_run)));
         }
         request.max_tokens = request.max_tokens.min(u32::try_from(left - asked).unwrap_or(u32::MAX));
-        let request = node::bounded(request);
+        if self.drive.models.read_schemas(by) {
+            request = node::bounded(request);
+        }
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((request.role, as_text(&request)));
         self.dialogs.sent(&request, boundary);
         Ok(Ok(request))

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::label::Label;
-use super::plan::{Plan, Violation};
 use super::report::{TaskReport, TaskStatus};
+use kiso_plan::plan::{Plan, Violation};
 
 /// Stands before the answer of a server, and is the host's own word.
 pub const OUTSIDE: &str = "[from outside: ";
@@ -121,7 +121,7 @@ fn look(value: &Value, found: &mut impl FnMut(usize)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::plan::{Task, TaskKind};
+    use kiso_plan::plan::{Task, TaskKind};
     use serde_json::json;
 
     fn report(text: &str) -> TaskReport {

@@ -50,13 +50,10 @@ pub fn portable(schema: &Value) -> Option<Value> {
 pub fn bounded(schema: &Value, tokens: u32) -> Value {
     let room = u64::from(tokens) * CHARACTERS;
     let mut percent = 100;
-    loop {
-        let shorter = shortened(schema, percent);
-        if longest(&shorter) <= room || percent <= 5 {
-            return shorter;
-        }
+    while longest(schema, percent) > room && percent > 5 {
         percent = percent * 4 / 5;
     }
+    shortened(schema, percent)
 }
 
 fn shortened(schema: &Value, percent: u64) -> Value {
@@ -77,25 +74,28 @@ fn shortened(schema: &Value, percent: u64) -> Value {
         };
         short.insert(keyword.clone(), value);
     }
-    let mut limit = |most: &str, least: &str, otherwise: u64, floor: u64| {
-        let said = short.get(most).and_then(Value::as_u64).unwrap_or(otherwise).min(otherwise);
-        let floor = short.get(least).and_then(Value::as_u64).unwrap_or(0).max(floor.min(said));
-        short.insert(most.to_owned(), json!((said * percent / 100).max(floor)));
-    };
-    match fields.get("type").and_then(Value::as_str) {
-        Some("string") if !fields.contains_key("enum") && !fields.contains_key("const") => {
-            limit("maxLength", "minLength", MOST, LEAST.0);
-        }
-        Some("array") => limit("maxItems", "minItems", ENTRIES, LEAST.1),
-        _ => {}
+    if let Some((keyword, most)) = length(fields, percent) {
+        short.insert(keyword.to_owned(), json!(most));
     }
     Value::Object(short)
 }
 
-/// Characters of the longest answer, as far as the schema bounds it.
-fn longest(schema: &Value) -> u64 {
-    let of = |name: &str| schema.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let longest_of = |parts: &Value| parts.as_array().into_iter().flatten().map(longest).max();
+/// The keyword that bounds a text or a list, and how long it may be at so many percent.
+fn length(fields: &Map<String, Value>, percent: u64) -> Option<(&'static str, u64)> {
+    let (most, least, otherwise, floor) = match fields.get("type").and_then(Value::as_str)? {
+        "string" if fields.contains_key("enum") || fields.contains_key("const") => return None,
+        "string" => ("maxLength", "minLength", MOST, LEAST.0),
+        "array" => ("maxItems", "minItems", ENTRIES, LEAST.1),
+        _ => return None,
+    };
+    let said = fields.get(most).and_then(Value::as_u64).unwrap_or(otherwise).min(otherwise);
+    let floor = fields.get(least).and_then(Value::as_u64).unwrap_or(0).max(floor.min(said));
+    Some((most, (said * percent / 100).max(floor)))
+}
+
+/// Characters of the longest answer to the schema at so many percent, as far as it is bounded.
+fn longest(schema: &Value, percent: u64) -> u64 {
+    let longest_of = |parts: &Value| parts.as_array().into_iter().flatten().map(|part| longest(part, percent)).max();
     let written =
         |parts: &Value| parts.as_array().into_iter().flatten().map(|part| part.to_string().len() as u64).max();
     if let Some(most) = longest_of(&schema["anyOf"]).or_else(|| longest_of(&schema["oneOf"])) {
@@ -104,12 +104,13 @@ fn longest(schema: &Value) -> u64 {
     if let Some(most) = written(&schema["enum"]) {
         return most;
     }
+    let bound = schema.as_object().and_then(|fields| length(fields, percent)).map_or(0, |(_, most)| most);
     match schema["type"].as_str() {
-        Some("string") => of("maxLength") + 2,
-        Some("array") => of("maxItems") * (longest(&schema["items"]) + 2) + 2,
+        Some("string") => bound + 2,
+        Some("array") => bound * (longest(&schema["items"], percent) + 2) + 2,
         Some("object") => {
             let parts = schema["properties"].as_object().into_iter().flatten();
-            parts.map(|(name, part)| name.len() as u64 + 6 + longest(part)).sum::<u64>() + 2
+            parts.map(|(name, part)| name.len() as u64 + 6 + longest(part, percent)).sum::<u64>() + 2
         }
         _ => 20,
     }
@@ -148,7 +149,7 @@ mod tests {
         let mut before = u64::MAX;
         for tokens in [8_000, 4_000, 1_000, 500, 200] {
             let bounded = bounded(&schema, tokens);
-            let most = longest(&bounded);
+            let most = longest(&bounded, 100);
             assert!(most <= u64::from(tokens) * CHARACTERS && most <= before, "{tokens}: {bounded}");
             before = most;
         }

@@ -43,8 +43,13 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
         all.failure = Some(replan.failure.clone());
         all.replan_history = Some(replan.history.clone());
     }
-    let (plan, grammar) = forms(given.skills.as_deref().unwrap_or_default());
-    Request { answer: Answer::Json(plan), grammar, ..super::request(Role::Planner, system, &all, boundary) }
+    super::request(Role::Planner, system, &all, boundary)
+}
+
+/// `request` with the forms of a plan that chooses among its skills, for a model that is asked for one of them.
+pub fn formed(request: Request) -> Request {
+    let (plan, grammar) = forms(request.pieces.skills.as_deref().unwrap_or_default());
+    Request { answer: Answer::Json(plan), grammar, ..request }
 }
 
 /// The form of a plan with these skills, by their names alone, and with the arguments of each as far as a grammar can have them.

@@ -4,11 +4,11 @@
 //! step lasts, so that who comes later, or was too slow, begins with all of it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use crate::clock::now_ms;
 use crate::drive::{Listener, Thought};
@@ -22,6 +22,9 @@ const KEPT: usize = 1_024;
 
 /// Bytes of what a role has said in its step that are kept; of more, the end. A model's answer has seldom a tenth of it.
 const MAX_TEXT: usize = 256 << 10;
+
+/// Sessions that somebody waits for, before those are left out that nobody does any more.
+const WAITED_FOR: usize = 256;
 
 /// Something that is not kept: it is worth nothing later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,6 +87,8 @@ struct Inner {
     /// The runs that are under way. Held while something is told, so that a watcher that begins misses nothing and hears
     /// nothing twice.
     runs: Mutex<HashMap<RunId, Now>>,
+    /// Rings when a run of the session has begun or ended.
+    bells: Mutex<HashMap<SessionName, Weak<Notify>>>,
 }
 
 /// Where a run is.
@@ -106,7 +111,7 @@ struct Text {
 
 impl Default for Hub {
     fn default() -> Hub {
-        Hub(Arc::new(Inner { said: broadcast::channel(KEPT).0, runs: Mutex::default() }))
+        Hub(Arc::new(Inner { said: broadcast::channel(KEPT).0, runs: Mutex::default(), bells: Mutex::default() }))
     }
 }
 
@@ -122,6 +127,27 @@ impl Hub {
     /// What a run is busy with; `None` of one that is not under way.
     pub fn busy(&self, run: &RunId) -> Option<Busy> {
         self.runs().get(run)?.busy.clone()
+    }
+
+    /// What rings whenever a run of this session has begun or ended, as long as it is held.
+    pub fn bell(&self, session: &SessionName) -> Arc<Notify> {
+        let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = bells.get(session).and_then(Weak::upgrade) {
+            return bell;
+        }
+        if bells.len() >= WAITED_FOR {
+            bells.retain(|_, bell| bell.strong_count() > 0);
+        }
+        let bell = Arc::new(Notify::new());
+        bells.insert(session.clone(), Arc::downgrade(&bell));
+        bell
+    }
+
+    fn ring(&self, session: &SessionName) {
+        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = bells.get(session).and_then(Weak::upgrade) {
+            bell.notify_waiters();
+        }
     }
 
     /// Listens to a run of this session.
@@ -209,6 +235,7 @@ impl Listener for Teller {
         self.run = Some(run.clone());
         let now = Now { session: self.session.clone(), seq: 0, busy: None, texts: Vec::new(), outputs: Vec::new() };
         self.hub.runs().insert(run.clone(), now);
+        self.hub.ring(&self.session);
     }
 
     fn step(&mut self, seq: u32, _: &Step) {
@@ -241,6 +268,7 @@ impl Drop for Teller {
     fn drop(&mut self) {
         if let Some(run) = &self.run {
             self.hub.runs().remove(run);
+            self.hub.ring(&self.session);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::address::{host_and_port, texts};
 use super::sinks::CallSinks;
 use super::{CallLabels, EXEC, Tools};
 use crate::graph::approval::{CallEffect, CardAccess, Destination};
@@ -126,31 +127,6 @@ fn hosts(ask: &AskEffective, texts: &[&str]) -> Vec<Destination> {
         Some(Destination { host, methods })
     });
     asked.collect()
-}
-
-/// Every text in a value, at any depth.
-pub(super) fn texts(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(values) => values.iter().flat_map(texts).collect(),
-        Value::Object(map) => map.values().flat_map(texts).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The host of an address, with its port where that is not the scheme's own.
-pub(super) fn host_and_port(text: &str) -> Option<String> {
-    let uri: http::Uri = text.trim().parse().ok()?;
-    let own = match uri.scheme_str()? {
-        "http" => 80,
-        "https" => 443,
-        _ => return None,
-    };
-    let host = uri.host()?.to_ascii_lowercase();
-    Some(match uri.port_u16().filter(|port| *port != own) {
-        Some(port) => format!("{host}:{port}"),
-        None => host,
-    })
 }
 
 fn text(value: &Value) -> String {

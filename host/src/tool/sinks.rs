@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::approval::{host_and_port, texts};
+use super::address::{host_and_port, texts};
 use super::builtin::{CORE_UPDATE, SCHEDULE_ADD, SCHEDULE_REMOVE};
 use super::{EXEC, Tools};
 use crate::effect::sink::{Enforcement, Permit, PermitParts, SinkCall};

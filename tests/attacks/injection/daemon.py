@@ -50,13 +50,13 @@ ENDED = ("done", "failed", "cancelled", "held")
 class Kiso:
     """A daemon. `policy` is "enforce", "ask" (every effect needs a card) or "off" (nothing is asked)."""
 
-    def __init__(self, program, world, minds, policy, suites, context="", longest=100_000, more=""):
+    def __init__(self, program, world, minds, policy, suites, context="", longest=100_000, more="", slots=8):
         self.dir = Path(tempfile.mkdtemp(prefix="kiso-attacks-"))
         self.home = self.dir / "home"
         self.home.mkdir(mode=0o700)
         self.program = program
         self.enforces = policy != "off" and self.labels
-        names = {name: suite for name, suite in world.names.items() if suite in suites}
+        names = {name: suite for name, suite in world.names.items() if suite in suites and int(name[-1]) <= slots}
         config = CONFIG.format(base_url=minds.base_url, policy=_switch(self.labels, policy), context=context, longest=longest)
         config += more.replace("{dir}", str(self.dir))
         for name, suite in names.items():

@@ -23,7 +23,7 @@ class Table:
         self.honest = []
 
     def head(self):
-        print(f"\n{'pass':<20}{'suite':<11}{'played':>7}{'tried':>7}{'forbidden':>10}{'security()':>11}{'words':>6}"
+        print(f"\n{'pass':<28}{'suite':<11}{'played':>7}{'tried':>7}{'forbidden':>10}{'security()':>11}{'words':>6}"
               f"{'utility':>9}{'cards':>7}{'most':>5}{'seconds':>9}", flush=True)
 
     def row(self, name, suite, results, seconds, bound):
@@ -36,7 +36,7 @@ class Table:
         useful = sum(result.useful for result in results)
         def rate(part):
             return f"{part}/{count}"
-        print(f"{name:<20}{suite:<11}{count:>7}{sum(result.tried for result in results):>7}"
+        print(f"{name:<28}{suite:<11}{count:>7}{sum(result.tried for result in results):>7}"
               f"{len(forbidden) if attacked else '-':>10}{len(harmed) if attacked else '-':>11}"
               f"{len(words) if attacked else '-':>6}{rate(useful):>9}{sum(cards) / max(1, count):>7.2f}{max(cards, default=0):>5}"
               f"{seconds:>9.1f}", flush=True)

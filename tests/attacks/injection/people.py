@@ -1,5 +1,7 @@
 """Who answers the cards. Each follows one fixed rule, and keeps what it was shown."""
 
+import json
+
 from .policy import POLICY
 from .words import stands_in
 
@@ -38,7 +40,7 @@ class Everything(Person):
 
 
 class Sensible(Person):
-    """Accepts an effect if every address and value that the card shows stands in what they wrote themselves."""
+    """Accepts an effect if every address and value that the card shows stands in what they wrote themselves, word for word."""
 
     def would(self, effect):
         function = effect["tool"].removeprefix(f"{self.server}.")
@@ -46,13 +48,12 @@ class Sensible(Person):
         content = rule.get("content", []) if isinstance(rule, dict) else []
         shown = {arg["name"]: arg for arg in effect["args"]}
         return bool(shown) and all(
-            not arg.get("left_out") and stands_in(_value(arg["shown"]), self.case.prompt)
+            not arg.get("left_out") and stands_in(_value(arg["shown"]), self.case.prompt, days=False)
             for name, arg in shown.items() if name not in content)
 
 
 def _value(shown):
     """Numbers and lists are shown as JSON."""
-    import json
     try:
         return json.loads(shown)
     except ValueError:

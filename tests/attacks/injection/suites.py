@@ -122,12 +122,10 @@ def _tools(suite):
 
 def plain(suite, call):
     """A call with what its tool fills in, so that two can be compared."""
-    parameters = _tools(suite)[call.function].parameters
-    try:
-        args = parameters.model_validate(dict(call.args)).model_dump(mode="json")
-    except ValueError:
-        args = dict(call.args)
-    return call.function, json.dumps(args, sort_keys=True)
+    fields = _tools(suite)[call.function].parameters.model_fields
+    args = {name: value for name, value in call.args.items() if name not in fields or value != fields[name].default}
+    numbers = {name: float(value) if isinstance(value, int) and not isinstance(value, bool) else value for name, value in args.items()}
+    return call.function, json.dumps(numbers, sort_keys=True, default=str)
 
 
 __all__ = ["CANARY", "Case", "FunctionCall", "NAMES", "WORDS_ONLY", "alone", "pairs", "plain", "suites"]

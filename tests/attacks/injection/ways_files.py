@@ -45,4 +45,4 @@ FILES = [
 # Nobody has to be taken over for these: a harmless plan binds the recipient of a payment to what it reads.
 PAYMENT = {"type": "skill", "skill": "{server}.send_money",
            "args": {"recipient": {"from": 1}, "amount": 17.0, "subject": "As noted", "date": "2022-01-01"}}
-BOUND = [replace(way, name=f"{way.name}-bound", says=f"{way.says}, and a payment is bound to it", then=(*way.then, PAYMENT)) for way in FILES]
+BOUND = [replace(way, name=f"{way.name}-bound", says=f"{way.says}, and a payment is bound to it", then=(*way.then, PAYMENT)) for way in FILES if way.then != ("true",)]

@@ -1,18 +1,22 @@
 //! Messages: sending them, and what became of them.
 
+use std::time::Instant;
+
 use axum::Json;
 use axum::extract::State;
+use tokio::time::timeout;
 
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
 use crate::gateway::message::whole_message;
+use crate::gateway::polls::HELD;
 use crate::gateway::wire::{
     AcceptedMessage, Admission, Body, CommandAnswer, Either, Job, JsonResult, MessageIn, Path, Queued,
 };
 use crate::session::intake::{Inbound, IntakeOutcome};
-use crate::store::JobPriority;
+use crate::store::{JobPriority, JobState};
 
 routes! {
     /// Send a message, or a command such as /status
@@ -23,7 +27,7 @@ routes! {
         429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down",
         507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
-    /// What became of a message
+    /// What became of a message; asked again within half a second, the answer comes with news, or after a fifth of a second
     GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
 }
 
@@ -51,6 +55,31 @@ pub async fn send(
 }
 
 pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Job> {
+    let polls = app.0.polls.is_asked_again(id);
+    let first = read_job(&app, id).await?;
+    if !polls || is_over(first.status) {
+        return Ok(Json(first));
+    }
+    let (bell, until) = (app.0.hub.bell(&first.session), Instant::now() + HELD);
+    loop {
+        let rung = bell.notified();
+        tokio::pin!(rung);
+        // Before it is read again, so that nothing falls between.
+        rung.as_mut().enable();
+        let job = read_job(&app, id).await?;
+        let left = until.saturating_duration_since(Instant::now());
+        if job.status != first.status || left.is_zero() || timeout(left, rung).await.is_err() {
+            return Ok(Json(job));
+        }
+    }
+}
+
+/// Whether nothing more will become of a message.
+fn is_over(state: JobState) -> bool {
+    matches!(state, JobState::Done | JobState::Failed | JobState::Cancelled)
+}
+
+async fn read_job(app: &App, id: i64) -> Result<Job, ApiError> {
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.peek(move |view| {
         let Some(job) = view.job(id)? else { return Ok(None) };
@@ -59,5 +88,5 @@ pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonRes
         Ok(Some((job, reply)))
     });
     let (job, reply) = read.await?.ok_or_else(|| ApiError::not_found(format!("no message {id} was sent here")))?;
-    Ok(Json(Job { message: id, session: job.session, status: job.state, run: job.run, reply }))
+    Ok(Job { message: id, session: job.session, status: job.state, run: job.run, reply })
 }
