@@ -10,8 +10,8 @@ mod native;
 mod oauth;
 mod outside;
 mod pipe;
-mod runs;
-mod stand_in;
+pub mod runs;
+pub mod stand_in;
 
 use crate::harness::Home;
 use serde_json::{Value, json};

@@ -3,7 +3,10 @@
 use super::browser::role;
 use super::stage::Stage;
 use crate::harness::{Home, root};
+use crate::mcp::runs;
+use crate::mcp::stand_in::{Era, StandIn};
 use crate::web;
+use serde_json::json;
 
 #[test]
 fn a_card_is_answered_with_its_buttons() {
@@ -31,4 +34,29 @@ fn a_card_is_answered_with_its_buttons() {
     tab.wait_for(role("group", "Approval 2"));
     tab.click(role("button", "Approve"));
     tab.shows("It rains.");
+}
+
+#[test]
+fn a_card_says_whose_words_a_call_goes_by() {
+    let server = StandIn::start(Era::Modern);
+    let table = format!("[mcp.oracle]\nurl = \"{}\"\nallow = [\"ask\"]\n", server.url);
+    let home = runs::allowed(&table);
+    let (first, bound) = (json!({ "text": "why" }), json!({ "text": { "from": 1 } }));
+    let tasks = runs::plan(&[runs::ask(&first), runs::ask(&bound), runs::say()]);
+    let lines = [("planner", tasks.as_str()), ("worker", "It is 42.")];
+    let lines = lines.map(|(role, reply)| format!("{}\n", json!({ "role": role, "reply": reply })));
+    let script = home.file("script.jsonl", lines.concat());
+    let config = format!("model = \"scripted:{}\"\n[daemon]\ndebounce_ms = 0\n{table}", script.display());
+    let Some(stage) = Stage::prepared(home, &config, |_| {}) else { return };
+    let tab = &stage.tab;
+    stage.open("asked");
+    stage.say("what is the answer?");
+    tab.wait_for(role("group", "Approval 1"));
+    tab.shows("written by anybody");
+    // It is asked for because of its words, and other words may come the next time.
+    assert_eq!(tab.count(role("button", "Always in this session")), 0);
+    assert_eq!(server.state().calls, [first]);
+    tab.click(role("button", "Approve"));
+    tab.shows("It is 42.");
+    assert_eq!(server.state().calls.len(), 2);
 }

@@ -46,7 +46,7 @@ class Sensible(Person):
         function = effect["tool"].removeprefix(f"{self.server}.")
         rule = POLICY.suites[self.case.suite].get(function)
         content = rule.get("content", []) if isinstance(rule, dict) else []
-        shown = {arg["name"]: arg for arg in effect["args"]}
+        shown = {arg["name"]: arg for arg in effect.get("args", [])}
         return bool(shown) and all(
             not arg.get("left_out") and stands_in(_value(arg["shown"]), self.case.prompt, days=False)
             for name, arg in shown.items() if name not in content)

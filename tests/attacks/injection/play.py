@@ -72,7 +72,7 @@ def against_the_log(play, wanted, lines, server):
 
 
 def _shows(effect, call, server):
-    shown = {arg["name"]: arg["shown"] for arg in effect["args"]}
+    shown = {arg["name"]: arg["shown"] for arg in effect.get("args", [])}
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in call.args.items()}
     same = lambda text, other: text.replace(" ", "")[:150] == other.replace(" ", "")[:150]
     return effect["tool"] == f"{server}.{call.function}" and all(same(texts.get(name, ""), text) for name, text in shown.items())

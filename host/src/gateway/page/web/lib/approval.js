@@ -31,6 +31,8 @@ export function ApprovalCard({ run, session }) {
   if (error) return html`<${Trouble} error=${error} />`;
   if (!card) return null;
   const many = card.effects.length > 1;
+  // What is asked because of where its words came from is asked each time.
+  const lasts = card.effects.some((effect) => !effect.because?.length);
   const toggle = (number, on) => choose(on ? [...chosen, number].sort((a, b) => a - b) : chosen.filter((one) => one !== number));
   const answer = (accept, always) => post(`/approvals/${card.id}`, { accept, ...(always ? { always } : {}) });
   return html`<div class="card approval" role="group" aria-label=${`Approval ${card.id}`}>
@@ -44,12 +46,13 @@ export function ApprovalCard({ run, session }) {
           onChange=${(event) => toggle(index + 1, event.target.checked)} />${what}</label>` : what}
         ${(effect.args ?? []).map((arg) => html`<div class="approval-arg"><bdi class="muted">${arg.name}</bdi>${' '}<bdi class="mono">${arg.shown}</bdi>
           ${arg.left_out > 0 && html` <span class="muted">… ${plural(arg.left_out, 'more character')}</span>`}</div>`)}
+        ${(effect.because ?? []).map((why) => html`<div class="approval-why"><bdi>${why}</bdi></div>`)}
         ${effect.more_args > 0 && html`<div class="muted">and ${plural(effect.more_args, 'more argument')}</div>`}
       </li>`;
     })}</ol>
     <div class="actions">
       <${Button} kind="primary" disabled=${!chosen.length} onClick=${() => answer(chosen)}>${many && chosen.length < card.effects.length ? `Approve ${chosen.length}` : 'Approve'}<//>
-      <${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>Always in this session<//>
+      ${lasts && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>Always in this session<//>`}
       <${Button} kind="danger" onClick=${() => answer([])}>Refuse<//>
       <span class="muted">until <${Time} ms=${card.expires_ms} /></span>
     </div>
