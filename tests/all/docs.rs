@@ -58,6 +58,18 @@ fn every_link_leads_to_a_page() {
     assert!(seen > 20, "{seen} links were found");
 }
 
+/// What compiles for minutes shows that it does: the first commands of README.md and of the guide leave cargo its progress.
+#[test]
+fn the_first_commands_are_not_silent() {
+    for page in ["README.md", "docs/getting-started.md"] {
+        let text = std::fs::read_to_string(root().join(page)).expect("the page is there");
+        let commands: Vec<_> = text.lines().filter(|line| line.contains("cargo ")).collect();
+        assert!(page != "README.md" || commands.len() > 1, "{page} has commands of cargo");
+        let silent = commands.iter().find(|line| line.contains("--quiet") || line.split(' ').any(|word| word == "-q"));
+        assert_eq!(silent, None, "{page}");
+    }
+}
+
 /// The manifest that docs/skills.md shows is one.
 #[test]
 fn the_manifest_of_the_page_can_be_packed_and_installed() {
