@@ -127,9 +127,18 @@ impl RunContext<'_> {
             permit: Some(&clearances[place].1),
         };
         let calling = calls.iter().zip(&at).enumerate();
+        // What stood on a card is done in the order in which it stood there, as whoever accepted it has read it. The lock is
+        // fair, and asked for in that order.
+        let order = tokio::sync::Mutex::new(());
         let running = calling.map(async |(place, (call, at))| match &clearances[place].0 {
             Clearance::Denied(error) => ToolResult { sinks: clearances[place].1.take_log(), ..denied(call, error) },
-            _ => self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await,
+            clearance => {
+                let _turn = match clearance.accepted() {
+                    Some(_) => Some(order.lock().await),
+                    None => None,
+                };
+                self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await
+            }
         });
         let mut results = futures_util::future::join_all(running).await;
         // The last exchanges stay in the lane as they are, so each may have its share of it and no more.

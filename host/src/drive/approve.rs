@@ -323,6 +323,8 @@ impl RunExecutor {
         });
         match write.await? {
             (true, _) => {
+                // The run goes on now, not when the queue next looks.
+                self.store.ring();
                 tracing::info!(approval = id, run = %asked.run, accepted = answer.accepted.len(), by = answer.by, "a card is answered");
                 Ok(answer)
             }

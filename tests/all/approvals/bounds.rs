@@ -200,3 +200,20 @@ fn a_command_line_asks_for_the_skills_that_it_names() {
     assert!(served.reply(other).contains("sta1ys"));
     assert_eq!(web.asked(), ["/a", "/c"]);
 }
+
+/// Who accepts several calls has read them in their order: one of them may be of use only behind another.
+#[test]
+fn calls_of_one_card_are_made_in_its_order() {
+    let web = Web::start();
+    let home = Home::new();
+    let paths: Vec<String> = (1..=8).map(|n| n.to_string()).collect();
+    let calls: Vec<_> = paths.iter().map(|path| json!({ "name": "fetch", "args": { "url": web.url(path) } })).collect();
+    let replies = [routed("medium"), ("actor", json!({ "calls": calls })), ("actor", json!({ "text": "It rains." }))];
+    let _model = serve(&home, &replies, QUICK);
+    grant(&home, &web);
+    let served = Served::start(&home);
+    let message = served.send("main", "what is the weather?");
+    answer(&served, &card(&served, "main"), json!((1..=8).collect::<Vec<_>>()));
+    assert!(served.reply(message).contains("It rains."));
+    assert_eq!(web.asked(), paths.iter().map(|path| format!("/{path}")).collect::<Vec<_>>());
+}
