@@ -180,10 +180,10 @@ impl Dirs {
         if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
             work.opened(&file);
         }
-        if let Some(labels) = quota.labels().filter(|_| writable) {
-            if !there || mode == Mode::Write {
-                labels.made(&file, label)?;
-            }
+        if let Some(labels) = quota.labels().filter(|_| writable)
+            && (!there || mode == Mode::Write)
+        {
+            labels.made(&file, label)?;
         }
         Ok(Channel::File(Arc::new(OpenFile {
             file,
