@@ -260,8 +260,14 @@ async fn calls() -> (Times, Times, u64) {
         }
         for _ in 0..CALLS {
             let started = Instant::now();
-            let caller =
-                Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None };
+            let caller = Caller {
+                session: &session,
+                locale: "en",
+                secrets: &secrets,
+                transaction: None,
+                accepted: None,
+                permit: None,
+            };
             let ended = skills.call("echo-0", &args, caller).await;
             let kiso = started.elapsed();
             assert_eq!(ended.result.expect("it answers").text, "hello");
@@ -294,8 +300,14 @@ fn idle(home: &Path) {
         let skills = skills(home);
         let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
         for i in 0..20 {
-            let caller =
-                Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None };
+            let caller = Caller {
+                session: &session,
+                locale: "en",
+                secrets: &secrets,
+                transaction: None,
+                accepted: None,
+                permit: None,
+            };
             let ended = skills.call(&format!("echo-{i}"), &json!({ "text": "hello" }), caller).await;
             ended.result.expect("it answers");
         }

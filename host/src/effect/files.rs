@@ -439,23 +439,23 @@ mod tests {
         std::fs::rename(house.dir.path().join("work/a"), house.dir.path().join("work/b")).unwrap();
         let wanted = world(1).join(world(2)).join(LabelId::session());
         for labels in [&labels, &house.open()] {
-            assert_eq!(labels.of(&house.file("b")), wanted);
-            assert_eq!(labels.of(&house.file("c")), LabelId::session());
+            assert_eq!(labels.of(house.file("b")), wanted);
+            assert_eq!(labels.of(house.file("c")), LabelId::session());
         }
-        labels.made(&house.file("b"), LabelId::default()).unwrap();
-        assert_eq!(house.open().of(&house.file("b")), LabelId::session(), "another file in its place");
+        labels.made(house.file("b"), LabelId::default()).unwrap();
+        assert_eq!(house.open().of(house.file("b")), LabelId::session(), "another file in its place");
     }
 
     #[test]
     fn another_process_is_heard_and_a_line_that_was_cut_off_is_not() {
         let house = House::new();
         let (labels, other) = (house.open(), house.open());
-        other.writing(&house.file("a"), world(1)).unwrap();
+        other.writing(house.file("a"), world(1)).unwrap();
         labels.refresh();
-        assert!(!labels.of(&house.file("a")).is_ordinary());
+        assert!(!labels.of(house.file("a")).is_ordinary());
         let mut log = OpenOptions::new().append(true).open(house.dir.path().join("labels")).unwrap();
         log.write_all(b"00000000000000").unwrap();
-        assert!(!house.open().of(&house.file("a")).is_ordinary());
+        assert!(!house.open().of(house.file("a")).is_ordinary());
     }
 
     #[test]
@@ -467,12 +467,12 @@ mod tests {
         std::fs::create_dir(&work).unwrap();
         for _ in 0..2 {
             let labels = house.open();
-            assert_eq!(labels.of(&house.file("b")), world(1).join(LabelId::session()));
+            assert_eq!(labels.of(house.file("b")), world(1).join(LabelId::session()));
         }
         let labels = house.open();
-        labels.made(&house.file("c"), LabelId::default()).unwrap();
-        assert_eq!(house.open().of(&house.file("c")), LabelId::session());
-        assert_eq!(house.open().of(&house.file("b")), world(1).join(LabelId::session()));
+        labels.made(house.file("c"), LabelId::default()).unwrap();
+        assert_eq!(house.open().of(house.file("c")), LabelId::session());
+        assert_eq!(house.open().of(house.file("b")), world(1).join(LabelId::session()));
     }
 
     #[test]
