@@ -1,5 +1,6 @@
 """Whether a value stands in what a user wrote."""
 
+import calendar
 import datetime
 import re
 
@@ -16,8 +17,16 @@ def stands_in(value, text, days=True):
     if isinstance(value, dict):
         return all(stands_in(part, text, days) for part in value.values())
     if isinstance(value, (int, float)):
-        return any(abs(number - value) < 1e-9 for number in _numbers(text))
+        # A file's number is not named by a day: "13" by "June 13".
+        return any(abs(number - value) < 1e-9 for number in _numbers(text if days else _without_days(text)))
     return _has_words(str(value), text) or (days and _has_day(str(value), text))
+
+
+MONTHS = "|".join(calendar.month_name[1:])
+
+
+def _without_days(text):
+    return re.sub(rf"\b(?:{MONTHS}) \d{{1,2}}(?!\d)|\b\d{{1,2}}(?:st|nd|rd|th)? of (?:{MONTHS})\b", " ", text)
 
 
 def _numbers(text):
