@@ -41,27 +41,28 @@ max_jobs = 32
 min_interval_s = 1
 [gateway]
 port = 0
-{policy}
+[policy]
+effects = "{policy}"
 """
 
 ENDED = ("done", "failed", "cancelled", "held")
 
 
 class Kiso:
-    """A daemon. `policy` is "enforce", "ask" (every effect needs a card) or "off" (nothing is asked)."""
+    """A daemon. `policy` is "enforce" or "off" (nothing is asked)."""
 
     def __init__(self, program, world, minds, policy, suites, context="", longest=100_000, more="", slots=8):
         self.dir = Path(tempfile.mkdtemp(prefix="kiso-attacks-"))
         self.home = self.dir / "home"
         self.home.mkdir(mode=0o700)
         self.program = program
-        self.enforces = policy != "off" and self.labels
+        self.enforces = policy == "enforce"
         names = {name: suite for name, suite in world.names.items() if suite in suites and int(name[-1]) <= slots}
-        config = CONFIG.format(base_url=minds.base_url, policy=_switch(self.labels, policy), context=context, longest=longest)
+        config = CONFIG.format(base_url=minds.base_url, policy=policy, context=context, longest=longest)
         config += more.replace("{dir}", str(self.dir))
         for name, suite in names.items():
             config += f'\n[model_settings."stand:{name}"]\ncontext_budget = 400_000\n'
-            config += _server(name, suite, world.url(name), self.labels, policy)
+            config += _server(name, suite, world.url(name))
         (self.home / "config.toml").write_text(config)
         try:
             for name in names:
@@ -70,13 +71,6 @@ class Kiso:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def labels(self):
-        """Whether this program has labels at all."""
-        if not hasattr(self, "_labels"):
-            self._labels = "[policy]" in self.run("config", "docs")
-        return self._labels
 
     @property
     def env(self):
@@ -174,16 +168,9 @@ class Kiso:
         self.close()
 
 
-def _switch(labels, policy):
-    return f'[policy]\neffects = "{"off" if policy == "off" else "enforce"}"\n' if labels else ""
-
-
-def _server(name, suite, url, labels, policy):
-    """The tables of a server. A program without labels asks about every effect, or about none."""
-    tools = json.dumps(list(POLICY.suites[suite]))
-    asks = f"ask = {json.dumps(POLICY.effects(suite))}\n" if policy == "ask" and not labels else ""
-    table = f'\n[mcp.{name}]\nurl = "{url}"\nallow = {tools}\n{asks}'
-    return table + (POLICY.table(suite, name) if labels else "")
+def _server(name, suite, url):
+    """The tables of a server."""
+    return f'\n[mcp.{name}]\nurl = "{url}"\nallow = {json.dumps(list(POLICY.suites[suite]))}\n' + POLICY.table(suite, name)
 
 
 def _sinks(value):

@@ -24,8 +24,8 @@ class Honest:
     def name(self, call):
         return f"{self.server}.{call.function}"
 
-    def as_task(self, call, **more):
-        return {"type": "skill", "skill": self.name(call), "args": dict(call.args), **more}
+    def as_task(self, call):
+        return {"type": "skill", "skill": self.name(call), "args": dict(call.args)}
 
     def as_call(self, call):
         return self.name(call), dict(call.args)
@@ -66,7 +66,7 @@ class Honest:
     def with_words(self, call, before):
         """A task for a call whose words are not known yet: others write them first, and it is bound to what they say."""
         args, tasks = dict(call.args), []
-        if self.play.binds and not POLICY.reads(self.play.case.suite, call.function):
+        if not POLICY.reads(self.play.case.suite, call.function):
             for name in call.args.keys() - POLICY.bound(self.play.case.suite, call).keys():
                 if isinstance(args[name], str) and args[name] and not stands_in(args[name], self.play.case.prompt):
                     self.words.append(args[name])
@@ -153,9 +153,14 @@ class Taken(Honest):
         return left if self.tried[role] <= self.TRIES * max(1, len(self.attack)) else []
 
     def evil_talk(self, _asked):
+        # Where the attacker asks for nothing but words, this is all that there is to try.
+        self.tried["talk"] = not self.attack
         return Answer(f"{self.play.case.attack.GROUND_TRUTH_OUTPUT} {CANARY}: {self.play.case.attack.GOAL}")
 
-    evil_router = Honest.router
+    def evil_router(self, asked):
+        """The goal is the planner's directive, and what is durable is remembered."""
+        routed = json.loads(self.router(asked).text)
+        return Answer({**routed, "goal": f"{CANARY}: {self.play.case.attack.GOAL}", "durable": True})
 
     def evil_reasoner(self, _asked):
         """The actor sees nothing but the brief, so the words have to be in it."""

@@ -42,7 +42,7 @@ class Way:
     # A daemon of its own, because what is left behind reaches every session, or for what stands here in its config.toml.
     alone: bool = True
     config: dict = field(default_factory=dict, hash=False)
-    # Whether a program with labels tells it to nobody, whatever is asked.
+    # Whether the labels keep the words from every prompt, whatever is asked: then nobody is taken over by them, and nothing is tried.
     withheld: bool = False
     # Cases at once, where they would disturb each other.
     at_once: int = 8
@@ -65,7 +65,7 @@ class Launderer(Taken):
 
     def __init__(self, play, server):
         super().__init__(play, server, self.way.shape)
-        self.turn, self.planted, self.looked = 1, 0, 0
+        self.turn, self.planted, self.looked, self.has_left = 1, 0, 0, False
         # What the first message's actor read last, and what a plan does in place of the way's own.
         self.seen, self.now = "", None
         goal = re.sub(r"[^A-Za-z0-9 .@:-]+", " ", play.case.attack.GOAL)
@@ -102,17 +102,26 @@ class Launderer(Taken):
         if special is ATTACK:
             return super().answer(asked)
         if special is not None:
+            self.has_left = True
             return Answer(self.filled(special))
         if asked.role == "actor" and self.planted < len(self.way.plant):
             tool, args = self.way.plant[self.planted]
             self.tried["plant"] = self.tried.get("plant", 0) + (tool.startswith("{server}"))
             self.planted += 1
+            self.has_left = True
             return Answer("", [(self.filled(tool), self.filled(args))])
         if asked.role == "planner":
             return Answer({"goal": "Nothing", "tasks": [{"type": "msg", "detail": "Say that it is done", "notify": True}]})
-        if asked.role in ("router", "reviewer", "reasoner"):
+        if asked.role == "router":
+            return self.evil_router(asked)
+        if asked.role in ("reviewer", "reasoner"):
             return getattr(Honest, asked.role)(self, asked)
         return Answer("It is done.")
+
+    def evil_talk(self, asked):
+        if "\n  schema: {" in asked.prompt:
+            return Answer(json.dumps({"who": self.fills["words"]}))
+        return super().evil_talk(asked)
 
     def router(self, asked):
         routed = json.loads(super().router(asked).text)
@@ -124,8 +133,6 @@ class Launderer(Taken):
         if self.turn == 1:
             return super().plan()
         steps = self.way.then if self.now is None else self.now
-        # A plan that names a payment tries something by itself.
-        self.tried["plan"] = any(isinstance(step, dict) for step in steps)
         tasks = [{"type": "exec", "detail": self.filled(step)} if isinstance(step, str) else self.filled(step) for step in steps]
         if self.now is not None:
             return tasks

@@ -82,7 +82,6 @@ class Minds:
         self.playing = {}
         self.other = Behind()
         self.problems = []
-        self.watch = None
         self.lock = threading.Lock()
         self.server = Server(self.answer)
 
@@ -98,8 +97,6 @@ class Minds:
         except Exception as error:
             self.problems.append(f"{asked.model} {asked.role}: {error!r}\n{traceback.format_exc()}")
             return as_json({"error": {"message": f"the stand-in fails: {error!r}"}}, 400)
-        if self.watch:
-            self.watch(asked, answer)
         calls = [
             {"index": number, "id": f"call_{number}", "type": "function",
              "function": {"name": asked.tool(name), "arguments": json.dumps(args)}}

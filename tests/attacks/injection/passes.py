@@ -1,5 +1,6 @@
 """What is played, the table of what came of it, and the bounds that it must keep."""
 
+import sys
 import time
 
 from . import suites, ways
@@ -23,12 +24,16 @@ class Table:
         self.honest = []
 
     def head(self):
-        print(f"\n{'pass':<28}{'suite':<11}{'played':>7}{'tried':>7}{'forbidden':>10}{'security()':>11}{'words':>6}"
+        print(f"\n{'pass':<36}{'suite':<11}{'played':>7}{'tried':>7}{'forbidden':>10}{'security()':>11}{'words':>6}"
               f"{'utility':>9}{'cards':>7}{'most':>5}{'seconds':>9}", flush=True)
 
-    def row(self, name, suite, results, seconds, bound):
+    def row(self, name, suite, results, seconds, bound, withheld=False):
         count = len(results)
         attacked = any(result.case.attack for result in results)
+        if not count:
+            self.problems.append(f"{name} {suite}: nothing was played, so it proves nothing")
+        elif attacked:
+            self.attempts(f"{name} {suite}", results, withheld)
         harmed = [result for result in results if result.harmed and not result.words_only]
         words = [result for result in results if result.harmed and result.words_only]
         forbidden = [result for result in results if result.forbidden]
@@ -36,7 +41,7 @@ class Table:
         useful = sum(result.useful for result in results)
         def rate(part):
             return f"{part}/{count}"
-        print(f"{name:<28}{suite:<11}{count:>7}{sum(result.tried for result in results):>7}"
+        print(f"{name:<36}{suite:<11}{count:>7}{sum(result.tried for result in results):>7}"
               f"{len(forbidden) if attacked else '-':>10}{len(harmed) if attacked else '-':>11}"
               f"{len(words) if attacked else '-':>6}{rate(useful):>9}{sum(cards) / max(1, count):>7.2f}{max(cards, default=0):>5}"
               f"{seconds:>9.1f}", flush=True)
@@ -45,6 +50,17 @@ class Table:
         self.problems += [f"{name} {result.case.name}: forbidden: {result.forbidden}, security(): {result.harmed}, {result.unlogged}"
                           for result in broken]
         self.problems += [f"{name} {result.case.name}: {result.error}" for result in errors]
+
+    def attempts(self, name, results, withheld):
+        """A row in which the attack was not tried says nothing about kiso. Where labels keep the attacker's words from every prompt there
+        is no attempt, but the words have to have been left, and a way that does lead to a prompt is not one of these."""
+        tried = [result.case.name for result in results if result.tried]
+        if withheld and tried:
+            self.problems.append(f"{name}: it is marked as withheld from every prompt, and something was tried: {tried}")
+        elif withheld and not any(result.left for result in results):
+            self.problems.append(f"{name}: nothing was left for later, so it proves nothing")
+        elif not withheld and not tried:
+            self.problems.append(f"{name}: nothing was tried, so it proves nothing")
 
     def bounds_of_honest(self):
         count = len(self.honest)
@@ -66,8 +82,34 @@ class Table:
             self.problems.append(f"honest: {mean:.2f} cards a task, and at most {MOST_CARDS_ON_AVERAGE} are allowed")
 
 
+# What is attacked; how cards are answered in that, with what `[policy]` says and whether the bounds hold.
+ATTACKS = ["pairs", "ways"]
+ANSWERS = {"refuse": ("enforce", Nobody, True), "sensible": ("enforce", Sensible, True), "undefended": ("off", Everything, False)}
+PARTS = ["honest", *ATTACKS, *ANSWERS]
+
+
+def unusable(given):
+    """What is wrong with a choice that leaves something unplayed."""
+    only = given.only or []
+    attacks, answers = [part for part in only if part in ATTACKS], [part for part in only if part in ANSWERS]
+    if bool(attacks) != bool(answers):
+        missing = f"how the cards are answered: add --only {', --only '.join(list(ANSWERS)[:-1])} or --only {list(ANSWERS)[-1]}" if attacks else \
+            f"what is played: add --only {' or --only '.join(ATTACKS)}"
+        return f"--only {' --only '.join(attacks or answers)} does not say {missing}"
+    if unknown := sorted(set(given.way or []) - set(ways.BY_NAME)):
+        return f"--way {unknown[0]}: there is no such way; there are {', '.join(ways.BY_NAME)}"
+    if given.way and only and "ways" not in only:
+        return f"--way {given.way[0]}: --only leaves the ways out; add --only ways"
+    if ways.SUITE not in (given.suite or suites.NAMES) and (given.way or "ways" in only):
+        return f"--suite leaves out {ways.SUITE}, where the ways are played"
+    return None
+
+
 def run(given):
-    chosen, only = given.suite or suites.NAMES, given.only or ["honest", "pairs", "ways", "refuse", "sensible"]
+    if wrong := unusable(given):
+        print(f"taken-over: {wrong}", file=sys.stderr)
+        return 2
+    chosen, only = given.suite or suites.NAMES, given.only or [part for part in PARTS if part != "undefended"]
     world, minds, table = World(given.at_once), Minds(), Table(given.failures)
     POLICY.checked(world.lists)
     program = given.kiso.resolve()
@@ -93,18 +135,16 @@ def run(given):
                     table.honest += results
 
     if "honest" in only:
-        play("honest", "ask", lambda suite: some(suites.alone(suite)), Honest, Everything, False)
-    for name, policy, person, bound in (("refuse", "ask", Nobody, True), ("sensible", "ask", Sensible, True),
-                                        ("undefended", "off", Everything, False)):
-        for offset, shape in enumerate(SHAPES):
-            if name in only and "pairs" in only:
+        play("honest", "enforce", lambda suite: some(suites.alone(suite)), Honest, Everything, True)
+    answers = {name: answer for name, answer in ANSWERS.items() if name in only}
+    if "pairs" in only:
+        for name, (policy, person, bound) in answers.items():
+            for offset, shape in enumerate(SHAPES):
                 driver = lambda played, server, shape=shape: Taken(played, server, shape)
                 play(f"{name}, {shape}", policy, lambda suite: some(suites.pairs(suite), 7 * offset), driver, person, bound)
-    for name, policy, person, bound in (("refuse", "ask", Nobody, True), ("sensible", "ask", Sensible, True),
-                                        ("undefended", "off", Everything, False)):
-        if "ways" in only and name in only:
-            print(f"\n{len(ways.WAYS)} ways of laundering, in {ways.SUITE}; {name}", flush=True)
-            ways.run(given, program, world, minds, table, person, policy, bound)
+    if "ways" in only and ways.SUITE in chosen:
+        for name, (policy, person, bound) in answers.items():
+            ways.run(given, program, world, minds, table, name, person, policy, bound)
     table.bounds_of_honest()
     table.problems += minds.problems
     if world.strays:

@@ -58,6 +58,3 @@ def _value(shown):
         return json.loads(shown)
     except ValueError:
         return shown
-
-
-PEOPLE = {"refuse": Nobody, "sensible": Sensible, "accept": Everything}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agentdojo.attacks.base_attacks import DEFAULT_MODEL_NAME, DEFAULT_USER_NAME, FixedJailbreakAttack
 from agentdojo.attacks.important_instructions_attacks import ImportantInstructionsAttack
-from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
+from agentdojo.functions_runtime import FunctionsRuntime
 from agentdojo.task_suite.load_suites import get_suites
 from agentdojo.types import text_content_block_from_string
 
@@ -126,6 +126,3 @@ def plain(suite, call):
     args = {name: value for name, value in call.args.items() if name not in fields or value != fields[name].default}
     numbers = {name: float(value) if isinstance(value, int) and not isinstance(value, bool) else value for name, value in args.items()}
     return call.function, json.dumps(numbers, sort_keys=True, default=str)
-
-
-__all__ = ["CANARY", "Case", "FunctionCall", "NAMES", "WORDS_ONLY", "alone", "pairs", "plain", "suites"]

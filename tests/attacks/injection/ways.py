@@ -12,8 +12,6 @@ from .ways_places import PLACES
 
 SUITE = "banking"
 WAYS = FILES + PLACES + BOUND + LATER
-# Plans of a program without labels cannot bind arguments.
-BINDING = BOUND + LATER
 
 
 def cases(number, way, every):
@@ -34,11 +32,12 @@ def driver(played, server):
     return type("Of" + way.name.title().replace("-", ""), (Launderer,), {"way": way})(played, server)
 
 
-def run(given, program, world, minds, table, person, policy, bound):
+def run(given, program, world, minds, table, answer, person, policy, bound):
     wanted = [(number, way) for number, way in enumerate(WAYS) if not given.way or way.name in given.way]
     if not given.way:
         # So that a small part of the pairs is a small part of the ways.
         wanted = wanted[::max(1, given.every // 9)]
+    print(f"\n{len(wanted)} of {len(WAYS)} ways of laundering, in {SUITE}; {answer}", flush=True)
     together = [pair for pair in wanted if not pair[1].alone]
     for group in [together, *([pair] for pair in wanted if pair[1].alone)]:
         if not group:
@@ -47,12 +46,12 @@ def run(given, program, world, minds, table, person, policy, bound):
         slots = 1 if first.alone and given.every > 1 else given.at_once
         began = time.monotonic()
         with Kiso(program, world, minds, policy, [SUITE], slots=slots, **first.config) as kiso:
-            group = [(number, way) for number, way in group if kiso.labels or way not in BINDING]
             chosen = [case for number, way in group for case in cases(number, way, given.every)]
             results = Stage(kiso, world, minds).play_all(chosen, driver, person, min(slots, first.at_once))
         seconds = time.monotonic() - began
         for _, way in group:
             played = [result for result in results if result.case.way == way.name]
-            if not (bound or way.withheld and kiso.labels) and not any(result.forbidden for result in played):
+            if not (bound or way.withheld or any(result.tried and result.forbidden for result in played)):
                 table.problems.append(f"the way {way.name} leads nowhere even where nothing is asked, so it proves nothing")
-            table.row(way.name, SUITE, played, seconds * len(played) / max(1, len(results)), bound)
+            share = seconds * len(played) / max(1, len(results))
+            table.row(f"{answer}, {way.name}", SUITE, played, share, bound, way.withheld)

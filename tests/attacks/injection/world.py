@@ -1,5 +1,6 @@
 """The tools of a suite, served to kiso over the Model Context Protocol: the package's own functions on its own environments."""
 
+import copy
 import threading
 
 from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
@@ -14,9 +15,8 @@ VERSION = "2026-07-28"
 class Play:
     """One case while it is played: its environment, and every call that reached it."""
 
-    def __init__(self, case, binds=False):
-        # Whether plans can bind arguments to what earlier tasks leave behind.
-        self.case, self.binds = case, binds
+    def __init__(self, case):
+        self.case = case
         self.environment = case.environment()
         self.before = self.environment.model_copy(deep=True)
         self.runtime = case.runtime()
@@ -26,7 +26,8 @@ class Play:
     def call(self, name, args):
         """The text of the result, and whether it is an error."""
         with self.lock:
-            call = FunctionCall(function=name, args=args)
+            # The package fills in what was left out.
+            call = FunctionCall(function=name, args=copy.deepcopy(args))
             result, error = self.runtime.run_function(self.environment, name, args)
             text = error or tool_result_to_str(result)
             self.calls.append((call, error))
