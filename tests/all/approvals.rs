@@ -7,37 +7,10 @@ use crate::crash::{serve, store};
 use crate::harness::{Home, wait_for};
 use crate::model_server::ModelServer;
 use crate::served::Served;
-use crate::web;
+use crate::web::Web;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
-
-/// A server that answers every request, and the paths that it was asked for.
-struct Web {
-    address: String,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Web {
-    fn start() -> Web {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let kept = asked.clone();
-        let address = web::serve(move |path| {
-            kept.lock().unwrap().push(path.to_owned());
-            web::text("Rain in Oslo")
-        });
-        Web { address, asked }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}/{path}", self.address)
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-}
 
 const QUICK: &str = "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 0\n";
 
@@ -50,7 +23,7 @@ fn asking(web: &Web) -> Home {
 }
 
 fn grant(home: &Home, web: &Web) {
-    home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
+    web.is_asked_for(home);
 }
 
 fn fetch(web: &Web, path: &str) -> Value {

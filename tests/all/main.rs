@@ -16,6 +16,7 @@ mod capabilities;
 mod capacity;
 mod channels;
 mod chat;
+mod client_page;
 mod clients;
 mod commands;
 mod commits;

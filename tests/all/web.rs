@@ -1,7 +1,9 @@
 //! A web server of a test: on loopback, a request for each connection, as long as the test's process lives.
 
+use crate::harness::Home;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 
 /// A page of plain text.
 pub fn text(body: &str) -> Vec<u8> {
@@ -29,4 +31,36 @@ pub fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
         }
     });
     address
+}
+
+/// A server that says what the weather is, whatever it is asked for.
+pub struct Web {
+    pub address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Web {
+    pub fn start() -> Web {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = asked.clone();
+        let address = serve(move |path| {
+            kept.lock().unwrap().push(path.to_owned());
+            text("Rain in Oslo")
+        });
+        Web { address, asked }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    /// The paths that it was asked for.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Lets the home's `fetch` reach it once somebody has accepted that.
+    pub fn is_asked_for(&self, home: &Home) {
+        home.kiso(&["skill", "grant", "fetch", "--ask-host", &self.address, "--private"]).ok();
+    }
 }

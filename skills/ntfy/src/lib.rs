@@ -3,6 +3,7 @@
 //! ntfy knows no senders, only topics: whoever may publish to a topic is its sender. What kiso publishes carries the tag `kiso`, by
 //! which it is not taken for a message where both go through one topic.
 
+use channel::bindings::kiso::skill::kv;
 use channel::bindings::wasi::http::types::Method;
 use channel::http::{Request, encoded};
 use channel::{Attachment, Batch, Choice, Config, Failure, Guest, Letter, Message, Sent, failure, head, option, parts};
@@ -25,6 +26,13 @@ const MAX_FILE: usize = 8 << 20;
 
 /// Buttons of a message.
 const MAX_ACTIONS: usize = 3;
+
+/// Letters of which it is remembered where their choices stand. kiso has at most a hundred cards that wait.
+const KEPT: usize = 150;
+
+/// How the keys begin that say so. A number that grows follows, so that they are in the order of their age: a list in one value would
+/// lose an entry where a letter is sent while what became of another one is shown.
+const PLACES: &str = "places/";
 
 /// What a first poll asks for: what was written while the channel was being set up is not lost, and nothing old is answered.
 const FIRST: &str = "10m";
@@ -68,12 +76,17 @@ impl Guest for Ntfy {
         let to = answers(&config, &recipient)?;
         let mut sent = Sent::of(&recipient, &letter.id)?;
         let texts = parts(&letter.text, MAX_TEXT);
-        let actions = actions(&config, &recipient, &letter.choices);
+        // Who reads the topic for answers need not know the one in which the owner writes.
+        let actions = actions(&config, &recipient, &letter.choices).filter(|_| to == recipient);
         for (index, text) in texts.iter().enumerate().skip(sent.parts) {
+            let offers = index + 1 == texts.len() && !letter.choices.is_empty();
             let url = format!("{}/{to}", config.url);
             let mut headers = vec![("x-markdown", "yes")];
-            headers.extend(actions.as_deref().filter(|_| index + 1 == texts.len()).map(|list| ("x-actions", list)));
+            headers.extend(actions.as_deref().filter(|_| offers).map(|list| ("x-actions", list)));
             publish(&url, &letter.id, index, &headers, text.as_bytes())?;
+            if offers {
+                keep(&recipient, &letter.id, index)?;
+            }
             sent.part()?;
         }
         for (index, file) in letter.files.iter().enumerate().skip(sent.parts.saturating_sub(texts.len())) {
@@ -84,7 +97,7 @@ impl Guest for Ntfy {
         Ok(())
     }
 
-    /// Choices do not change. What was decided takes the place of the part that had them.
+    /// Choices do not change. What was decided takes the place of the part that had them, with buttons or without.
     fn offer(
         config: Config,
         recipient: String,
@@ -93,11 +106,12 @@ impl Guest for Ntfy {
         _: Vec<Choice>,
     ) -> Result<(), Failure> {
         let to = answers(&config, &recipient)?;
-        let sent = Sent::of(&recipient, &letter)?.parts;
-        match note {
-            Some(note) if sent > 0 => publish(&format!("{}/{to}", config.url), &letter, sent - 1, &[], note.as_bytes()),
-            _ => Ok(()),
+        let known = kv::keys(PLACES).map_err(unavailable)?;
+        let (Some(note), Some(place)) = (note, place(&known, &recipient, &letter)) else { return Ok(()) };
+        if let Some(index) = part_of(place) {
+            publish(&format!("{}/{to}", config.url), &letter, index, &[], note.as_bytes())?;
         }
+        forget(place)
     }
 
     /// What is chosen comes as the command that it stands for, and is answered like one.
@@ -188,4 +202,66 @@ fn publish(url: &str, letter: &str, index: usize, headers: &[(&str, &str)], body
     let all = [&[("x-tags", TAG), ("x-sequence-id", part.as_str())], headers].concat();
     let asked = Request { method: Method::Post, url, headers: &all, body, max_bytes: 64 << 10 };
     asked.send()?.ok("ntfy").map(drop)
+}
+
+/// Remembers which part of a letter has its choices. Those of a topic that nobody uses any more are not forgotten otherwise, so the
+/// oldest go.
+fn keep(topic: &str, letter: &str, index: usize) -> Result<(), Failure> {
+    let known = kv::keys(PLACES).map_err(unavailable)?;
+    let (key, oldest) = newest(&known, topic, letter, index);
+    for old in oldest.iter().chain(place(&known, topic, letter)) {
+        forget(old)?;
+    }
+    kv::set(&key, b"").map_err(unavailable)
+}
+
+/// The key of the part of a letter that has its choices.
+fn place<'k>(known: &'k [String], topic: &str, letter: &str) -> Option<&'k String> {
+    let of_letter = format!("/{topic}/{letter}/");
+    known.iter().rev().find(|key| key.contains(&of_letter))
+}
+
+/// The key for a further place, and those for which there is no room beside it.
+fn newest<'k>(known: &'k [String], topic: &str, letter: &str, index: usize) -> (String, &'k [String]) {
+    let number = |key: &String| key.strip_prefix(PLACES)?.split('/').next()?.parse::<u64>().ok();
+    let number = known.last().and_then(number).map_or(0, |last| last + 1);
+    let key = format!("{PLACES}{number:016}/{topic}/{letter}/{index}");
+    (key, &known[..known.len().saturating_sub(KEPT - 1)])
+}
+
+fn part_of(place: &str) -> Option<usize> {
+    place.rsplit('/').next()?.parse().ok()
+}
+
+fn forget(place: &str) -> Result<(), Failure> {
+    kv::delete(place).map(drop).map_err(unavailable)
+}
+
+fn unavailable(error: channel::bindings::kiso::skill::types::Failure) -> Failure {
+    failure("unavailable", error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_places_go_whatever_they_are_called() {
+        let mut known: Vec<String> = Vec::new();
+        // Names whose order is not that of their age.
+        let (topic, letter) = (|n: usize| ["z", "a", "m"][n % 3], |n: usize| format!("letter-{}", (n * 7) % 1_000));
+        for n in 0..400 {
+            let (key, oldest) = newest(&known, topic(n), &letter(n), n % 5);
+            let oldest = oldest.to_vec();
+            known.retain(|key| !oldest.contains(key));
+            known.push(key);
+            known.sort();
+        }
+        assert_eq!(known.len(), KEPT);
+        for n in 0..400 {
+            let part = place(&known, topic(n), &letter(n)).and_then(|place| part_of(place));
+            assert_eq!(part, (n >= 400 - KEPT).then_some(n % 5), "{n}");
+        }
+        assert_eq!(place(&known, "z", "letter-"), None);
+    }
 }

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 /// Letters whose buttons are remembered. kiso has at most a hundred cards that wait.
 const KEPT: usize = 150;
 
-/// How the keys begin under which letters with buttons are kept.
-const KEY: &str = "buttons/";
+/// How the keys begin under which the places of buttons are kept, each with its text. A number that grows follows, so that they are in
+/// the order of their age: a list in one value would lose an entry where a letter is sent while the buttons of another one change.
+const PLACES: &str = "places/";
 
 /// Bytes of what a button says back, and characters of what is said to one who pressed it.
 const MAX_DATA: usize = 64;
@@ -38,15 +39,16 @@ pub fn send(config: &Config, chat: i64, letter: &Letter, text: &str) -> Result<(
     }
     let sent = say(config, chat, text, Some(&keyboard(&letter.choices)))?;
     if let Ok(Sent { message_id }) = serde_json::from_str(sent.get()) {
-        keep(&key(chat, &letter.id), &Place { message_id, text: text.to_owned() })?;
+        keep(chat, &letter.id, &Place { message_id, text: text.to_owned() })?;
     }
     Ok(())
 }
 
 /// Gives a letter other buttons, or, where there are none any more, says what was decided.
 pub fn change(config: &Config, chat: i64, letter: &str, note: Option<&str>, choices: &[Choice]) -> Result<(), Failure> {
-    let key = key(chat, letter);
-    let Some(Place { message_id, text }) = read(&key)? else { return Ok(()) };
+    let known = kv::keys(PLACES).map_err(unavailable)?;
+    let Some(key) = place(&known, chat, letter) else { return Ok(()) };
+    let Some(Place { message_id, text }) = read(key)? else { return Ok(()) };
     let of_message = json!({ "chat_id": chat, "message_id": message_id });
     let (method, request) = match note {
         Some(note) => {
@@ -70,13 +72,13 @@ pub fn change(config: &Config, chat: i64, letter: &str, note: Option<&str>, choi
     match changed {
         Err(failure) if failure.code == "failed" && !is_as_it_was(&failure) => {
             // Somebody deleted the message, or it is too old to be changed.
-            forget(&key)?;
+            forget(key)?;
             return Err(Failure { code: "gone".to_owned(), ..failure });
         }
         Err(failure) if !is_as_it_was(&failure) => return Err(failure),
         _ => {}
     }
-    if choices.is_empty() { forget(&key) } else { Ok(()) }
+    if choices.is_empty() { forget(key) } else { Ok(()) }
 }
 
 /// Says to one who pressed a button what became of that. Telegram takes it for some seconds only; a later one changes nothing.
@@ -121,27 +123,40 @@ fn is_as_it_was(failure: &Failure) -> bool {
     failure.message.contains("message is not modified")
 }
 
-fn key(chat: i64, letter: &str) -> String {
-    format!("{KEY}{chat}/{letter}")
+/// The key of the place of a letter's buttons.
+fn place<'k>(known: &'k [String], chat: i64, letter: &str) -> Option<&'k String> {
+    let of_letter = format!("/{chat}/{letter}");
+    known.iter().rev().find(|key| key.ends_with(&of_letter))
+}
+
+/// The key for a further place, and those for which there is no room beside it.
+fn newest<'k>(known: &'k [String], chat: i64, letter: &str) -> (String, &'k [String]) {
+    let number = |key: &String| key.strip_prefix(PLACES)?.split('/').next()?.parse::<u64>().ok();
+    let number = known.last().and_then(number).map_or(0, |last| last + 1);
+    (format!("{PLACES}{number:016}/{chat}/{letter}"), &known[..known.len().saturating_sub(KEPT - 1)])
 }
 
 fn read(key: &str) -> Result<Option<Place>, Failure> {
-    let bytes = kv::get(key).map_err(|error| failure("unavailable", error.message))?;
+    let bytes = kv::get(key).map_err(unavailable)?;
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
-fn keep(key: &str, place: &Place) -> Result<(), Failure> {
-    let unavailable = |error: channel::bindings::kiso::skill::types::Failure| failure("unavailable", error.message);
-    // Those of a chat that is gone are never forgotten otherwise.
-    let known = kv::keys(KEY).map_err(unavailable)?;
-    for old in known.iter().take(known.len().saturating_sub(KEPT - 1)) {
+/// Remembers where the buttons of a letter stand. Those of a chat that is gone are never forgotten otherwise, so the oldest go.
+fn keep(chat: i64, letter: &str, at: &Place) -> Result<(), Failure> {
+    let known = kv::keys(PLACES).map_err(unavailable)?;
+    let (key, oldest) = newest(&known, chat, letter);
+    for old in oldest.iter().chain(place(&known, chat, letter)) {
         forget(old)?;
     }
-    kv::set(key, &serde_json::to_vec(place).unwrap_or_default()).map_err(unavailable)
+    kv::set(&key, &serde_json::to_vec(at).unwrap_or_default()).map_err(unavailable)
 }
 
 fn forget(key: &str) -> Result<(), Failure> {
-    kv::delete(key).map(drop).map_err(|error| failure("unavailable", error.message))
+    kv::delete(key).map(drop).map_err(unavailable)
+}
+
+fn unavailable(error: channel::bindings::kiso::skill::types::Failure) -> Failure {
+    failure("unavailable", error.message)
 }
 
 #[cfg(test)]
@@ -168,6 +183,26 @@ mod tests {
         assert_eq!(rows["inline_keyboard"].as_array().unwrap().len(), 3);
         assert_eq!(rows["inline_keyboard"][0][1]["callback_data"], "b");
         assert_eq!(keyboard(&[]), json!({ "inline_keyboard": [] }));
+    }
+
+    #[test]
+    fn the_oldest_places_go_whatever_they_are_called() {
+        let mut known: Vec<String> = Vec::new();
+        // Names whose order is not that of their age, and chats one of which ends as the other does.
+        let (chat, letter) = (|n: usize| [17, 7, -7][n % 3], |n: usize| format!("letter-{}", (n * 7) % 1_000));
+        for n in 0..400 {
+            let (key, oldest) = newest(&known, chat(n), &letter(n));
+            let oldest = oldest.to_vec();
+            known.retain(|key| !oldest.contains(key));
+            known.push(key);
+            known.sort();
+        }
+        assert_eq!(known.len(), KEPT);
+        for n in 0..400 {
+            let found = place(&known, chat(n), &letter(n));
+            assert_eq!(found.is_some(), n >= 400 - KEPT, "{n}");
+            assert_eq!(place(&known, chat(n + 1), &letter(n)), None);
+        }
     }
 
     #[test]

@@ -7,35 +7,8 @@ use crate::crash::store;
 use crate::harness::{Home, wait_for, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::{Served, ask};
-use crate::web;
+use crate::web::Web;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
-
-/// A server that skills must ask for, and what it was asked for.
-struct Web {
-    address: String,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Web {
-    fn start() -> Web {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let kept = asked.clone();
-        let address = web::serve(move |path| {
-            kept.lock().unwrap().push(path.to_owned());
-            web::text("Rain in Oslo")
-        });
-        Web { address, asked }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}/{path}", self.address)
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-}
 
 /// A bot whose owner is Ada, and a model that plans a request for each path.
 fn planned(api: &BotApi, web: &Web, paths: &[&str]) -> (ModelServer, Home) {
@@ -52,7 +25,7 @@ fn planned(api: &BotApi, web: &Web, paths: &[&str]) -> (ModelServer, Home) {
             { "role": "titler", "text": "Rain" },
         ]),
     );
-    home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
+    web.is_asked_for(&home);
     (server, home)
 }
 
@@ -60,7 +33,7 @@ fn planned(api: &BotApi, web: &Web, paths: &[&str]) -> (ModelServer, Home) {
 fn without_a_model(api: &BotApi, web: &Web) -> Home {
     let home = Home::new();
     home.config(&super::telegram::config(api, ""));
-    home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
+    web.is_asked_for(&home);
     home
 }
 
@@ -120,15 +93,21 @@ fn some_of_a_card_are_ticked_and_the_others_refused() {
     pair(&home, &api, ADA, &["--owner"]);
     api.write(ADA, "will it rain?");
     let asked = card(&api).id;
-    assert_eq!(labels(&api, asked), ["Accept all", "Refuse", "☐ 1", "☐ 2", "☐ 3"]);
-    api.press(ADA, "☐ 1");
-    wait_until("the tick", || labels(&api, asked) == ["Accept 1", "Refuse", "☑ 1", "☐ 2", "☐ 3"]);
+    let none = ["Accept all", "Refuse", "☐ 1", "☐ 2", "☐ 3"];
+    assert_eq!(labels(&api, asked), none);
+    let answer = |press: &str| wait_for("an answer to the press", || api.answer_to(press));
+    // Telegram does not show the tick, so nobody is told that it is there.
+    api.refuse("editMessageReplyMarkup", 502, "Bad Gateway", None);
+    assert_eq!(answer(&api.press(ADA, "☐ 1")), "The buttons could not be changed; press again.");
+    assert_eq!((labels(&api, asked), api.refusals_left()), (none.map(str::to_owned).to_vec(), 0));
+    assert_eq!(answer(&api.press(ADA, "☐ 1")), "1 of 3 ticked.");
+    assert_eq!(labels(&api, asked), ["Accept 1", "Refuse", "☑ 1", "☐ 2", "☐ 3"]);
     // A service that gives a press again, and a button that is pressed twice.
     let data = |label: &str| card(&api).buttons().into_iter().find(|(text, _)| text == label).unwrap().1;
     let third = data("☐ 3");
     api.press_data(ADA, ADA, asked, &third);
     let again = api.press_data(ADA, ADA, asked, &third);
-    wait_until("the second press to be answered", || api.answer_to(&again).is_some());
+    assert_eq!(answer(&again), "2 of 3 ticked.");
     assert_eq!(labels(&api, asked), ["Accept 1, 3", "Refuse", "☑ 1", "☐ 2", "☑ 3"]);
     api.press(ADA, "☑ 3");
     wait_until("the tick to be gone", || labels(&api, asked)[0] == "Accept 1");
@@ -285,28 +264,35 @@ fn a_card_of_a_hook_is_answered_where_its_answers_go() {
     assert_eq!(web.asked(), ["/a"]);
 }
 
-/// ntfy has buttons where no token is needed to write into the topic: what a button says is no secret.
+/// A daemon whose owner writes in ntfy's topic alpha and asks there for what is to be accepted; the card.
+fn asked_in_ntfy(ntfy: &Ntfy, web: &Web, config: &str) -> (Home, Served, Value) {
+    let home = Home::new();
+    home.config(config);
+    web.is_asked_for(&home);
+    let served = Served::start_with(&home, &[], |command| {
+        command.env("PHONE_TOKEN", super::TOKEN);
+    });
+    super::pair(&home, ntfy, &["--owner"]);
+    ntfy.publish("alpha", &format!("fetch url={}", web.url("a")));
+    let card = wait_for("a card", || {
+        ntfy.shown().into_iter().find(|shown| shown["message"].as_str().unwrap_or_default().contains("/approve 1"))
+    });
+    (home, served, card)
+}
+
+/// What stands where a card was, once it is decided.
+fn decided_in_ntfy(ntfy: &Ntfy, card: &Value) -> Value {
+    wait_until("the card to show it", || ntfy.count("Approval 1: accepted, by message.") == 1);
+    let now = ntfy.shown().into_iter().find(|shown| shown["sequence_id"] == card["sequence_id"]).unwrap();
+    assert_eq!((&now["message"], &now["actions"]), (&json!("Approval 1: accepted, by message."), &Value::Null));
+    now
+}
+
+/// ntfy has buttons where whoever reads the card knows all that they say.
 #[test]
 fn ntfy_has_buttons_that_say_nothing_secret() {
-    let web = Web::start();
-    let run = |token: Option<&str>| {
-        let ntfy = Ntfy::open();
-        ntfy.token(token);
-        let home = Home::new();
-        let more = token.map_or_else(String::new, |_| "token_env = \"PHONE_TOKEN\"\n".to_owned());
-        home.config(&super::config(&ntfy, &more));
-        home.kiso(&["skill", "grant", "fetch", "--ask-host", &web.address, "--private"]).ok();
-        let served = Served::start_with(&home, &[], |command| {
-            command.env("PHONE_TOKEN", super::TOKEN);
-        });
-        super::pair(&home, &ntfy, &["--owner"]);
-        ntfy.publish("alpha", &format!("fetch url={}", web.url("a")));
-        let card = wait_for("a card", || {
-            ntfy.shown().into_iter().find(|shown| shown["message"].as_str().unwrap_or_default().contains("/approve 1"))
-        });
-        (ntfy, home, served, card)
-    };
-    let (ntfy, _home, served, card) = run(None);
+    let (ntfy, web) = (Ntfy::open(), Web::start());
+    let (_home, served, card) = asked_in_ntfy(&ntfy, &web, &super::config(&ntfy, ""));
     let actions = card["actions"].as_array().expect("buttons").clone();
     assert_eq!(
         actions.iter().map(|action| action["label"].as_str().unwrap()).collect::<Vec<_>>(),
@@ -315,17 +301,45 @@ fn ntfy_has_buttons_that_say_nothing_secret() {
     assert_eq!(web.asked(), [""; 0]);
     ntfy.press(&actions[0]);
     wait_until("the answer", || ntfy.count("Rain in Oslo") == 1);
-    wait_until("the card to show it", || ntfy.count("Approval 1: accepted, by message.") == 1);
-    let of_card = |shown: &Value| shown["sequence_id"] == card["sequence_id"];
-    let now = ntfy.shown().into_iter().find(of_card).unwrap();
-    assert_eq!((&now["message"], &now["actions"]), (&json!("Approval 1: accepted, by message."), &Value::Null));
+    decided_in_ntfy(&ntfy, &card);
     ntfy.press(&actions[1]);
     wait_until("the refusal of a late press", || {
         ntfy.count("Nothing was changed: approval 1 waits for no answer") == 1
     });
     assert_eq!((state(&served, 1), web.asked()), (json!("answered"), vec!["/a".to_owned()]));
-    let (ntfy, _home, _served, card) = run(Some(super::TOKEN));
-    assert!(card["actions"].is_null(), "a button would need the token: {card}");
+}
+
+/// A button would need the channel's token, or show who reads the answers where the owner writes.
+#[test]
+fn ntfy_has_no_buttons_where_they_would_say_something_secret() {
+    let web = Web::start();
+    for (token, topic) in [(Some(super::TOKEN), "alpha"), (None, "beta")] {
+        let ntfy = Ntfy::open();
+        ntfy.token(token);
+        let more = token.map_or("", |_| "token_env = \"PHONE_TOKEN\"\n");
+        let options = format!("\"topic=alpha\", \"reply_topic={topic}\"");
+        let config = super::config(&ntfy, more).replace("\"topic=alpha\"", &options);
+        let (_home, _served, card) = asked_in_ntfy(&ntfy, &web, &config);
+        assert_eq!((&card["topic"], &card["actions"]), (&json!(topic), &Value::Null));
+        ntfy.publish("alpha", "/approve 1");
+        wait_until("the answer", || ntfy.count("Rain in Oslo") == 1);
+        assert_eq!(decided_in_ntfy(&ntfy, &card)["topic"], topic);
+        let of_answers = |message: &&Value| message["topic"] == "beta";
+        let named = ntfy.shown().iter().filter(of_answers).any(|message| message.to_string().contains("alpha"));
+        assert!(!named, "who reads the answers learns nothing of where the owner writes: {:?}", ntfy.shown());
+    }
+}
+
+#[test]
+fn a_card_in_ntfy_shows_what_was_decided_however_much_was_said_since() {
+    let (ntfy, web) = (Ntfy::open(), Web::start());
+    let config = super::config(&ntfy, "per_minute = 1000\n");
+    let (_home, _served, card) = asked_in_ntfy(&ntfy, &web, &config);
+    // More than there are letters of which it is remembered how far they were sent.
+    for _ in 0..101 {
+        ntfy.publish("alpha", "/approve one");
+    }
+    wait_until("all of them to be answered", || ntfy.count("Write /approve NUMBER") == 101);
     ntfy.publish("alpha", "/approve 1");
-    wait_until("the answer", || ntfy.count("Rain in Oslo") == 1);
+    decided_in_ntfy(&ntfy, &card);
 }

@@ -1,28 +1,17 @@
 //! The official `openai` packages for Python and JavaScript against a daemon, and the programs of docs/clients.md.
 
 use super::served;
-use crate::harness::{Home, missing_tool, root};
+use crate::client_page::{OfficialClients, blocks, section};
+use crate::harness::{Home, root};
 use crate::served::Served;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
-/// Where the official client of a language is; `None`, loudly, where it cannot be had.
+/// Where the official client of a language is.
 fn official(language: &str) -> Option<PathBuf> {
-    static FETCHED: OnceLock<String> = OnceLock::new();
-    let report = FETCHED.get_or_init(|| {
-        let out = root().join("target/openai");
-        let output = Command::new("sh").arg(root().join("tests/openai/fetch.sh")).arg(out).output();
-        let Ok(output) = output else { return "there is no sh".to_owned() };
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("it prints UTF-8")
-    });
-    if let Some(dir) = report.lines().find_map(|line| line.strip_prefix(&format!("READY {language} "))) {
-        return Some(dir.into());
-    }
-    missing_tool(&format!("the openai package for {language}"), report);
-    None
+    static CLIENTS: OfficialClients = OfficialClients::of("openai");
+    CLIENTS.dir(language, &format!("the openai package for {language}"))
 }
 
 /// Runs a program with the official client of its language. Where it prints "restart", the daemon is killed and another one started,
@@ -98,24 +87,20 @@ fn the_official_client_for_javascript_is_answered() {
 /// The programs that docs/clients.md shows run as they stand there.
 #[test]
 fn the_programs_of_the_page_run_as_written() {
-    let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
     let home = Home::new();
-    let (served, other) = served(&home);
-    let section = |heading: &str| {
-        let rest = page.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
-        rest.split("\n## ").next().unwrap_or_default()
-    };
-    let mut served = served;
-    for (language, fence, file) in [("Python", "```python\n", "page.py"), ("JavaScript", "```js\n", "page.mjs")] {
-        let blocks = section(language).split(fence).skip(1);
-        let programs: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
-        assert!(!programs.is_empty(), "the page shows none in {language}");
+    let (mut served, other) = served(&home);
+    for (heading, language, fence, file) in
+        [("Python", "python", "python", "page.py"), ("JavaScript", "javascript", "js", "page.mjs")]
+    {
+        let text = section(heading);
+        let programs = blocks(&text, fence);
+        assert!(!programs.is_empty(), "the page shows none in {heading}");
+        if official(language).is_none() {
+            continue;
+        }
         for program in programs {
             let script = home.file(file, program);
-            if official(&language.to_lowercase()).is_none() {
-                continue;
-            }
-            let (said, still) = run(&home, served, &other, &language.to_lowercase(), &script).expect("it is there");
+            let (said, still) = run(&home, served, &other, language, &script).expect("it is there");
             assert!(said.contains("12"), "{program}\nprinted {said}");
             served = still;
         }

@@ -1,28 +1,19 @@
 //! The official clients of the Model Context Protocol, its inspector and its conformance tests, against the real program.
 
+pub use crate::client_page::{blocks, section};
+
 use super::{CONFIG, MODERN, home};
-use crate::harness::{Home, KISO, missing_tool, root};
+use crate::client_page::OfficialClients;
+use crate::harness::{Home, KISO, root};
 use crate::served::Served;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
-/// Where a package is; `None`, loudly, where it cannot be had.
+/// Where a package is.
 pub fn official(name: &str) -> Option<PathBuf> {
-    static FETCHED: OnceLock<String> = OnceLock::new();
-    let report = FETCHED.get_or_init(|| {
-        let out = root().join("target/mcp");
-        let output = Command::new("sh").arg(root().join("tests/mcp/fetch.sh")).arg(out).output();
-        let Ok(output) = output else { return "there is no sh".to_owned() };
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("it prints UTF-8")
-    });
-    if let Some(dir) = report.lines().find_map(|line| line.strip_prefix(&format!("READY {name} "))) {
-        return Some(dir.into());
-    }
-    missing_tool(&format!("the client {name} of the Model Context Protocol"), report);
-    None
+    static CLIENTS: OfficialClients = OfficialClients::of("mcp");
+    CLIENTS.dir(name, &format!("the client {name} of the Model Context Protocol"))
 }
 
 /// A daemon with a token.
@@ -70,7 +61,7 @@ fn the_official_clients_for_javascript_are_served_in_both_eras() {
         ("client", "@modelcontextprotocol/client", "legacy"),
         ("client", "@modelcontextprotocol/client", MODERN),
     ] {
-        let Some(dir) = official(name) else { return };
+        let Some(dir) = official(name) else { continue };
         // Modules are looked for from where the program is.
         let script = dir.join(format!("{}-client.mjs", std::process::id()));
         std::fs::copy(root().join("tests/mcp/client.mjs"), &script).unwrap();
@@ -82,18 +73,6 @@ fn the_official_clients_for_javascript_are_served_in_both_eras() {
         run(command, 13);
         std::fs::remove_file(&script).unwrap();
     }
-}
-
-/// Of docs/clients.md, the part under this heading.
-pub fn section(heading: &str) -> String {
-    let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
-    let rest = page.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("there is no {heading}"));
-    rest.split("\n## ").next().unwrap_or_default().to_owned()
-}
-
-/// What stands in the fenced blocks of a text.
-pub fn blocks<'t>(text: &'t str, fence: &str) -> Vec<&'t str> {
-    text.split(&format!("```{fence}\n")).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
 /// A directory in which `kiso` is found.
@@ -115,7 +94,7 @@ fn the_programs_of_the_page_run_as_written() {
     for (name, heading, fence, file) in
         [("python", "MCP in Python", "python", "page.py"), ("client", "MCP in JavaScript", "js", "page.mjs")]
     {
-        let Some(dir) = official(name) else { return };
+        let Some(dir) = official(name) else { continue };
         let text = section(heading);
         let programs = blocks(&text, fence);
         assert_eq!(programs.len(), 2, "{heading}");

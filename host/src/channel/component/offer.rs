@@ -168,8 +168,10 @@ impl ComponentChannel {
             Chosen::Accept if ticks.numbers(all).is_empty() => return Ok("This is not offered any more.".to_owned()),
             Chosen::Accept => Some(ticks.numbers(all)),
             Chosen::Tick => {
-                self.change_offer(&card, sender, ticks).await?;
-                return Ok(format!("{} of {all}", ticks.numbers(all).len()));
+                return Ok(match self.change_offer(&card, sender, ticks).await? {
+                    true => format!("{} of {all} ticked.", ticks.numbers(all).len()),
+                    false => "The buttons could not be changed; press again.".to_owned(),
+                });
             }
         };
         let reply = CardReply { accepted, always: None, by: self.outbox_name.clone() };
@@ -183,17 +185,20 @@ impl ComponentChannel {
         }
     }
 
-    /// Offers the same card with other ticks.
-    async fn change_offer(&self, card: &ApprovalLine, sender: &ChannelSender, ticks: Ticks) -> Result<(), Again> {
+    /// Offers the same card with other ticks. Returns whether they are shown anywhere.
+    async fn change_offer(&self, card: &ApprovalLine, sender: &ChannelSender, ticks: Ticks) -> Result<bool, Again> {
         let (channel, recipient, id) = (self.settings.name.clone(), sender.sender.clone(), card.id);
         let letters = self.drive.store.read(move |view| view.offers_of_card(&channel, &recipient, id)).await;
+        let mut is_shown = false;
         for letter in letters.map_err(|error| Again(error.to_string()))? {
             if self.rest().is_none() {
-                let changed = self.guest.offer(&sender.sender, &letter, None, &choices(card, ticks)).await;
-                changed.unwrap_or_else(|failure| self.heed(&failure));
+                match self.guest.offer(&sender.sender, &letter, None, &choices(card, ticks)).await {
+                    Ok(()) => is_shown = true,
+                    Err(failure) => self.heed(&failure),
+                }
             }
         }
-        Ok(())
+        Ok(is_shown)
     }
 
     /// Shows what became of cards where they stand with something to choose, however that came.
