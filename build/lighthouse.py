@@ -79,7 +79,11 @@ def main(wanted: list[str]) -> int:
     if not lighthouse:
         print("there is no lighthouse here: npm install --global lighthouse, or LIGHTHOUSE=/path/to/lighthouse", file=sys.stderr)
         return 2
-    os.environ.setdefault("CHROME_PATH", shutil.which("chromium") or shutil.which("google-chrome") or "")
+    browsers = [found for name in ("chromium", "google-chrome", "chromium-headless-shell") if (found := shutil.which(name))]
+    if not browsers and "CHROME_PATH" not in os.environ:
+        print("there is no Chromium here: apt install chromium, or CHROME_PATH=/path/to/chromium", file=sys.stderr)
+        return 2
+    os.environ.setdefault("CHROME_PATH", (browsers or [""])[0])
     if "KISO_PROGRAM" not in os.environ:
         subprocess.run(["cargo", "build", "--release", "--package", "kiso"], cwd=ROOT, check=True)
     failed = 0

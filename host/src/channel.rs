@@ -18,6 +18,7 @@ mod dispatcher;
 mod http;
 mod letter;
 mod retry;
+mod sink;
 mod socket;
 pub mod webhook;
 
@@ -31,6 +32,7 @@ use tokio::task::JoinHandle;
 
 use self::component::ComponentChannel;
 use self::dispatcher::Dispatcher;
+use self::sink::ChannelSink;
 use self::webhook::{Webhook, WebhookError};
 use crate::config::Config;
 use crate::drive::RunExecutor;
@@ -57,6 +59,11 @@ pub trait Channel: fmt::Debug + Send + Sync {
 
     /// What it is told of though nobody is connected. `None` for one whose clients follow the feed.
     fn subscription(&self) -> Option<Subscription> {
+        None
+    }
+
+    /// Where what it delivers goes, which not everything may; `None` for one that keeps it on this machine.
+    fn sink(&self) -> Option<&ChannelSink> {
         None
     }
 

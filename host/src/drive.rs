@@ -29,6 +29,7 @@ mod credential;
 mod current;
 mod dialog;
 mod embed;
+mod form;
 mod heard;
 mod log;
 mod models;
@@ -404,7 +405,13 @@ impl RunExecutor {
         // The built-in rules make plans and no conversation.
         let fast_path = routing.fast_path && self.models.of(Role::Worker).name() != crate::llm::reflex::NAME;
         let threshold = u8::try_from(routing.tool_need_threshold_percent).unwrap_or(100);
-        Policy { fast_path, tool_need_threshold: threshold, lane_tokens, subagent: false }
+        Policy {
+            fast_path,
+            tool_need_threshold: threshold,
+            lane_tokens,
+            subagent: false,
+            shows_all: self.config.policy.effects == "off",
+        }
     }
 
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {

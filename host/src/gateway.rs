@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::RunExecutor;
+use crate::effect::label::LabelId;
 use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::session::intake::Intake;
@@ -139,11 +140,17 @@ impl App {
         &self.0.intake
     }
 
-    /// Puts files that came with a message into the workspace of its session; the names that they have there. What went wrong is for
+    /// Puts files that came with a message into the workspace of its session; the names that they have there. `label` is the
+    /// sender's. What went wrong is for
     /// a person.
-    pub async fn put_files(&self, session: &SessionName, files: Vec<(String, Vec<u8>)>) -> Result<Vec<String>, String> {
+    pub async fn put_files(
+        &self,
+        session: &SessionName,
+        files: Vec<(String, Vec<u8>)>,
+        label: LabelId,
+    ) -> Result<Vec<String>, String> {
         let files = files.into_iter().map(|(name, bytes)| Attachment::of_bytes(&name, bytes)).collect();
-        put(&self.0.drive.now(), session, files, Incoming::begin).await.map_err(|error| error.message)
+        put(&self.0.drive.now(), session, files, label, Incoming::begin).await.map_err(|error| error.message)
     }
 }
 

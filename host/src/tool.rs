@@ -32,6 +32,7 @@ use crate::mcp::{AllowedTool, McpServers};
 use crate::package::{self, Package};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
+use crate::skill::manifest::validator;
 use crate::skill::{Blame, CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
 use crate::store::Store;
 use serde_json::{Value, json};
@@ -251,7 +252,11 @@ impl Tools {
             return match resolved.and_then(|args| tool.args.check(&args)) {
                 Ok(args) => self.call_mcp(task, &tool, &args, caller).await,
                 Err(violations) => {
-                    TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)))
+                    // They quote what stood in the place of refs.
+                    let mut report =
+                        TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)));
+                    label(&mut report, caller.permit);
+                    report
                 }
             };
         }
@@ -291,7 +296,11 @@ impl Tools {
                 report.label.join(&read.label());
                 report
             }
-            Err(error) => TaskReport::failed(task.clone(), error),
+            Err(error) => {
+                let mut report = TaskReport::failed(task.clone(), error);
+                label(&mut report, caller.permit);
+                report
+            }
         }
     }
 }
@@ -302,6 +311,19 @@ impl Catalog for Tools {
             Some(tool) => tool.args.check_planned(args),
             None => self.skills.check_planned(skill, args),
         }
+    }
+
+    fn check_some(&self, tool: &str, args: &Value) -> Result<(), Vec<Violation>> {
+        let index = self.index();
+        match (index.outside.get(tool), self.builtins.args(tool)) {
+            (Some(outside), _) => outside.args.check_some(args),
+            (None, Some(own)) => own.check_some(args),
+            (None, None) => self.skills.check_some(tool, args),
+        }
+    }
+
+    fn check_schema(&self, schema: &Value) -> Result<(), String> {
+        validator(schema).map(drop).map_err(|error| error.to_string())
     }
 }
 

@@ -21,7 +21,8 @@ fn fetching() -> (Home, String) {
 fn integrity(home: &Home) -> String {
     let explained = home.kiso(&["--json", "policy", "explain", "last"]);
     let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut printed = lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of")));
+    let mut printed =
+        lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of $ ")));
     let world = printed.any(|line| line["label"]["integrity"] == "world");
     if world { "world".to_owned() } else { "user".to_owned() }
 }
@@ -83,4 +84,49 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     home.kiso(&["redo"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()));
     assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()));
+}
+
+#[test]
+fn a_directory_of_the_machine_is_asked_at_each_write() {
+    let (home, address) = fetching();
+    let shared = home.dir.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    let mount = format!("\"/shared\" = {{ path = {shared:?}, write = true, role = \"user\" }}");
+    home.config(&format!("model = \"reflex\"\n[approvals]\nexpires_s = 1\n[exec.mounts]\n{mount}\n"));
+    home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
+    home.kiso(&["run", "$ exec 3> /shared/open.txt; echo mine >&3; cat page.txt >&3"]);
+    home.kiso(&["run", "$ touch \"/shared/$(cat page.txt)\"; mkdir \"/shared/d-$(cat page.txt)\""]);
+    home.kiso(&["run", "$ (echo mine; cat page.txt) | tee /shared/tee.txt"]);
+    home.kiso(&[
+        "run",
+        "$ cp page.txt /shared/copy.txt; mv page.txt /shared/moved.txt; ln -s page.txt /shared/link.txt",
+    ]);
+    home.kiso(&["run", "$ echo mine > /shared/mine.txt"]).ok();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&shared).unwrap() {
+        let entry = entry.unwrap();
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        let name = entry.file_name().into_string().unwrap();
+        assert!(!text.contains(CANARY) && !name.contains(CANARY), "{name}: {text}");
+        names.push((name, text));
+    }
+    let has = |name: &str| names.iter().any(|(known, text)| known == name && text == "mine\n");
+    assert!(has("open.txt") && has("mine.txt"), "{names:?}");
+}
+
+#[test]
+fn what_is_open_carries_what_others_write_meanwhile() {
+    let (home, address) = fetching();
+    home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
+    // Each waits for the other without reading what it says.
+    for line in [
+        // Opened while it was empty, and read when somebody had written.
+        ": > a; (until [ -s a ]; do :; done; cat) < a > copy & cat page.txt >> a; wait",
+        // Emptied while somebody had it open who had read from outside.
+        "(until [ -s go ]; do :; done; cat) < page.txt >> copy & : > copy; echo x > go; wait",
+    ] {
+        home.kiso(&["run", "$ rm -f a copy go"]).ok();
+        home.kiso(&["run", &format!("$ {line}")]).ok();
+        assert_eq!(prints(&home, "cat copy"), (true, "world".to_owned()), "{line}");
+    }
 }

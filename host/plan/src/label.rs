@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Integrity {
-    /// Files that an administrator wrote, such as `config.toml`.
-    Administrator,
-    /// The owner of the session.
+    /// The owner of the session, or an administrator.
     #[default]
     User,
     /// Another person: the sender of a channel's message who is not its owner.
@@ -154,14 +152,20 @@ impl Label {
     }
 }
 
+impl Integrity {
+    /// Whose words something is, for a person.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::User => "written by the user",
+            Self::Person => "written by another person",
+            Self::World => "written by anybody",
+        }
+    }
+}
+
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.integrity {
-            Integrity::Administrator => "written by an administrator",
-            Integrity::User => "written by the user",
-            Integrity::Person => "written by another person",
-            Integrity::World => "written by anybody",
-        })?;
+        f.write_str(self.integrity.words())?;
         f.write_str(match self.confidentiality {
             Confidentiality::Everybody => ", for everybody",
             Confidentiality::Session => ", for this session",
@@ -181,12 +185,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn label() -> impl Strategy<Value = Label> {
-        let integrity = prop_oneof![
-            Just(Integrity::Administrator),
-            Just(Integrity::User),
-            Just(Integrity::Person),
-            Just(Integrity::World)
-        ];
+        let integrity = prop_oneof![Just(Integrity::User), Just(Integrity::Person), Just(Integrity::World)];
         let confidentiality = prop_oneof![
             Just(Confidentiality::Everybody),
             Just(Confidentiality::Session),

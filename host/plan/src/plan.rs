@@ -57,13 +57,43 @@ pub struct Task {
     /// Whether the reviewer looks at the output.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub review: bool,
+    /// The JSON Schema of an object that a `msg` is to be, for the tasks behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// Calls of an `act` that change something outside, as its planner wants them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<NamedEffect>,
+}
+
+/// A tool's name as providers take it: `feed.read` becomes `feed__read`.
+pub fn wire_name(tool: &str) -> String {
+    tool.replace('.', "__")
+}
+
+/// A call that a plan has named ahead: the action loop may make it once, whatever it has read by then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedEffect {
+    pub tool: String,
+    /// Those arguments that are agreed on, which may be bound to the outputs of tasks. What stands nowhere here is the loop's.
+    pub args: Value,
 }
 
 impl Task {
     /// A task that says nothing but what to do.
     pub fn new(kind: TaskKind, detail: impl Into<String>) -> Self {
-        let (detail, notify, review) = (detail.into(), false, false);
-        Self { kind, detail, expect: None, model: None, skill: None, args: None, notify, review }
+        Self {
+            kind,
+            detail: detail.into(),
+            expect: None,
+            model: None,
+            skill: None,
+            args: None,
+            notify: false,
+            review: false,
+            schema: None,
+            effects: Vec::new(),
+        }
     }
 
     /// A short name for a line in a list, such as `skill chart` or `msg`.
@@ -166,4 +196,10 @@ pub trait Catalog {
     /// The args with the skill's defaults filled in, or everything that is wrong with them. Paths are relative to
     /// the args (`max_results`); an unknown skill is one violation with the path `skill` that names the near names.
     fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>>;
+
+    /// What is wrong with some of the arguments of a tool, whatever the others are.
+    fn check_some(&self, tool: &str, args: &Value) -> Result<(), Vec<Violation>>;
+
+    /// Why nothing can be checked against a JSON Schema.
+    fn check_schema(&self, schema: &Value) -> Result<(), String>;
 }

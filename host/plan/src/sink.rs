@@ -52,7 +52,7 @@ pub struct SinkArgument {
 /// A line of the sink log: something that was to leave the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SinkDecision {
-    /// "tool", "request", "publish", "schedule", "memory", "subagent" or "mount".
+    /// "tool", "request", "publish", "schedule", "memory" or "mount".
     pub sink: String,
     /// Who does it, such as "bank.send_money" or "fetch".
     pub tool: String,
@@ -69,7 +69,7 @@ pub struct SinkDecision {
 
 /// What an administrator says that a tool does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected \"read\", or a table with lists of arguments: address, value, content")]
 pub enum ToolEffect {
     /// It changes nothing outside: "read".
     Reads(ReadsWord),

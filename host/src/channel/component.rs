@@ -24,6 +24,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::sink::ChannelSink;
 use super::{Channel, Letter, NotDelivered, RetryPolicy, Trouble};
 use crate::clock::now_ms;
 use crate::config::{ChannelSettings, Config};
@@ -63,6 +64,7 @@ pub struct ComponentChannel {
     meter: HookMeter,
     /// Until when the service wants to be left alone.
     rests_until: Mutex<Option<Instant>>,
+    sink: ChannelSink,
 }
 
 impl ComponentChannel {
@@ -71,11 +73,12 @@ impl ComponentChannel {
         config: &Config,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<ComponentChannel>, ComponentError> {
-        config.channels.iter().map(|settings| ComponentChannel::open(drive, settings, &environment)).collect()
+        config.channels.iter().map(|settings| ComponentChannel::open(drive, config, settings, &environment)).collect()
     }
 
     fn open(
         drive: &RunExecutor,
+        config: &Config,
         settings: &ChannelSettings,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<ComponentChannel, ComponentError> {
@@ -95,6 +98,7 @@ impl ComponentChannel {
             guest,
             meter: HookMeter::default(),
             rests_until: Mutex::default(),
+            sink: ChannelSink::new(config, format!("channel:{name}")),
         })
     }
 
@@ -186,6 +190,10 @@ impl Channel for ComponentChannel {
         let sessions = vec![own.to_string(), format!("{own}.*")];
         let events = vec![WebhookEvent::Reply, WebhookEvent::Notify];
         Some(Subscription { channel: self.outbox_name.clone(), sessions, events })
+    }
+
+    fn sink(&self) -> Option<&ChannelSink> {
+        Some(&self.sink)
     }
 
     /// Three days, never more than half a minute apart: somebody sits before a telephone and waits. How long a service itself wants to

@@ -242,8 +242,8 @@ async fn attempt(
     channel: &dyn Channel,
     delivery: &Delivery,
 ) -> Result<Result<(), NotDelivered>, StoreError> {
-    let (vault, row) = (post.vault.clone(), delivery.clone());
-    let Some(letter) = post.store.read(move |view| letter::of(view, &vault, &row)).await? else {
+    let (vault, row, sink) = (post.vault.clone(), delivery.clone(), channel.sink().cloned());
+    let Some(letter) = post.store.read(move |view| letter::of(view, &vault, &row, sink.as_ref())).await? else {
         let trouble = Trouble::Gone;
         return Ok(Err(NotDelivered { trouble, ..NotDelivered::passing("what it was about was deleted") }));
     };

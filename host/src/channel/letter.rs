@@ -1,11 +1,13 @@
 //! What a channel delivers.
 
+use super::sink::{ChannelSink, WITHHELD};
 use crate::drive::SEALED_RUN;
 pub use crate::gateway::Letter;
 use crate::gateway::whole_message;
-use crate::graph::step::Event;
+use crate::graph::label::Label;
+use crate::graph::step::{Event, StepResult};
 use crate::secret::Vault;
-use crate::store::{Delivery, StoreError, View, WebhookEvent};
+use crate::store::{Delivery, LabelledRow, StoreError, View, WebhookEvent};
 
 /// The event of a test that a person asked for.
 const TEST: &str = "test";
@@ -31,14 +33,34 @@ impl Letter {
         }
     }
 
+    /// Leaves nothing of it but that it is there.
+    fn withhold(&mut self) {
+        if let Some(text) = &mut self.text {
+            WITHHELD.clone_into(text);
+        }
+        if let Some(message) = &mut self.message {
+            WITHHELD.clone_into(&mut message.text);
+            message.tags.clear();
+            if let Some(reply) = &mut message.reply {
+                (reply.blocks, reply.files) = (Vec::new(), Vec::new());
+            }
+        }
+    }
+
     /// As JSON.
     pub fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("it has a JSON form")
     }
 }
 
-/// What a delivery's next attempt says; `None` where what it is about was deleted.
-pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<Option<Letter>, StoreError> {
+/// What a delivery's next attempt says; `None` where what it is about was deleted. Of what may not be sent to `sink`, only that it is there.
+pub(super) fn of(
+    view: &View<'_>,
+    vault: &Vault,
+    delivery: &Delivery,
+    sink: Option<&ChannelSink>,
+) -> Result<Option<Letter>, StoreError> {
+    let mut label = Label::default();
     let mut letter = Letter {
         id: delivery.key.clone(),
         event: delivery.event.as_str(),
@@ -61,13 +83,15 @@ pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<
                 reply.blocks.clear();
             }
             message.text.truncate(message.text.floor_char_boundary(MAX_TEXT));
+            label.join(&view.label(LabelledRow::Message, id)?);
             letter.run = message.run.clone();
             (letter.session, letter.message) = (Some(session), Some(message));
         }
         WebhookEvent::Notify => {
             let (Some(id), Some(seq)) = (&delivery.run, delivery.seq) else { return Ok(None) };
             let (Some(run), Some(event)) = (view.run_line(id)?, view.event(id, seq)?) else { return Ok(None) };
-            let Some(mut text) = notification(vault, &event.body) else { return Ok(None) };
+            let Some((mut text, of)) = notification(vault, &event.body) else { return Ok(None) };
+            label.join(&of.joined(&view.session_label(&run.session)?));
             letter.truncated = text.len() > MAX_TEXT;
             text.truncate(text.floor_char_boundary(MAX_TEXT));
             (letter.session, letter.run, letter.text) = (Some(run.session), Some(run.id), Some(text));
@@ -79,12 +103,20 @@ pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<
             letter.status = Some(run.status);
         }
     }
+    if sink.is_some_and(|sink| !sink.admits(&label)) {
+        letter.withhold();
+    }
     Ok(Some(letter))
 }
 
 /// What an event of a run's log says to everybody outside: the output of a task, or what the user is told of the way.
-fn notification(vault: &Vault, body: &str) -> Option<String> {
+/// Also the label of what it is made of.
+fn notification(vault: &Vault, body: &str) -> Option<(String, Label)> {
     let body = vault.open_text(SEALED_RUN, body).ok()?;
     let event: Event = serde_json::from_str(&body).ok()?;
-    event.notification().map(str::to_owned)
+    let label = match &event.result {
+        StepResult::Executed { report, .. } => report.label.clone(),
+        _ => Label::default(),
+    };
+    event.notification().map(|text| (text.to_owned(), label))
 }

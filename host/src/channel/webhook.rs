@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::Uri;
 
+use super::sink::ChannelSink;
 use super::{Channel, Letter, NotDelivered, RetryPolicy};
 use crate::config::{self, Config, WebhookUrl, check_webhook_url};
 use crate::home::Home;
@@ -38,6 +39,7 @@ pub struct Webhook {
     allow_private: bool,
     timeout: Duration,
     retry: RetryPolicy,
+    sink: ChannelSink,
 }
 
 impl fmt::Debug for Webhook {
@@ -66,12 +68,13 @@ impl Webhook {
         config: &Config,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<Webhook>, WebhookError> {
-        config.webhooks.iter().map(|webhook| Webhook::open(home, webhook, &environment)).collect()
+        config.webhooks.iter().map(|webhook| Webhook::open(home, config, webhook, &environment)).collect()
     }
 
     /// One webhook.
     pub fn open(
         home: &Home,
+        config: &Config,
         given: &config::WebhookSettings,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Webhook, WebhookError> {
@@ -109,6 +112,7 @@ impl Webhook {
         let events = WebhookEvent::ALL.into_iter();
         Ok(Webhook {
             name: name(),
+            sink: ChannelSink::new(config, format!("host:{}", uri.host().unwrap_or_default().to_ascii_lowercase())),
             host,
             sessions: given.sessions.clone(),
             events: events.filter(|event| given.events.iter().any(|word| word == event.as_str())).collect(),
@@ -148,6 +152,10 @@ impl Channel for Webhook {
     fn subscription(&self) -> Option<Subscription> {
         let (sessions, events) = (self.sessions.clone(), self.events.clone());
         Some(Subscription { channel: self.name.clone(), sessions, events })
+    }
+
+    fn sink(&self) -> Option<&ChannelSink> {
+        Some(&self.sink)
     }
 
     fn retry_policy(&self) -> RetryPolicy {

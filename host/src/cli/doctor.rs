@@ -88,7 +88,7 @@ impl DoctorArgs {
         }
         let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
         for given in &config.webhooks {
-            report.check(&format!("webhook {}", given.name), webhook(&home, given, &store));
+            report.check(&format!("webhook {}", given.name), webhook(&home, &config, given, &store));
         }
         for given in &config.hooks {
             report.check(&format!("hook {}", given.name), hook(&home, given, &store));
@@ -298,8 +298,13 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
 }
 
 /// Nothing is sent; `kiso webhook test` does that.
-fn webhook(home: &Home, given: &config::WebhookSettings, store: &Store) -> Result<((), String), Failure> {
-    let host = Webhook::open(home, given, super::environment)?.host;
+fn webhook(
+    home: &Home,
+    config: &Config,
+    given: &config::WebhookSettings,
+    store: &Store,
+) -> Result<((), String), Failure> {
+    let host = Webhook::open(home, config, given, super::environment)?.host;
     let line = store.read_blocking(|view| view.webhooks())?.into_iter().find(|line| line.webhook == given.name);
     let told = match line {
         None => "nothing has been sent yet".to_owned(),

@@ -41,19 +41,26 @@ impl PolicyCommand {
         let mut seen = Label::default();
         let mut told = 0;
         for row in rows {
-            let Ok(body) = vault.open_text(SEALED_RUN, &row.body) else { continue };
+            let unreadable = |error: serde_json::Error| {
+                Failure::new(Exit::Failed, format!("step {} of run {id} cannot be read: {error}", row.seq))
+            };
+            let body = vault.open_text(SEALED_RUN, &row.body)?;
             let lines = match row.kind.as_str() {
-                SPEC => match serde_json::from_str::<RunSpec>(&body) {
-                    Ok(spec) => {
-                        seen = spec.label.joined(&spec.context);
-                        vec![StepLine::read("the message, with what was said before", &seen)]
+                SPEC => {
+                    let spec: RunSpec = serde_json::from_str(&body).map_err(unreadable)?;
+                    let mut lines = vec![StepLine::read("the message", &spec.label)];
+                    if !spec.context.is_default() {
+                        let before = if spec.context.is_trusted() || spec.policy.shows_all {
+                            "what was said before"
+                        } else {
+                            "what was said before; router and planner are told only that it is there"
+                        };
+                        lines.push(StepLine::read(before, &spec.context));
                     }
-                    Err(_) => continue,
-                },
-                _ => match serde_json::from_str::<Event>(&body) {
-                    Ok(event) => of_event(event.result, &mut seen),
-                    Err(_) => continue,
-                },
+                    seen = spec.label.joined(&spec.context);
+                    lines
+                }
+                _ => of_event(serde_json::from_str::<Event>(&body).map_err(unreadable)?.result, &mut seen),
             };
             if step.is_some_and(|wanted| wanted != row.seq) {
                 continue;
@@ -103,7 +110,7 @@ impl StepLine {
             Self::Read { what, label } => {
                 outln!("{seq:3}  read {}: {label}", printable_line(what));
                 if !seen.is_trusted() {
-                    outln!("     from here on, what a model decides is {seen}");
+                    outln!("     from here on, what a model decides that was told of it is {seen}");
                 }
             }
             Self::Sink(decision) => {
@@ -142,7 +149,9 @@ fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
                 take(format!("the result of {}", result.name), &result.label.clone(), result.sinks);
             }
         }
-        StepResult::Routed { memory: Some(memory), .. } if !memory.is_empty() => {
+        StepResult::Retrieved { memory, .. } | StepResult::Routed { memory: Some(memory), .. }
+            if !memory.is_empty() =>
+        {
             take("what is remembered".to_owned(), &Label::session(), Vec::new());
         }
         _ => {}

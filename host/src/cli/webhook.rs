@@ -53,7 +53,7 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
         let line = lines.iter().find(|line| line.webhook == given.name);
         let count = |of: fn(&crate::store::WebhookLine) -> u64| line.map_or(0, of);
         let (pending, delivered, failed) = (count(|line| line.pending), count(|l| l.delivered), count(|l| l.failed));
-        let webhook = Webhook::open(&opened.home, given, environment);
+        let webhook = Webhook::open(&opened.home, &opened.config, given, environment);
         let (host, error) = match &webhook {
             Ok(webhook) => (Some(webhook.host.clone()), None),
             Err(error) => (None, Some(error.to_string())),
@@ -159,7 +159,7 @@ fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::WebhookSettin
 }
 
 fn find(opened: &Opened, name: &str) -> Result<Webhook, Failure> {
-    Ok(Webhook::open(&opened.home, given(opened, name)?, environment)?)
+    Ok(Webhook::open(&opened.home, &opened.config, given(opened, name)?, environment)?)
 }
 
 impl From<WebhookError> for Failure {

@@ -197,7 +197,6 @@ impl<'a> TableFields<'a> {
         rule: &str,
         is_tool: impl Fn(&str) -> bool,
     ) -> BTreeMap<String, ToolEffect> {
-        const FORM: &str = "must be \"read\", or a table with lists of arguments: address, value, content";
         let most = if let Kind::Effects(most) = self.kind(key) { most } else { 0 };
         let mut effects = BTreeMap::new();
         let Some(value) = self.get(key) else { return effects };
@@ -215,8 +214,8 @@ impl<'a> TableFields<'a> {
                 continue;
             }
             match effect(value.get_ref()) {
-                Some(effect) => drop(effects.insert(tool.to_owned(), effect)),
-                None => self.wrong(value.span(), &format!("{key}.{tool}"), FORM),
+                Ok(effect) => drop(effects.insert(tool.to_owned(), effect)),
+                Err(why) => self.wrong(value.span(), &format!("{key}.{tool}"), why),
             }
         }
         effects
@@ -267,12 +266,13 @@ impl<'a> TableFields<'a> {
     }
 }
 
-/// What a tool does, as it stands in the file.
-fn effect(value: &DeValue<'_>) -> Option<ToolEffect> {
+/// What a tool does, as it stands in the file; or what is wrong with that.
+fn effect(value: &DeValue<'_>) -> Result<ToolEffect, &'static str> {
+    const FORM: &str = "must be \"read\", or a table with lists of arguments: address, value, content";
     let table = match value {
-        DeValue::String(word) => return (word == "read").then_some(ToolEffect::Reads(ReadsWord::Read)),
+        DeValue::String(word) if word == "read" => return Ok(ToolEffect::Reads(ReadsWord::Read)),
         DeValue::Table(table) => table,
-        _ => return None,
+        _ => return Err(FORM),
     };
     let mut roles = ArgumentRoles::default();
     for (key, value) in table {
@@ -280,19 +280,19 @@ fn effect(value: &DeValue<'_>) -> Option<ToolEffect> {
             "address" => &mut roles.address,
             "value" => &mut roles.value,
             "content" => &mut roles.content,
-            _ => return None,
+            _ => return Err(FORM),
         };
-        let DeValue::Array(items) = value.get_ref() else { return None };
+        let DeValue::Array(items) = value.get_ref() else { return Err(FORM) };
         for item in items {
             match item.get_ref() {
                 DeValue::String(name) if (1..=MAX_ARGUMENT).contains(&name.len()) && names.len() < MAX_ARGUMENTS => {
                     names.push(name.to_string());
                 }
-                _ => return None,
+                _ => return Err("has a list with more than 64 arguments, or one whose name has not 1 to 128 bytes"),
             }
         }
     }
-    Some(ToolEffect::Changes(roles))
+    Ok(ToolEffect::Changes(roles))
 }
 
 /// Arguments of a tool of one kind, and bytes of the name of one.

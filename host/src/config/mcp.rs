@@ -26,6 +26,7 @@ use self::place::header_and_variable;
 use super::fields::{NAME_RULE, TableFields, is_name};
 use super::key::{Effect, Kind, NamedTable, ValueError, keys};
 use super::provider::is_secret;
+use kiso_plan::label::Confidentiality;
 use kiso_plan::sink::ToolEffect;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -47,7 +48,7 @@ pub struct McpSettings {
     /// What tools do, as far as the administrator says: of a tool that is not here, every argument is an address.
     pub effects: BTreeMap<String, ToolEffect>,
     /// Who may read what the server answers.
-    pub results: String,
+    pub results: Confidentiality,
     /// Seconds for a call, from the connection to the end of the answer.
     pub timeout_s: u64,
     /// Size in KiB of an answer.
@@ -102,8 +103,12 @@ pub(super) const TABLE: NamedTable = NamedTable {
 };
 
 /// Words of `results`.
-const RESULTS: [(&str, &str); 4] =
-    [("everybody", "everybody"), ("session", "session"), ("hosts", "hosts"), ("nobody", "nobody")];
+const RESULTS: [(&str, Confidentiality); 4] = [
+    ("everybody", Confidentiality::Everybody),
+    ("session", Confidentiality::Session),
+    ("hosts", Confidentiality::Hosts),
+    ("nobody", Confidentiality::Nobody),
+];
 
 /// Each is a category that the router chooses from.
 const MAX_SERVERS: usize = 32;
@@ -148,7 +153,7 @@ pub(super) fn read<'a>(
     let ask = fields.list("ask", rule, |tool| is_tool(tool) && allow.iter().any(|allowed| allowed == tool));
     let rule = "must name tools that `allow` names, too";
     let effects = fields.effects("effects", rule, |tool| allow.iter().any(|allowed| allowed == tool));
-    let results = fields.one_of("results", &RESULTS).unwrap_or("session").to_owned();
+    let results = fields.one_of("results", &RESULTS).unwrap_or(Confidentiality::Session);
     let timeout_s = fields.int("timeout_s");
     let max_result_kib = fields.int("max_result_kib");
     fields.finish(|key| match key {

@@ -9,16 +9,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn task(marker: &str) -> Task {
-    Task {
-        kind: TaskKind::Skill,
-        detail: marker.to_owned(),
-        expect: None,
-        model: None,
-        skill: Some("chart".to_owned()),
-        args: Some(json!({"file": "a.csv"})),
-        notify: false,
-        review: false,
-    }
+    let (skill, args) = (Some("chart".to_owned()), Some(json!({"file": "a.csv"})));
+    Task { skill, args, ..Task::new(TaskKind::Skill, marker) }
 }
 
 fn report(marker: &str) -> TaskReport {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::signature::signature;
-use crate::graph::plan::{CallerScope, Task};
+use crate::graph::plan::{CallerScope, NamedEffect, Task};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::prompt::{ChatMessage, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
 use crate::role::Piece;
@@ -137,6 +137,12 @@ fn task_text(task: &Task) -> String {
     let mut text = format!("{}: {}", task.label(), task.detail);
     if let Some(args) = &task.args {
         let _ = write!(text, "\n  args: {args}");
+    }
+    for NamedEffect { tool, args } in &task.effects {
+        let _ = write!(text, "\n  effect: {tool} {args}");
+    }
+    if let Some(schema) = &task.schema {
+        let _ = write!(text, "\n  schema: {schema}");
     }
     text
 }

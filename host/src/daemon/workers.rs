@@ -6,7 +6,8 @@
 use super::StartError;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// As many as a command has: more would only take turns.
+/// Threads that guests compute on at most, as many as a command has. There is one more beside them for whoever asks next: guests that
+/// compute for long take turns on all but one (`skill/fair.rs`).
 const MAX_THREADS: usize = 4;
 
 #[derive(Debug)]
@@ -15,10 +16,8 @@ pub(super) struct Workers(Option<Runtime>);
 impl Workers {
     pub fn start() -> Result<Workers, StartError> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(MAX_THREADS);
-        // One more, because guests that compute for long leave one to others.
-        let threads = threads + 1;
         let mut runtime = Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(threads).thread_name("kiso-run").enable_all().build();
+        let runtime = runtime.worker_threads(threads + 1).thread_name("kiso-run").enable_all().build();
         Ok(Workers(Some(runtime.map_err(StartError::Threads)?)))
     }
 

@@ -111,9 +111,15 @@ impl RunContext<'_> {
         for call in calls {
             clearances.push(self.clear_call(run, call).await?);
         }
+        // What the plan has named is the plan's, as far as its arguments are.
+        for (call, at) in calls.iter().zip(&mut at) {
+            if run.named(call).is_some() {
+                at.label = self.labels_of_call(run, call).await?.all();
+            }
+        }
         // What a person has accepted is their word.
         for ((clearance, _), at) in clearances.iter().zip(&mut at) {
-            if clearance.by_person() {
+            if clearance.accepted_by_person().is_some() {
                 at.label.integrity = at.label.integrity.min(Label::default().integrity);
             }
         }
@@ -131,7 +137,11 @@ impl RunContext<'_> {
         // fair, and asked for in that order.
         let order = tokio::sync::Mutex::new(());
         let running = calling.map(async |(place, (call, at))| match &clearances[place].0 {
-            Clearance::Denied(error) => ToolResult { sinks: clearances[place].1.take_log(), ..denied(call, error) },
+            Clearance::Denied(error) => {
+                // Its arguments are words that stand in later prompts, too.
+                let (sinks, label) = (clearances[place].1.take_log(), at.label.clone());
+                ToolResult { sinks, label, ..denied(call, error) }
+            }
             clearance => {
                 let _turn = match clearance.accepted() {
                     Some(_) => Some(order.lock().await),

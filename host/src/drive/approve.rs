@@ -22,7 +22,7 @@ use crate::graph::step::StepResult;
 use crate::home::SessionName;
 use crate::json;
 use crate::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, StoreError};
-use crate::tool::{CallLabels, EXEC};
+use crate::tool::CallLabels;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use strum::{EnumString, IntoStaticStr};
@@ -48,9 +48,9 @@ impl Clearance {
         }
     }
 
-    /// Whether a person has accepted this very call.
-    pub fn by_person(&self) -> bool {
-        matches!(self, Self::Accepted(_, true))
+    /// The same, where a person has seen this very call.
+    pub fn accepted_by_person(&self) -> Option<&[CardAccess]> {
+        self.accepted().filter(|_| matches!(self, Self::Accepted(_, true)))
     }
 }
 
@@ -141,8 +141,12 @@ impl RunContext<'_> {
     /// The labels of a call of the action loop.
     pub async fn labels_of_call(&self, run: &Run, call: &ToolCall) -> Result<CallLabels, DriveError> {
         let args: Value = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
-        let args = self.drive.tools.argument_labels(&self.session, &args, BTreeMap::new()).await?;
-        Ok(CallLabels { decision: run.decision_label(), enforcement: self.enforcement(), args })
+        let (decision, known) = match run.named(call) {
+            Some(named) => (named.decision, named.args),
+            None => (run.decision_label(), BTreeMap::new()),
+        };
+        let args = self.drive.tools.argument_labels(&self.session, &args, known).await?;
+        Ok(CallLabels { decision, enforcement: self.enforcement(), args })
     }
 
     fn enforcement(&self) -> Enforcement {
@@ -158,9 +162,7 @@ impl RunContext<'_> {
     ) -> Result<(Clearance, Permit), DriveError> {
         let tools = &self.drive.tools;
         let clearance = self.clear(run, tools.effect_of_task(task, labels)).await?;
-        let (tool, none) = (task.skill.as_deref().unwrap_or(EXEC), Value::Null);
-        let args = task.args.as_ref().unwrap_or(&none);
-        let permit = tools.permit(tool, args, labels, clearance.by_person());
+        let permit = tools.permit(task, labels, clearance.accepted_by_person());
         if let Clearance::Denied(error) = &clearance {
             tools.log_denied(&permit, task, labels, &error.message);
         }
@@ -172,9 +174,9 @@ impl RunContext<'_> {
         let (tools, labels) = (&self.drive.tools, self.labels_of_call(run, call).await?);
         let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
         let args = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
-        let permit = tools.permit(&call.name, &args, &labels, clearance.by_person());
+        let task = tools.as_task(call, args);
+        let permit = tools.permit(&task, &labels, clearance.accepted_by_person());
         if let Clearance::Denied(error) = &clearance {
-            let task = tools.as_task(call, args);
             tools.log_denied(&permit, &task, &labels, &error.message);
         }
         Ok((clearance, permit))

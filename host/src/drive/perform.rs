@@ -1,10 +1,10 @@
 //! The steps of a run, performed.
 
-use super::DriveError;
 use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use super::window::CALL;
+use super::{DriveError, form};
 use crate::effect::sink::Permit;
 use crate::exec::Watch;
 use crate::graph::brief::Brief;
@@ -206,14 +206,15 @@ impl RunContext<'_> {
                     Err(limit) => return Ok(StepResult::Stopped { limit }),
                 };
                 let model = self.model(by);
-                if brief.task.notify {
+                let (report, call) = if brief.task.notify {
                     let mut voice = Voice::new(writer, &self.secrets, listener);
                     let written = worker::call(&model, &request, &brief.task, &mut voice).await;
                     voice.finish();
                     written
                 } else {
                     worker::call(&model, &request, &brief.task, &mut |_: &str| {}).await
-                }
+                };
+                (form::read(report), call)
             }
             _ => {
                 let transaction = self.transaction(run, 0);
@@ -254,6 +255,8 @@ impl RunContext<'_> {
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Here, because from here it goes into prompts, the reply, the terminal and the log.
         let task_as_planned = report.task.clone();
+        // The task itself stands in later prompts, also where nothing was done. What a model writes is made of all that it was told.
+        report.label.join(&if report.task.kind == TaskKind::Msg { run.label() } else { run.decision_label() });
         report = self.secrets.redact_document(report)?;
         report.task = task_as_planned;
         if report.task.kind != TaskKind::Msg {

@@ -112,7 +112,7 @@ impl<'a> RunContext<'a> {
     pub fn trusted_known(&self, run: &Run) -> Pieces {
         let Earlier { summary_label, core_label, .. } = &self.earlier;
         let mut known = self.known(run);
-        if !self.withholds() {
+        if run.spec().policy.shows_all {
             return known;
         }
         known.messages = Some(self.trusted_talk(run, &[]));
@@ -124,7 +124,7 @@ impl<'a> RunContext<'a> {
     /// [`RunContext::talk`] for them.
     pub fn trusted_talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.talk(run, replies);
-        if self.withholds() {
+        if !run.spec().policy.shows_all {
             for (message, label) in messages.iter_mut().zip(&self.earlier.labels) {
                 if let Some(text) = withheld("message", &message.text, label) {
                     message.text = text;
@@ -132,11 +132,6 @@ impl<'a> RunContext<'a> {
             }
         }
         messages
-    }
-
-    /// Whether plans are made from trusted text alone.
-    fn withholds(&self) -> bool {
-        self.drive.config.policy.effects != "off"
     }
 
     /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the

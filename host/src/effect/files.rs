@@ -43,9 +43,32 @@ struct State {
     read: u64,
     lines: usize,
     log: Option<File>,
+    /// The inode of the log, which another process may write anew.
+    inode: u64,
+    /// Files that somebody below the user has open to write to, with how many these are.
+    tainted: HashMap<Key, usize>,
     /// Labels that the log has numbers for.
     known: HashMap<LabelId, usize>,
     numbered: Vec<LabelId>,
+}
+
+/// A file that somebody below the user may still write to. As long as it is held, nobody takes the label away that the file has.
+#[derive(Debug)]
+pub struct TaintedFile {
+    labels: Arc<FileLabels>,
+    key: Key,
+}
+
+impl Drop for TaintedFile {
+    fn drop(&mut self) {
+        let mut state = self.labels.lock();
+        if let Some(count) = state.tainted.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                state.tainted.remove(&self.key);
+            }
+        }
+    }
 }
 
 /// Sessions whose labels are remembered.
@@ -127,6 +150,14 @@ impl FileLabels {
         }
         let found = fstat(file)?;
         self.join(key(found.st_dev, found.st_ino, false), label)
+    }
+
+    /// Somebody below the user has the file open, and is about to write to it.
+    pub fn tainted(self: &Arc<Self>, file: impl AsFd) -> io::Result<TaintedFile> {
+        let found = fstat(file)?;
+        let key = key(found.st_dev, found.st_ino, false);
+        *self.lock().tainted.entry(key).or_default() += 1;
+        Ok(TaintedFile { labels: self.clone(), key })
     }
 
     /// A file, directory or link was just made by somebody with this label: whoever had its inode before is gone.
@@ -217,7 +248,10 @@ impl FileLabels {
     fn set(&self, key: Key, label: LabelId) -> io::Result<()> {
         let label = if label.is_ordinary() { LabelId::default() } else { label };
         let mut state = self.lock();
-        if state.labels.get(&key).copied().unwrap_or(state.others) == label {
+        let before = state.labels.get(&key).copied().unwrap_or(state.others);
+        // What is emptied may be written to in this moment.
+        let label = if state.tainted.contains_key(&key) { before.join(label) } else { label };
+        if before == label {
             return Ok(());
         }
         self.write(&mut state, key, label)
@@ -228,15 +262,27 @@ impl FileLabels {
         let mut text = String::new();
         if state.log.is_none() {
             let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-            if log.metadata()?.len() == 0 {
+            // What a crash or a full disk cut off was not done.
+            if log.metadata()?.len() > state.read {
+                log.set_len(state.read)?;
+            }
+            if state.read == 0 {
                 text.push_str(&format!("of {}\n", inode(&self.work)?));
             }
+            state.inode = log.metadata()?.ino();
             state.log = Some(log);
         }
+        let numbered = state.numbered.len();
         let number = number(state, label, &mut text);
         text.push_str(&line(key, number));
         let log = state.log.as_mut().ok_or_else(|| io::Error::other("it was opened"))?;
-        log.write_all(text.as_bytes())?;
+        if let Err(error) = log.write_all(text.as_bytes()) {
+            state.log = None;
+            for label in state.numbered.drain(numbered..) {
+                state.known.remove(&label);
+            }
+            return Err(error);
+        }
         state.read = log.metadata()?.len();
         state.lines += 1;
         take(state, key, label);
@@ -261,24 +307,32 @@ impl FileLabels {
             text.push_str(&line(key, number));
         }
         let new = self.path.with_extension("new");
-        std::fs::write(&new, &text)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        // An empty one in its place would say that nothing has a label.
+        file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
-        state.log = Some(OpenOptions::new().append(true).open(&self.path)?);
+        let log = OpenOptions::new().append(true).open(&self.path)?;
+        state.inode = log.metadata()?.ino();
+        state.log = Some(log);
         (state.read, state.lines) = (text.len() as u64, state.labels.len());
         Ok(())
     }
 
     /// Reads what was not read yet.
     fn refresh(&self) {
-        let length = std::fs::metadata(&self.path).map_or(0, |found| found.len());
+        let (length, inode) = std::fs::metadata(&self.path).map_or((0, 0), |found| (found.len(), found.ino()));
         let mut state = self.lock();
-        if length == state.read {
+        let is_new = length < state.read || (state.inode != 0 && inode != state.inode);
+        if length == state.read && !is_new {
             return;
         }
         // Another session of the same name, or another process has written it anew.
-        if length < state.read {
-            *state = State::default();
+        if is_new {
+            let tainted = std::mem::take(&mut state.tainted);
+            *state = State { tainted, ..State::default() };
         }
+        state.inode = inode;
         if length == 0 {
             self.any.store(false, Relaxed);
             return;
@@ -291,6 +345,10 @@ impl FileLabels {
                 crate::graph::label::Confidentiality::Session,
                 crate::graph::label::SourceSet::ANY,
             )));
+            // Kept so, and readable from now on; a log that cannot even be written stays as it is.
+            if self.rewrite(&mut state).is_err() {
+                state.read = length;
+            }
         }
         let any = !state.labels.is_empty() || state.others != LabelId::default();
         self.any.store(any, Relaxed);

@@ -41,6 +41,9 @@ impl Enforcement {
     }
 }
 
+/// Why an effect is asked for that the rules allow.
+pub const ASKED_ALWAYS: &str = "every effect is asked for (`[policy] effects`)";
+
 /// Lines of the log that one call can have; what a call does beyond that is decided all the same.
 const MAX_LINES: usize = 200;
 
@@ -62,6 +65,13 @@ pub struct SinkCall {
 impl SinkCall {
     /// Why the rules do not allow it, in words; nothing where they do.
     pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.whose_words();
+        problems.extend(self.where_to());
+        problems
+    }
+
+    /// What is wrong with whose words it goes by.
+    fn whose_words(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.changes {
             if !self.decision.is_trusted() {
@@ -82,13 +92,16 @@ impl SinkCall {
                 ));
             }
         }
-        let words = self.args.iter().map(|arg| (arg.name.as_str(), &arg.label));
-        for (name, label) in words.chain([("the decision", &self.decision)]) {
-            if !label.may_flow_to(&self.destination) {
-                problems.push(format!("{name} is made of what may not be sent to {}: {label}", self.destination));
-            }
-        }
         problems
+    }
+
+    /// What of it may not be sent there, whoever decided it.
+    fn where_to(&self) -> Vec<String> {
+        let words = self.args.iter().map(|arg| (arg.name.as_str(), &arg.label));
+        let kept =
+            words.chain([("the decision", &self.decision)]).filter(|(_, label)| !label.may_flow_to(&self.destination));
+        kept.map(|(name, label)| format!("{name} is made of what may not be sent to {}: {label}", self.destination))
+            .collect()
     }
 
     /// Of all that goes there.
@@ -103,13 +116,17 @@ impl SinkCall {
     }
 }
 
+/// Whether somewhere that was accepted is where something goes.
+fn covers(accepted: &str, destination: &str) -> bool {
+    match accepted.strip_prefix("host:*") {
+        Some(suffix) => destination.strip_prefix("host:").is_some_and(|host| host.ends_with(suffix)),
+        None => accepted == destination,
+    }
+}
+
 /// Whose words something is.
 fn of(label: &Label) -> String {
-    let whose = match label.integrity {
-        crate::graph::label::Integrity::World => "written by anybody",
-        crate::graph::label::Integrity::Person => "written by another person",
-        _ => "written by the user",
-    };
+    let whose = label.integrity.words();
     let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
     if from.is_empty() { whose.to_owned() } else { format!("{whose} (from {})", from.join(", ")) }
 }
@@ -130,8 +147,8 @@ struct Inner {
     named: BTreeSet<String>,
     /// Whether a manifest says which arguments are addresses, and these are trusted.
     declared: bool,
-    /// Whether a person has accepted the call.
-    accepted: bool,
+    /// Where a person has accepted that something goes, such as "host:*.example.org".
+    accepted: BTreeSet<String>,
     /// Of all that the call has read.
     read: LabelCell,
     log: Mutex<Vec<SinkDecision>>,
@@ -146,7 +163,7 @@ pub struct PermitParts {
     pub args: Vec<SinkArgument>,
     pub named: BTreeSet<String>,
     pub declared: bool,
-    pub accepted: bool,
+    pub accepted: BTreeSet<String>,
 }
 
 impl Default for Permit {
@@ -181,7 +198,7 @@ impl Permit {
             args: vec![words],
             named: if trusted { named } else { BTreeSet::new() },
             declared: false,
-            accepted: inner.accepted,
+            accepted: inner.accepted.clone(),
         };
         Self::with(parts, read.clone())
     }
@@ -256,13 +273,17 @@ impl Permit {
         let inner = &*self.0;
         let (tool, decision) = (inner.tool.clone(), inner.decision.clone());
         let call = SinkCall { sink, tool, destination: destination.to_owned(), changes, decision, args };
-        let mut problems = call.problems();
-        if !changes && fixed && call.decision.is_trusted() {
-            // The user's own words have named the place.
-            problems.clear();
+        // Where the user's own words have named the place, it may be read from.
+        let mut problems = match !changes && fixed && call.decision.is_trusted() {
+            true => call.where_to(),
+            false => call.problems(),
+        };
+        let accepted = inner.accepted.iter().any(|accepted| covers(accepted, destination));
+        if inner.enforcement == Enforcement::AskAlways && changes && problems.is_empty() {
+            problems.push(ASKED_ALWAYS.to_owned());
         }
         let because = problems.join("; ");
-        let (verdict, done) = match (problems.is_empty(), inner.accepted, inner.enforcement) {
+        let (verdict, done) = match (problems.is_empty(), accepted, inner.enforcement) {
             (_, _, Enforcement::Off) => return Ok(()),
             (true, ..) => (SinkVerdict::Allowed, Ok(())),
             (false, true, _) => (SinkVerdict::Accepted, Ok(())),
@@ -282,6 +303,30 @@ impl Permit {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<SinkDecision>> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A directory of the machine that tasks may write to: what is written there leaves the session.
+#[derive(Debug)]
+pub struct MountSink {
+    at: String,
+    permit: Permit,
+    /// With which label something was let out last.
+    admitted: Mutex<Option<LabelId>>,
+}
+
+impl MountSink {
+    pub fn new(at: &str, permit: Permit) -> Self {
+        Self { at: at.to_owned(), permit, admitted: Mutex::default() }
+    }
+
+    /// Whether somebody with this label may write there; decided once for each label.
+    pub fn admits(&self, label: LabelId) -> bool {
+        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        if *admitted != Some(label) && self.permit.mount(&self.at, label).is_ok() {
+            *admitted = Some(label);
+        }
+        *admitted == Some(label)
     }
 }
 
@@ -348,11 +393,31 @@ mod tests {
         permit.request("a.example", false, true).unwrap();
         assert_eq!(permit.take_log().len(), 4);
         let named = BTreeSet::from(["a.example".to_owned()]);
-        for parts in [PermitParts { named, ..parts() }, PermitParts { accepted: true, ..parts() }] {
+        let accepted = |at: &str| PermitParts { accepted: BTreeSet::from([at.to_owned()]), ..parts() };
+        for parts in [
+            PermitParts { named, ..parts() },
+            accepted("host:a.example"),
+            accepted("host:*.example"),
+            accepted("host:*"),
+        ] {
             let permit = Permit::new(parts);
             permit.read().join(LabelId::of(&bank()));
             permit.request("a.example", true, false).unwrap();
             permit.request("a.example", false, false).unwrap();
+        }
+        // What was accepted is that, and nothing else.
+        let permit = Permit::new(accepted("host:b.example"));
+        permit.read().join(LabelId::of(&bank()));
+        assert!(
+            permit.request("a.example", true, false).is_err() && permit.mount("/shared", LabelId::of(&bank())).is_err()
+        );
+        let always = Permit::new(PermitParts { enforcement: Enforcement::AskAlways, ..parts() });
+        assert!(always.request("a.example", true, true).is_err() && always.request("a.example", false, true).is_ok());
+        // What nobody outside may read goes nowhere, also where the user has named the place.
+        let permit = Permit::new(parts());
+        permit.read().join(LabelId::of(&Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
+        for changes in [true, false] {
+            assert!(permit.request("a.example", changes, true).unwrap_err().contains("may not be sent"));
         }
         for (enforcement, verdict) in [(Enforcement::Warn, Some(SinkVerdict::Warned)), (Enforcement::Off, None)] {
             let permit = Permit::new(PermitParts { enforcement, decision: bank(), ..parts() });

@@ -2,7 +2,9 @@
 
 use super::errno::Errno;
 use super::output::OutputBuffer;
+use crate::effect::files::TaintedFile;
 use crate::effect::label::{LabelCell, LabelId};
+use crate::effect::sink::MountSink;
 use crate::effect::undo::UndoRefusal;
 use crate::skill::limits::{HitCell, LimitHit};
 use crate::skill::sandbox::Quota;
@@ -343,6 +345,10 @@ pub struct OpenFile {
     pub writable: bool,
     pub position: Mutex<u64>,
     pub quota: Arc<Quota>,
+    /// Where it lies, if that is not the session's.
+    pub machine: Option<MountSink>,
+    /// That somebody below the user writes to it.
+    pub tainted: Mutex<Option<TaintedFile>>,
 }
 
 /// What is read at once in search of the end of a line.
@@ -354,10 +360,17 @@ impl OpenFile {
     }
 
     fn mark(&self, label: LabelId) -> Result<(), IoError> {
+        if self.machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
+            return Err(Errno::Denied.into());
+        }
         let Some(labels) = self.quota.labels().filter(|_| !label.is_ordinary()) else { return Ok(()) };
         // What is kept of it is kept with the label that it has.
         if let Some(work) = self.quota.transaction() {
             work.writing(&self.file, self.append).map_err(|refusal| IoError::of_undo(refusal, &self.quota))?;
+        }
+        let mut tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
+        if tainted.is_none() {
+            *tainted = Some(labels.tainted(&self.file)?);
         }
         Ok(labels.writing(&self.file, label)?)
     }

@@ -4,7 +4,7 @@ use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
 use crate::effect::label::LabelId;
-use crate::effect::sink::Permit;
+use crate::effect::sink::{MountSink, Permit};
 use crate::effect::undo::Opening;
 use crate::home::PROJECT;
 use crate::skill::SKILLS_MOUNT;
@@ -32,6 +32,11 @@ impl MountPoint {
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
         Ok(Self { at: at.to_owned(), path, write, dir })
     }
+
+    /// Whether tasks may write to it and it is not the session's.
+    fn is_of_machine(&self) -> bool {
+        self.write && !OWN.contains(&self.at.as_str())
+    }
 }
 
 /// All directories of a task.
@@ -48,9 +53,12 @@ impl Dirs {
     /// Where a directory is seen that tasks may write to and that is not of the session; none for every other.
     pub fn machine(&self, dir: &std::fs::File) -> Option<&str> {
         use std::os::unix::fs::MetadataExt;
+        if !self.mounted.iter().any(MountPoint::is_of_machine) {
+            return None;
+        }
         let device = dir.metadata().ok()?.dev();
         let path = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(dir))).ok();
-        let mounts = self.mounted.iter().filter(|mounted| mounted.write && !OWN.contains(&mounted.at.as_str()));
+        let mounts = self.mounted.iter().filter(|mounted| mounted.is_of_machine());
         let mut mounts = mounts.filter(|mounted| match &path {
             Some(path) => mounted.path.canonicalize().is_ok_and(|root| path.starts_with(root)),
             // Without a name for it, what is on the same file system could be there.
@@ -130,7 +138,8 @@ impl Dirs {
         if writable && !mounted.write {
             return Err(Errno::ReadOnly.into());
         }
-        if writable && !OWN.contains(&mounted.at.as_str()) && permit.mount(&mounted.at, label).is_err() {
+        let machine = (writable && mounted.is_of_machine()).then(|| MountSink::new(&mounted.at, permit.clone()));
+        if machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
             return Err(Errno::Denied.into());
         }
         let there = match mounted.dir.metadata(&relative) {
@@ -155,15 +164,27 @@ impl Dirs {
                 return Err(error);
             }
         };
-        let mut options = OpenOptions::new();
-        options
-            .read(readable)
-            .write(writable)
-            .create(matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite))
-            .create_new(mode == Mode::CreateNew)
-            .truncate(mode == Mode::Write)
-            .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
-        let file = match mounted.dir.open_with(&relative, &options) {
+        let open = |fresh: bool| {
+            let mut options = OpenOptions::new();
+            options
+                .read(readable)
+                .write(writable)
+                .create(matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite))
+                .create_new(fresh)
+                .truncate(mode == Mode::Write)
+                .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+            mounted.dir.open_with(&relative, &options)
+        };
+        // Only a file that was not there in the moment of opening is nobody else's.
+        let mut fresh = writable && !there;
+        let opened = match open(fresh || mode == Mode::CreateNew) {
+            Err(error) if fresh && mode != Mode::CreateNew && error.kind() == io::ErrorKind::AlreadyExists => {
+                fresh = false;
+                open(false)
+            }
+            opened => opened,
+        };
+        let file = match opened {
             Ok(file) => file,
             Err(error) => {
                 if let Some(charge) = charge {
@@ -180,9 +201,7 @@ impl Dirs {
         if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
             work.opened(&file);
         }
-        if let Some(labels) = quota.labels().filter(|_| writable)
-            && (!there || mode == Mode::Write)
-        {
+        if let Some(labels) = quota.labels().filter(|_| fresh || mode == Mode::Write) {
             labels.made(&file, label)?;
         }
         Ok(Channel::File(Arc::new(OpenFile {
@@ -192,6 +211,8 @@ impl Dirs {
             writable,
             position: Mutex::new(0),
             quota: quota.clone(),
+            machine,
+            tainted: Mutex::default(),
         })))
     }
 

@@ -11,6 +11,7 @@ use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::config::Exec as ExecConfig;
 use crate::effect::label::LabelCell;
+use crate::effect::sink::MountSink;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use std::collections::BTreeMap;
@@ -145,13 +146,17 @@ impl ChargedFiles for ProcessCtx {
         self.task.hit(Limit::Listings)
     }
 
-    fn may_change(&self, dir: &File) -> bool {
+    fn may_change(&self, at: &File) -> bool {
         let label = self.process.label.get();
         if label.is_ordinary() && self.task.commands.permit.decision().is_trusted() {
             return true;
         }
-        let at = self.task.dirs.machine(dir);
-        at.is_none_or(|at| self.task.commands.permit.mount(at, label).is_ok())
+        self.machine(at).is_none_or(|machine| machine.admits(label))
+    }
+
+    fn machine(&self, at: &File) -> Option<MountSink> {
+        let at = self.task.dirs.machine(at)?;
+        Some(MountSink::new(at, self.task.commands.permit.clone()))
     }
 
     fn roots(&self) -> &Roots {

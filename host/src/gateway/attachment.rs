@@ -8,6 +8,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::clock::now_ms;
 use crate::drive::RunExecutor;
+use crate::effect::label::LabelId;
 use crate::gateway::error::ApiError;
 use crate::home::{Home, SessionName};
 use crate::session::workspace::{self, FileError, FilePath, Incoming};
@@ -103,11 +104,12 @@ impl Attachment {
 }
 
 /// Puts files into the workspace of a session, which is made where there is none; the names that they have there. The same
-/// file that comes again stands there once. `begin` is how a file is begun: not every process may do it in the same way.
+/// file that comes again stands there once. `label` is that of whoever sends them. `begin` is how a file is begun: not every process may do it in the same way.
 pub async fn put(
     drive: &RunExecutor,
     session: &SessionName,
     files: Vec<Attachment>,
+    label: LabelId,
     begin: fn(&Home, &SessionName, Arc<Quota>) -> Result<Incoming, FileError>,
 ) -> Result<Vec<String>, ApiError> {
     if files.is_empty() {
@@ -127,7 +129,7 @@ pub async fn put(
                 let mut incoming = begin(&home, &of, charged.clone())?;
                 incoming.write(&file.bytes)?;
                 // The mark of what is in it is in the name of one that is replaced.
-                incoming.finish(&path, path.as_str() != file.name)?;
+                incoming.finish(&path, path.as_str() != file.name, label)?;
             }
             names.push(String::from(path));
         }

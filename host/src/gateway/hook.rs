@@ -26,6 +26,7 @@ use super::error::ApiError;
 use super::wire::{Either, EventBody, Path, Queued, read_body};
 use crate::clock::now_ms;
 use crate::compute;
+use crate::graph::label::{Confidentiality, Integrity, Label};
 use crate::home::SessionName;
 use crate::json;
 use crate::session::intake::{InboundEvent, IntakeOutcome};
@@ -128,6 +129,7 @@ async fn take(
     let session = hook.own_session();
     let inbound = InboundEvent {
         hook: hook.name.clone(),
+        label: Label::of(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name)),
         session: session.clone(),
         text,
         keys: seen.keys(),

@@ -75,16 +75,25 @@ const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
 pub async fn index(State(app): State<App>, asked: Parts) -> Result<Html, ApiError> {
     let files = files()?;
-    let (document, kept) = match auth::of_document(&app, &asked).await? {
-        Some(who) => {
-            let who = serde_json::to_string(&LoginView::of(&who, &app).await?);
-            (files.index_for(&who.map_err(|error| ApiError::internal(&error))?), NOT_KEPT)
+    let (document, kept) = match logged_in(&app, &asked).await {
+        Ok(Some(who)) => (files.index_for(&who), NOT_KEPT),
+        Ok(None) => (files.index.clone(), LOOK_AGAIN),
+        Err(error) => {
+            // The page itself can show what is wrong.
+            tracing::warn!("who is logged in cannot be read: {}", error.message);
+            (files.index.clone(), NOT_KEPT)
         }
-        None => (files.index.clone(), LOOK_AGAIN),
     };
     let mut response = send(document, &OF_THE_DOCUMENT, &asked.headers).await?;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
     Ok(Html(response))
+}
+
+/// Who is logged in at the browser that asks for the document, as JSON.
+async fn logged_in(app: &App, asked: &Parts) -> Result<Option<String>, ApiError> {
+    let Some(who) = auth::of_document(app, asked).await? else { return Ok(None) };
+    let who = serde_json::to_string(&LoginView::of(&who, app).await?);
+    who.map(Some).map_err(|error| ApiError::internal(&error))
 }
 
 pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<PageFile, ApiError> {

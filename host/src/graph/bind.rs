@@ -66,6 +66,12 @@ fn put<'r>(
         let found = output(report, pointer).ok_or_else(|| {
             format!("{name}: the output of task {from} has nothing at {:?}", pointer.unwrap_or_default())
         })?;
+        if names_a_ref(&found) {
+            // Whoever wrote it would else choose what is put into its place.
+            return Err(format!(
+                "{name}: the output of task {from} says ref:KEY, which stands for itself only in a plan"
+            ));
+        }
         label.join(&report.label);
         *value = found;
         return Ok(());
@@ -77,6 +83,18 @@ fn put<'r>(
     }
 }
 
+/// Whether a text in it stands for an entry of the scratchpad.
+fn names_a_ref(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            text.trim().strip_prefix("ref:").is_some_and(|key| !key.is_empty() && !key.contains(char::is_whitespace))
+        }
+        Value::Array(items) => items.iter().any(names_a_ref),
+        Value::Object(map) => map.values().any(names_a_ref),
+        _ => false,
+    }
+}
+
 /// What a task has said, or a part of its data.
 fn output(report: &TaskReport, pointer: Option<&str>) -> Option<Value> {
     let text = match report.text.split_once('\n') {
@@ -84,6 +102,7 @@ fn output(report: &TaskReport, pointer: Option<&str>) -> Option<Value> {
         _ => &report.text,
     };
     match pointer {
+        None if text.is_empty() && report.data.is_some() => report.data.clone(),
         None => Some(Value::String(text.trim_end_matches('\n').to_owned())),
         Some(pointer) => {
             let of_text = || super::super::json::parse::<Value>(text.as_bytes()).ok();
@@ -96,14 +115,19 @@ fn output(report: &TaskReport, pointer: Option<&str>) -> Option<Value> {
 pub fn violations(plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (index, task) in plan.tasks.iter().enumerate() {
-        for (name, value) in task.args.iter().filter_map(Value::as_object).flatten() {
-            look(value, &mut |from| {
-                if !(1..=index).contains(&from) {
-                    let message =
-                        format!("is bound to task {from}; it must be one of the {index} tasks before this one");
-                    violations.push(Violation::new(format!("tasks[{index}].args.{name}"), message));
-                }
-            });
+        let effects = task.effects.iter().enumerate();
+        let effects = effects.map(|(number, effect)| (format!("effects[{number}].args"), &effect.args));
+        let all = task.args.iter().map(|args| ("args".to_owned(), args)).chain(effects);
+        for (of, args) in all {
+            for (name, value) in args.as_object().into_iter().flatten() {
+                look(value, &mut |from| {
+                    if !(1..=index).contains(&from) {
+                        let message =
+                            format!("is bound to task {from}; it must be one of the {index} tasks before this one");
+                        violations.push(Violation::new(format!("tasks[{index}].{of}.{name}"), message));
+                    }
+                });
+            }
         }
     }
     violations
@@ -144,6 +168,15 @@ mod tests {
         // What only looks like one is itself.
         let plain = json!({ "x": { "from": "a" }, "y": { "from": 1, "to": 2 }, "z": { "from": -1 } });
         assert_eq!(bound(plain.clone()).unwrap().args, plain);
+        for text in ["ref:notes", " ref:notes\n", "{\"x\": [\"ref:notes\"]}"] {
+            let reports = [report(text)];
+            let to = if text.contains('{') { json!({ "from": 1, "pointer": "/x" }) } else { json!({ "from": 1 }) };
+            let bound = bind(&json!({ "to": to }), |number| reports.get(number.checked_sub(1)?));
+            assert!(bound.unwrap_err().contains("ref:KEY"), "{text}");
+        }
+        let data = TaskReport { data: Some(json!({ "n": 5 })), ..report("") };
+        let of_data = bind(&json!({ "a": { "from": 1 } }), |_| Some(&data)).unwrap();
+        assert_eq!(of_data.args, json!({ "a": { "n": 5 } }));
         assert!(bound(json!({ "to": { "from": 3 } })).unwrap_err().contains("task 3 has left nothing behind"));
         assert!(bound(json!({ "to": { "from": 2, "pointer": "/x" } })).unwrap_err().contains("has nothing at \"/x\""));
     }

@@ -12,7 +12,7 @@ use strum::IntoStaticStr;
 use super::brief::clip;
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{Secrets, Task, TaskKind, Unusable};
+use super::plan::{NamedEffect, Secrets, Task, TaskKind, Unusable, wire_name};
 use super::report::{TaskReport, TaskStatus};
 
 /// Entries of one list: a brief is one step, and a longer list is the plan again.
@@ -253,6 +253,13 @@ impl ExecutionBrief {
         self.context.discovery = items(lines.into_iter().chain(found));
     }
 
+    /// Says which calls were agreed on, beyond the action itself. They are no longer than a plan lets them be.
+    pub fn agree(&mut self, effects: &[NamedEffect]) {
+        for NamedEffect { tool, args } in effects {
+            let _ = write!(self.action, "\nAgreed, once and with these arguments: {} {args}", wire_name(tool));
+        }
+    }
+
     /// The brief for a prompt and for the graph lane; the same brief is always the same text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -382,7 +389,7 @@ mod tests {
 
     fn task(kind: TaskKind, detail: &str) -> Task {
         let detail = detail.to_owned();
-        Task { kind, detail, expect: None, model: None, skill: None, args: None, notify: false, review: false }
+        Task::new(kind, detail)
     }
 
     fn file(path: &str) -> FileNote {

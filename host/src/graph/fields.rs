@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::role::Role;
-use kiso_plan::plan::{Catalog, Task, TaskKind, Violation};
+use kiso_plan::plan::{Catalog, NamedEffect, Task, TaskKind, Violation};
 
 /// A goal or an expectation is a sentence or two; more would crowd out the rest of every later prompt.
 pub(super) const MAX_SENTENCE: usize = 2_000;
@@ -12,7 +12,17 @@ pub(super) const MAX_SENTENCE: usize = 2_000;
 /// A detail may carry a whole instruction or a script.
 const MAX_DETAIL: usize = 16_000;
 
-const TASK_FIELDS: [&str; 8] = ["type", "detail", "expect", "model", "skill", "args", "notify", "review"];
+const TASK_FIELDS: [&str; 10] =
+    ["type", "detail", "expect", "model", "skill", "args", "notify", "review", "schema", "effects"];
+
+/// Calls that an act task names ahead.
+const MAX_EFFECTS: usize = 8;
+
+/// Bytes of what is agreed on of each. It stands in a prompt.
+const MAX_EFFECT: usize = 2_000;
+
+/// Bytes of the schema of a msg task. It stands in a prompt.
+const MAX_SCHEMA: usize = 4_000;
 
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
@@ -193,7 +203,55 @@ impl<'a> Fields<'a> {
             self.wrong("model", format!("there is no role {name:?}; the roles are {}", Role::names()));
         }
         let notify = self.flag("notify").unwrap_or(false);
-        Some(Task { kind, detail, expect, model, skill, args, notify, review })
+        let (schema, effects) = (self.schema(kind, catalog), self.effects(kind, catalog));
+        Some(Task { kind, detail, expect, model, skill, args, notify, review, schema, effects })
+    }
+
+    fn schema(&mut self, kind: TaskKind, catalog: &dyn Catalog) -> Option<Value> {
+        let schema = self.get("schema")?;
+        if kind != TaskKind::Msg {
+            self.wrong("schema", format!("only msg tasks have this, and this is of type {}", kind.name()));
+        } else if schema.get("type").and_then(Value::as_str) != Some("object") {
+            self.wrong("schema", "must be a JSON Schema whose type is object");
+        } else if schema.to_string().len() > MAX_SCHEMA {
+            self.wrong("schema", format!("is longer than {MAX_SCHEMA} bytes"));
+        } else if let Err(why) = catalog.check_schema(schema) {
+            self.wrong("schema", format!("is no JSON Schema: {why}"));
+        } else {
+            return Some(schema.clone());
+        }
+        None
+    }
+
+    fn effects(&mut self, kind: TaskKind, catalog: &dyn Catalog) -> Vec<NamedEffect> {
+        let Some(given) = self.get("effects") else { return Vec::new() };
+        if kind != TaskKind::Act {
+            self.wrong("effects", format!("only act tasks have this, and this is of type {}", kind.name()));
+            return Vec::new();
+        }
+        let Some(given) = given.as_array().filter(|given| given.len() <= MAX_EFFECTS) else {
+            self.wrong("effects", format!("must be a list of at most {MAX_EFFECTS} objects with tool and args"));
+            return Vec::new();
+        };
+        let mut effects = Vec::new();
+        for (index, item) in given.iter().enumerate() {
+            let key = format!("effects[{index}]");
+            let read = serde_json::from_value(item.clone());
+            let Some(effect) = read.ok().filter(|effect: &NamedEffect| effect.args.is_object()) else {
+                self.wrong(&key, "must be an object with tool, a name, and args, an object");
+                continue;
+            };
+            if effect.args.to_string().len() > MAX_EFFECT {
+                self.wrong(&key, format!("has args of more than {MAX_EFFECT} bytes"));
+                continue;
+            }
+            let wrong = catalog.check_some(&effect.tool, &effect.args).err().unwrap_or_default();
+            for Violation { path, message } in wrong {
+                self.wrong(&if path.is_empty() { key.clone() } else { format!("{key}.{path}") }, message);
+            }
+            effects.push(effect);
+        }
+        effects
     }
 
     fn kind(&mut self) -> Option<TaskKind> {

@@ -133,6 +133,12 @@ fn leaks(plan: &Plan, secrets: &Secrets) -> Vec<Violation> {
         for text in task.args.iter().flat_map(strings) {
             look(format!("tasks[{index}].args"), text);
         }
+        for text in task.effects.iter().map(|effect| &effect.args).flat_map(strings) {
+            look(format!("tasks[{index}].effects"), text);
+        }
+        for text in task.schema.iter().flat_map(strings) {
+            look(format!("tasks[{index}].schema"), text);
+        }
     }
     violations
 }
@@ -172,6 +178,18 @@ pub(crate) mod tests {
             }
             args.as_object_mut().map(|map| map.entry("width").or_insert(json!(1000)));
             if violations.is_empty() { Ok(args) } else { Err(violations) }
+        }
+
+        fn check_some(&self, tool: &str, _args: &Value) -> Result<(), Vec<Violation>> {
+            if tool == "chart" {
+                Ok(())
+            } else {
+                Err(vec![Violation::new("tool", format!("there is no tool {tool:?}"))])
+            }
+        }
+
+        fn check_schema(&self, schema: &Value) -> Result<(), String> {
+            if schema["properties"].is_object() { Ok(()) } else { Err("it has no properties".to_owned()) }
         }
     }
 
@@ -250,6 +268,45 @@ pub(crate) mod tests {
             assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
         }
         assert_eq!(complaints.len(), 20, "{complaints:#?}");
+    }
+
+    #[test]
+    fn what_is_agreed_on_ahead_is_checked() {
+        let act = |effects: Value| json!({"type": "act", "detail": "d", "expect": "e", "effects": effects});
+        let msg = |schema: Value| json!({"type": "msg", "detail": "d", "schema": schema});
+        let chart = |args: Value| json!({"tool": "chart", "args": args});
+        let tasks = json!([
+            msg(json!({"type": "object", "properties": {}})),
+            act(json!([chart(json!({"file": {"from": 1, "pointer": "/x"}}))])),
+            msg(json!({"type": "string"})),
+            msg(json!({"type": "object"})),
+            msg(json!({"type": "object", "properties": {}, "description": "x".repeat(4_000)})),
+            {"type": "exec", "detail": "d", "schema": {"type": "object"}, "effects": []},
+            act(json!("chart")),
+            act(json!(vec![chart(json!({})); 9])),
+            act(json!([chart(json!(1)), {"tool": "chart"}, {"tool": "chrt", "args": {}}, chart(json!({"a": "x".repeat(2_000)}))])),
+        ]);
+        let complaints = self::complaints(&json!({"goal": "g", "tasks": tasks, "reply": "r"}));
+        let expected = [
+            "tasks[2].schema: must be a JSON Schema whose type is object",
+            "tasks[3].schema: is no JSON Schema: it has no properties",
+            "tasks[4].schema: is longer than 4000 bytes",
+            "tasks[5].schema: only msg tasks have this",
+            "tasks[5].effects: only act tasks have this",
+            "tasks[6].effects: must be a list of at most 8 objects",
+            "tasks[7].effects: must be a list of at most 8 objects",
+            "tasks[8].effects[0]: must be an object with tool",
+            "tasks[8].effects[1]: must be an object with tool",
+            "tasks[8].effects[2].tool: there is no tool",
+            "tasks[8].effects[3]: has args of more than 2000 bytes",
+        ];
+        assert_eq!(complaints.len(), expected.len(), "{complaints:#?}");
+        for (complaint, expected) in complaints.iter().zip(expected) {
+            assert!(complaint.starts_with(expected), "{complaint} is not {expected}");
+        }
+        let late = json!({"goal": "g", "tasks": [act(json!([chart(json!({"file": {"from": 1}}))]))], "reply": "r"});
+        let message = self::complaints(&late);
+        assert!(message[0].starts_with("tasks[0].effects[0].args.file: is bound to task 1"), "{message:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::oauth::OauthError;
 use super::summary::{self, ServerSummary};
 use super::{McpError, McpFault, McpOutcome};
 use crate::config::{Config, McpSettings};
-use crate::graph::label::{Confidentiality, Integrity, Label};
+use crate::graph::label::{Integrity, Label};
 use crate::graph::sink::ToolEffect;
 use crate::secret::SecretValue;
 use crate::skill::{ArgsSchema, Skills};
@@ -158,13 +158,7 @@ impl McpServers {
         let ask = settings.ask.contains(&row.tool);
         let (server, text, summary) = (row.server.clone(), row.definition.clone(), definition.summary());
         let effect = settings.effects.get(&row.tool).cloned();
-        let confidentiality = match settings.results.as_str() {
-            "everybody" => Confidentiality::Everybody,
-            "hosts" => Confidentiality::Hosts,
-            "nobody" => Confidentiality::Nobody,
-            _ => Confidentiality::Session,
-        };
-        let answers = Label::of(Integrity::World, confidentiality, &format!("mcp:{server}"));
+        let answers = Label::of(Integrity::World, settings.results, &format!("mcp:{server}"));
         let name = format!("{server}.{}", row.tool);
         Some(AllowedTool { name, server, summary, ask, effect, answers, args, definition, text })
     }

@@ -245,6 +245,14 @@ fn the_examples_in_the_prompts_are_valid() {
         fn check(&self, _: &str, args: &serde_json::Value) -> Result<serde_json::Value, Vec<plan::Violation>> {
             Ok(args.clone())
         }
+
+        fn check_some(&self, _: &str, _: &serde_json::Value) -> Result<(), Vec<plan::Violation>> {
+            Ok(())
+        }
+
+        fn check_schema(&self, _: &serde_json::Value) -> Result<(), String> {
+            Ok(())
+        }
     }
     let parsed = plan::parse(answer(Role::Planner), &AnySkill, 50).unwrap();
     assert_eq!(parsed.plan.tasks.len(), 3);

@@ -8,7 +8,7 @@ use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::graph::step::Call;
 use crate::llm::prompt::Pieces;
-use crate::llm::{LlmError, Model, Request, Role, Sink, reflex};
+use crate::llm::{Answer, LlmError, Model, Request, Role, Sink, reflex};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
 const MAX_TEXT: usize = 64_000;
@@ -34,7 +34,11 @@ pub fn request(system: &str, given: &Pieces, brief: &Brief, boundary: &str) -> R
         task: Some(brief.task.clone()),
         ..given.clone()
     };
-    super::request(writer(&brief.task), system, &all, boundary)
+    let request = super::request(writer(&brief.task), system, &all, boundary);
+    match &brief.task.schema {
+        Some(schema) => Request { answer: Answer::Json(schema.clone()), ..request },
+        None => request,
+    }
 }
 
 /// What stands in the turns of talk and not before them.

@@ -56,10 +56,18 @@ pub fn task() -> Value {
     let exec = object([kind("exec"), ("detail", text(COMMAND))], checked());
     let act = object(
         [kind("act"), ("detail", text(COMMAND)), ("expect", text(SENTENCE))],
-        [("model", text(64)), ("review", flag()), ("notify", flag())],
+        [("model", text(64)), ("review", flag()), ("notify", flag()), ("effects", effects())],
     );
-    let message = object([kind("msg"), ("detail", text(COMMAND))], [("model", text(64)), ("notify", flag())]);
+    let message = object(
+        [kind("msg"), ("detail", text(COMMAND))],
+        [("model", text(64)), ("notify", flag()), ("schema", json!({ "type": "object" }))],
+    );
     json!({ "anyOf": [skill_task(text(64), json!({ "type": "object" })), exec, act, message] })
+}
+
+/// Calls that a plan names ahead.
+fn effects() -> Value {
+    list(object([("tool", text(64)), ("args", json!({ "type": "object" }))], []), 4)
 }
 
 /// A task with this skill and these arguments.

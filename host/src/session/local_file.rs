@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::workspace::{FileError, FilePath, Incoming};
+use crate::effect::label::LabelId;
 use crate::home::{Home, SessionName};
 use crate::skill::LimitHit;
 use crate::skill::sandbox::Quota;
@@ -100,7 +101,7 @@ pub fn copy_in(
         incoming.write(&buffer[..read]).map_err(failed)?;
     }
     let replaced = home.open_work(session).is_ok_and(|work| work.symlink_metadata(name).is_ok());
-    incoming.finish(&FilePath::of_name(name), true).map_err(failed)?;
+    incoming.finish(&FilePath::of_name(name), true, LabelId::default()).map_err(failed)?;
     Ok(LocalFile { name: name.to_owned(), bytes, replaced })
 }
 

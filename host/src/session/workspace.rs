@@ -279,8 +279,8 @@ impl Incoming {
     }
 
     /// Moves the file to its place, with the directories that are missing; returns its length. What has the name already
-    /// is replaced only if that is wanted, and never if it is a directory.
-    pub fn finish(mut self, path: &FilePath, replace: bool) -> Result<u64, FileError> {
+    /// is replaced only if that is wanted, and never if it is a directory. It has the label of whoever sends it from the beginning.
+    pub fn finish(mut self, path: &FilePath, replace: bool, label: LabelId) -> Result<u64, FileError> {
         self.file.sync_all()?;
         // A session that was deleted meanwhile takes no file with it.
         let (was, is) = (self.session.dir_metadata()?, std::fs::metadata(&self.place));
@@ -308,7 +308,7 @@ impl Incoming {
         let old = old.map(|meta| if meta.nlink() == 1 { meta.len() } else { 0 });
         // Whoever sends it has written it, whatever had its name before.
         if let Some(labels) = self.quota.labels() {
-            labels.made(&self.file, LabelId::default())?;
+            labels.made(&self.file, label)?;
         }
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {

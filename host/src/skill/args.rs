@@ -45,12 +45,16 @@ impl ArgsSchema {
     /// [`ArgsSchema::check`] for arguments of a plan: a `ref:KEY` stands for a text that is not known yet, so that
     /// all that can be said is whether a text may stand there.
     pub fn check_planned(&self, args: &Value) -> Result<Value, Vec<Violation>> {
+        self.verify(args, is_not_known_yet)
+    }
+
+    /// [`ArgsSchema::check_planned`] for arguments beside which there will be others.
+    pub fn check_some(&self, args: &Value) -> Result<(), Vec<Violation>> {
         self.verify(args, |error| {
-            let is_ref = error.instance().as_str().is_some_and(|text| parse_ref(text).is_some());
-            // What is bound to another task is not known yet, either.
-            let is_bound = binding(error.instance()).is_some();
-            is_bound || is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })
+            let missing = matches!(error.kind(), ValidationErrorKind::Required { .. });
+            missing && error.instance_path().as_str().is_empty() || is_not_known_yet(error)
         })
+        .map(drop)
     }
 
     fn verify(&self, args: &Value, excused: impl Fn(&ValidationError<'_>) -> bool) -> Result<Value, Vec<Violation>> {
@@ -201,6 +205,12 @@ pub fn from_words(schema: &Value, words: &[(String, String)]) -> Value {
         args.insert(key.clone(), value);
     }
     Value::Object(args)
+}
+
+/// Whether what is wrong is a value of a plan that stands for another: a ref, or what is bound to a task.
+fn is_not_known_yet(error: &ValidationError<'_>) -> bool {
+    let is_ref = error.instance().as_str().is_some_and(|text| parse_ref(text).is_some());
+    binding(error.instance()).is_some() || is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! it does not take, and a catalog that does not fit leaves no room for the message. So this is checked when a skill is
 //! installed, and again when it is read, for what an older kiso let through.
 
+pub use crate::graph::plan::wire_name;
+
 use super::manifest::Manifest;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -16,11 +18,6 @@ const MAX_NAME: usize = 64;
 
 /// Built-in tools whose name a skill could have. The others have a `_`, which no skill's name has.
 const RESERVED: [&str; 1] = ["exec"];
-
-/// A tool's name as providers take it: `feed.read` becomes `feed__read`.
-pub fn wire_name(tool: &str) -> String {
-    tool.replace('.', "__")
-}
 
 /// Whether a built-in tool has the name.
 pub fn is_reserved(name: &str) -> bool {

@@ -8,6 +8,7 @@ mod labelled;
 mod measure;
 mod note;
 mod quota;
+mod stream;
 mod structure;
 mod undoable;
 

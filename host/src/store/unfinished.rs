@@ -15,6 +15,10 @@ const RESUMED_IN_VAIN: &str =
     "CASE WHEN coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1) > resumed_at_seq
      AND resumed_at_seq >= 0 THEN 0 ELSE resumed END";
 
+/// Whether a run is taken up for the first time since it has asked a person. It was left in good order then, and not cut off.
+const WAS_ASKING: &str = "resumed_at_seq < coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1)
+     AND EXISTS (SELECT 1 FROM approvals WHERE run = runs.num AND seq = (SELECT max(seq) FROM events WHERE run = runs.num))";
+
 impl View<'_> {
     /// Runs that have not ended, are not held and wait for nobody, the oldest first: of one session or of all. Those that no process works on
     /// any more are among them; who holds the session's lock knows which.
@@ -97,7 +101,7 @@ impl Tx<'_> {
     pub fn count_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
         let num = self.num(run)?;
         let sql = format!(
-            "UPDATE runs SET resumed = {RESUMED_IN_VAIN} + 1, resumed_at_seq = {LAST_SEQ}, held_ms = NULL, retry_ms = NULL
+            "UPDATE runs SET resumed = CASE WHEN {WAS_ASKING} THEN 0 ELSE {RESUMED_IN_VAIN} + 1 END, resumed_at_seq = {LAST_SEQ}, held_ms = NULL, retry_ms = NULL
              WHERE num = ?1 AND status = 'running' RETURNING resumed"
         );
         let mut update = self.conn.prepare_cached(&sql)?;

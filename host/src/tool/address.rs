@@ -26,3 +26,11 @@ pub fn host_and_port(text: &str) -> Option<String> {
         None => host,
     })
 }
+
+/// A host without its port.
+pub fn bare(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    }
+}

@@ -110,6 +110,11 @@ impl PartialEq for ReadLabel {
 }
 
 impl CallContext {
+    /// The label of what the tool keeps: of the words of the call, and of what stands in the place of refs among them.
+    pub fn written(&self) -> Label {
+        self.label.clone().joined(&self.read.get())
+    }
+
     /// The session that a model means, where it names one that is told something: "self" is the one that it is in. Other
     /// sessions are for administrators, except those above and below this one.
     async fn addressed(&self, store: &Store, name: &str) -> Result<SessionName, ToolFault> {
@@ -219,6 +224,11 @@ impl Builtins {
     /// Whether there is a built-in tool of that name.
     pub fn has(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name)
+    }
+
+    /// The arguments of the tool of that name.
+    pub fn args(&self, name: &str) -> Option<&ArgsSchema> {
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.args)
     }
 
     /// Whether `ref:KEY` in the arguments of this tool stands for the text. It does for all but the tool that reads an entry,

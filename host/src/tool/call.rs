@@ -1,5 +1,6 @@
 //! Tools as the action loop sees them: skills, command lines and built-ins under one list of names.
 
+use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::{CallerScope, EXEC, Tools, narrow, told};
 use crate::effect::label::LabelId;
@@ -366,11 +367,6 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
         sinks: report.sinks,
         ..ToolResult::blank(call)
     }
-}
-
-/// A host as a grant names it, without its port.
-pub(super) fn bare(host: &str) -> &str {
-    host.rsplit_once(':').map_or(host, |(host, _)| host)
 }
 
 /// Whether a grant that says "api.example.org", "*.example.org" or "*" is about this host.

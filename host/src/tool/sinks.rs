@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::address::{host_and_port, texts};
+use super::address::{bare, host_and_port, texts};
 use super::builtin::{CORE_UPDATE, SCHEDULE_ADD, SCHEDULE_REMOVE};
 use super::{EXEC, Tools};
-use crate::effect::sink::{Enforcement, Permit, PermitParts, SinkCall};
+use crate::effect::sink::{ASKED_ALWAYS, Enforcement, Permit, PermitParts, SinkCall};
 use crate::graph::approval::{CardAccess, Destination};
 use crate::graph::label::Label;
 use crate::graph::lane::ToolCall;
@@ -32,6 +32,11 @@ pub struct CallLabels {
 }
 
 impl CallLabels {
+    /// Of the whole call.
+    pub fn all(&self) -> Label {
+        Label::join_all(self.args.values()).joined(&self.decision)
+    }
+
     fn of(&self, argument: &str) -> Label {
         let own = self.args.get(argument);
         own.map_or_else(|| self.decision.clone(), |own| own.clone().joined(&self.decision))
@@ -52,7 +57,7 @@ impl CallSinks {
         }
         let mut problems: Vec<String> = self.calls.iter().flat_map(SinkCall::problems).collect();
         if enforcement == Enforcement::AskAlways && self.calls.iter().any(|call| call.changes) && problems.is_empty() {
-            problems.push("every effect is asked for (`[policy] effects`)".to_owned());
+            problems.push(ASKED_ALWAYS.to_owned());
         }
         problems.dedup();
         problems
@@ -87,10 +92,11 @@ impl Tools {
         Ok(known)
     }
 
-    /// What a call may do outside. `accepted` is whether a person has accepted it.
-    pub fn permit(&self, tool: &str, args: &Value, labels: &CallLabels, accepted: bool) -> Permit {
-        let tool = self.index().tool(tool).to_owned();
-        let roles = self.roles(&tool);
+    /// What a task, or a call in its form, may do outside; `accepted` is what a person has accepted of that.
+    pub fn permit(&self, task: &Task, labels: &CallLabels, accepted: Option<&[CardAccess]>) -> Permit {
+        let (tool, none) = (task.skill.as_deref().unwrap_or(EXEC), Value::Null);
+        let args = task.args.as_ref().unwrap_or(&none);
+        let roles = self.roles(tool);
         let sinks = self.sink_args(args, labels, roles.as_ref());
         let trusted = labels.decision.is_trusted();
         let is_trusted = |arg: &SinkArgument| arg.role == ArgumentRole::Content || arg.label.is_trusted();
@@ -101,11 +107,24 @@ impl Tools {
             enforcement: labels.enforcement,
             declared: roles.is_some() && trusted && sinks.iter().all(is_trusted),
             named: if trusted { named } else { BTreeSet::new() },
-            tool,
+            tool: tool.to_owned(),
             decision: labels.decision.clone(),
             args: sinks,
-            accepted,
+            accepted: accepted.map(|accepted| self.accepted(task, labels, accepted)).unwrap_or_default(),
         })
+    }
+
+    /// Where somebody has accepted that something goes: what stood on the card.
+    fn accepted(&self, task: &Task, labels: &CallLabels, accepted: &[CardAccess]) -> BTreeSet<String> {
+        let hosts = accepted.iter().flat_map(|access| &access.hosts).map(|asked| format!("host:{}", bare(&asked.host)));
+        self.sinks_of(task, labels).calls.into_iter().map(|call| call.destination).chain(hosts).collect()
+    }
+
+    fn sinks_of(&self, task: &Task, labels: &CallLabels) -> CallSinks {
+        match &task.skill {
+            Some(tool) => self.sinks(tool, task.args.as_ref().unwrap_or(&Value::Null), labels),
+            None => self.sinks_of_line(&task.detail, labels),
+        }
     }
 
     /// A call in the form of a task.
@@ -121,12 +140,7 @@ impl Tools {
 
     /// Puts down that a call was not made, and why.
     pub fn log_denied(&self, permit: &Permit, task: &Task, labels: &CallLabels, why: &str) {
-        let none = Value::Null;
-        let sinks = match &task.skill {
-            Some(tool) => self.sinks(tool, task.args.as_ref().unwrap_or(&none), labels),
-            None => self.sinks_of_line(&task.detail, labels),
-        };
-        permit.log_denied(sinks.calls, why);
+        permit.log_denied(self.sinks_of(task, labels).calls, why);
     }
 
     /// What an administrator, or a manifest, says of a tool's arguments.
@@ -222,7 +236,7 @@ impl Tools {
         let Ok(allowed) = self.skills.allowed(skill) else { return (Vec::new(), Vec::new()) };
         let mut hosts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (need, _) in &allowed.http {
-            let covered = named.iter().filter(|host| super::call::covers(super::call::bare(&need.host), bare(host)));
+            let covered = named.iter().filter(|host| super::call::covers(bare(&need.host), bare(host)));
             let covered: Vec<&String> = covered.collect();
             let reached = if named.is_empty() || !need.host.contains('*') { vec![&need.host] } else { covered };
             for host in reached {
@@ -248,12 +262,4 @@ impl Tools {
 /// The words of a text, among which an address may stand.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
-}
-
-/// A host without its port.
-fn bare(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
-    }
 }

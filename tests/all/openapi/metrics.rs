@@ -41,6 +41,7 @@ fn metrics_have_the_form_that_prometheus_reads() {
     assert_eq!((value("kiso_queued_messages"), value("kiso_running_runs"), value("kiso_event_streams")), (0, 0, 0));
     assert_eq!(value("kiso_refused_total{reason=\"not_found\"}"), 1);
     assert_eq!(value("kiso_hook_events_total{hook=\"a\",result=\"queued\"}"), 0);
-    assert_eq!(value("kiso_http_connections"), 1);
+    // Of those before, some may not be over yet.
+    assert!(value("kiso_http_connections") >= 1);
     assert!(value("kiso_store_bytes") > 4_096 && value("kiso_http_requests_total") > 3);
 }

@@ -12,7 +12,6 @@ use crate::channel::{NotDelivered, Trouble};
 use crate::clock::now_ms;
 use crate::config::HookTemplate;
 use crate::drive::SEALED_RUN;
-use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::gateway::{App, OutsideEvent, render};
 use crate::graph::label::{Confidentiality, Integrity, Label};
@@ -247,6 +246,7 @@ impl ComponentChannel {
         } else {
             let event = InboundEvent {
                 hook: self.outbox_name.clone(),
+                label: Label::of(Integrity::Person, Confidentiality::Session, &format!("person:{}", self.outbox_name)),
                 session,
                 text: from_outside(&self.settings.name, &text),
                 keys: vec![key.as_ref().to_vec()],
@@ -302,17 +302,14 @@ impl ComponentChannel {
                 Err(why) => troubles += &format!("(The file {name} could not be received: {why})\n"),
             }
         }
-        let named = app.put_files(session, files).await;
-        if !by_owner && let Ok(names) = &named {
-            let source = format!("person:{}", self.outbox_name);
-            let label = LabelId::of(&Label::of(Integrity::World, Confidentiality::Session, &source));
-            let labels = FileLabels::of_session(&self.drive.home, session);
-            for name in names {
-                let path = self.drive.home.work_dir(session).join(name);
-                labels.wrote(&path, label).map_err(|error| Again(error.to_string()))?;
+        let label = match by_owner {
+            true => LabelId::default(),
+            false => {
+                let source = format!("person:{}", self.outbox_name);
+                LabelId::of(&Label::of(Integrity::World, Confidentiality::Session, &source))
             }
-        }
-        let names = named.unwrap_or_else(|why| {
+        };
+        let names = app.put_files(session, files, label).await.unwrap_or_else(|why| {
             troubles += &format!("(The files could not be saved: {why})\n");
             Vec::new()
         });

@@ -19,6 +19,7 @@ use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::wire::Say;
 use crate::cli::client::{Client, News};
 use crate::drive::RunExecutor;
+use crate::effect::label::LabelId;
 use crate::gateway::{ReplyWriter, put};
 use crate::home::{HomeError, HomeLock, PROJECT, Project, SessionName};
 use crate::rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestId, RpcError};
@@ -248,7 +249,7 @@ impl AcpSession {
             return Ok(Vec::new());
         }
         let _lock = self.lock().await?;
-        let put = put(&self.drive.now(), &self.session, files, Incoming::begin_locked).await;
+        let put = put(&self.drive.now(), &self.session, files, LabelId::default(), Incoming::begin_locked).await;
         put.map_err(|error| RpcError::new(INVALID_PARAMS, error.message))
     }
 

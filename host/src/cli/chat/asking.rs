@@ -18,8 +18,14 @@ impl Asking {
         let session = session.clone();
         let waiting = store.read(move |view| {
             let mut first = None;
+            for approval in view.approvals(Some(&session), false, None, LOOKED_AT)? {
+                first = Some(approval);
+            }
+            if first.is_some() {
+                return Ok(first);
+            }
             for approval in view.approvals(None, false, None, LOOKED_AT)? {
-                if approval.session == session || view.shows_approval(&session, approval.id)? {
+                if view.shows_approval(&session, approval.id)? {
                     first = Some(approval);
                 }
             }
@@ -33,11 +39,17 @@ impl Asking {
         self.0.is_some()
     }
 
+    /// Whether it can be accepted for longer: not what is asked because of whose words it goes by, which is asked each time.
+    fn lasts(&self) -> bool {
+        self.0.as_ref().is_some_and(|card| card.card.effects.iter().any(|effect| effect.because.is_empty()))
+    }
+
     /// What stands above the prompt.
     pub fn activity(&self) -> Option<Activity> {
         let card = self.0.as_ref()?;
         let some = if card.card.effects.len() > 1 { ", 1 3 some" } else { "" };
-        let what = format!("approval {}: y accepts, n refuses{some}, s accepts for this session", card.id);
+        let always = if self.lasts() { ", s accepts for this session" } else { "" };
+        let what = format!("approval {}: y accepts, n refuses{some}{always}", card.id);
         Some(Activity { what, since_ms: card.asked_ms })
     }
 
@@ -48,7 +60,7 @@ impl Asking {
         Some(match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => format!("/approve {id}"),
             "n" | "no" => format!("/refuse {id}"),
-            "s" => format!("/approve {id} always"),
+            "s" if self.lasts() => format!("/approve {id} always"),
             text => {
                 let chosen = numbers(text).filter(|chosen| !chosen.is_empty())?;
                 if chosen.iter().any(|number| !(1..=card.card.effects.len()).contains(number)) {
@@ -97,6 +109,10 @@ mod tests {
             assert_eq!(asking.command(line), None, "{line}");
         }
         assert_eq!(Asking::default().command("y"), None, "nothing waits");
+        let mut each_time = super::tests::asking(1);
+        each_time.0.as_mut().unwrap().card.effects[0].because = vec!["its words are anybody's".to_owned()];
+        assert_eq!(each_time.command("s"), None);
+        assert!(!each_time.activity().unwrap().what.contains("session"));
         assert!(asking.activity().unwrap().what.contains("approval 12: y accepts"));
     }
 }

@@ -12,6 +12,7 @@ use super::files::{Download, answer};
 use super::sessions::no_session;
 use super::upload;
 use crate::clock::now_ms;
+use crate::effect::label::LabelId;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
@@ -164,7 +165,7 @@ pub async fn put(
     // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
     // heard of the session.
     let finishing = tokio::spawn(async move {
-        let bytes = blocking(move || incoming.finish(&at, replace)).await?;
+        let bytes = blocking(move || incoming.finish(&at, replace, LabelId::default())).await?;
         store.write(move |tx| tx.open_session(&of, now_ms())).await?;
         // What the workspace holds is kept with the session, which is there only now.
         drop(quota);

@@ -26,7 +26,7 @@ use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Either, JsonResult, LargeBody, Path};
-use crate::store::{ChatRequest, JobState};
+use crate::store::{ChatRequest, JobState, StoreError};
 
 routes! {
     /// OpenAI's interface: answer a conversation, or go on from an earlier response
@@ -196,7 +196,11 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<String>) ->
             // Nobody drives one that is held; whoever takes it up sees that it is to be ended.
             if held { tx.retry_run(&run, now_ms()) } else { Ok(()) }
         });
-        write.await?;
+        match write.await {
+            // It has ended meanwhile.
+            Ok(()) | Err(StoreError::Ended { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     show(who, State(app), Path(id)).await
 }

@@ -1,8 +1,8 @@
 //! Scripts put together: what is always needed at once comes in one answer, not in twenty that wait for each other. Each
 //! module stays a scope of its own, so that names in one mean nothing in another.
 //!
-//! It reads what this house writes: one import or export to a statement, at the beginning of a line, and no circles. The
-//! tests below hold every script of the page to that.
+//! It reads what this house writes: one import or export to a statement, at the beginning of a line, and no circles. A
+//! test beside the list of the page's files holds every script to that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

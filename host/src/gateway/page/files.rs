@@ -176,19 +176,7 @@ impl Files {
     }
 
     fn new(mut files: BTreeMap<String, Bytes>, scripts: Scripts) -> Files {
-        let mut context = Context::new(&SHA256);
-        for (name, bytes) in &files {
-            // With their lengths, so that nothing can move from one to the next unnoticed.
-            for part in [name.as_bytes(), bytes] {
-                context.update(&(part.len() as u64).to_le_bytes());
-                context.update(part);
-            }
-        }
-        let digest = context.finish();
-        let digest = HEXLOWER.encode(&digest.as_ref()[..DIGEST]);
         let index = files.remove(INDEX).unwrap_or_default();
-        let base = format!("/page/{digest}");
-        let index = String::from_utf8_lossy(&index).replace(PLACE, &base);
         let (name, parts) = STYLES;
         let styles: Vec<Bytes> = parts.iter().filter_map(|part| files.remove(*part)).collect();
         files.insert(name.to_owned(), styles.concat().into());
@@ -196,9 +184,12 @@ impl Files {
         if scripts == Scripts::Together {
             texts = bundled(&texts);
         }
-        let document = Modules::of(&texts).written(&index, &base);
+        files.extend(texts.iter().map(|(name, text)| (name.clone(), Bytes::from(text.clone()))));
+        let digest = digest(&index, &files);
+        let base = format!("/page/{digest}");
+        let document = String::from_utf8_lossy(&index).replace(PLACE, &base);
+        let document = Modules::of(&texts).written(&document, &base);
         let index = Arc::new(File::new(INDEX, document.replace(WHO, "").into()));
-        files.extend(texts.into_iter().map(|(name, text)| (name, text.into())));
         let rest = files.into_iter().map(|(name, bytes)| {
             let file = Arc::new(File::new(&name, bytes));
             (name, file)
@@ -216,6 +207,20 @@ impl Files {
     pub fn get(&self, name: &str) -> Option<Arc<File>> {
         self.rest.get(name).cloned()
     }
+}
+
+/// Of all that is sent, as it is sent: what is put together in another way has another address.
+fn digest(index: &[u8], files: &BTreeMap<String, Bytes>) -> String {
+    let mut context = Context::new(&SHA256);
+    let all = files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).chain([(INDEX, index)]);
+    for (name, bytes) in all {
+        // With their lengths, so that nothing can move from one to the next unnoticed.
+        for part in [name.as_bytes(), bytes] {
+            context.update(&(part.len() as u64).to_le_bytes());
+            context.update(part);
+        }
+    }
+    HEXLOWER.encode(&context.finish().as_ref()[..DIGEST])
 }
 
 /// How scripts are sent.
@@ -369,6 +374,13 @@ mod tests {
         let begin = |name: &str| format!("const ${} = (() => {{\n", scope(name));
         let own: Vec<&String> = scripts.keys().filter(|name| !alone.contains(&name.as_str())).collect();
         for name in &own {
+            let of_this_house = !name.starts_with(VENDOR);
+            for line in scripts[*name].lines().filter(|_| of_this_house) {
+                let exports = line.strip_prefix("export ").unwrap_or("{");
+                let known = ["const ", "function ", "async function ", "class ", "default ", "{"];
+                assert!(known.iter().any(|begin| exports.starts_with(begin)), "{name}: {line}");
+                assert!(!line.starts_with("await "), "{name}: {line}");
+            }
             let within: Vec<&String> = sent.values().filter(|text| text.contains(&begin(name))).collect();
             assert_eq!(within.len(), 1, "{name}");
             let (before, _) = within[0].split_once(&begin(name)).unwrap();

@@ -68,6 +68,7 @@ impl Run {
     }
 
     pub(super) fn take_results(&mut self, event: &mut Event, given: Vec<ToolResult>) -> Result<(), IllegalResult> {
+        self.use_up();
         let State::Looping { round, results, stage, .. } = &mut self.state else {
             return Ok(());
         };

@@ -10,6 +10,7 @@ use super::super::report::{Correction, TaskReport};
 use super::super::route::{self, Effort, Routing};
 use super::super::step::{Event, IllegalResult, PillUse};
 use super::super::{Why, brief};
+use super::named::NamedEffects;
 use super::{Current, Run, Stage, State, Waiting};
 
 impl Run {
@@ -113,7 +114,8 @@ impl Run {
         brief.know(self.memory().into_iter().map(|line| format!("remembered: {line}")));
         self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
         let id = self.new_id();
-        self.enter_loop(event, Why::Medium, id, task, 0, brief)
+        let label = self.label();
+        self.enter_loop(event, Why::Medium, Waiting { id, task, depth: 0, label }, brief)
     }
 
     pub(super) fn take_plan(
@@ -209,7 +211,7 @@ impl Run {
         };
         let brief = brief.unwrap_or_else(|| self.derived(&self.current.goal, &task));
         if task.kind == TaskKind::Act {
-            return self.enter_loop(event, Why::Ready, id, task, depth, brief);
+            return self.enter_loop(event, Why::Ready, Waiting { id, task, depth, label }, brief);
         }
         if task.kind != TaskKind::Msg {
             self.lane.push(Entry::Brief(brief.text()));
@@ -221,16 +223,15 @@ impl Run {
         &mut self,
         event: &mut Event,
         why: Why,
-        id: u32,
-        task: Task,
-        depth: u32,
-        brief: ExecutionBrief,
+        Waiting { id, task, depth, label }: Waiting,
+        mut brief: ExecutionBrief,
     ) -> Result<(), IllegalResult> {
+        brief.agree(&task.effects);
         self.lane.push(Entry::Brief(brief.text()));
         self.action_lane = Default::default();
         let (repeat, results) = (Repeat::default(), Vec::new());
-        let brief = Box::new(brief);
-        let state = State::Looping { id, task, depth, brief, round: 0, repeat, results, stage: Stage::Thinking };
+        let (brief, named) = (Box::new(brief), NamedEffects::planned_from(label));
+        let state = State::Looping { id, task, depth, brief, round: 0, repeat, results, stage: Stage::Thinking, named };
         self.go(event, why, state)
     }
 

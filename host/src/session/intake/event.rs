@@ -3,7 +3,7 @@
 use super::{Inner, Intake, IntakeError, IntakeOutcome};
 use crate::clock::now_ms;
 use crate::drive::SEALED_RUN;
-use crate::graph::label::{Confidentiality, Integrity, Label};
+use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::found;
@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, Clone)]
 pub struct InboundEvent {
     pub hook: String,
+    /// Whose words it is.
+    pub label: Label,
     /// The session of the hook.
     pub session: SessionName,
     pub text: String,
@@ -48,18 +50,9 @@ impl Intake {
     }
 }
 
-/// Whose words an event is: those of another person where they came through a channel, and else anybody's.
-fn whose(hook: &str) -> Label {
-    let (integrity, source) = match hook.starts_with("channel") {
-        true => (Integrity::Person, format!("person:{hook}")),
-        false => (Integrity::World, format!("hook:{hook}")),
-    };
-    Label::of(integrity, Confidentiality::Session, &source)
-}
-
 impl Inner {
     async fn enqueue_event(&self, event: InboundEvent) -> Result<IntakeOutcome, IntakeError> {
-        let InboundEvent { hook, session, text, keys, told, max_waiting } = event;
+        let InboundEvent { hook, label, session, text, keys, told, max_waiting } = event;
         let drive = &self.drive.now();
         drive.has_room().await?;
         let known = drive.secrets_of(&session).await?;
@@ -78,7 +71,7 @@ impl Inner {
             priority: JobPriority::Subagent,
             client_key: None,
             at_ms: now_ms(),
-            label: whose(&hook),
+            label,
         };
         let delivery = HookDelivery { hook: hook.clone(), keys, job, told, max_waiting };
         match drive.store.write(move |tx| tx.admit_delivery(&delivery)).await? {

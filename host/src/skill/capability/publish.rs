@@ -98,8 +98,11 @@ impl Host for Publish {
             return Ok(Err(failure("too-large", format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
         }
         // Whoever has the link reads the file.
-        if let (Some(labels), Ok(file)) = (&self.labels, open_plain(&work.join(&note.path))) {
-            self.permit.read().join(labels.of(&file));
+        if let Some(labels) = &self.labels {
+            match open_plain(&work.join(&note.path)) {
+                Ok(file) => self.permit.read().join(labels.of(&file)),
+                Err(error) => return Ok(Err(failure("unavailable", format!("{path} cannot be opened: {error}")))),
+            }
         }
         if let Err(why) = self.permit.leave("publish", "everybody with the link", true, true) {
             return Ok(Err(failure("denied", format!("{path} is not published: {why} (docs/policy.md)"))));

@@ -5,23 +5,20 @@
 
 use super::directory_use::{READ, WRITE};
 use super::files::{ChargedFiles, note};
-use super::labelled::{self, LabelledWrites};
-use super::quota::{Charge, Quota};
+use super::labelled::{self, LabelledReads, LabelledWrites};
+use super::quota::Charge;
+use super::stream::ChargedStream;
 use super::structure::{EntryPath, PlaceError};
 use super::undoable::{self, linking, making, moving, opening, removing, removing_dir, writing};
 use crate::effect::undo::Opening;
 use crate::skill::limits::{LimitHit, MAX_LISTINGS};
-use bytes::Bytes;
-use std::sync::Arc;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, NewTimestamp, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::{
-    DynOutputStream, FsResult, OutputStream, Pollable, ReaddirIterator, StreamError, StreamResult,
-};
+use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
 
 /// The version that wasmtime's own functions are defined under.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
@@ -36,11 +33,34 @@ macro_rules! unless_refused {
     };
 }
 
-/// Shadows everything that changes a file or a directory.
+/// Shadows everything that changes a file or a directory, or tells what is in one.
 pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
 
+    types.func_wrap(
+        "[method]descriptor.read-via-stream",
+        |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
+            let ctx = store.data_mut();
+            let read = fd_of(&fd);
+            match ctx.filesystem().read_via_stream(fd, offset) {
+                Ok(stream) => Ok((Ok(LabelledReads::wrap(ctx, &read, stream)?),)),
+                refused => answer(refused),
+            }
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.read",
+        |mut store: StoreContextMut<'_, T>, (fd, length, offset): (Resource<Descriptor>, u64, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let of = fd_of(&fd);
+                let read = ctx.filesystem().read(fd, length, offset).await;
+                labelled::read(ctx, &of)?;
+                answer(read)
+            })
+        },
+    )?;
     types.func_wrap_async(
         "[method]descriptor.write-via-stream",
         |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
@@ -109,7 +129,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 if flags.contains(DescriptorFlags::WRITE) || open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
                     unless_refused!(labelled::changing(ctx, &fd));
                 }
-                let new = there.is_err() && open.contains(OpenFlags::CREATE);
+                let mut new = there.is_err() && open.contains(OpenFlags::CREATE);
                 let charge = if new { Some(ctx.quota().entry()?) } else { None };
                 let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
                 let before = opening(ctx, &fd, (&path, follows, open))?;
@@ -120,6 +140,18 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let (base, name) = (fd_of(&fd), if writes { path.clone() } else { String::new() });
                 let opened = match &before {
                     Err(code) => Err((*code).into()),
+                    Ok(_) if new => {
+                        // Only a file that was not there in the moment of opening is nobody else's.
+                        let (fd, again) = ((fd_of(&fd), path.clone()), fd);
+                        let first = open | OpenFlags::EXCLUSIVE;
+                        match ctx.filesystem().open_at(fd.0, follow, path, first, flags).await {
+                            Err(error) if !open.contains(OpenFlags::EXCLUSIVE) && is_there(&error) => {
+                                new = false;
+                                ctx.filesystem().open_at(again, follow, fd.1, open, flags).await
+                            }
+                            opened => opened,
+                        }
+                    }
                     Ok(_) => ctx.filesystem().open_at(fd, follow, path, open, flags).await,
                 };
                 made(charge, &opened);
@@ -341,6 +373,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         )| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &path)?.ok();
                 let set = ctx.filesystem().set_times_at(fd, follow, path, accessed, modified).await;
                 labelled::taken(ctx, &set, place.as_ref(), labelled::named)?;
@@ -355,6 +388,11 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
 /// What a guest may open: nothing that can block.
 fn is_plain(kind: DescriptorType) -> bool {
     matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
+}
+
+/// Whether something is there that was not to be.
+fn is_there(error: &FsError) -> bool {
+    error.downcast_ref().is_some_and(|code| *code == ErrorCode::Exist)
 }
 
 /// Where a path leads to; the outer error ends the call.
@@ -426,72 +464,6 @@ fn charged<T: ChargedFiles>(
         Err(error) => return Ok(Err(error.downcast()?)),
     };
     let inner = ctx.ctx().table.delete(stream)?;
-    let charged: DynOutputStream =
-        Box::new(Charged { inner, quota: ctx.quota().clone(), hole, pending: None, labelled });
+    let charged: DynOutputStream = Box::new(ChargedStream::new(inner, ctx.quota().clone(), hole, labelled));
     Ok(Ok(ctx.ctx().table.push(charged)?))
-}
-
-/// An output stream that charges a quota before it writes.
-struct Charged {
-    inner: DynOutputStream,
-    quota: Arc<Quota>,
-    hole: u64,
-    /// What the inner stream may still be writing.
-    pending: Option<Charge>,
-    labelled: Option<LabelledWrites>,
-}
-
-impl Charged {
-    fn charge(&mut self, bytes: usize) -> StreamResult<()> {
-        if let Some(Err(error)) = self.labelled.as_mut().map(LabelledWrites::writing) {
-            return Err(StreamError::LastOperationFailed(error.into()));
-        }
-        let hole = std::mem::take(&mut self.hole);
-        let charge = self.quota.write(hole.saturating_add(bytes as u64));
-        let charge = charge.map_err(|hit| StreamError::Trap(hit.into()))?;
-        match &mut self.pending {
-            Some(pending) => pending.join(charge),
-            pending => *pending = Some(charge),
-        }
-        Ok(())
-    }
-}
-
-#[wasmtime_wasi::async_trait]
-impl OutputStream for Charged {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.charge(bytes.len())?;
-        self.inner.write(bytes)
-    }
-
-    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.charge(bytes.len())?;
-        let written = self.inner.blocking_write_and_flush(bytes).await;
-        self.pending = None;
-        written
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        self.inner.flush()
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        let room = self.inner.check_write();
-        // It takes more when it has written what it had.
-        if matches!(room, Ok(1..)) {
-            self.pending = None;
-        }
-        room
-    }
-
-    async fn cancel(&mut self) {
-        self.inner.cancel().await;
-    }
-}
-
-#[wasmtime_wasi::async_trait]
-impl Pollable for Charged {
-    async fn ready(&mut self) {
-        self.inner.ready().await;
-    }
 }

@@ -4,6 +4,7 @@ use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
+use crate::effect::sink::MountSink;
 use crate::skill::limits::LimitHit;
 use std::fs::File;
 use std::sync::Arc;
@@ -25,9 +26,14 @@ pub trait ChargedFiles: WasiView + 'static {
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;
 
-    /// Whether something may be changed in a directory that is not of the session, by what the guest has read.
-    fn may_change(&self, _dir: &File) -> bool {
+    /// Whether something may be changed in a directory or a file that is not of the session, by what the guest has read.
+    fn may_change(&self, _at: &File) -> bool {
         true
+    }
+
+    /// Where a file lies that is not of the session.
+    fn machine(&self, _at: &File) -> Option<MountSink> {
+        None
     }
 
     /// The directories that the guest sees.

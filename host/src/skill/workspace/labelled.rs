@@ -2,15 +2,17 @@
 
 use super::files::ChargedFiles;
 use super::structure::EntryPath;
-use crate::effect::files::FileLabels;
-use crate::effect::label::{LabelCell, LabelId};
+use crate::effect::files::{FileLabels, TaintedFile};
+use crate::effect::label::LabelCell;
+use crate::effect::sink::MountSink;
+use bytes::Bytes;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
-use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+use wasmtime_wasi::p2::{DynInputStream, FsResult, InputStream, Pollable, StreamResult};
 
 /// What a guest is told; the outer error ends it.
 type Labelled = wasmtime::Result<Result<(), ErrorCode>>;
@@ -32,6 +34,14 @@ fn file<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Re
         Descriptor::File(file) => Some(file.file.clone()),
         Descriptor::Dir(_) => None,
     })
+}
+
+/// The bytes of a file that is open are read.
+pub(super) fn read<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<()> {
+    if let (Some(labels), Some(file)) = (labels(ctx), file(ctx, fd)?) {
+        ctx.label().join(labels.of(&file));
+    }
+    Ok(())
 }
 
 /// Whether a guest may change something in a directory, by what it has read.
@@ -80,12 +90,11 @@ pub(super) fn listed<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) ->
 
 /// Bytes are about to be written to a file.
 pub(super) fn writing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> Labelled {
-    let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
-    let label = ctx.label().get();
-    match file(ctx, fd)? {
-        Some(file) => Ok(told(labels.writing(&file, label))),
-        None => Ok(Ok(())),
+    let (Some(file), label) = (file(ctx, fd)?, ctx.label().get()) else { return Ok(Ok(())) };
+    if !ctx.may_change(&file) {
+        return Ok(Err(ErrorCode::Access));
     }
+    Ok(told(labels(ctx).map_or(Ok(()), |labels| labels.writing(&file, label))))
 }
 
 /// A directory or a link was made.
@@ -123,27 +132,85 @@ pub(super) fn taken<T: ChargedFiles, V>(
 
 /// What writes to a file through a stream, whose label may get worse meanwhile.
 pub(super) struct LabelledWrites {
-    labels: Arc<FileLabels>,
+    labels: Option<Arc<FileLabels>>,
     cell: LabelCell,
     file: Arc<File>,
-    last: LabelId,
+    /// Where it lies, if that is not the session's.
+    machine: Option<MountSink>,
+    tainted: Option<TaintedFile>,
 }
 
 impl LabelledWrites {
     pub fn of<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Self>> {
-        let (Some(labels), cell) = (labels(ctx), ctx.label().clone()) else { return Ok(None) };
-        let file = file(ctx, fd)?;
-        Ok(file.map(|file| Self { labels, cell, file, last: LabelId::default() }))
+        let Some(file) = file(ctx, fd)? else { return Ok(None) };
+        let (labels, cell, machine) = (labels(ctx), ctx.label().clone(), ctx.machine(&file));
+        Ok(Some(Self { labels, cell, file, machine, tainted: None }))
     }
 
     /// Bytes are about to be written.
     pub fn writing(&mut self) -> io::Result<()> {
-        let now = self.cell.get();
-        if now != self.last {
-            self.labels.writing(&self.file, now)?;
-            self.last = now;
+        let label = self.cell.get();
+        if self.machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
-        Ok(())
+        let Some(labels) = self.labels.as_ref().filter(|_| !label.is_ordinary()) else { return Ok(()) };
+        if self.tainted.is_none() {
+            self.tainted = Some(labels.tainted(&self.file)?);
+        }
+        labels.writing(&self.file, label)
+    }
+}
+
+/// What reads a file through a stream: each time as it is then.
+pub(super) struct LabelledReads {
+    inner: DynInputStream,
+    labels: Arc<FileLabels>,
+    cell: LabelCell,
+    file: Arc<File>,
+}
+
+impl LabelledReads {
+    /// A stream that was opened, with the label of what comes out of it.
+    pub fn wrap<T: ChargedFiles>(
+        ctx: &mut T,
+        fd: &Resource<Descriptor>,
+        stream: Resource<DynInputStream>,
+    ) -> wasmtime::Result<Resource<DynInputStream>> {
+        let (Some(labels), Some(file)) = (labels(ctx), file(ctx, fd)?) else { return Ok(stream) };
+        let cell = ctx.label().clone();
+        let inner = ctx.ctx().table.delete(stream)?;
+        let stream: DynInputStream = Box::new(Self { inner, labels, cell, file });
+        Ok(ctx.ctx().table.push(stream)?)
+    }
+
+    /// Whoever wrote put its label down first, so what was read has it by now.
+    fn taken<V>(&self, read: StreamResult<V>) -> StreamResult<V> {
+        self.cell.join(self.labels.of(&self.file));
+        read
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl InputStream for LabelledReads {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let read = self.inner.read(size);
+        self.taken(read)
+    }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let read = self.inner.blocking_read(size).await;
+        self.taken(read)
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for LabelledReads {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
     }
 }
 

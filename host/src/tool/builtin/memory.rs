@@ -73,13 +73,12 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
         }
         SAVE => {
             // No session: what is asked to be remembered belongs to all of them.
-            let saved =
-                memory::save(store, text(&args, "text"), SAVE, None, &at.label, now_ms()).await.map_err(|error| {
-                    match error {
-                        StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
-                        error => error.into(),
-                    }
-                })?;
+            let saved = memory::save(store, text(&args, "text"), SAVE, None, &at.written(), now_ms()).await.map_err(
+                |error| match error {
+                    StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
+                    error => error.into(),
+                },
+            )?;
             Ok(match saved.new {
                 0 => "This is already remembered.".to_owned(),
                 new => format!("Remembered, in {new} passages."),
@@ -92,7 +91,7 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
         }
         _ => {
             let patch = args.get_mut("patch").map(Value::take).unwrap_or_default();
-            let label = at.label.clone();
+            let label = at.written();
             // Before it, so that it is never taken for better than it is.
             store.write(move |tx| tx.join_core_label(&label)).await?;
             let document = memory::update_core(store, patch, now_ms()).await.map_err(|error| match error {

@@ -53,7 +53,7 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
                 session: Some(at.addressed(store, text(args, "inject_into")).await?),
                 model: given("model"),
                 caller: at.caller,
-                label: at.label.clone(),
+                label: at.written(),
             };
             let added = all.add(wanted, now_ms()).await?;
             let hint = if store.is_attended() { "" } else { " It comes while `kiso serve` runs." };

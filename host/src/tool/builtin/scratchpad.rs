@@ -62,7 +62,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             }
             let (content, name) = (text(args, "text").to_owned(), key.clone());
             let bytes = content.len();
-            save(store, &session, &key, content, &at.label, now_ms()).await.map_err(|error| match error {
+            save(store, &session, &key, content, &at.written(), now_ms()).await.map_err(|error| match error {
                 StoreError::Quota { .. } => {
                     ToolFault::from(error).hint("save less, or under the key of an entry that is no longer needed")
                 }

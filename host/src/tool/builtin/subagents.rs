@@ -103,7 +103,7 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<St
         model: model.or_else(|| config.subagents.model.clone()),
         client_key,
         at_ms: now_ms(),
-        label: at.label.clone(),
+        label: at.written(),
     };
     let limits = SpawnLimits {
         depth: config.subagents.max_depth,

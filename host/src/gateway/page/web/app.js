@@ -81,7 +81,7 @@ function Frame() {
   const waiting = useStore(unread);
   const main = useRef(null);
   const first = useRef(true);
-  const screen = SCREENS[place];
+  const screen = Object.hasOwn(SCREENS, place) ? SCREENS[place] : undefined;
   const title = screen?.title ?? 'Chat';
   useEffect(() => void loadModels(), []);
   // What is looked for from within a conversation is found in the sidebar.

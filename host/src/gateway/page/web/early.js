@@ -21,7 +21,7 @@ const QUESTIONS = {
 const ALWAYS = ['/sessions?placement=listed&limit=100', '/sessions?placement=pinned&limit=500', '/sessions?placement=archived&limit=1', '/models'];
 
 const [place, name, more] = location.hash.replace(/^#\/?/, '').split('/');
-const known = SCREENS[place] ? [place, name, more] : ['s', encodeURIComponent(localStorage.getItem('kiso.session') || DEFAULT)];
+const known = Object.hasOwn(SCREENS, place) && (place !== 's' || name) ? [place, name, more] : ['s', encodeURIComponent(localStorage.getItem('kiso.session') || DEFAULT)];
 const [script, styles] = SCREENS[known[0]];
 prefetch(script);
 if (styles) style(styles);

@@ -60,6 +60,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
             tool_need_threshold: dice.of(&[30, 0, 100]),
             lane_tokens: dice.of(&[6_000, 1, 80]),
             subagent: false,
+            shows_all: dice.one_in(8),
         },
         segment: Segment::default(),
         label: Default::default(),
@@ -185,9 +186,8 @@ fn route(dice: &mut Dice, message: &str) -> StepResult {
 fn a_task(dice: &mut Dice) -> Task {
     let kind = dice.of(&[TaskKind::Msg, TaskKind::Act, TaskKind::Skill, TaskKind::Act, TaskKind::Exec]);
     let skill = (kind == TaskKind::Skill).then(|| "chart".to_owned());
-    let (expect, model, args) = (None, None, None);
     let (notify, review) = (dice.one_in(2), dice.one_in(2));
-    Task { kind, detail: "it".to_owned(), expect, model, skill, args, notify, review }
+    Task { skill, notify, review, ..Task::new(kind, "it") }
 }
 
 fn a_plan(dice: &mut Dice, max_tasks: usize) -> StepResult {

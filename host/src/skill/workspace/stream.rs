@@ -1,0 +1,77 @@
+//! Output streams of files that guests write to.
+
+use super::labelled::LabelledWrites;
+use super::quota::{Charge, Quota};
+use bytes::Bytes;
+use std::sync::Arc;
+use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+/// An output stream that charges a quota before it writes.
+pub(super) struct ChargedStream {
+    inner: DynOutputStream,
+    quota: Arc<Quota>,
+    hole: u64,
+    /// What the inner stream may still be writing.
+    pending: Option<Charge>,
+    labelled: Option<LabelledWrites>,
+}
+
+impl ChargedStream {
+    /// `hole` are the bytes that the first write skips.
+    pub fn new(inner: DynOutputStream, quota: Arc<Quota>, hole: u64, labelled: Option<LabelledWrites>) -> Self {
+        Self { inner, quota, hole, pending: None, labelled }
+    }
+
+    fn charge(&mut self, bytes: usize) -> StreamResult<()> {
+        if let Some(Err(error)) = self.labelled.as_mut().map(LabelledWrites::writing) {
+            return Err(StreamError::LastOperationFailed(error.into()));
+        }
+        let hole = std::mem::take(&mut self.hole);
+        let charge = self.quota.write(hole.saturating_add(bytes as u64));
+        let charge = charge.map_err(|hit| StreamError::Trap(hit.into()))?;
+        match &mut self.pending {
+            Some(pending) => pending.join(charge),
+            pending => *pending = Some(charge),
+        }
+        Ok(())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for ChargedStream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.charge(bytes.len())?;
+        self.inner.write(bytes)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.charge(bytes.len())?;
+        let written = self.inner.blocking_write_and_flush(bytes).await;
+        self.pending = None;
+        written
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        let room = self.inner.check_write();
+        // It takes more when it has written what it had.
+        if matches!(room, Ok(1..)) {
+            self.pending = None;
+        }
+        room
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for ChargedStream {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}
