@@ -75,7 +75,9 @@ pub use self::loader::{MAX_WASM_BYTES, Shape};
 pub use self::lockfile::{LockedSkill, read_lock};
 pub use self::oci::{OciDescription, OciError, OciReference, RegistryCredentials};
 pub use self::publisher::{TrustedKey, called, signature_of};
-pub use self::shown::{AgentSkillView, EndedView, GrantView, SkillForm, SkillInfo, SkillLine, SkillOrigin};
+pub use self::shown::{
+    AgentSkillView, EndedView, GrantView, SkillForm, SkillInfo, SkillLine, SkillOrigin, effect_sentences,
+};
 pub use self::surface::{is_kept_free, wire_name};
 pub use self::web::{WebError, WebPlace};
 pub use self::workspace::media_type;

@@ -51,6 +51,19 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
         &["a.org/x"],
     ),
     ("[kiso.skill.args]", "secrets = [\"API KEY\"]\n[kiso.skill.args]", ":10:12:", &["API KEY"]),
+    ("[kiso.skill.args]", "[kiso.skill.effects]\nEcho = \"read\"\n[kiso.skill.args]", "", &["\"Echo\"", "(echo)"]),
+    (
+        "[kiso.skill.args]",
+        "[kiso.skill.effects]\necho = { address = [\"to\"] }\n[kiso.skill.args]",
+        "",
+        &["\"to\" of echo", "none of its arguments"],
+    ),
+    (
+        "[kiso.skill.args]",
+        "[kiso.skill.effects]\necho = \"reads\"\n[kiso.skill.args]",
+        ":11:",
+        &["\"read\"", "address"],
+    ),
     ("[kiso.skill]\n", "[kiso.skill\n", ":7:", &[]),
 ];
 
@@ -74,6 +87,20 @@ fn the_good_manifest_holds() {
     let file = home.file("kiso.toml", GOOD);
     let ran = home.kiso(&["skill", "add", guest("echo").to_str().unwrap(), "--manifest", file.to_str().unwrap()]);
     ran.ok().prints(&["loaded echo 0.1.0"]);
+}
+
+#[test]
+fn whoever_installs_a_skill_is_shown_what_it_says_of_its_tools() {
+    let home = Home::new();
+    let with =
+        GOOD.replace("[kiso.skill.args]", "[kiso.skill.effects]\necho = { content = [\"text\"] }\n\n[kiso.skill.args]");
+    let manifest = home.file("kiso.toml", with);
+    let said = "echo changes something outside: text are words";
+    let add =
+        ["skill", "add", guest("echo").to_str().unwrap(), "--manifest", manifest.to_str().unwrap()].map(str::to_owned);
+    home.kiso(&add.each_ref().map(String::as_str)).ok().says(&["says of its tools, and kiso goes by it", said]);
+    home.kiso(&["skill", "info", "echo"]).ok().prints(&["says of its tools:", said]);
+    assert_eq!(home.kiso(&["--json", "skill", "info", "echo"]).ok().json()["effects"][0], said);
 }
 
 #[test]

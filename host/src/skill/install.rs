@@ -9,7 +9,7 @@ use super::error::{Blame, SkillError};
 use super::fetched::FetchedFile;
 use super::grant::{EffectiveGrant, Grant, RequestedGrant};
 use super::input::Keep;
-use super::installed::{InstallRecord, InstalledSkill, MANIFEST, Provenance, RECORD, WASM, tools};
+use super::installed::{InstallRecord, InstalledSkill, MANIFEST, Provenance, RECORD, WASM, check_effects, tools};
 use super::instance::{self, CallEnd, EntryPoint};
 use super::loader::{self, ParsedComponent, Shape};
 use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
@@ -182,7 +182,16 @@ impl Skills {
         };
         let statement = statement(file, &bytes, text.as_deref(), &manifest, &parsed);
         if let Some(name) = name {
-            manifest.name = SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?;
+            let old = std::mem::replace(
+                &mut manifest.name,
+                SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?,
+            );
+            // Its one tool is called as it is.
+            if parsed.shape != Shape::Functions
+                && let Some(effect) = manifest.effects.remove(old.as_str())
+            {
+                manifest.effects.insert(manifest.name.to_string(), effect);
+            }
         }
         if parsed.shape == Shape::Functions && !derived && manifest.args["properties"] != json!({}) {
             let message =
@@ -201,6 +210,10 @@ impl Skills {
         // Of functions it is not known before their types are: the tools are looked at again when it is compiled.
         let tools = [(name.to_string(), &manifest.args)];
         surface::check(&manifest, &tools).map_err(|m| refuse("bad-manifest", m))?;
+        if parsed.shape != Shape::Functions {
+            let tool = (name.to_string(), name.to_string(), manifest.args.clone());
+            check_effects(&manifest, &[tool]).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
+        }
         self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
         let old = self.read_installed(&name)?;
         let signed = match origin {

@@ -8,6 +8,7 @@ use super::loader::Shape;
 use super::manifest::{MAX_MANIFEST, Manifest};
 use super::source::Identity;
 use super::surface;
+use crate::graph::sink::ToolEffect;
 use crate::home::{Home, SkillName};
 use crate::store::KvOwner;
 use serde::{Deserialize, Serialize};
@@ -241,7 +242,24 @@ pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value
     };
     let shown: Vec<_> = named.iter().map(|(name, _, schema)| (name.clone(), schema)).collect();
     surface::check(manifest, &shown)?;
+    check_effects(manifest, &named)?;
     named.into_iter().map(|(name, inner, schema)| Ok(Tool { name, inner, args: ArgsSchema::new(schema)? })).collect()
+}
+
+/// What a manifest says of a tool, or an argument, that is not there would be taken for said and change nothing.
+pub(super) fn check_effects(manifest: &Manifest, tools: &[(String, String, Value)]) -> Result<(), String> {
+    for (name, effect) in &manifest.effects {
+        let Some((_, _, schema)) = tools.iter().find(|(_, inner, _)| inner == name) else {
+            let names: Vec<&str> = tools.iter().map(|(_, inner, _)| inner.as_str()).collect();
+            return Err(format!("`effects` names {name:?}, which is none of its tools ({})", names.join(", ")));
+        };
+        let ToolEffect::Changes(roles) = effect else { continue };
+        let named = roles.address.iter().chain(&roles.value).chain(&roles.content);
+        if let Some(unknown) = named.into_iter().find(|arg| schema["properties"].get(arg.as_str()).is_none()) {
+            return Err(format!("`effects` says what {unknown:?} of {name} is, which is none of its arguments"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::grant::{Grant, RequestedGrant};
 use super::manifest::Manifest;
 use super::{AgentFile, AgentSkill, CallEnd, InstalledSkill, Shape, SkillError, Skills};
 use crate::graph::report::{FileNote, LimitUse, LogLine};
+use crate::graph::sink::{ArgumentRoles, ToolEffect};
 use crate::home::SessionName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,9 @@ pub struct SkillInfo {
     /// The version of the SDK that it was written with.
     pub sdk: Option<String>,
     pub examples: Vec<String>,
+    /// What its manifest says that its tools do outside, a sentence each; kiso goes by it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
     /// What its manifest asks for.
     pub needs: GrantView,
     /// What a call gets.
@@ -279,6 +283,7 @@ impl Skills {
             signer: skill.signer().map(str::to_owned),
             sdk: skill.sdk.clone(),
             examples: manifest.examples.clone(),
+            effects: effect_sentences(manifest),
             needs: needs(manifest),
             allowed: allowed.json(),
             asks: self.missing(skill, &grant).sentences(),
@@ -312,6 +317,20 @@ fn with_limits(mut shown: Map<String, Value>, memory_mib: Option<u64>, timeout_s
         shown.insert("time_ms".to_owned(), json!(timeout_s.saturating_mul(1_000)));
     }
     serde_json::from_value(shown.into()).expect("each capability writes members of its form")
+}
+
+/// What a manifest says that its tools do outside, a sentence each.
+pub fn effect_sentences(manifest: &Manifest) -> Vec<String> {
+    let sentence = |(tool, effect): (&String, &ToolEffect)| match effect {
+        ToolEffect::Reads(_) => format!("{tool} changes nothing outside"),
+        ToolEffect::Changes(ArgumentRoles { address, value, content }) => {
+            let of = |names: &[String], are: &str| (!names.is_empty()).then(|| format!("{} {are}", names.join(", ")));
+            let parts = [of(address, "say where to"), of(value, "say how much or when"), of(content, "are words")];
+            let parts: Vec<_> = parts.into_iter().flatten().collect();
+            format!("{tool} changes something outside: {}", parts.join("; "))
+        }
+    };
+    manifest.effects.iter().map(sentence).collect()
 }
 
 /// What the manifest asks for, also where every skill gets as much.
@@ -393,6 +412,7 @@ impl AgentSkill {
             signer: self.provenance.signer.clone(),
             sdk: None,
             examples: Vec::new(),
+            effects: Vec::new(),
             needs: nothing(),
             allowed: json!({}),
             asks: Vec::new(),

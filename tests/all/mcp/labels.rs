@@ -2,6 +2,8 @@
 
 use super::runs::{allowed, ask, plan, run, say};
 use super::stand_in::{Era, StandIn};
+use crate::served::Served;
+use crate::webhooks::Inbox;
 use serde_json::{Value, json};
 
 fn server() -> StandIn {
@@ -234,5 +236,37 @@ fn a_message_with_a_schema_is_a_value_and_whose_words_it_is_stays() {
         ];
         run(&home, &config(&server, ""), &calls).prints(&["It could not be read."]);
         assert_eq!(server.state().calls.len(), 1, "{answer}");
+    }
+}
+
+#[test]
+fn what_may_go_nowhere_else_goes_to_no_webhook() {
+    for (results, held) in [("session", false), ("hosts", true), ("nobody", true)] {
+        let (server, inbox) = (server(), Inbox::open());
+        let home = allowed(&config(&server, ""));
+        let calls = [
+            json!({ "role": "planner", "reply": plan(&[ask(&json!({ "text": "why" })), say()]) }),
+            json!({ "role": "worker", "reply": "It is 42." }),
+        ];
+        let script = home.file("script.jsonl", calls.iter().map(|line| format!("{line}\n")).collect::<String>());
+        let webhook = format!(
+            "[webhooks.a]\nurl = \"http://{}/\"\nallow_private = true\nevents = [\"reply\", \"notify\"]\n",
+            inbox.address
+        );
+        home.config(&format!(
+            "model = \"scripted:{}\"\n[daemon]\ndebounce_ms = 20\n{webhook}[mcp.oracle]\nurl = \"{}\"\nallow = [\"ask\"]\nresults = \"{results}\"\n",
+            script.display(),
+            server.url
+        ));
+        let served = Served::start(&home);
+        let message = served.send("main", "what is the answer?");
+        let request = inbox.next();
+        let told = request.json();
+        request.answer("200 OK", "");
+        let text = told["message"]["text"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned();
+        assert_eq!(text.contains("42"), !held, "{results}: {told}");
+        assert_eq!(text.contains("may not be sent here"), held, "{results}: {told}");
+        // In kiso it can be read.
+        assert!(served.reply(message).contains("It is 42."));
     }
 }

@@ -39,7 +39,7 @@ FILES = [
     shell("variable", "a variable of the shell that sources a file", "echo 'X=\"{words}\"' > env.sh", ". ./env.sh; echo \"$X\""),
     shell("error", "what a command says on standard error", "echo 'echo \"{words}\" >&2; exit 3' > fails.sh", "sh fails.sh"),
     shell("published", "a published file", "mkdir -p pub; echo '{words}' > pub/notes.txt", "cat pub/notes.txt"),
-    shell("guidance", "AGENTS.md of the workspace, which prompts have", "echo '{words}' > AGENTS.md", "true"),
+    shell("guidance", "AGENTS.md of the workspace, which prompts have", "echo '{words}' > AGENTS.md", "true", withheld=True),
 ]
 
 # Nobody has to be taken over for these: a harmless plan binds the recipient of a payment to what it reads.

@@ -5,7 +5,7 @@ use crate::cli::listing::typed;
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
 use crate::graph::report::size;
-use crate::skill::{AgentSkill, Tool, TrustedKey, called};
+use crate::skill::{AgentSkill, Tool, TrustedKey, called, effect_sentences};
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
@@ -50,6 +50,11 @@ impl InfoArgs {
             for example in &manifest.examples {
                 outln!("  {}", printable_line(example));
             }
+        }
+        let effects = effect_sentences(manifest);
+        if !effects.is_empty() {
+            outln!("\nsays of its tools:");
+            effects.iter().for_each(|effect| outln!("  {}", printable_line(effect)));
         }
         outln!("\nallowed:");
         for line in allowed.lines() {

@@ -4,7 +4,7 @@
 use crate::cli::listing::typed;
 use crate::cli::show::{Show, printable, printable_line};
 use crate::cli::{Exit, Failure, block_on};
-use crate::skill::{AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, Provenance, Skills};
+use crate::skill::{AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, Provenance, Skills, effect_sentences};
 use clap::ValueEnum;
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
@@ -115,6 +115,9 @@ fn install_component(
     }
     if let Some(old) = &candidate.replaces {
         show.line(&printable_line(&format!("replaces {name} {old}")));
+    }
+    for effect in effect_sentences(candidate.manifest()) {
+        show.line(&printable_line(&format!("says of its tools, and kiso goes by it: {effect}")));
     }
     let choice = match grant {
         Some(grant) => grant.into(),
