@@ -32,6 +32,10 @@ schemathesis *paths:
 test-llm *cases:
     cargo build && tests/llm {{cases}}
 
+# n8n, Open WebUI and Home Assistant with the lines of docs/clients.md (npm, PyPI and 6 GB are needed)
+test-clients *programs:
+    cargo build && tests/clients/run {{programs}}
+
 # docs/openapi.json from the routes and their handlers' types
 openapi:
     KISO_OPENAPI=1 cargo test --package kiso --lib -- the_document
