@@ -3,21 +3,27 @@
 
 use super::{Times, row, skills, summary};
 use kiso::config::Config;
-use kiso::effect::undo::{Origin, Undo, UndoLimits};
+use kiso::effect::undo::{Origin, Transaction, Undo, UndoLimits};
 use kiso::exec::{Channel, Exec, Line, Scratch};
 use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
 use kiso::secret::Secrets;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What is measured: a name, the line, and how often.
-const LINES: [(&str, &str, usize); 3] = [
+const LINES: [(&str, &str, usize); 4] = [
     ("`true`", "true", 300),
     ("a pipeline of three", "seq 1 200 | grep 7 | wc -l", 200),
     ("a loop of fifty commands", "i=0; while [ $i -lt 50 ]; do expr $i + 1; i=$((i + 1)); done > /dev/null", 40),
+    (
+        "twenty files",
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo $i > f$i; done; sed -i s/1/2/ f*; rm f*",
+        100,
+    ),
 ];
 
 /// Prints a pair of rows for each line, and one for first and second start.
@@ -25,18 +31,29 @@ pub async fn rows() {
     let dir = TempDir::new().expect("there is room");
     let shell = Shell::new(&dir.path().join("home"));
     for (name, line, times) in LINES {
-        let (mut of_sh, mut of_kiso) = (Vec::new(), Vec::new());
+        let (mut of_sh, mut of_kiso, mut without) = (Vec::new(), Vec::new(), Vec::new());
         // In turns, so that whatever else the machine does meets both alike. The first warms both up.
         for turn in 0..=times {
-            let (sh, kiso) = (sh(line), shell.run(line).await);
+            let sh = sh(dir.path(), line);
+            // Behind another process everything is colder, so each of the two is so as often as the other.
+            let (kiso, plain) = if turn % 2 == 0 {
+                let kiso = shell.run(line).await;
+                (kiso, shell.run_for_good(line).await)
+            } else {
+                let plain = shell.run_for_good(line).await;
+                (shell.run(line).await, plain)
+            };
             if turn > 0 {
                 of_sh.push(sh);
                 of_kiso.push(kiso);
+                without.push(plain);
             }
         }
-        let sh = summary(of_sh);
+        let (sh, without) = (summary(of_sh), summary(without));
         row(&format!("`sh -c`: {name}"), sh, None);
-        row(&format!("kiso, running: {name}"), summary(of_kiso), Some((sh, "× `sh -c`")));
+        let kiso = summary(of_kiso);
+        row(&format!("kiso, running: {name}"), kiso, Some((sh, "× `sh -c`")));
+        row(&format!("the same, and nothing is kept for undo: {name}"), without, Some((kiso, "× with undo")));
     }
     let (first, second) = first_and_second();
     row("kiso: start, first command line of a fresh home, end", first, None);
@@ -64,11 +81,24 @@ impl Shell {
         Self { exec, session, scratch, secrets: Secrets::default(), undo }
     }
 
+    /// As in a run: what it changes can be undone.
     pub async fn run(&self, source: &str) -> Duration {
         let started = Instant::now();
-        // As in a run: what it changes can be undone.
         let origin = Origin { run: "bench".to_owned(), task: 1, seq: 1, place: 0 };
         let transaction = self.undo.begin(&self.session, origin, UndoLimits { max_bytes: 256 << 20, refuse: false });
+        self.done(source, transaction.clone()).await;
+        transaction.expect("something is kept").commit();
+        started.elapsed()
+    }
+
+    /// As `kiso shell` does it: nothing is kept.
+    async fn run_for_good(&self, source: &str) -> Duration {
+        let started = Instant::now();
+        self.done(source, None).await;
+        started.elapsed()
+    }
+
+    async fn done(&self, source: &str, transaction: Option<Arc<Transaction>>) {
         let line = Line {
             source,
             session: &self.session,
@@ -82,20 +112,19 @@ impl Shell {
             outputs: None,
             watch: None,
             scratch: &self.scratch,
-            transaction: transaction.clone(),
+            transaction,
             accepted: None,
             permit: Default::default(),
         };
         let done = self.exec.run(line).await.expect("it runs");
-        transaction.expect("something is kept").commit();
         assert_eq!(done.code, 0, "{}", done.stderr);
-        started.elapsed()
     }
 }
 
-fn sh(line: &str) -> Duration {
+fn sh(dir: &Path, line: &str) -> Duration {
     let started = Instant::now();
-    let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output().expect("sh starts");
+    let output =
+        Command::new("sh").args(["-c", line]).current_dir(dir).stdin(Stdio::null()).output().expect("sh starts");
     assert!(output.status.success());
     started.elapsed()
 }

@@ -1,6 +1,11 @@
 //! Texts and addresses among the arguments of a call.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde_json::Value;
+
+use crate::skill::InstalledSkill;
 
 /// Every text in a value, at any depth.
 pub fn texts(value: &Value) -> Vec<&str> {
@@ -33,4 +38,15 @@ pub fn bare(host: &str) -> &str {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
     }
+}
+
+/// The addresses among the words of a text.
+pub fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
+}
+
+/// Says of a skill whether a command line names it.
+pub fn named_in(line: &str) -> impl FnMut(&&Arc<InstalledSkill>) -> bool {
+    let words: BTreeSet<&str> = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
+    move |skill| words.contains(skill.name().as_str())
 }

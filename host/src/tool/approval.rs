@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::address::{host_and_port, texts};
+use super::address::{addresses, host_and_port, named_in, texts};
 use super::sinks::CallSinks;
 use super::{CallLabels, EXEC, Tools};
 use crate::graph::approval::{CallEffect, CardAccess, Destination};
@@ -66,11 +66,9 @@ impl Tools {
 
     /// A command line: what the skills may do that it names. One that it calls without naming it gets nothing.
     fn effect_of_line(&self, line: &str, labels: &CallLabels) -> Option<CallEffect> {
-        let words: BTreeSet<&str> =
-            line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
         let index = self.index();
-        let named = index.skills.iter().filter(|skill| words.contains(skill.name().as_str()));
-        let addresses: Vec<&str> = line.split(|c: char| c.is_whitespace() || "\"'`;|&()<>".contains(c)).collect();
+        let named = index.skills.iter().filter(named_in(line));
+        let addresses: Vec<&str> = addresses(line).collect();
         let access: Vec<_> = named.filter_map(|skill| self.access(skill, &addresses)).collect();
         let shown = [("command".to_owned(), line.to_owned())];
         let sinks = self.sinks_of_line(line, labels);

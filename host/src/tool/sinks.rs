@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::address::{bare, host_and_port, texts};
+use super::address::{addresses, bare, host_and_port, named_in, texts};
 use super::builtin::{CORE_UPDATE, SCHEDULE_ADD, SCHEDULE_REMOVE};
 use super::{EXEC, Tools};
 use crate::effect::sink::{ASKED_ALWAYS, Enforcement, Permit, PermitParts, SinkCall};
@@ -101,7 +101,7 @@ impl Tools {
         let trusted = labels.decision.is_trusted();
         let is_trusted = |arg: &SinkArgument| arg.role == ArgumentRole::Content || arg.label.is_trusted();
         let named = sinks.iter().filter(|arg| arg.label.is_trusted()).filter_map(|arg| args.get(&arg.name));
-        let named = named.flat_map(texts).flat_map(words).filter_map(host_and_port);
+        let named = named.flat_map(texts).flat_map(addresses).filter_map(host_and_port);
         let named: BTreeSet<String> = named.map(|host| bare(&host).to_owned()).collect();
         Permit::new(PermitParts {
             enforcement: labels.enforcement,
@@ -198,7 +198,7 @@ impl Tools {
             return CallSinks { calls: Vec::new(), access: Vec::new() };
         };
         let reads = matches!(skill.manifest.effects.get(&skill.tools[at].inner), Some(ToolEffect::Reads(_)));
-        let named: BTreeSet<String> = texts(args).into_iter().flat_map(words).filter_map(host_and_port).collect();
+        let named: BTreeSet<String> = texts(args).into_iter().flat_map(addresses).filter_map(host_and_port).collect();
         let (hosts, access) = self.reached(&skill, &named, reads);
         let calls = hosts.into_iter().map(|(host, changes)| one("request", format!("host:{}", bare(&host)), changes));
         CallSinks { calls: calls.collect(), access }
@@ -206,12 +206,10 @@ impl Tools {
 
     /// What of a command line leaves the sandbox: by the skills that it names.
     pub(super) fn sinks_of_line(&self, line: &str, labels: &CallLabels) -> CallSinks {
-        let words_of: BTreeSet<&str> =
-            line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
-        let named: BTreeSet<String> = words(line).filter_map(host_and_port).collect();
+        let named: BTreeSet<String> = addresses(line).filter_map(host_and_port).collect();
         let (mut calls, mut access) = (Vec::new(), Vec::new());
         let index = self.index();
-        for skill in index.skills.iter().filter(|skill| words_of.contains(skill.name().as_str())) {
+        for skill in index.skills.iter().filter(named_in(line)) {
             let (hosts, more) = self.reached(skill, &named, false);
             access.extend(more);
             calls.extend(hosts.into_iter().map(|(host, changes)| SinkCall {
@@ -257,9 +255,4 @@ impl Tools {
         let access = if reached.is_empty() { Vec::new() } else { vec![access] };
         (reached, access)
     }
-}
-
-/// The words of a text, among which an address may stand.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
 }
