@@ -70,6 +70,14 @@ let free;
 do free = await call(client, "exec", { command: "echo free" });
 while (free.isError);
 ok("a cancelled run", free.structuredContent.stdout === "free\n");
+if (way === "http") {
+  // The daemon is killed and another one started: what the newer era sends has no session that could be gone.
+  console.log("restart");
+  await new Promise((resolve) => process.stdin.once("data", resolve));
+  process.stdin.destroy();
+  const there = await call(client, "exec", { command: "cat a.txt" }).catch((error) => error.message);
+  ok("a restart", era === "legacy" ? there.includes("`initialize`") : there.structuredContent.stdout === "one\n");
+}
 await client.close();
 
 const again = await connect();

@@ -29,6 +29,17 @@ def ok(what, so):
     print("ok", what)
 
 
+async def restarted(client):
+    """The daemon is killed and another one started: what the newer era sends has no session that could be gone."""
+    print("restart", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    try:
+        there = await client.call_tool("exec", {"command": "cat a.txt"})
+        ok("a restart", MODE != "legacy" and there.structured_content["stdout"] == "one\n")
+    except MCPError as error:
+        ok("a restart", MODE == "legacy" and "`initialize`" in error.message)
+
+
 async def main():
     async with Client(server(), mode=MODE, read_timeout_seconds=120) as client:
         version = client.protocol_version
@@ -83,6 +94,9 @@ async def main():
             if not free.is_error:
                 break
         ok("a cancelled run", free.structured_content["stdout"] == "free\n")
+
+        if WAY == "http":
+            await restarted(client)
 
     # A client that comes again finds its files.
     async with Client(server(), mode=MODE, read_timeout_seconds=120) as client:

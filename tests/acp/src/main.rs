@@ -1,5 +1,5 @@
-//! Talks to `kiso acp` as an editor does, with the official crate: list, prompt, stream, permission, cancel, errors, load. Prints
-//! "ok …" for each thing that was seen.
+//! Talks to `kiso acp` as an editor does, with the official crate: list, prompt, stream, permission, cancel, a restart of the daemon
+//! after a line on standard input, errors, load. Prints "ok …" for each thing that was seen.
 //!
 //!   acp-client "KISO acp --project ask" PROJECT
 
@@ -73,7 +73,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert!(begun.agent_capabilities.load_session);
             println!("ok initialize");
 
-            let session = connection.send_request(NewSessionRequest::new(project.clone())).block_task().await?.session_id;
+            let session =
+                connection.send_request(NewSessionRequest::new(project.clone())).block_task().await?.session_id;
             let prompt = |session: &SessionId, text: &str| {
                 connection
                     .send_request(PromptRequest::new(session.clone(), vec![ContentBlock::Text(TextContent::new(text))]))
@@ -115,6 +116,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             sent?;
             assert_eq!(answer?.stop_reason, StopReason::Cancelled);
             println!("ok cancel");
+
+            // The daemon is killed and another one started: the conversation goes on, with its permission.
+            println!("restart");
+            std::io::stdin()
+                .read_line(&mut String::new())
+                .map_err(agent_client_protocol::Error::into_internal_error)?;
+            let answer = prompt(&session, "$ cat /project/made.txt").await?;
+            assert_eq!(answer.stop_reason, StopReason::EndTurn);
+            let (text, told) = said(&updates);
+            assert!(text.trim_end().ends_with("\nmade"), "{text}: {told:?}");
+            println!("ok restart");
 
             let error = prompt(&SessionId::new("no-such-session"), "hello").await.expect_err("there is none");
             println!("ok error {}", error.message);

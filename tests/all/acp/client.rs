@@ -3,8 +3,9 @@
 use super::home;
 use crate::harness::{KISO, missing_tool, root};
 use crate::served::Served;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The client, built; `None`, loudly, where its crates cannot be had.
 fn built() -> Option<PathBuf> {
@@ -24,14 +25,27 @@ fn the_official_client_is_served() {
     let Some(client) = built() else { return };
     for has_daemon in [false, true] {
         let home = home();
-        let _served = has_daemon.then(|| Served::start(&home));
+        let mut served = has_daemon.then(|| Served::start(&home));
         let project = home.dir.path().join("project");
         std::fs::create_dir(&project).unwrap();
         let command = format!("{KISO} acp --project ask");
         let mut run = Command::new(&client);
-        let output = run.arg(command).arg(&project).env("KISO_HOME", home.path()).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 9, "{said}");
+        run.arg(command).arg(&project).env("KISO_HOME", home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = run.spawn().expect("it starts");
+        let (mut input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut said = String::new();
+        for line in output.lines().map_while(Result::ok) {
+            if line == "restart" {
+                // The daemon of its own is the client's child, and stays.
+                if let Some(running) = served.take() {
+                    running.kill();
+                    served = Some(Served::start(&home));
+                }
+                writeln!(input).expect("it reads");
+            }
+            said += &format!("{line}\n");
+        }
+        assert!(child.wait().expect("it ends").success(), "{said}");
+        assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 10, "{said}");
     }
 }

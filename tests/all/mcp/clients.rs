@@ -7,8 +7,9 @@ use crate::client_page::OfficialClients;
 use crate::harness::{Home, KISO, root};
 use crate::served::Served;
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Stdio};
 
 /// Where a package is.
 pub fn official(name: &str) -> Option<PathBuf> {
@@ -23,22 +24,36 @@ pub fn served(home: &Home) -> Served {
     served
 }
 
-/// Runs a client against `kiso mcp`, then against a daemon; each must have seen so many things.
+/// Runs a client against `kiso mcp`, then against a daemon; each must have seen so many things, and with the daemon also its restart:
+/// where the client prints "restart", the daemon is killed, and another one is started on its port.
 #[track_caller]
 fn run(command: impl Fn(&str) -> Command, seen: usize) {
-    let check = |way: &str, output: Output, log: &str| {
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{way}: {said}{}\n{log}", String::from_utf8_lossy(&output.stderr));
+    let check = |way: &str, said: &str, seen: usize| {
         assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), seen, "{way}: {said}");
     };
     let home = home();
     let output = command("stdio").env("KISO", KISO).env("KISO_HOME", home.path()).output().expect("it starts");
-    check("stdio", output, "");
+    assert!(output.status.success(), "{output:?}");
+    check("stdio", &String::from_utf8_lossy(&output.stdout), seen);
+
     let home = self::home();
-    let served = served(&home);
-    let url = format!("http://{}/mcp", served.address);
-    let output = command("http").env("MCP_URL", url).env("MCP_TOKEN", served.token.as_deref().unwrap()).output();
-    check("http", output.expect("it starts"), &served.log());
+    let mut served = served(&home);
+    let (url, port) = (format!("http://{}/mcp", served.address), served.address.rsplit(':').next().unwrap().to_owned());
+    let mut command = command("http");
+    command.env("MCP_URL", url).env("MCP_TOKEN", served.token.as_deref().unwrap());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let (mut input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut said = String::new();
+    for line in output.lines().map_while(Result::ok) {
+        if line == "restart" {
+            served.kill();
+            served = Served::spawn(home.command(&["--json", "serve", "--port", &port]));
+            writeln!(input).expect("it reads");
+        }
+        said += &format!("{line}\n");
+    }
+    assert!(child.wait().expect("it ends").success(), "{said}\n{}", served.log());
+    check("http", &said, seen + 1);
 }
 
 #[test]
