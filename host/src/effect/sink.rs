@@ -147,6 +147,8 @@ struct Inner {
     named: BTreeSet<String>,
     /// Whether a manifest says which arguments are addresses, and these are trusted.
     declared: bool,
+    /// Whether somebody below the user had a hand in an argument that says where to, how much or when.
+    steered: bool,
     /// Where a person has accepted that something goes, such as "host:*.example.org".
     accepted: BTreeSet<String>,
     /// Of all that the call has read.
@@ -163,6 +165,7 @@ pub struct PermitParts {
     pub args: Vec<SinkArgument>,
     pub named: BTreeSet<String>,
     pub declared: bool,
+    pub steered: bool,
     pub accepted: BTreeSet<String>,
 }
 
@@ -180,9 +183,9 @@ impl Permit {
     }
 
     fn with(parts: PermitParts, read: LabelCell) -> Self {
-        let PermitParts { enforcement, tool, decision, args, named, declared, accepted } = parts;
+        let PermitParts { enforcement, tool, decision, args, named, declared, steered, accepted } = parts;
         let log = Mutex::default();
-        Self(Arc::new(Inner { enforcement, tool, decision, args, named, declared, accepted, read, log }))
+        Self(Arc::new(Inner { enforcement, tool, decision, args, named, declared, steered, accepted, read, log }))
     }
 
     /// The same for a skill that a command line calls: its arguments are what the process was started with.
@@ -198,6 +201,8 @@ impl Permit {
             args: vec![words],
             named: if trusted { named } else { BTreeSet::new() },
             declared: false,
+            // The line is the decision's, whatever its variables hold.
+            steered: inner.steered,
             accepted: inner.accepted.clone(),
         };
         Self::with(parts, read.clone())
@@ -273,8 +278,8 @@ impl Permit {
         let inner = &*self.0;
         let (tool, decision) = (inner.tool.clone(), inner.decision.clone());
         let call = SinkCall { sink, tool, destination: destination.to_owned(), changes, decision, args };
-        // Where the user's own words have named the place, it may be read from.
-        let mut problems = match !changes && fixed && call.decision.is_trusted() {
+        // Where the user's own words have named the place and what is asked there, it may be read from.
+        let mut problems = match !changes && fixed && !inner.steered && call.decision.is_trusted() {
             true => call.where_to(),
             false => call.problems(),
         };
@@ -405,6 +410,11 @@ mod tests {
             permit.request("a.example", true, false).unwrap();
             permit.request("a.example", false, false).unwrap();
         }
+        // A place that is granted by name is still told nothing by an address that somebody else has chosen.
+        let permit = Permit::new(PermitParts { steered: true, ..parts() });
+        permit.request("a.example", false, true).unwrap();
+        permit.read().join(LabelId::of(&bank()));
+        assert!(permit.request("a.example", false, true).unwrap_err().contains("it could tell host:a.example"));
         // What was accepted is that, and nothing else.
         let permit = Permit::new(accepted("host:b.example"));
         permit.read().join(LabelId::of(&bank()));

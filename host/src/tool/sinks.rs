@@ -106,6 +106,7 @@ impl Tools {
         Permit::new(PermitParts {
             enforcement: labels.enforcement,
             declared: roles.is_some() && trusted && sinks.iter().all(is_trusted),
+            steered: !sinks.iter().all(is_trusted),
             named: if trusted { named } else { BTreeSet::new() },
             tool: tool.to_owned(),
             decision: labels.decision.clone(),
