@@ -221,7 +221,8 @@ impl Channel for ComponentChannel {
             if outgoing.text.is_empty() && outgoing.files.is_empty() {
                 return Ok(());
             }
-            let card = self.card_of(letter).await?;
+            // Nobody accepts what they are not shown.
+            let card = if letter.withheld { None } else { self.card_of(letter).await? };
             let mut end = Err(gone("nobody of its session may write any more"));
             for recipient in recipients {
                 let offered = card.as_ref().filter(|_| recipient.standing == SenderStanding::Owner);

@@ -30,11 +30,13 @@ impl Letter {
             status: None,
             at_ms: now_ms,
             attempt: 1,
+            withheld: false,
         }
     }
 
     /// Leaves nothing of it but that it is there.
     fn withhold(&mut self) {
+        self.withheld = true;
         if let Some(text) = &mut self.text {
             WITHHELD.clone_into(text);
         }
@@ -72,6 +74,7 @@ pub(super) fn of(
         status: None,
         at_ms: delivery.at_ms,
         attempt: delivery.attempts + 1,
+        withheld: false,
     };
     match delivery.event {
         WebhookEvent::Reply => {

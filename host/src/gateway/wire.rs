@@ -132,6 +132,9 @@ pub struct Letter {
     pub at_ms: i64,
     /// From 1.
     pub attempt: u32,
+    /// Whether nothing of what it is about may be sent there.
+    #[serde(skip)]
+    pub withheld: bool,
 }
 
 /// What became of a message.

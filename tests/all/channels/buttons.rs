@@ -5,6 +5,8 @@ use super::ntfy::Ntfy;
 use super::telegram::{ADA, BOB, CAROL, pair, start, talking_with};
 use crate::crash::store;
 use crate::harness::{Home, wait_for, wait_until};
+use crate::mcp::runs;
+use crate::mcp::stand_in::{Era, StandIn};
 use crate::model_server::ModelServer;
 use crate::served::{Served, ask};
 use crate::web::Web;
@@ -342,4 +344,26 @@ fn a_card_in_ntfy_shows_what_was_decided_however_much_was_said_since() {
     wait_until("all of them to be answered", || ntfy.count("Write /approve NUMBER") == 101);
     ntfy.publish("alpha", "/approve 1");
     decided_in_ntfy(&ntfy, &card);
+}
+
+/// What may not leave kiso is not asked about elsewhere, either: nobody accepts what they are not shown.
+#[test]
+fn a_card_that_may_not_be_shown_has_no_buttons() {
+    let (api, oracle) = (BotApi::open(), StandIn::start(Era::Modern));
+    let tables = format!("[mcp.oracle]\nurl = \"{}\"\nallow = [\"ask\"]\nresults = \"nobody\"\n", oracle.url);
+    let home = runs::allowed(&tables);
+    let tasks =
+        runs::plan(&[runs::ask(&json!({ "text": "why" })), runs::ask(&json!({ "text": { "from": 1 } })), runs::say()]);
+    let script = json!({ "role": "planner", "reply": tasks }).to_string() + "\n";
+    let script = home.file("script.jsonl", script);
+    let config = super::telegram::config(&api, &tables);
+    home.config(&config.replace("model = \"reflex\"", &format!("model = \"scripted:{}\"", script.display())));
+    let served = start(&home);
+    pair(&home, &api, ADA, &["--owner"]);
+    api.write(ADA, "what is the answer?");
+    let told =
+        wait_for("a message", || api.shown().into_iter().find(|sent| sent.text.contains("may not be sent here")));
+    assert_eq!((told.buttons().len(), state(&served, 1)), (0, json!("pending")));
+    assert!(api.texts().iter().all(|text| !text.contains("42")), "{:?}", api.texts());
+    assert!(served.get("/approvals?session=channel.bot")["items"][0].to_string().contains("the oracle says 42"));
 }
