@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn a_session_gets_its_title_and_can_be_renamed() {
-    let server = server(&[talk("Paris.", ""), title("Capitals of Europe")]);
+    let server = server(&[talk("Paris.", ""), title("Capitals of Europe"), talk("Rome.", "")]);
     let Some(stage) = Stage::scripted(&server) else { return };
     let tab = &stage.tab;
     tab.goto(&stage.url(""));
@@ -29,6 +29,9 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     tab.press("F2");
     tab.wait("the title can be changed", || tab.focused().contains("Title of"));
     tab.insert_text("Capital <b>cities</b>");
+    // What happens in the session meanwhile takes nothing of it away.
+    stage.daemon.send("default", "And of Italy?");
+    tab.shows("Rome.");
     tab.press("Enter");
     tab.wait_for(role("link", "Capital <b>cities</b>"));
     let sessions = stage.daemon.get("/sessions");

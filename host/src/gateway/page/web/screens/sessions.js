@@ -232,7 +232,7 @@ function Title({ session, onDone }) {
     if (event.key === 'Enter' && !event.isComposing) end(true);
     if (event.key === 'Escape') end(false);
   };
-  return html`<input ref=${field} class="sessions-field" aria-label=${`Title of ${session.name}`} value=${givenTitle(session)}
+  return html`<input ref=${field} class="sessions-field" aria-label=${`Title of ${session.name}`} defaultValue=${givenTitle(session)}
     onKeyDown=${keys} onBlur=${() => end(true)} />`;
 }
 
