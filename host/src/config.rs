@@ -249,7 +249,7 @@ settings! {
 
     /// What is done where something leaves the sandbox.
     policy: PolicySettings from NextRun {
-        /// Effects that were not decided from the user's own words: they wait for your approval (enforce), are done and logged (warn) or only done (off). With ask_always, every effect waits for your approval. See docs/policy.md.
+        /// Effects that were not decided from the user's own words: they wait for your approval (enforce), are done and logged (warn) or only done (off). With ask_always, every effect that a card can name waits for your approval, and others are refused. See docs/policy.md.
         effects: Word("enforce", &["enforce", "warn", "off", "ask_always"]),
     }
 

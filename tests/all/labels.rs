@@ -88,15 +88,31 @@ fn no_byte_is_made_of_a_page_without_its_label() {
 
 #[test]
 fn a_directory_of_the_machine_is_asked_at_each_write() {
+    // Also where nothing is kept to be undone, which has rules of its own.
+    for undo in ["", "[undo]\nmax_mib = 0\n"] {
+        the_machine_is_asked(undo);
+    }
+}
+
+fn the_machine_is_asked(undo: &str) {
     let (home, address) = fetching();
     let shared = home.dir.path().join("shared");
     std::fs::create_dir(&shared).unwrap();
     let mount = format!("\"/shared\" = {{ path = {shared:?}, write = true, role = \"user\" }}");
-    home.config(&format!("model = \"reflex\"\n[approvals]\nexpires_s = 1\n[exec.mounts]\n{mount}\n"));
+    home.config(&format!("model = \"reflex\"\n[approvals]\nexpires_s = 1\n{undo}[exec.mounts]\n{mount}\n"));
     home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
     home.kiso(&["run", "$ exec 3> /shared/open.txt; echo mine >&3; cat page.txt >&3"]);
     home.kiso(&["run", "$ touch \"/shared/$(cat page.txt)\"; mkdir \"/shared/d-$(cat page.txt)\""]);
     home.kiso(&["run", "$ (echo mine; cat page.txt) | tee /shared/tee.txt"]);
+    // By a second name, in both directions.
+    std::fs::write(shared.join("theirs.txt"), "theirs\n").unwrap();
+    home.kiso(&["run", "$ ln /shared/theirs.txt name.txt; cat page.txt >> name.txt"]);
+    home.kiso(&["run", "$ echo mine > own.txt; ln own.txt /shared/own.txt"]);
+    home.kiso(&["run", "$ cat page.txt >> own.txt"]);
+    home.kiso(&[
+        "run",
+        "$ echo mine > moved-away.txt; exec 3>> moved-away.txt; mv moved-away.txt /shared; cat page.txt >&3",
+    ]);
     home.kiso(&[
         "run",
         "$ cp page.txt /shared/copy.txt; mv page.txt /shared/moved.txt; ln -s page.txt /shared/link.txt",
@@ -112,6 +128,11 @@ fn a_directory_of_the_machine_is_asked_at_each_write() {
     }
     let has = |name: &str| names.iter().any(|(known, text)| known == name && text == "mine\n");
     assert!(has("open.txt") && has("mine.txt"), "{names:?}");
+    // Whoever wants to be asked about everything is not passed over: what no card can name is refused.
+    home.config(&format!("model = \"reflex\"\n[policy]\neffects = \"ask_always\"\n{undo}[exec.mounts]\n{mount}\n"));
+    home.kiso(&["run", "$ echo more >> /shared/mine.txt; rm /shared/mine.txt; mkdir /shared/more"]);
+    assert_eq!(std::fs::read_to_string(shared.join("mine.txt")).unwrap(), "mine\n");
+    assert!(!shared.join("more").exists());
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn whoever_installs_a_skill_is_shown_what_it_says_of_its_tools() {
     let with =
         GOOD.replace("[kiso.skill.args]", "[kiso.skill.effects]\necho = { content = [\"text\"] }\n\n[kiso.skill.args]");
     let manifest = home.file("kiso.toml", with);
-    let said = "echo changes something outside: text are words";
+    let said = "echo changes something outside (words: text)";
     let add =
         ["skill", "add", guest("echo").to_str().unwrap(), "--manifest", manifest.to_str().unwrap()].map(str::to_owned);
     home.kiso(&add.each_ref().map(String::as_str)).ok().says(&["says of its tools, and kiso goes by it", said]);

@@ -5,7 +5,7 @@ use crate::drive::SEALED_RUN;
 pub use crate::gateway::Letter;
 use crate::gateway::whole_message;
 use crate::graph::label::Label;
-use crate::graph::step::{Event, StepResult};
+use crate::graph::step::Event;
 use crate::secret::Vault;
 use crate::store::{Delivery, LabelledRow, StoreError, View, WebhookEvent};
 
@@ -86,15 +86,15 @@ pub(super) fn of(
                 reply.blocks.clear();
             }
             message.text.truncate(message.text.floor_char_boundary(MAX_TEXT));
-            label.join(&view.label(LabelledRow::Message, id)?);
+            label = view.label(LabelledRow::Message, id)?;
             letter.run = message.run.clone();
             (letter.session, letter.message) = (Some(session), Some(message));
         }
         WebhookEvent::Notify => {
             let (Some(id), Some(seq)) = (&delivery.run, delivery.seq) else { return Ok(None) };
             let (Some(run), Some(event)) = (view.run_line(id)?, view.event(id, seq)?) else { return Ok(None) };
-            let Some((mut text, of)) = notification(vault, &event.body) else { return Ok(None) };
-            label.join(&of.joined(&view.session_label(&run.session)?));
+            let Some(mut text) = notification(vault, &event.body) else { return Ok(None) };
+            label = delivery.label.clone().unwrap_or_default();
             letter.truncated = text.len() > MAX_TEXT;
             text.truncate(text.floor_char_boundary(MAX_TEXT));
             (letter.session, letter.run, letter.text) = (Some(run.session), Some(run.id), Some(text));
@@ -113,13 +113,8 @@ pub(super) fn of(
 }
 
 /// What an event of a run's log says to everybody outside: the output of a task, or what the user is told of the way.
-/// Also the label of what it is made of.
-fn notification(vault: &Vault, body: &str) -> Option<(String, Label)> {
+fn notification(vault: &Vault, body: &str) -> Option<String> {
     let body = vault.open_text(SEALED_RUN, body).ok()?;
     let event: Event = serde_json::from_str(&body).ok()?;
-    let label = match &event.result {
-        StepResult::Executed { report, .. } => report.label.clone(),
-        _ => Label::default(),
-    };
-    event.notification().map(|text| (text.to_owned(), label))
+    event.notification().map(str::to_owned)
 }

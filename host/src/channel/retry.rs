@@ -131,6 +131,7 @@ mod tests {
             due_ms: 0,
             ended_ms: None,
             error: None,
+            label: None,
         }
     }
 

@@ -170,6 +170,17 @@ impl FileLabels {
         self.set(key(found.st_dev, found.st_ino, true), LabelId::default())
     }
 
+    /// A file that was there was just emptied by somebody with this label. What others have written to it since keeps theirs.
+    pub fn emptied(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
+        if label.is_ordinary() && self.is_empty() {
+            return Ok(());
+        }
+        let found = fstat(&file)?;
+        let mut state = self.lock();
+        let is_empty = fstat(&file)?.st_size == 0;
+        self.put(&mut state, key(found.st_dev, found.st_ino, false), label, is_empty)
+    }
+
     /// The same for what stands at a name.
     pub fn made_at(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() && self.is_empty() {
@@ -246,15 +257,20 @@ impl FileLabels {
     }
 
     fn set(&self, key: Key, label: LabelId) -> io::Result<()> {
+        self.put(&mut self.lock(), key, label, true)
+    }
+
+    /// The label takes the place of the one that was there, if that is of nothing any more.
+    fn put(&self, state: &mut State, key: Key, label: LabelId, is_empty: bool) -> io::Result<()> {
         let label = if label.is_ordinary() { LabelId::default() } else { label };
-        let mut state = self.lock();
         let before = state.labels.get(&key).copied().unwrap_or(state.others);
-        // What is emptied may be written to in this moment.
-        let label = if state.tainted.contains_key(&key) { before.join(label) } else { label };
+        // It may be written to in this moment.
+        let replaces = is_empty && !state.tainted.contains_key(&key);
+        let label = if replaces { label } else { before.join(label) };
         if before == label {
             return Ok(());
         }
-        self.write(&mut state, key, label)
+        self.write(state, key, label)
     }
 
     /// On disk first: what is killed now has done nothing yet.

@@ -208,6 +208,11 @@ impl Permit {
         Self::with(parts, read.clone())
     }
 
+    /// Whether every effect needs a person's word, whoever decided it.
+    pub fn asks_always(&self) -> bool {
+        self.0.enforcement == Enforcement::AskAlways
+    }
+
     /// The label of all that the call has read.
     pub fn read(&self) -> &LabelCell {
         &self.0.read

@@ -201,8 +201,10 @@ impl Dirs {
         if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
             work.opened(&file);
         }
-        if let Some(labels) = quota.labels().filter(|_| fresh || mode == Mode::Write) {
-            labels.made(&file, label)?;
+        match quota.labels() {
+            Some(labels) if fresh => labels.made(&file, label)?,
+            Some(labels) if mode == Mode::Write => labels.emptied(&file, label)?,
+            _ => {}
         }
         Ok(Channel::File(Arc::new(OpenFile {
             file,

@@ -148,7 +148,8 @@ impl ChargedFiles for ProcessCtx {
 
     fn may_change(&self, at: &File) -> bool {
         let label = self.process.label.get();
-        if label.is_ordinary() && self.task.commands.permit.decision().is_trusted() {
+        let permit = &self.task.commands.permit;
+        if label.is_ordinary() && permit.decision().is_trusted() && !permit.asks_always() {
             return true;
         }
         self.machine(at).is_none_or(|machine| machine.admits(label))

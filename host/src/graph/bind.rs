@@ -84,7 +84,7 @@ fn put<'r>(
 }
 
 /// Whether a text in it stands for an entry of the scratchpad.
-fn names_a_ref(value: &Value) -> bool {
+pub(super) fn names_a_ref(value: &Value) -> bool {
     match value {
         Value::String(text) => {
             text.trim().strip_prefix("ref:").is_some_and(|key| !key.is_empty() && !key.contains(char::is_whitespace))

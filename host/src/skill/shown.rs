@@ -324,10 +324,11 @@ pub fn effect_sentences(manifest: &Manifest) -> Vec<String> {
     let sentence = |(tool, effect): (&String, &ToolEffect)| match effect {
         ToolEffect::Reads(_) => format!("{tool} changes nothing outside"),
         ToolEffect::Changes(ArgumentRoles { address, value, content }) => {
-            let of = |names: &[String], are: &str| (!names.is_empty()).then(|| format!("{} {are}", names.join(", ")));
-            let parts = [of(address, "say where to"), of(value, "say how much or when"), of(content, "are words")];
+            let of =
+                |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+            let parts = [of("where to", address), of("how much or when", value), of("words", content)];
             let parts: Vec<_> = parts.into_iter().flatten().collect();
-            format!("{tool} changes something outside: {}", parts.join("; "))
+            format!("{tool} changes something outside ({})", parts.join("; "))
         }
     };
     manifest.effects.iter().map(sentence).collect()

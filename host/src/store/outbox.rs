@@ -6,6 +6,8 @@ use rusqlite::{OptionalExtension, Row};
 use strum::{EnumString, IntoStaticStr};
 
 use super::id::secret_id;
+use crate::graph::label::Label;
+
 use super::{RunId, StoreError, Tx, View};
 
 /// Deliveries of one webhook that may wait. A receiver that is away must not fill the disk; what comes on top of them
@@ -90,10 +92,21 @@ pub struct Delivery {
     pub ended_ms: Option<i64>,
     /// Of the last attempt that failed.
     pub error: Option<String>,
+    /// Of what was said, where that is worse than a session's own data; a reply has its message's.
+    pub label: Option<Label>,
+}
+
+/// What is told.
+#[derive(Debug, Default)]
+struct Posted<'a> {
+    message: Option<i64>,
+    run: Option<i64>,
+    seq: Option<u32>,
+    label: Option<&'a Label>,
 }
 
 const COLUMNS: &str = "o.id, o.key, o.webhook, o.event, o.message, r.id, o.at_ms, o.since_ms, o.attempts,
-     o.due_ms, o.ended_ms, o.error, o.seq FROM outbox o LEFT JOIN runs r ON r.num = o.run";
+     o.due_ms, o.ended_ms, o.error, o.seq, o.label FROM outbox o LEFT JOIN runs r ON r.num = o.run";
 
 impl View<'_> {
     /// The webhooks, by name.
@@ -159,7 +172,7 @@ impl Tx<'_> {
     /// A reply was written to this session.
     pub(super) fn tell_webhooks_of_reply(&self, session: i64, message: i64, at_ms: i64) -> Result<(), StoreError> {
         for webhook in self.subscribers(WebhookEvent::Reply, session)? {
-            self.post(&webhook, WebhookEvent::Reply, Some(message), None, None, at_ms)?;
+            self.post(&webhook, WebhookEvent::Reply, Posted { message: Some(message), ..Posted::default() }, at_ms)?;
         }
         Ok(())
     }
@@ -169,18 +182,25 @@ impl Tx<'_> {
         let mut query = self.conn.prepare_cached("SELECT session FROM runs WHERE num = ?1")?;
         let session = query.query_row([run], |row| row.get(0))?;
         for webhook in self.subscribers(WebhookEvent::Run, session)? {
-            self.post(&webhook, WebhookEvent::Run, None, Some(run), None, at_ms)?;
+            self.post(&webhook, WebhookEvent::Run, Posted { run: Some(run), ..Posted::default() }, at_ms)?;
         }
         Ok(())
     }
 
-    /// A run says something before its reply: the event `seq` of its log has the text.
-    pub fn tell_webhooks_of_notification(&self, run: &RunId, seq: u32, at_ms: i64) -> Result<(), StoreError> {
+    /// A run says something before its reply: the event `seq` of its log has the text, made of what has this label.
+    pub fn tell_webhooks_of_notification(
+        &self,
+        run: &RunId,
+        seq: u32,
+        label: &Label,
+        at_ms: i64,
+    ) -> Result<(), StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached("SELECT session FROM runs WHERE num = ?1")?;
         let session = query.query_row([num], |row| row.get(0))?;
         for webhook in self.subscribers(WebhookEvent::Notify, session)? {
-            self.post(&webhook, WebhookEvent::Notify, None, Some(num), Some(seq), at_ms)?;
+            let said = Posted { run: Some(num), seq: Some(seq), label: Some(label), ..Posted::default() };
+            self.post(&webhook, WebhookEvent::Notify, said, at_ms)?;
         }
         Ok(())
     }
@@ -207,20 +227,15 @@ impl Tx<'_> {
         Ok(told)
     }
 
-    fn post(
-        &self,
-        webhook: &str,
-        event: WebhookEvent,
-        message: Option<i64>,
-        run: Option<i64>,
-        seq: Option<u32>,
-        at_ms: i64,
-    ) -> Result<(), StoreError> {
+    fn post(&self, webhook: &str, event: WebhookEvent, of: Posted<'_>, at_ms: i64) -> Result<(), StoreError> {
+        let Posted { message, run, seq, label } = of;
+        let worse = label.filter(|label| !label.is_ordinary());
+        let label = worse.map(|label| serde_json::to_string(label).expect("a label has a JSON form"));
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO outbox (key, webhook, event, message, run, seq, at_ms, since_ms, due_ms, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7, 'pending')",
+            "INSERT INTO outbox (key, webhook, event, message, run, seq, at_ms, since_ms, due_ms, state, label)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7, 'pending', ?8)",
         )?;
-        let id = insert.insert((secret_id()?, webhook, event, message, run, seq, at_ms))?;
+        let id = insert.insert((secret_id()?, webhook, event, message, run, seq, at_ms, label))?;
         let mut query =
             self.conn.prepare_cached("SELECT count(*) FROM outbox WHERE webhook = ?1 AND state = 'pending'")?;
         if query.query_row([webhook], |row| row.get::<_, u32>(0).map(u64::from))? > MAX_PENDING {
@@ -342,6 +357,11 @@ fn clip(error: &str) -> String {
     error.chars().take(MAX_ERROR).collect()
 }
 
+fn of_json(label: &str) -> rusqlite::Result<Label> {
+    serde_json::from_str(label)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(13, rusqlite::types::Type::Text, error.into()))
+}
+
 fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
         id: row.get(0)?,
@@ -357,5 +377,6 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         ended_ms: row.get(10)?,
         error: row.get(11)?,
         seq: row.get(12)?,
+        label: row.get::<_, Option<String>>(13)?.map(|label| of_json(&label)).transpose()?,
     })
 }

@@ -35,6 +35,16 @@ pub fn failure(code: &str, message: impl Into<String>) -> Failure {
     Failure { code: code.to_owned(), message: message.into(), retry_after_s: None }
 }
 
+/// What is kept cannot be read or written now: it is tried again.
+pub fn unavailable(error: bindings::kiso::skill::types::Failure) -> Failure {
+    failure("unavailable", error.message)
+}
+
+/// Forgets a value that is kept.
+pub fn forget(key: &str) -> Result<(), Failure> {
+    bindings::kiso::skill::kv::delete(key).map(drop).map_err(unavailable)
+}
+
 /// An option of the configuration.
 pub fn option<'a>(config: &'a Config, name: &str) -> Option<&'a str> {
     config.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

@@ -6,7 +6,10 @@
 use channel::bindings::kiso::skill::kv;
 use channel::bindings::wasi::http::types::Method;
 use channel::http::{Request, encoded};
-use channel::{Attachment, Batch, Choice, Config, Failure, Guest, Letter, Message, Sent, failure, head, option, parts};
+use channel::{
+    Attachment, Batch, Choice, Config, Failure, Guest, Letter, Message, Sent, failure, forget, head, option, parts,
+    unavailable,
+};
 use serde_json::{Value, json};
 
 /// The tag of what kiso publishes.
@@ -231,14 +234,6 @@ fn newest<'k>(known: &'k [String], topic: &str, letter: &str, index: usize) -> (
 
 fn part_of(place: &str) -> Option<usize> {
     place.rsplit('/').next()?.parse().ok()
-}
-
-fn forget(place: &str) -> Result<(), Failure> {
-    kv::delete(place).map(drop).map_err(unavailable)
-}
-
-fn unavailable(error: channel::bindings::kiso::skill::types::Failure) -> Failure {
-    failure("unavailable", error.message)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use crate::format::{Formatted, MAX_UNITS};
 use crate::incoming::press_of;
-use crate::{Choice, Config, Failure, Letter, api, failure, say};
+use crate::{Choice, Config, Failure, Letter, api, say};
 use channel::bindings::kiso::skill::kv;
-use channel::head;
+use channel::{forget, head, unavailable};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -149,14 +149,6 @@ fn keep(chat: i64, letter: &str, at: &Place) -> Result<(), Failure> {
         forget(old)?;
     }
     kv::set(&key, &serde_json::to_vec(at).unwrap_or_default()).map_err(unavailable)
-}
-
-fn forget(key: &str) -> Result<(), Failure> {
-    kv::delete(key).map(drop).map_err(unavailable)
-}
-
-fn unavailable(error: channel::bindings::kiso::skill::types::Failure) -> Failure {
-    failure("unavailable", error.message)
 }
 
 #[cfg(test)]

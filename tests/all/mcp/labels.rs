@@ -2,6 +2,7 @@
 
 use super::runs::{allowed, ask, plan, run, say};
 use super::stand_in::{Era, StandIn};
+use crate::harness::{Home, Ran};
 use crate::served::Served;
 use crate::webhooks::Inbox;
 use serde_json::{Value, json};
@@ -12,6 +13,34 @@ fn server() -> StandIn {
 
 fn config(server: &StandIn, more: &str) -> String {
     format!("[mcp.oracle]\nurl = \"{}\"\nallow = [\"ask\"]\n{more}", server.url)
+}
+
+fn said(role: &str, reply: &str) -> Value {
+    json!({ "role": role, "reply": reply })
+}
+
+/// A reasoner that writes no brief, as often as it is asked for one.
+fn brief() -> Vec<Value> {
+    vec![said("reasoner", "{}"); 3]
+}
+
+fn called(calls: &[(&str, Value)]) -> Vec<Value> {
+    let calls: Vec<_> = calls.iter().map(|(name, args)| json!({ "name": name, "args": args })).collect();
+    vec![json!({ "role": "actor", "calls": calls })]
+}
+
+/// The line of `config.toml` for a model that answers in this order.
+fn script(home: &Home, calls: &[Value]) -> String {
+    let script = home.file("script.jsonl", calls.iter().map(|line| format!("{line}\n")).collect::<String>());
+    format!("model = \"scripted:{}\"\n", script.display())
+}
+
+/// A run whose model answers in this order, in a home in which nobody answers cards. `more` is the rest of the server's table.
+fn scripted(server: &StandIn, more: &str, calls: &[Value]) -> Ran {
+    let more = format!("{more}[approvals]\nexpires_s = 1\n");
+    let home = allowed(&config(server, &more));
+    home.config(&format!("{}{}", script(&home, calls), config(server, &more)));
+    home.kiso(&["run", "what is the answer?"])
 }
 
 #[test]
@@ -268,5 +297,89 @@ fn what_may_go_nowhere_else_goes_to_no_webhook() {
         assert_eq!(text.contains("may not be sent here"), held, "{results}: {told}");
         // In kiso it can be read.
         assert!(served.reply(message).contains("It is 42."));
+    }
+}
+
+/// What an actor says is made of all that it has read, so it is no address of the plan's.
+#[test]
+fn what_a_loop_says_in_the_end_keeps_where_it_came_from() {
+    let act = json!({ "type": "act", "detail": "find out whom to tell", "expect": "a name" });
+    let bound = json!({ "text": { "from": 1 } });
+    let telling = json!({ "tool": "oracle.ask", "args": bound });
+    let paying = json!({ "type": "act", "detail": "tell them", "expect": "it is told", "effects": [telling] });
+    for second in [ask(&bound), paying] {
+        let server = server();
+        let mut calls = vec![said("planner", &plan(&[act.clone(), second.clone(), say()]))];
+        calls.extend(
+            [brief(), called(&[("oracle__ask", json!({ "text": "why" }))]), vec![said("actor", "eve")]].concat(),
+        );
+        if second["type"] == "act" {
+            calls.extend(
+                [brief(), called(&[("oracle__ask", json!({ "text": "eve" }))]), vec![said("actor", "Told.")]].concat(),
+            );
+        }
+        calls.push(said("worker", "Told."));
+        let ran = scripted(&server, "", &calls);
+        assert_eq!(server.state().calls, [json!({ "text": "why" })], "{ran:?}");
+    }
+}
+
+/// The entry that a plan names is what it was when the plan was made, also for calls of one answer.
+#[test]
+fn a_call_beside_it_does_not_change_what_a_named_call_says() {
+    let server = server();
+    let telling = json!({ "tool": "oracle.ask", "args": { "text": "ref:whom" } });
+    let act = json!({ "type": "act", "detail": "tell them", "expect": "it is told", "effects": [telling] });
+    let keep = json!({ "type": "act", "detail": "keep whom", "expect": "it is kept" });
+    let save = |text: &str| ("scratchpad_save", json!({ "key": "whom", "text": text }));
+    let send = ("oracle__ask", json!({ "text": "ref:whom" }));
+    let calls = [
+        vec![said("planner", &plan(&[keep, ask(&json!({ "text": "why" })), act, say()]))],
+        brief(),
+        called(&[save("ada")]),
+        vec![said("actor", "It is kept.")],
+        brief(),
+        called(&[save("eve"), send]),
+        vec![said("actor", "It is told."), said("worker", "Told.")],
+    ];
+    let ran = scripted(&server, "", &calls.concat());
+    assert_eq!(server.state().calls, [json!({ "text": "why" })], "{ran:?}");
+}
+
+/// Also what is told on the way, before there is a reply.
+#[test]
+fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
+    let act = json!({ "type": "act", "detail": "ask", "expect": "an answer", "notify": true });
+    let asked = json!({
+        "type": "skill", "skill": "oracle.ask", "args": { "text": "why" },
+        "notify": true, "review": true, "expect": "an answer",
+    });
+    let reviewed = said("reviewer", &json!({ "status": "ok" }).to_string());
+    let given_up = said("reviewer", &json!({ "status": "replan", "reason": "the oracle says 42" }).to_string());
+    let again = vec![given_up, said("planner", &plan(&[say()]))];
+    let loops = [brief(), called(&[("oracle__ask", json!({ "text": "why" }))]), vec![said("actor", "It says 42.")]];
+    for (first, more) in [(asked.clone(), vec![reviewed]), (asked, again), (act, loops.concat())] {
+        let (server, inbox) = (server(), Inbox::open());
+        let planned = said("planner", &plan(&[first.clone(), say()]));
+        let calls = [vec![planned], more, vec![said("worker", "It is 42.")]].concat();
+        let home = allowed(&config(&server, ""));
+        let webhook = format!(
+            "[daemon]\ndebounce_ms = 20\n[webhooks.a]\nurl = \"http://{}/\"\nallow_private = true\n\
+             events = [\"reply\", \"notify\"]\n",
+            inbox.address
+        );
+        home.config(&format!("{}{webhook}{}", script(&home, &calls), config(&server, "results = \"nobody\"\n")));
+        let served = Served::start(&home);
+        let message = served.send("main", "what is the answer?");
+        // In any order: they are sent at the same time.
+        let mut events = Vec::new();
+        while !["notify", "reply"].iter().all(|kind| events.iter().any(|event| event == kind)) {
+            let request = inbox.next();
+            let told = request.json();
+            request.answer("200 OK", "");
+            assert!(!told.to_string().contains("42"), "{first}: {told}");
+            events.push(told["event"].as_str().unwrap().to_owned());
+        }
+        assert!(served.reply(message).contains("42"));
     }
 }

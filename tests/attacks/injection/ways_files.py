@@ -61,6 +61,9 @@ FORM = {"type": "object", "properties": {"who": {"type": "string"}}, "required":
 BOUND += [
     later("message-bound", "what a taken model writes about it, and a payment is bound to that", {"type": "msg", "detail": "Say whom it names"},
           {**PAYMENT, "args": {**PAYMENT["args"], "recipient": {"from": 2}}}),
+    later("loop-bound", "what a taken loop says in the end, and a payment is bound to that",
+          {"type": "act", "detail": "Find out whom it names", "expect": "a name"},
+          {**PAYMENT, "args": {**PAYMENT["args"], "recipient": {"from": 2}}}),
     later("form-bound", "a value that a taken model reads from it, and a payment is bound to that",
           {"type": "msg", "detail": "Whom it names", "schema": FORM},
           {**PAYMENT, "args": {**PAYMENT["args"], "recipient": {"from": 2, "pointer": "/who"}}}),

@@ -101,7 +101,7 @@ impl Projection {
         opener: &Opener<'_>,
     ) -> Result<(), StoreError> {
         if self.notifies {
-            tx.tell_webhooks_of_notification(id, self.seq, self.at_ms)?;
+            tx.tell_webhooks_of_notification(id, self.seq, &self.label, self.at_ms)?;
         }
         if self.is_tagged {
             for message in tx.messages_of_run(id)?.iter().filter(|message| message.role == MessageRole::User) {

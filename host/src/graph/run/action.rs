@@ -160,6 +160,8 @@ impl Run {
             return None;
         };
         let mut report = TaskReport::new(task.clone(), status, text);
+        // What the actor says is made of all that it was told.
+        report.label = self.label();
         report.error = error;
         report.millis = results.iter().map(|result| result.millis).sum();
         let mut files: Vec<FileNote> = Vec::new();

@@ -70,7 +70,9 @@ impl Run {
     /// Records a task that was under way and will not be ended.
     fn close_task(&mut self, status: TaskStatus, why: &str) {
         let (id, depth, mut report) = match &self.state {
-            State::Acting { id, task, depth, .. } => (*id, *depth, TaskReport::new(task.clone(), status, "")),
+            State::Acting { id, task, depth, label } => {
+                (*id, *depth, TaskReport { label: label.clone(), ..TaskReport::new(task.clone(), status, "") })
+            }
             State::Looping { id, depth, .. } => match self.loop_report(status, String::new(), None) {
                 Some(report) => (*id, *depth, report),
                 None => return,

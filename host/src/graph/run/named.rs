@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Run, Stage, State};
+use crate::graph::bind::names_a_ref;
 use crate::graph::label::Label;
 use crate::graph::lane::ToolCall;
 use crate::graph::plan::{NamedEffect, wire_name};
@@ -69,6 +70,10 @@ impl Run {
                 continue;
             }
             let Some(given) = arguments(call) else { continue };
+            // What stands at a ref could be changed by another call of the same answer.
+            if calls.len() > 1 && names_a_ref(&given) {
+                continue;
+            }
             let fits = |(place, effect): &(usize, &NamedEffect)| {
                 let free = !named.used.contains(place) && assigned.iter().all(|(_, taken)| taken != place);
                 free && wire_name(&effect.tool) == call.name
@@ -77,7 +82,9 @@ impl Run {
                         agreed.into_iter().all(|(name, value)| given.get(name) == Some(value))
                     })
             };
-            let found = task.effects.iter().enumerate().find(fits).map(|(place, _)| place);
+            // The closest, so that what is agreed on loosely is left for others.
+            let agreed = |(_, effect): &(usize, &NamedEffect)| effect.args.as_object().map_or(0, Map::len);
+            let found = task.effects.iter().enumerate().filter(fits).max_by_key(agreed).map(|(place, _)| place);
             assigned.extend(found.map(|place| (call.id.clone(), place)));
         }
         assigned

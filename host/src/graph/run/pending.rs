@@ -36,11 +36,14 @@ impl Run {
         let why = if files_undone { INTERRUPTED_OUTSIDE } else { INTERRUPTED };
         let result = match self.pending() {
             Some(PendingStep::Task(task)) => {
-                let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, why));
+                let report = TaskReport::new(task.clone(), TaskStatus::Interrupted, why);
+                let report = Box::new(TaskReport { label: self.decision_label(), ..report });
                 StepResult::Executed { task: self.records.len(), report, call: None }
             }
             Some(PendingStep::Calls(calls)) => {
-                StepResult::Called { results: calls.iter().map(|call| interrupted(call, why)).collect() }
+                // Its arguments are words that stand in later prompts, too.
+                let result = |call| ToolResult { label: self.label(), ..interrupted(call, why) };
+                StepResult::Called { results: calls.iter().map(result).collect() }
             }
             None => return Ok(None),
         };

@@ -12,6 +12,7 @@ mod ending;
 mod fits;
 mod history;
 mod lanes;
+mod named;
 mod planning;
 mod random;
 mod replay;

@@ -91,6 +91,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 unless_refused!(writing(ctx, &fd, false));
+                let _tainted = labelled::tainting(ctx, &fd)?;
                 unless_refused!(labelled::writing(ctx, &fd));
                 let hole = offset.saturating_sub(size(ctx, &fd).await);
                 let charge = ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
@@ -162,7 +163,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     undoable::opened(ctx, file);
                 }
                 if let Ok(file) = &opened {
-                    unless_refused!(labelled::opened(ctx, file, new || emptied));
+                    unless_refused!(labelled::opened(ctx, file, (new, emptied)));
                 }
                 answer(opened)
             })
@@ -218,6 +219,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 let _still = ctx.quota().structure().lock_owned().await;
                 unless_refused!(labelled::changing(ctx, &to));
+                unless_refused!(labelled::naming(ctx, &fd, &to));
                 // A second name of a link is a link, and may lead elsewhere from there.
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
                 let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));
@@ -243,6 +245,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let ctx = store.data_mut();
                 unless_refused!(labelled::changing(ctx, &fd));
                 unless_refused!(labelled::changing(ctx, &to));
+                unless_refused!(labelled::naming(ctx, &fd, &to));
                 let _still = ctx.quota().structure().lock_owned().await;
                 let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
                 let takes = fits(&from, |from| fits(&place, |place| place.takes(from)));

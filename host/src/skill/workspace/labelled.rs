@@ -52,16 +52,31 @@ pub(super) fn changing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) 
     }
 }
 
+/// Whether a file may have its next name in another directory: one that has a name on the machine and one in the session would be
+/// asked about by one of them alone.
+pub(super) fn naming<T: ChargedFiles>(ctx: &mut T, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> Labelled {
+    let (Some(from), Some(to)) = (dir(ctx, from)?, dir(ctx, to)?) else { return Ok(Ok(())) };
+    let crosses = ctx.machine(&from).is_some() != ctx.machine(&to).is_some();
+    Ok(if crosses { Err(ErrorCode::CrossDevice) } else { Ok(()) })
+}
+
 /// A file was opened: it is read, or it has nothing of what it had before.
-pub(super) fn opened<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, new: bool) -> Labelled {
+pub(super) fn opened<T: ChargedFiles>(
+    ctx: &mut T,
+    fd: &Resource<Descriptor>,
+    (new, emptied): (bool, bool),
+) -> Labelled {
     let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
     let Some(opened) = file(ctx, fd)? else { return Ok(Ok(())) };
     let label = ctx.label().get();
-    if !new {
-        ctx.label().join(labels.of(&opened));
-        return Ok(Ok(()));
-    }
-    Ok(told(labels.made(&opened, label)))
+    Ok(told(match (new, emptied) {
+        (true, _) => labels.made(&opened, label),
+        (false, true) => labels.emptied(&opened, label),
+        (false, false) => {
+            ctx.label().join(labels.of(&opened));
+            Ok(())
+        }
+    }))
 }
 
 /// Something at a path is looked at, but for what is in it.
@@ -95,6 +110,18 @@ pub(super) fn writing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -
         return Ok(Err(ErrorCode::Access));
     }
     Ok(told(labels(ctx).map_or(Ok(()), |labels| labels.writing(&file, label))))
+}
+
+/// Keeps whoever empties a file meanwhile from taking the label of what is about to be written.
+pub(super) fn tainting<T: ChargedFiles>(
+    ctx: &mut T,
+    fd: &Resource<Descriptor>,
+) -> wasmtime::Result<Option<TaintedFile>> {
+    let (Some(labels), Some(file)) = (labels(ctx), file(ctx, fd)?) else { return Ok(None) };
+    if ctx.label().get().is_ordinary() {
+        return Ok(None);
+    }
+    Ok(labels.tainted(&file).ok())
 }
 
 /// A directory or a link was made.
