@@ -31,6 +31,7 @@ mod embeddings;
 mod engine_rules;
 mod exec;
 mod faults;
+mod fleet;
 mod foreign;
 mod guests;
 mod held;

@@ -1,0 +1,150 @@
+//! A real NATS server with JetStream, which can be killed and started again where it was.
+
+use super::cable::Cable;
+use super::wire::Wire;
+use crate::harness::{missing_tool, root, wait_for};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// Where the program is; `None`, loudly, where it cannot be had.
+fn program() -> Option<&'static Path> {
+    static FETCHED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let fetched = FETCHED.get_or_init(|| {
+        let script = root().join("tests/fleet/fetch.sh");
+        let output = Command::new("sh").arg(script).arg(root().join("target/nats")).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.trim().strip_prefix("READY ").map(PathBuf::from).ok_or(said)
+    });
+    match fetched {
+        Ok(program) => Some(program),
+        Err(why) => {
+            missing_tool("a fleet with a NATS server", why);
+            None
+        }
+    }
+}
+
+/// A server with a store of its own in files, gone with the test.
+pub struct Nats {
+    dir: TempDir,
+    process: Child,
+    port: u16,
+}
+
+impl Nats {
+    /// On a free port. `None`, loudly, where there is no server.
+    #[track_caller]
+    pub fn start() -> Option<Nats> {
+        let program = program()?;
+        let dir = TempDir::new().expect("there is room for a server");
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        // Whatever is confirmed is on the disk.
+        let config = format!(
+            "host: \"127.0.0.1\"\nport: -1\nports_file_dir: \"{}\"\n\
+             authorization {{ users: [ {{ user: kiso, password: \"a password\" }} ] }}\n\
+             jetstream {{ store_dir: \"{}\", sync_interval: always, max_memory_store: 64MB, max_file_store: 4GB }}\n",
+            dir.path().display(),
+            at("store"),
+        );
+        std::fs::write(at("config"), config).expect("there is room");
+        std::fs::write(at("credentials"), "kiso:a password\n").expect("there is room");
+        let process = spawn(program, dir.path(), None);
+        let mut nats = Nats { dir, process, port: 0 };
+        let ports = wait_for("the server says its port", || nats.written_port());
+        nats.port = ports;
+        nats.is_ready();
+        Some(nats)
+    }
+
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// A file with USER:PASSWORD of somebody who may do everything.
+    pub fn credentials(&self) -> PathBuf {
+        self.dir().join("credentials")
+    }
+
+    /// Its files.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Ends it as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+    }
+
+    /// After a kill: on the same port, with the same files.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        self.process = spawn(program().expect("it was there before"), self.dir(), Some(self.port));
+        self.is_ready();
+    }
+
+    /// A connection of a test.
+    #[track_caller]
+    pub fn connect(&self) -> Wire {
+        Wire::open(&self.url(), &self.credentials()).expect("it lets those with a password in")
+    }
+
+    /// A cable to it, for one who is to be cut off.
+    pub fn cable(&self) -> Cable {
+        Cable::new(self.port)
+    }
+
+    /// Waits until it answers for JetStream.
+    #[track_caller]
+    fn is_ready(&mut self) {
+        wait_for("the server is ready", || {
+            self.runs();
+            let mut wire = Wire::open(&self.url(), &self.credentials()).ok()?;
+            wire.ask("$JS.API.INFO", &[], b"").get("limits").map(drop)
+        });
+    }
+
+    #[track_caller]
+    fn runs(&mut self) {
+        let ended = self.process.try_wait().expect("it can be asked");
+        assert!(ended.is_none(), "the server has ended: {ended:?}\n{}", self.log());
+    }
+
+    /// The file with its ports is there as soon as it listens.
+    #[track_caller]
+    fn written_port(&mut self) -> Option<u16> {
+        self.runs();
+        let files = std::fs::read_dir(self.dir()).expect("it is there").flatten().map(|entry| entry.path());
+        let file = files.into_iter().find(|file| file.extension().is_some_and(|ending| ending == "ports"))?;
+        let ports: Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
+        ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.dir().join("log")).unwrap_or_default()
+    }
+}
+
+#[track_caller]
+fn spawn(program: &Path, dir: &Path, port: Option<u16>) -> Child {
+    let log = std::fs::File::options().create(true).append(true).open(dir.join("log")).expect("there is room");
+    let mut command = Command::new(program);
+    command.arg("--config").arg(dir.join("config")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    if let Some(port) = port {
+        command.args(["--port", &port.to_string()]);
+    }
+    command.spawn().expect("a program that was fetched starts")
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        let _ = (self.process.kill(), self.process.wait());
+        if std::thread::panicking() {
+            eprintln!("--- the server's log\n{}", self.log());
+        }
+    }
+}
