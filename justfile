@@ -24,6 +24,10 @@ taken-over *options:
 first-minutes:
     cargo build && tests/first-minutes
 
+# the protocol of a fleet as a model: every state, and what breaks without each of its rules
+fleet-model *options:
+    cd tests/fleet/model && cargo test --release --target-dir ../../../target/fleet -- {{options}}
+
 # the OpenAPI document against a real daemon, with every check of Schemathesis (PyPI is needed)
 schemathesis *paths:
     cargo build && tests/schemathesis {{paths}}
