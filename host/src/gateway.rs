@@ -49,7 +49,7 @@ use self::polls::Polls;
 pub use self::api::UndoLine;
 pub use self::attachment::{Attachment, MAX_ATTACHMENTS, put};
 pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render};
-pub use self::listen::{HttpListener, ListenError};
+pub use self::listen::{HttpListener, ListenError, TunnelledConnection, notice_death};
 pub use self::message::whole_message;
 pub use self::reply::{ReplyWriter, TurnAnswer, standing};
 pub use self::socket::lines::{Lines, NoLine};

@@ -127,11 +127,17 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
             "`kiso token add NAME` prints one; send it as `Authorization: Bearer …`. `kiso open` logs a browser in",
         )
     };
-    let is_local = super::is_local(&app.0.address);
+    let is_local = super::is_local(&app.0.address) && is_of_a_program(&asked.extensions);
     if !is_local || store.peek(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
         return Err(needs());
     }
     Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat }, None))
+}
+
+/// Whether whoever asks is on this machine, or on the one that hands the connection on: that only this machine's address is
+/// listened on does not say so.
+fn is_of_a_program(of: &Extensions) -> bool {
+    of.get::<Peer>().is_some_and(|peer| peer.0.to_canonical().is_loopback())
 }
 
 /// Who is logged in at the browser that shows this cookie. What changes something must come from the page, and nothing may
@@ -259,6 +265,17 @@ mod tests {
         assert_eq!(scope_of(&admins, &token("any", TokenScope::Admin)), TokenScope::Chat);
         // A name alone makes nobody an administrator.
         assert_eq!(scope_of(&admins, &token("phone", TokenScope::Chat)), TokenScope::Chat);
+    }
+
+    #[test]
+    fn who_comes_through_another_machine_is_where_the_client_is() {
+        let of = |peer: Option<&str>| {
+            let mut extensions = Extensions::new();
+            peer.map(|peer| extensions.insert(Peer(peer.parse().unwrap())));
+            is_of_a_program(&extensions)
+        };
+        assert!(of(Some("127.0.0.1")) && of(Some("::1")) && of(Some("::ffff:127.0.0.1")));
+        assert!(!of(Some("10.0.0.9")) && !of(Some("::ffff:10.0.0.9")) && !of(Some("2001:db8::1")) && !of(None));
     }
 
     #[test]

@@ -1,20 +1,22 @@
-//! The port: accepts connections, and gives each its limits.
+//! The port: accepts connections, and gives each its limits. So are connections served that reached this machine another way.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
@@ -46,7 +48,29 @@ const NO_PLACE: &[u8] =
 pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
+    /// `None` where connections come by the port only.
+    tunnelled: Option<mpsc::Receiver<TunnelledConnection>>,
 }
+
+/// A connection that a client made to another machine, which hands it on.
+#[derive(Debug)]
+pub struct TunnelledConnection {
+    /// Its bytes, both ways.
+    pub stream: DuplexStream,
+    /// Where the client is, as the other machine sees it.
+    pub peer: IpAddr,
+}
+
+/// A connection, however it came here.
+enum ClientStream {
+    Port(TcpStream),
+    Tunnel(DuplexStream),
+}
+
+/// What HTTP needs of a connection. Boxed, so that the code that serves one is in the program once.
+trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
 
 /// Why a port cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -68,21 +92,28 @@ impl HttpListener {
     pub async fn bind(drive: &RunExecutor, bind: &str, port: u16) -> Result<HttpListener, ListenError> {
         let ip = bind.parse().map_err(|_| ListenError::BadAddress { bind: bind.to_owned() })?;
         let address = SocketAddr::new(ip, port);
-        let tokens = drive.store.read(|view| view.tokens()).await?;
-        if !is_local(&address) && tokens.is_empty() {
-            return Err(ListenError::NoToken { address });
-        }
-        for name in &drive.config.gateway.admins {
-            if !tokens.iter().any(|token| token.name == *name && token.scope == TokenScope::Admin) {
-                tracing::warn!(
-                    "gateway.admins names {name:?}, and there is no token of that name with the scope admin"
-                );
-            }
-        }
+        check_tokens(drive, address).await?;
         let failed = |error| ListenError::Io { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(HttpListener { listener, address })
+        Ok(HttpListener { listener, address, tunnelled: None })
+    }
+
+    /// Goes on with a port that is listened on already: who connected meanwhile is served, too. Within the runtime that serves.
+    pub async fn of(drive: &RunExecutor, listener: std::net::TcpListener) -> Result<HttpListener, ListenError> {
+        let nowhere = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        let address = listener.local_addr().map_err(|error| ListenError::Io { address: nowhere, error })?;
+        check_tokens(drive, address).await?;
+        let failed = |error| ListenError::Io { address, error };
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        Ok(HttpListener { listener, address, tunnelled: None })
+    }
+
+    /// Serves these connections as well, as if they had come by the port: they count among gateway.max_connections, and what
+    /// may be asked from another address than this machine's needs a token.
+    pub fn with_tunnel(self, tunnelled: mpsc::Receiver<TunnelledConnection>) -> HttpListener {
+        HttpListener { tunnelled: Some(tunnelled), ..self }
     }
 
     /// Where it is, with the port that the system chose if 0 was asked for.
@@ -92,7 +123,7 @@ impl HttpListener {
 
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
     pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
-        let HttpListener { listener, .. } = self;
+        let HttpListener { listener, mut tunnelled, .. } = self;
         let places = ConnectionSlots::new(room_for(app.0.drive.config.gateway.max_connections));
         let router = api::router(app.clone());
         let mut connections = JoinSet::new();
@@ -101,7 +132,8 @@ impl HttpListener {
             let accepted = tokio::select! {
                 _ = ending.wait_for(|ending| *ending) => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
-                accepted = listener.accept() => accepted,
+                accepted = listener.accept() => accepted.map(|(stream, peer)| (ClientStream::Port(stream), peer.ip())),
+                came = next_of(&mut tunnelled) => Ok((ClientStream::Tunnel(came.stream), came.peer)),
             };
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
@@ -115,9 +147,9 @@ impl HttpListener {
                 }
             };
             out_of_breath = false;
-            let Some(place) = places.take(peer.ip()) else {
+            let Some(place) = places.take(peer) else {
                 app.0.counters.refused("too_many_connections");
-                let _ = stream.try_write(NO_PLACE);
+                stream.refuse();
                 continue;
             };
             let counted = count::counted(&app, |counters| &counters.connections);
@@ -128,26 +160,71 @@ impl HttpListener {
                 request: seconds(gateway.request_timeout_s),
                 stalled: seconds(gateway.stalled_timeout_s),
             };
+            let stream = stream.prepared(patience.stalled);
             connections.spawn(async move {
-                serve_one(stream, peer.ip(), place, router, patience, ending).await;
+                serve_one(stream, peer, place, router, patience, ending).await;
                 drop(counted);
             });
         }
-        drop(listener);
+        drop((listener, tunnelled));
         while connections.join_next().await.is_some() {}
     }
 }
 
+/// Who may come in by an address: only this machine where there is no token.
+async fn check_tokens(drive: &RunExecutor, address: SocketAddr) -> Result<(), ListenError> {
+    let tokens = drive.store.read(|view| view.tokens()).await?;
+    if !is_local(&address) && tokens.is_empty() {
+        return Err(ListenError::NoToken { address });
+    }
+    for name in &drive.config.gateway.admins {
+        if !tokens.iter().any(|token| token.name == *name && token.scope == TokenScope::Admin) {
+            tracing::warn!("gateway.admins names {name:?}, and there is no token of that name with the scope admin");
+        }
+    }
+    Ok(())
+}
+
+/// The next connection that comes through the tunnel; never returns where none can come any more.
+async fn next_of(tunnelled: &mut Option<mpsc::Receiver<TunnelledConnection>>) -> TunnelledConnection {
+    if let Some(connections) = tunnelled {
+        if let Some(connection) = connections.recv().await {
+            return connection;
+        }
+        *tunnelled = None;
+    }
+    std::future::pending().await
+}
+
+impl ClientStream {
+    /// Says that there is no place, and closes it.
+    fn refuse(self) {
+        match self {
+            ClientStream::Port(stream) => drop(stream.try_write(NO_PLACE)),
+            ClientStream::Tunnel(mut stream) => drop(stream.write_all(NO_PLACE).now_or_never()),
+        }
+    }
+
+    fn prepared(self, stalled: Duration) -> Box<dyn ByteStream> {
+        match self {
+            ClientStream::Port(stream) => {
+                let _ = stream.set_nodelay(true);
+                notice_death(&stream, stalled);
+                Box::new(stream)
+            }
+            ClientStream::Tunnel(stream) => Box::new(stream),
+        }
+    }
+}
+
 async fn serve_one(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: IpAddr,
     place: ConnectionSlot,
     router: axum::Router,
     patience: ConnectionTimeouts,
     mut ending: watch::Receiver<bool>,
 ) {
-    let _ = stream.set_nodelay(true);
-    notice_death(&stream, patience.stalled);
     let io = TokioIo::new(Patient::new(stream, patience.stalled));
     let router = TowerToHyperService::new(router);
     let place = &place;
@@ -207,7 +284,7 @@ impl HttpBody for Sent {
 
 /// A peer that is gone without a word is noticed when what was sent to it is not acknowledged; without this, that takes the
 /// system a quarter of an hour.
-fn notice_death(stream: &TcpStream, stalled: Duration) {
+pub fn notice_death(stream: &TcpStream, stalled: Duration) {
     #[cfg(target_os = "linux")]
     {
         let millis = u32::try_from(stalled.as_millis()).unwrap_or(u32::MAX);

@@ -20,6 +20,9 @@
 //! - A message is accepted, started and replied to by one record each. Between the second and the third its effect leaves for a
 //!   sink outside, with the epoch, and only while the lease is good by the owner's own clock. A run that another member had
 //!   started is not started again: its reply says that it was interrupted.
+//! - An owner may put a copy of everything in place of the log: it appends a record that says so, then sets another key, the base,
+//!   by compare-and-set and never back to an older copy, and then has the log forget what lies before. Whoever takes over reads the
+//!   base, then the log from there; if that is forgotten meanwhile, it begins with the base again.
 //! - A client sends what it has no 202 for to any member that serves, as often as it likes, under the same key.
 //!
 //! **What can happen at any moment**: a lease passes and another member takes over ([`Step::Suspect`]); a member crashes and stands
@@ -36,10 +39,10 @@
 //!
 //! **What is checked** is in `properties.rs`: what must hold in every state, and what must be reached in some state, so that the
 //! first is not true only because nothing happens. What must come about in the end (a message *is* answered) is not checked: it
-//! needs a member that stays alive, and the tests with real members show it. Left out besides: pieces of files, copies of the store
-//! that the log begins with, commits in several parts, and connections through another member.
+//! needs a member that stays alive, and the tests with real members show it. Left out besides: pieces of files, commits in several
+//! parts, and connections through another member.
 //!
-//! **How far**: every state within [`Size`]. Crashes, copies of requests, beats and epochs are counted, because without an end to
+//! **How far**: every state within [`Size`]. Crashes, second requests, beats, copies and epochs are counted, because without an end to
 //! them there would be no end of states. States that are the same but for the names of members and messages count as one
 //! (`symmetry.rs`). Each [`Flaw`] leaves one rule out, and `check.rs` asserts which property that breaks, and that each property
 //! can be broken.
@@ -48,7 +51,9 @@ mod properties;
 mod state;
 mod symmetry;
 
-pub use state::{Append, Client, Content, Effect, Member, Pending, Record, Reply, Role, Sink, Stage, State};
+pub use state::{
+    Append, Base, Client, Content, Effect, Member, Pending, Rebase, Record, Reply, Role, Sink, Stage, State,
+};
 
 use state::insert;
 use stateright::{Model, Property};
@@ -68,6 +73,8 @@ pub struct Size {
     pub retries: u8,
     /// How often an owner may renew its lease. Between beats any time may pass.
     pub beats: u8,
+    /// How often a copy takes the place of the log.
+    pub bases: u8,
 }
 
 /// A rule that is left out, to show that it is needed.
@@ -89,6 +96,10 @@ pub enum Flaw {
     MessageWithoutKey,
     /// A member that takes over believes what it had itself more than the log.
     KeepsOwnStore,
+    /// A copy becomes the base even where a newer one is.
+    OlderBase,
+    /// Whoever reads the log takes what there is of it.
+    GapIgnored,
     /// An effect starts whatever the clock says.
     NoLeaseCheck,
     /// The sink takes what comes, of whichever epoch.
@@ -111,11 +122,16 @@ pub enum Step {
     /// The owner's lease has passed, and this member has waited for it.
     Suspect(usize),
     CompareAndSet(usize),
+    ReadBase(usize),
     ReadLog(usize),
     Receive(usize, usize),
     Start(usize, usize),
     StartEffect(usize, usize),
     WriteReply(usize, usize),
+    WriteBase(usize),
+    /// By compare-and-set.
+    SetBase(usize),
+    ForgetLog(usize),
     Retry(usize),
     Hear(usize),
     /// What was refused is in the log, and so it counts.
@@ -154,32 +170,58 @@ impl Fleet {
         }
     }
 
+    fn read_base(&self, member: &mut Member, base: &Base) {
+        let Role::TakesOver { epoch } = member.role else { return };
+        (member.role, member.place) = (Role::Reads { epoch }, base.place);
+        if !self.is(Flaw::KeepsOwnStore) {
+            member.store = base.store;
+        }
+    }
+
     fn read_log(&self, state: &mut State, at: usize) {
+        let member = &state.members[at];
+        let Role::Reads { epoch } = member.role else { return };
+        let is_short = member.place < state.first;
+        let from = member.place.max(state.first)..state.log.len();
+        let own = |record: &Record| record.epoch == epoch && record.member == at;
+        let (is_over, is_announced) = (
+            state.log[from.clone()].iter().any(|record| record.epoch > epoch),
+            state.log[from.clone()].iter().any(own),
+        );
+        let mut store = state.replay(from, member.store);
+        let (is_over, place) = (is_over || state.base.epoch > epoch, state.log.len());
         let member = &mut state.members[at];
-        let Some(epoch) = member.role.epoch() else { return };
-        if state.log.iter().any(|record| record.epoch > epoch) && !self.is(Flaw::NewerEpochIgnored) {
+        if is_over && !self.is(Flaw::NewerEpochIgnored) {
             return self.stand_by(member);
         }
-        let kept = member.store;
-        member.store = Default::default();
-        for record in &state.log {
-            if let Content::Message(message, stage) = record.content {
-                member.store[message] = stage;
-            }
+        if is_short && !self.is(Flaw::GapIgnored) {
+            member.role = Role::TakesOver { epoch };
+            return;
         }
         if self.is(Flaw::KeepsOwnStore) {
-            let own = kept.into_iter().enumerate().filter(|(_, stage)| *stage != Stage::Unknown);
-            own.for_each(|(message, stage)| member.store[message] = stage);
+            let kept = member.store.into_iter().enumerate().filter(|(_, stage)| *stage != Stage::Unknown);
+            kept.for_each(|(message, stage)| store[message] = stage);
         }
-        member.place = state.log.len();
+        (member.store, member.place) = (store, place);
         // Its own record is there if a second copy of it was refused.
-        let is_announced = state.log.iter().any(|record| record.epoch == epoch && record.member == at);
         if is_announced || self.is(Flaw::NoEpochRecord) {
             member.role = Role::Serves { epoch };
         } else {
             member.role = Role::Announces { epoch };
             member.append(at, Content::Epoch, &mut state.appends);
         }
+    }
+
+    fn set_base(&self, state: &mut State, at: usize) {
+        let member = &mut state.members[at];
+        let (Some(Rebase { place, .. }), Some(epoch)) = (member.rebase, member.role.epoch()) else { return };
+        // A former owner that comes late leaves the newer one alone, and so forgets nothing.
+        if place < state.base.place && !self.is(Flaw::OlderBase) {
+            member.rebase = None;
+            return;
+        }
+        member.rebase = Some(Rebase { place, is_set: true });
+        state.base = Base { place: place + 1, epoch, store: member.store };
     }
 
     fn deliver(&self, state: &mut State, append: Append, refused: bool) {
@@ -205,7 +247,7 @@ impl Fleet {
     fn hear(&self, member: &mut Member, append: Append, taken: bool) {
         member.role = match (member.role, taken) {
             (Role::Announces { epoch }, true) => Role::Serves { epoch },
-            (Role::Announces { epoch }, false) => Role::TakesOver { epoch },
+            (Role::Announces { epoch }, false) => Role::Reads { epoch },
             (_, false) => return self.stand_by(member),
             (role, true) => role,
         };
@@ -214,10 +256,14 @@ impl Fleet {
             return;
         }
         member.place = append.place + 1;
-        if let Content::Message(message, stage) = append.record.content {
-            member.store[message] = stage;
-            if stage == Stage::Accepted {
-                member.effects[message] = Effect::None;
+        match append.record.content {
+            Content::Epoch => {}
+            Content::Base => member.rebase = Some(Rebase { place: append.place, is_set: false }),
+            Content::Message(message, stage) => {
+                member.store[message] = stage;
+                if stage == Stage::Accepted {
+                    member.effects[message] = Effect::None;
+                }
             }
         }
     }
@@ -244,7 +290,7 @@ impl Fleet {
         let member = &state.members[at];
         let Some(epoch) = member.serves() else { return };
         let stage = member.store[message];
-        if member.pending.is_none() {
+        if member.writes() {
             let anew = || self.is(Flaw::MessageWithoutKey) && state.accepted(message) < 2;
             if stage == Stage::Unknown || anew() {
                 steps.push(Step::Receive(at, message));
@@ -274,7 +320,8 @@ impl Fleet {
                 return;
             }
             Role::Suspects { .. } => return steps.push(Step::CompareAndSet(at)),
-            Role::TakesOver { .. } => steps.push(Step::ReadLog(at)),
+            Role::TakesOver { .. } => steps.push(Step::ReadBase(at)),
+            Role::Reads { .. } => steps.push(Step::ReadLog(at)),
             Role::Announces { .. } | Role::Serves { .. } => {}
         }
         if member.revision == state.revision && state.owner == Some(at) && state.beats < self.size.beats {
@@ -284,12 +331,18 @@ impl Fleet {
             if pending.answer.is_some() {
                 steps.push(Step::Hear(at));
             }
-            if pending.answer == Some(false) && state.log.get(pending.append.place) == Some(&pending.append.record) {
+            if pending.answer == Some(false) && state.has(&pending.append) {
                 steps.push(Step::Look(at));
             }
             if state.retries < self.size.retries && state.appends.binary_search(&pending.append).is_err() {
                 steps.push(Step::Retry(at));
             }
+        }
+        match member.rebase {
+            Some(Rebase { is_set: false, .. }) => steps.push(Step::SetBase(at)),
+            Some(Rebase { is_set: true, .. }) => steps.push(Step::ForgetLog(at)),
+            None if member.writes() && state.bases < self.size.bases => steps.push(Step::WriteBase(at)),
+            None => {}
         }
         if member.lease_passed || member.effects.contains(&Effect::Refused) {
             steps.push(Step::StandBy(at));
@@ -309,7 +362,9 @@ impl Model for Fleet {
             owner: None,
             epoch: 0,
             revision: 0,
+            base: Base::default(),
             log: Vec::new(),
+            first: 0,
             members: vec![Member::default(); self.size.members],
             appends: Vec::new(),
             effects: Vec::new(),
@@ -319,6 +374,7 @@ impl Model for Fleet {
             crashes: 0,
             retries: 0,
             beats: 0,
+            bases: 0,
         }]
     }
 
@@ -359,6 +415,7 @@ impl Model for Fleet {
                 (next.members[at].role, next.members[at].revision) =
                     (Role::TakesOver { epoch: epoch + 1 }, next.revision);
             }
+            Step::ReadBase(at) => self.read_base(&mut next.members[at], &next.base),
             Step::ReadLog(at) => {
                 self.read_log(&mut next, at);
                 next.tell(at);
@@ -380,6 +437,14 @@ impl Model for Fleet {
             Step::WriteReply(at, message) => {
                 let reply = self.reply_to(&next.members[at], message)?;
                 next.members[at].append(at, Content::Message(message, Stage::Replied(reply)), &mut next.appends);
+            }
+            Step::WriteBase(at) => {
+                next.bases += 1;
+                next.members[at].append(at, Content::Base, &mut next.appends);
+            }
+            Step::SetBase(at) => self.set_base(&mut next, at),
+            Step::ForgetLog(at) => {
+                next.first = next.first.max(next.members[at].rebase.take()?.place);
             }
             Step::Retry(at) => {
                 next.retries += 1;

@@ -13,8 +13,9 @@ pub(crate) fn all() -> Vec<Property<Fleet>> {
         always("epochs in the log never go back", |_, state| {
             state.log.windows(2).all(|two| two[0].epoch <= two[1].epoch)
         }),
-        always("a record is in the log once", |_, state| {
-            state.log.iter().enumerate().all(|(at, record)| !state.log[..at].contains(record))
+        always("a commit is in the log once", |_, state| {
+            let is_there = |at: usize| state.log[..at].contains(&state.log[at]);
+            (0..state.log.len()).all(|at| of(state.log[at].content).is_none() || !is_there(at))
         }),
         always("what has a 202 is in the log", |_, state| {
             each().all(|message| !state.clients[message].has_202 || stages(state, message).any(|_| true))
@@ -39,6 +40,10 @@ pub(crate) fn all() -> Vec<Property<Fleet>> {
         always("no message has its effect twice", |_, state| state.sink.taken.iter().all(|times| *times <= 1)),
         always("the sink takes no effect of an epoch before one it has seen", |_, state| !state.sink.took_old),
         always("an effect starts at the owner", |_, state| !state.started_late),
+        always("the base is the log before it, and nothing else of it is forgotten", |_, state| {
+            let before = state.replay(0..state.base.place, Default::default());
+            state.base.store == before && state.first <= state.base.place
+        }),
         sometimes("two members serve and each believes that it owns", |_, state| {
             state.members.iter().filter(|member| member.serves().is_some()).count() >= 2
         }),
@@ -91,6 +96,14 @@ pub(crate) fn all() -> Vec<Property<Fleet>> {
         }),
         sometimes("a takeover finds a run in the middle, and its reply says so", |_, state| {
             told(state).any(|(message, reply)| reply.interrupted && state.sink.taken[message] == 1)
+        }),
+        sometimes("the log is forgotten under one who takes over", |_, state| {
+            let reads = |member: &Member| matches!(member.role, Role::Reads { .. } | Role::Announces { .. });
+            state.members.iter().any(|member| reads(member) && member.place < state.first)
+        }),
+        sometimes("a former owner comes with an older base", |_, state| {
+            former(state)
+                .any(|member| member.rebase.is_some_and(|rebase| !rebase.is_set && rebase.place < state.base.place))
         }),
         sometimes("everything is answered, the last of it by another owner", |fleet, state| {
             let size = fleet.size;

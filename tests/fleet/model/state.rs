@@ -25,6 +25,8 @@ pub struct Reply {
 pub enum Content {
     /// The first thing that an owner writes.
     Epoch,
+    /// Here a copy of everything was made, which stands in place of the records before.
+    Base,
     /// A commit: what is now true of a message.
     Message(usize, Stage),
 }
@@ -53,8 +55,12 @@ pub enum Role {
         epoch: u8,
         revision: u8,
     },
-    /// Is the owner by the key, and has not read the log yet.
+    /// Is the owner by the key, and has read nothing yet.
     TakesOver {
+        epoch: u8,
+    },
+    /// Has the base, and perhaps some of the log.
+    Reads {
         epoch: u8,
     },
     /// Has read the log, and waits for the record of its epoch to be in it.
@@ -92,10 +98,27 @@ pub struct Member {
     /// What its own clock says. It has to look in order to know.
     pub lease_passed: bool,
     pub store: [Stage; MESSAGES],
-    /// Where it appends next.
+    /// Where it reads or appends next.
     pub place: usize,
+    /// While it puts a copy in place of the log.
+    pub rebase: Option<Rebase>,
     pub pending: Option<Pending>,
     pub effects: [Effect; MESSAGES],
+}
+
+/// A copy whose record is in the log at a place, and whether it is the base by now. The records before are forgotten then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rebase {
+    pub place: usize,
+    pub is_set: bool,
+}
+
+/// Another key: a copy of everything, and where the log goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Base {
+    pub place: usize,
+    pub epoch: u8,
+    pub store: [Stage; MESSAGES],
 }
 
 /// What the client of a message was told.
@@ -122,7 +145,10 @@ pub struct State {
     pub owner: Option<usize>,
     pub epoch: u8,
     pub revision: u8,
+    pub base: Base,
+    /// The log from its beginning. Nobody can read what lies before `first` any more.
     pub log: Vec<Record>,
+    pub first: usize,
     pub members: Vec<Member>,
     /// Appends that are on their way, in order, so that the same are the same state.
     pub appends: Vec<Append>,
@@ -135,6 +161,7 @@ pub struct State {
     pub crashes: u8,
     pub retries: u8,
     pub beats: u8,
+    pub bases: u8,
 }
 
 impl Role {
@@ -142,7 +169,9 @@ impl Role {
     pub fn epoch(self) -> Option<u8> {
         match self {
             Role::StandsBy | Role::Suspects { .. } => None,
-            Role::TakesOver { epoch } | Role::Announces { epoch } | Role::Serves { epoch } => Some(epoch),
+            Role::TakesOver { epoch } | Role::Reads { epoch } | Role::Announces { epoch } | Role::Serves { epoch } => {
+                Some(epoch)
+            }
         }
     }
 }
@@ -150,6 +179,11 @@ impl Role {
 impl Member {
     pub fn serves(&self) -> Option<u8> {
         if let Role::Serves { epoch } = self.role { Some(epoch) } else { None }
+    }
+
+    /// Whether it may begin an append.
+    pub(crate) fn writes(&self) -> bool {
+        self.serves().is_some() && self.pending.is_none() && self.rebase.is_none()
     }
 
     /// Writes a record, and waits for the answer.
@@ -168,6 +202,21 @@ pub(crate) fn insert<T: Ord>(sorted: &mut Vec<T>, new: T) {
 }
 
 impl State {
+    /// What a store is after these records.
+    pub(crate) fn replay(&self, from: std::ops::Range<usize>, mut store: [Stage; MESSAGES]) -> [Stage; MESSAGES] {
+        for record in &self.log[from] {
+            if let Content::Message(message, stage) = record.content {
+                store[message] = stage;
+            }
+        }
+        store
+    }
+
+    /// Whether somebody who looks finds this in the log.
+    pub(crate) fn has(&self, append: &Append) -> bool {
+        append.place >= self.first && self.log.get(append.place) == Some(&append.record)
+    }
+
     /// How often a message is in the log as a new one.
     pub(crate) fn accepted(&self, message: usize) -> usize {
         let new = Content::Message(message, Stage::Accepted);

@@ -10,7 +10,7 @@ impl Representative for State {
         members.sort_by_key(|at| (&self.members[*at], self.owner == Some(*at), self.last_record_of(*at)));
         let first = self.log.iter().find_map(|record| match record.content {
             Content::Message(message, _) => Some(message),
-            Content::Epoch => None,
+            Content::Epoch | Content::Base => None,
         });
         let messages: Vec<usize> = match first {
             Some(first) => std::iter::once(first).chain((0..MESSAGES).filter(|other| *other != first)).collect(),
@@ -31,7 +31,7 @@ impl State {
         let record = |old: Record| Record {
             member: place(members, old.member),
             content: match old.content {
-                Content::Epoch => Content::Epoch,
+                Content::Epoch | Content::Base => old.content,
                 Content::Message(message, stage) => Content::Message(place(messages, message), stage),
             },
             ..old
@@ -57,6 +57,7 @@ impl State {
         for (at, message) in messages.iter().enumerate() {
             new.clients[at] = self.clients[*message];
             new.sink.taken[at] = self.sink.taken[*message];
+            new.base.store[at] = self.base.store[*message];
         }
         new
     }
