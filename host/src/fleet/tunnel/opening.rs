@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
@@ -123,9 +123,8 @@ pub async fn accept(
             tracing::debug!("a connection is refused: {} are forwarded to this member", tasks.len());
             let subjects = Subjects::of(wire.as_ref(), member, &ask.connection);
             let answer = sealed(wire.as_ref(), &subjects.answer(), &Answer::Full);
-            // Not waited for: whoever asks must not hold up who asks next.
-            let wire = wire.clone();
-            tokio::spawn(async move { wire.publish(subjects.down, None, answer).await });
+            // Not waited for: who is refused must not hold up who asks next.
+            let _ = wire.publish(subjects.down, None, answer).now_or_never();
             continue;
         }
         let (wire, limits, member) = (wire.clone(), *limits, member.to_owned());
