@@ -115,6 +115,7 @@ pub enum TunnelError {
     /// Another version, or a mistake of it.
     #[error("the other side does not keep to the protocol: {0}")]
     Protocol(&'static str),
+    /// The connection to NATS.
     #[error("NATS: {0}")]
     Nats(String),
     /// The connection to the client.

@@ -20,6 +20,7 @@ const MAX_SEALED: usize = 8 + 28 + 1 + MAX_DATA;
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
+    /// 1 to [`MAX_DATA`] bytes of the client or the gateway.
     Data(&'a [u8]),
     /// No more data comes.
     End,
@@ -62,7 +63,9 @@ impl Frame<'_> {
 
 /// The two directions of a connection, as one side has them.
 pub struct FrameEnds {
+    /// To the other side.
     pub sender: FrameSender,
+    /// From the other side.
     pub receiver: FrameReceiver,
 }
 

@@ -14,6 +14,7 @@ use crate::fleet::seal::Seal;
 
 /// Publishes and subscribes. A message comes once or not at all, and those of one sender in their order.
 pub trait TunnelWire: Send + Sync {
+    /// Seals what is published, and opens what comes.
     fn seal(&self) -> &Seal;
 
     /// "kiso.<fleet>.tunnel.REST".
@@ -34,6 +35,7 @@ pub trait TunnelWire: Send + Sync {
 /// What comes to a subscription.
 #[derive(Debug, Clone)]
 pub enum Arrival {
+    /// Of a message; anybody may have sent it.
     Payload(Bytes),
     /// Nobody hears what was published with this subject to be answered to.
     NobodyThere,
@@ -41,7 +43,9 @@ pub enum Arrival {
 
 /// NATS, without JetStream.
 pub struct NatsWire {
+    /// For its seal and its subjects.
     pub bus: Bus,
+    /// What everything goes through.
     pub client: Client,
 }
 
