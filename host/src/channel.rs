@@ -40,6 +40,7 @@ use crate::gateway::{App, HookError, HookKey, ListenError};
 use crate::store::{StoreError, Subscription};
 
 pub use self::component::{ComponentError, pairing, token};
+pub use self::http::Port;
 pub use self::letter::Letter;
 pub use self::retry::{NotDelivered, RetryPolicy, Trouble};
 
@@ -116,7 +117,7 @@ pub struct OpenChannels {
 impl OpenChannels {
     /// Opens the port that `config.toml` names, or `port` instead, the home's unix socket, and what else is configured. The
     /// caller holds the lock of the home's daemon.
-    pub async fn open(drive: &RunExecutor, port: Option<u16>) -> Result<OpenChannels, ChannelError> {
+    pub async fn open(drive: &RunExecutor, port: Port) -> Result<OpenChannels, ChannelError> {
         let http = http::Http::open(drive, port).await?;
         let address = http.address();
         let socket = socket::UnixSocket::open(&drive.home)?;
@@ -134,7 +135,7 @@ impl OpenChannels {
     pub async fn dispatch(self, drive: &RunExecutor, ending: watch::Receiver<bool>) -> Result<Channels, StoreError> {
         let OpenChannels { fixed, configured, .. } = self;
         let all = [fixed.clone(), configured.clone()].concat();
-        let dispatcher = Dispatcher::start(drive.store.clone(), drive.vault.clone(), all, ending.clone()).await?;
+        let dispatcher = Dispatcher::start(drive, all, ending.clone()).await?;
         Ok(Channels { dispatcher, fixed, configured, serving: Vec::new(), listening: Vec::new(), app: None, ending })
     }
 }

@@ -22,6 +22,7 @@ mod exit;
 mod export;
 mod fact;
 mod failure;
+mod fleet;
 mod history;
 mod hook;
 mod import;
@@ -62,6 +63,7 @@ use crate::config::Config;
 use crate::drive::{Current, Models, Pause, RunExecutor, RunSet};
 use crate::effect::undo::Undo;
 use crate::exec::Exec;
+use crate::fleet::member;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
 use crate::mcp::{McpServers, confine};
@@ -126,6 +128,9 @@ enum Command {
     /// Workflows that are picked by name: make, list, remove and share pills
     #[command(subcommand)]
     Pill(pill::PillCommand),
+    /// The same home on several machines: begin, list the members, hand it over
+    #[command(subcommand)]
+    Fleet(fleet::FleetCommand),
     /// Run the daemon as a service of systemd
     #[command(subcommand)]
     Service(unit::ServiceCommand),
@@ -247,6 +252,7 @@ pub fn main() -> ExitCode {
         Command::Schedule(command) => command.execute(shared),
         Command::Pill(command) => command.execute(shared),
         Command::Service(command) => command.execute(shared),
+        Command::Fleet(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Hook(command) => command.execute(shared),
         Command::Channel(command) => command.execute(shared),
@@ -316,7 +322,17 @@ impl Opened {
     fn new(shared: &Shared, observer: Arc<dyn Observer>) -> Result<Self, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;
+        if member::stands_by(&home) {
+            return Err(Failure::new(
+                Exit::Failed,
+                "this home is a copy that stands by in a fleet: run the command on the machine that owns it (`kiso fleet status`)",
+            ));
+        }
         let store = Store::open(&home.store_path())?;
+        Self::with_store(home, config, store, observer)
+    }
+
+    fn with_store(home: Home, config: Config, store: Store, observer: Arc<dyn Observer>) -> Result<Self, Failure> {
         store.limit_sessions(config.limits.max_sessions);
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), observer);
         let exec = Exec::new(home.clone(), config.clone(), skills.clone());
@@ -338,6 +354,7 @@ impl Opened {
             undo: Undo::new(self.home.clone()),
             pause: Pause::new(),
             ours: RunSet::default(),
+            member: None,
         })
     }
 

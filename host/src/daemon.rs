@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 
-use crate::channel::{ChannelError, Channels, OpenChannels};
+use crate::channel::{ChannelError, Channels, OpenChannels, Port};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::RunExecutor;
@@ -58,8 +58,8 @@ pub enum StartError {
 }
 
 impl Daemon {
-    /// Starts in the runtime of the caller. `secrets` are those of the environment; `port` stands in for the configured one.
-    pub async fn start(drive: RunExecutor, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
+    /// Starts in the runtime of the caller. `secrets` are those of the environment.
+    pub async fn start(drive: RunExecutor, secrets: Secrets, port: Port) -> Result<Daemon, StartError> {
         let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
         let limits = QueueLimits::of(&drive.config);

@@ -32,6 +32,7 @@ mod embed;
 mod form;
 mod heard;
 mod log;
+mod member;
 mod models;
 mod pause;
 mod perform;
@@ -65,6 +66,7 @@ use self::run_context::RunContext;
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::config::Config;
+use crate::effect::member::{FleetMember, may_act};
 use crate::effect::undo::Undo;
 use crate::graph::block::Block;
 use crate::graph::label::Label;
@@ -103,6 +105,8 @@ pub struct RunExecutor {
     pub pause: Pause,
     /// The runs that this process has in hand.
     pub ours: RunSet,
+    /// What a fleet adds; `None` for a home of one machine.
+    pub member: Option<Arc<dyn FleetMember>>,
 }
 
 /// Why a run could not go on. What goes wrong inside the work is no such error but an ending of the run.
@@ -286,6 +290,7 @@ impl RunExecutor {
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
         let in_hand = self.ours.take(&log.id);
+        log.member.clone_from(&self.member);
         let mut listener = HeardListener::new(listener);
         let unfinished = match self.perform_all(&mut run, &mut log, &mut at_work, cancel, &mut listener).await {
             Ok(unfinished) => unfinished,
@@ -339,6 +344,7 @@ impl RunExecutor {
             }
             if has_effect(&step) {
                 log.commit().await?;
+                may_act(self.member.as_ref()).await;
             }
             listener.step(log.seq + 1, &step);
             voice::think(&step, &self.tools, listener);

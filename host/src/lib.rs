@@ -6,6 +6,7 @@
 //!
 //! - [`cli`] – the command line, one file per command.
 //! - [`daemon`] – builds everything, and ends everything.
+//! - [`fleet`] – the same home on several machines, over NATS JetStream.
 //! - [`channel`] – ways in and out for people, one file each, and the outbox's dispatcher.
 //! - [`gateway`] – how programs and people reach the daemon: HTTP, with OpenAI's interface, and a unix socket.
 //! - [`schedule`] – messages that come by themselves.
@@ -53,6 +54,7 @@ pub mod daemon;
 pub mod drive;
 pub mod effect;
 pub mod exec;
+pub mod fleet;
 pub mod gateway;
 pub mod graph;
 pub mod home;

@@ -41,6 +41,7 @@ mod channel_offers;
 mod channels;
 mod chats;
 mod column;
+mod commit_log;
 mod core_memory;
 mod deletion;
 mod doc_vectors;
@@ -82,6 +83,7 @@ mod subagents;
 mod summaries;
 mod tasks;
 mod tokens;
+mod trees;
 mod unfinished;
 mod usage;
 mod vectors;
@@ -97,6 +99,7 @@ pub use backup::{BackupError, StoreCopy, part_of, place, restore};
 pub use channel_offers::ChannelOffer;
 pub use channels::{ChannelLine, ChannelNote, ChannelSender, PAIRING_MS, SenderStanding};
 pub use chats::{Chat, ChatRequest, MAX_CHAT_REQUESTS};
+pub use commit_log::{CommitLog, CommittedPages};
 pub use deletion::Deletion;
 pub use error::StoreError;
 pub use events::{Event, is_whole_page};
@@ -153,8 +156,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use commit_log::{Gate, Shipper};
 use readers::Readers;
-use writer::{Pending, Work};
+use writer::{Pending, Shipping, Work};
 
 /// Writes that may wait for the writer. More callers than that wait for a place, so that a slow disk slows the work
 /// down instead of filling the memory.
@@ -224,10 +228,20 @@ impl Store {
     ///
     /// Refuses a database of a newer kiso, one whose migrations are not ours, and what is not a database.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        Store::open_file(path).map_err(|error| error.in_file(path))
+        Store::open_file(path, None).map_err(|error| error.in_file(path))
     }
 
-    fn open_file(path: &Path) -> Result<Store, StoreError> {
+    /// [`Store::open`], and each commit goes to `log` before anybody hears of it or reads it. There must be nothing in a
+    /// write-ahead log beside the file; what migrations change is the first commit.
+    pub fn open_logged(path: &Path, log: Box<dyn CommitLog>) -> Result<Store, StoreError> {
+        let shipper = Shipper::new(path, log);
+        let store = Store::open_file(path, Some(shipper)).map_err(|error| error.in_file(path))?;
+        // What migrations have changed is kept with it.
+        store.write_blocking(|_| Ok(()))?;
+        Ok(store)
+    }
+
+    fn open_file(path: &Path, shipper: Option<Shipper>) -> Result<Store, StoreError> {
         // SQLite would make it readable for all; what it adds later (-wal, -shm) copies the mode of the first.
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(StoreError::from_io(error)),
@@ -243,16 +257,18 @@ impl Store {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let feed = watch::Sender::new(0);
         let max_sessions = Arc::new(AtomicU64::new(u64::MAX));
+        let gate = shipper.is_some().then(Arc::<Gate>::default);
+        let shipping = shipper.zip(gate.clone()).map(|(shipper, gate)| Shipping { shipper, gate });
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn({
                 let (feed, max_sessions) = (feed.clone(), max_sessions.clone());
-                move || writer::run(conn, queue, &feed, &max_sessions)
+                move || writer::run(conn, queue, &feed, &max_sessions, shipping)
             })
             .map_err(StoreError::from_io)?;
         Ok(Store(Arc::new(Shared {
             path: path.to_path_buf(),
-            readers: Arc::new(Readers::new(path)),
+            readers: Arc::new(Readers::new(path, gate)),
             writer: Mutex::new(Some(Writer { jobs, thread })),
             feed,
             bell: watch::Sender::new(()),

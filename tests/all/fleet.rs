@@ -1,7 +1,10 @@
 //! One home on several machines: what the members build on, a real NATS server.
 
 mod cable;
+mod chaos;
+mod members;
 mod nats;
+mod takeover;
 mod wire;
 
 use crate::harness::wait_until;

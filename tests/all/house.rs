@@ -12,6 +12,7 @@ const ORDER: &[&[&str]] = &[
     &["main"],
     &["cli"],
     &["daemon"],
+    &["fleet"],
     &["channel", "schedule"],
     &["gateway"],
     &["session"],

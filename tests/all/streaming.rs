@@ -145,6 +145,7 @@ fn drive(home: &Home) -> RunExecutor {
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     RunExecutor {
         ours: Default::default(),
+        member: None,
         tools: Tools::new(
             skills.clone(),
             exec,

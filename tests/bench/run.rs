@@ -159,6 +159,7 @@ fn drive(path: &Path) -> RunExecutor {
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     RunExecutor {
         ours: Default::default(),
+        member: None,
         tools: Tools::new(
             skills.clone(),
             exec,

@@ -17,6 +17,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::retry::{NotDelivered, Trouble, after, dice, until_due};
 use super::{Channel, letter};
 use crate::clock::now_ms;
+use crate::drive::RunExecutor;
+use crate::effect::member::{FleetMember, may_act};
 use crate::secret::Vault;
 use crate::store::{Delivery, Store, StoreError};
 
@@ -41,6 +43,7 @@ const TRIM: Duration = Duration::from_secs(3_600);
 struct Post {
     store: Store,
     vault: Vault,
+    member: Option<Arc<dyn FleetMember>>,
 }
 
 /// A dispatcher at work.
@@ -55,13 +58,13 @@ impl Dispatcher {
     /// Begins to deliver through these channels. From now on, what happens is written into the outbox for them. Ends soon after
     /// `ending` is true; what is under way then has no end on record, unless it has one in time.
     pub async fn start(
-        store: Store,
-        vault: Vault,
+        drive: &RunExecutor,
         channels: Vec<Arc<dyn Channel>>,
         ending: watch::Receiver<bool>,
     ) -> Result<Dispatcher, StoreError> {
         let (sender, receiver) = watch::channel(Vec::new());
-        let post = Post { store: store.clone(), vault };
+        let store = drive.store.clone();
+        let post = Post { store: store.clone(), vault: drive.vault.clone(), member: drive.member.clone() };
         let task = tokio::spawn(work(post, receiver, ending));
         let dispatcher = Dispatcher { store, channels: sender, task };
         dispatcher.replace(channels).await?;
@@ -243,10 +246,12 @@ async fn attempt(
     delivery: &Delivery,
 ) -> Result<Result<(), NotDelivered>, StoreError> {
     let (vault, row, sink) = (post.vault.clone(), delivery.clone(), channel.sink().cloned());
-    let Some(letter) = post.store.read(move |view| letter::of(view, &vault, &row, sink.as_ref())).await? else {
+    let Some(mut letter) = post.store.read(move |view| letter::of(view, &vault, &row, sink.as_ref())).await? else {
         let trouble = Trouble::Gone;
         return Ok(Err(NotDelivered { trouble, ..NotDelivered::passing("what it was about was deleted") }));
     };
+    may_act(post.member.as_ref()).await;
+    letter.epoch = post.member.as_ref().map(|member| member.epoch());
     Ok(channel.deliver(&letter, now_ms()).await)
 }
 

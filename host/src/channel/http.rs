@@ -1,14 +1,24 @@
 //! HTTP on a port, and with it the page: its clients follow the feed as they like.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::Channel;
 use crate::drive::RunExecutor;
-use crate::gateway::{App, HttpListener, ListenError};
+use crate::gateway::{App, HttpListener, ListenError, TunnelledConnection};
+
+/// Which port it is.
+#[derive(Debug)]
+pub enum Port {
+    /// That of `config.toml`.
+    Configured,
+    Instead(u16),
+    /// One that is listened on already, and what other machines hand on.
+    Bound { listener: TcpListener, tunnelled: mpsc::Receiver<TunnelledConnection> },
+}
 
 /// The port, until it is served.
 #[derive(Debug)]
@@ -18,11 +28,16 @@ pub struct Http {
 }
 
 impl Http {
-    /// Listens on the port of `config.toml`, or on `port` instead.
-    pub async fn open(drive: &RunExecutor, port: Option<u16>) -> Result<Http, ListenError> {
+    /// Listens on the port of `config.toml`, or as `port` says instead.
+    pub async fn open(drive: &RunExecutor, port: Port) -> Result<Http, ListenError> {
         let gateway = &drive.config.gateway;
-        let port = port.unwrap_or(u16::try_from(gateway.port).unwrap_or(0));
-        let bound = HttpListener::bind(drive, &gateway.bind, port).await?;
+        let bound = match port {
+            Port::Configured => {
+                HttpListener::bind(drive, &gateway.bind, u16::try_from(gateway.port).unwrap_or(0)).await?
+            }
+            Port::Instead(port) => HttpListener::bind(drive, &gateway.bind, port).await?,
+            Port::Bound { listener, tunnelled } => HttpListener::of(drive, listener).await?.with_tunnel(tunnelled),
+        };
         Ok(Http { address: bound.address(), bound: Mutex::new(Some(bound)) })
     }
 

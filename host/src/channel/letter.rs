@@ -31,6 +31,7 @@ impl Letter {
             at_ms: now_ms,
             attempt: 1,
             withheld: false,
+            epoch: None,
         }
     }
 
@@ -75,6 +76,7 @@ pub(super) fn of(
         at_ms: delivery.at_ms,
         attempt: delivery.attempts + 1,
         withheld: false,
+        epoch: None,
     };
     match delivery.event {
         WebhookEvent::Reply => {

@@ -1,12 +1,17 @@
 //! `kiso serve`: the daemon.
 
+mod membership;
+
+use self::membership::Membership;
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
-use crate::channel::ChannelError;
+use crate::channel::{ChannelError, Port};
 use crate::config::Config;
 use crate::daemon::{Daemon, StartError, systemd};
 use crate::home::Home;
 use crate::skill::Quiet;
+use crate::store::Store;
 use serde_json::json;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,23 +31,36 @@ const SIGNALS: &str = "SIGHUP (or kiso config reload) reloads config.toml. SIGTE
 
 impl ServeArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        crate::daemon::check_after_crash(&Home::open(&Home::locate(shared.home.as_deref())?)?)?;
-        let opened = Opened::new(shared, Arc::new(Quiet))?;
-        self.configure_log(&opened.config);
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let config = Config::load(&home)?;
+        self.configure_log(&config);
         log::catch_panics();
+        let membership = Membership::join(&home, &config, self.port, |address| self.say_where(shared, &home, address))?;
+        let store = match &membership {
+            Some(membership) => membership.store.clone(),
+            None => {
+                crate::daemon::check_after_crash(&home)?;
+                Store::open(&home.store_path())?
+            }
+        };
+        let opened = Opened::with_store(home, config, store, Arc::new(Quiet))?;
         crate::node::prompt::check_prompts(&opened.home)?;
-        let drive = opened.drive()?;
+        let mut drive = opened.drive()?;
+        drive.member = membership.as_ref().map(Membership::member);
         block_on(async {
             let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
             let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
                 return Err(Failure::new(Exit::Failed, "signals cannot be received"));
             };
-            let daemon = Daemon::start(drive, environment_secrets(), self.port).await?;
+            let port = match &membership {
+                Some(membership) => membership.port()?,
+                None => self.port.map_or(Port::Configured, Port::Instead),
+            };
+            let daemon = Daemon::start(drive, environment_secrets(), port).await?;
             let address = daemon.address();
             let status = format!("serves http://{address}");
-            if shared.json {
-                let socket = opened.home.socket_path();
-                outln!("{}", json!({ "type": "listening", "url": format!("http://{address}"), "socket": socket }));
+            if membership.is_none() {
+                self.say_where(shared, &opened.home, address);
             }
             tracing::info!(
                 "kiso {} serves {} on http://{address}",
@@ -51,10 +69,22 @@ impl ServeArgs {
             );
             tracing::info!("page: http://{address}/; `kiso open` logs a browser in");
             systemd::ready(&status);
+            let mut given_up = None;
             loop {
+                let asked = async {
+                    match &membership {
+                        Some(membership) => membership.asked().await,
+                        None => std::future::pending().await,
+                    }
+                };
                 tokio::select! {
                     _ = terminate.recv() => break,
                     _ = interrupt.recv() => break,
+                    asked = asked => {
+                        tracing::info!("the home is given up, because somebody asked for that");
+                        given_up = Some(asked);
+                        break;
+                    }
                     _ = hangup.recv() => {
                         systemd::reloading();
                         self.reload(&daemon).await;
@@ -77,9 +107,20 @@ impl ServeArgs {
                     _ = interrupt.recv() => std::process::exit(130),
                 }
             }
+            if let Some(membership) = membership {
+                membership.give_up(given_up).await?;
+            }
             tracing::info!("ended");
             Ok(Exit::Done)
         })?
+    }
+
+    /// For programs: one that stands by listens, too.
+    fn say_where(&self, shared: &Shared, home: &Home, address: SocketAddr) {
+        if shared.json {
+            let socket = home.socket_path();
+            outln!("{}", json!({ "type": "listening", "url": format!("http://{address}"), "socket": socket }));
+        }
     }
 
     async fn reload(&self, daemon: &Daemon) {

@@ -17,6 +17,7 @@ use self::entry::{Entry, Projection};
 use super::{DriveError, SPEC, subagent};
 use crate::clock::now_ms;
 use crate::config::Context;
+use crate::effect::member::FleetMember;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
 use crate::graph::step::{Event, StepResult};
@@ -78,6 +79,10 @@ pub(super) struct Log {
     tasks: HashMap<u32, TaskRow>,
     /// What is not on disk yet.
     batch: Batch,
+    /// What a fleet adds: the session's files are kept for the other members before a commit says what changed them.
+    pub member: Option<Arc<dyn FleetMember>>,
+    /// Whether they may have changed since that was done.
+    files_changed: bool,
 }
 
 impl Log {
@@ -146,6 +151,8 @@ impl Log {
             sealed: Some(Sealed { events: vec![(0, spec)], prompts: Vec::new() }),
             tasks: HashMap::new(),
             batch: Batch::default(),
+            member: None,
+            files_changed: true,
         }
     }
 
@@ -186,6 +193,8 @@ impl Log {
             sealed: (!sealed.events.is_empty()).then_some(sealed),
             tasks: tasks.into_iter().map(|row| (row.id, row)).collect(),
             batch: Batch::default(),
+            member: None,
+            files_changed: true,
         };
         Ok((log, spec, events))
     }
@@ -202,6 +211,7 @@ impl Log {
     ) -> Result<(), DriveError> {
         self.seq += 1;
         let at = now_ms();
+        self.files_changed |= may_change_files(&event.result);
         let role = asked.last().map(|(role, _)| *role);
         let entry = self.seal(event, secrets, asked, at)?;
         let mut projection = self.project(event, run, secrets, role, at);
@@ -242,6 +252,7 @@ impl Log {
         waits: &[Duration],
         and: impl Fn(&Tx<'_>) -> Result<(), StoreError> + Send + Sync + 'static,
     ) -> Result<(), DriveError> {
+        let tree = self.keep_files().await?;
         let work = Arc::new((std::mem::take(&mut self.batch), and));
         let mut waits = waits.iter();
         loop {
@@ -250,6 +261,9 @@ impl Log {
             let written = self.store.write(move |tx| {
                 let (batch, and) = &*work_of_try;
                 batch.commit(tx, &id, &session, &vault)?;
+                if let Some(root) = &tree {
+                    tx.set_tree(&session, root)?;
+                }
                 and(tx)
             });
             let Err(error) = written.await else { return Ok(()) };
@@ -265,6 +279,17 @@ impl Log {
                 }
             }
         }
+    }
+
+    /// Keeps the session's files for the other members of a fleet, if they may have changed; under which name.
+    async fn keep_files(&mut self) -> Result<Option<[u8; 32]>, DriveError> {
+        let Some(member) = self.member.clone().filter(|_| self.files_changed) else { return Ok(None) };
+        let session = self.session.clone();
+        let kept = tokio::task::spawn_blocking(move || member.keep_files(&session)).await;
+        let kept = kept.unwrap_or_else(|failed| Err(failed.to_string()));
+        let root = kept.map_err(|why| StoreError::Fenced { why })?;
+        self.files_changed = false;
+        Ok(Some(root))
     }
 
     /// The event and its prompts as they are written down: sealed, until a model has looked at the message, and from then on
@@ -461,6 +486,12 @@ fn looked_at(event: &Event) -> bool {
         StepResult::Routed { routing, call: Some(_), .. } => routing.effort != Effort::High,
         _ => false,
     }
+}
+
+/// Whether a step with this result may have changed files of the session.
+fn may_change_files(result: &StepResult) -> bool {
+    use StepResult::{Acted, Admitted, Called, Cancelled, Executed, Finished};
+    matches!(result, Admitted { .. } | Executed { .. } | Called { .. } | Acted { .. } | Cancelled | Finished { .. })
 }
 
 fn state(state: TaskState) -> store::TaskState {

@@ -71,8 +71,9 @@ impl RunExecutor {
             None => true,
         };
         Ok(match found {
-            // A log that was not on disk when the machine went down says nothing.
-            CutOff::Nothing if boot.is_none() || boot != self.boot() => CutOff::Files,
+            // A log that was not on disk when the machine went down says nothing. A member of a fleet begins with the files as they
+            // were at the last commit, whatever was changed since.
+            CutOff::Nothing if self.member.is_none() && (boot.is_none() || boot != self.boot()) => CutOff::Files,
             CutOff::Nothing if !is_kept => CutOff::Files,
             found => found,
         })
@@ -138,6 +139,7 @@ impl RunExecutor {
         self.tools.skills().measure_anew(session);
         self.count_undo(session);
         let result = done?;
+        self.keep_files(session).await?;
         tracing::info!(%session, run = result.plan.run, changes = result.plan.changes.len(), "a run was {}", kind.participle());
         Ok(result)
     }

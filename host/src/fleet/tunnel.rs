@@ -188,7 +188,7 @@ pub async fn accept(
 }
 
 /// Tells a client that nobody serves it at the moment.
-async fn refuse(mut stream: TcpStream) {
+pub async fn refuse(mut stream: TcpStream) {
     let (bytes, patience) = FAREWELL;
     let told = async {
         stream.write_all(NO_OWNER).await?;

@@ -135,6 +135,9 @@ pub struct Letter {
     /// Whether nothing of what it is about may be sent there.
     #[serde(skip)]
     pub withheld: bool,
+    /// Of the member of a fleet that sends it: it grows with each owner of the home.
+    #[serde(skip)]
+    pub epoch: Option<u64>,
 }
 
 /// What became of a message.

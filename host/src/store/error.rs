@@ -38,6 +38,9 @@ pub enum StoreError {
     NoWal { path: PathBuf, mode: String },
     #[error("the store is closed")]
     Closed,
+    /// Where commits are kept elsewhere too: another member of the fleet has taken over, or none of this one's can be kept.
+    #[error("nothing is written here any more: {why}")]
+    Fenced { why: String },
     #[error("a write to the store failed because of a bug in kiso: {message}")]
     Panicked { message: String },
     #[error("{} could not be read or written: {detail}", path.display())]

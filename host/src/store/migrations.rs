@@ -58,6 +58,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "cards in messages", sql: include_str!("migrations/0038_approval_messages.sql") },
     Migration { name: "labels", sql: include_str!("migrations/0039_labels.sql") },
     Migration { name: "labels of what is told", sql: include_str!("migrations/0040_outbox_labels.sql") },
+    Migration { name: "files of a fleet", sql: include_str!("migrations/0041_files_of_a_fleet.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::commit_log::Gate;
 use super::{StoreError, View, connect};
 
 /// Connections that are kept open while nobody reads. More than that are opened when needed and closed after it, so
@@ -24,17 +25,19 @@ pub(super) struct Readers {
     idle: Mutex<Option<Vec<Connection>>>,
     /// One for each of [`IDLE`].
     places: Arc<Semaphore>,
+    /// Closed while a commit is not kept elsewhere yet, where commits are.
+    gate: Option<Arc<Gate>>,
 }
 
 impl Readers {
-    pub fn new(path: &Path) -> Readers {
+    pub fn new(path: &Path, gate: Option<Arc<Gate>>) -> Readers {
         let (idle, places) = (Mutex::new(Some(Vec::new())), Arc::new(Semaphore::new(IDLE)));
-        Readers { path: path.to_path_buf(), idle, places }
+        Readers { path: path.to_path_buf(), idle, places, gate }
     }
 
     /// Waits until a connection is free that is kept open; not for long.
     pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        match self.free_place() {
+        match self.places.clone().try_acquire_owned().ok() {
             Some(place) => Some(place),
             None => timeout(PATIENCE, self.places.clone().acquire_owned()).await.ok()?.ok(),
         }
@@ -42,6 +45,9 @@ impl Readers {
 
     /// The same for who does not wait at all.
     pub fn free_place(&self) -> Option<OwnedSemaphorePermit> {
+        if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            return None;
+        }
         self.places.clone().try_acquire_owned().ok()
     }
 
@@ -62,7 +68,7 @@ impl Readers {
             }
         };
         // One transaction, so that several queries see the same state.
-        conn.prepare_cached("BEGIN DEFERRED")?.execute(())?;
+        self.begin(&conn)?;
         let result = work(&View::new(&conn));
         // SQLite may have ended it, for reasons of the disk.
         let ended = conn.is_autocommit() || conn.prepare_cached("ROLLBACK")?.execute(()).is_ok();
@@ -73,6 +79,16 @@ impl Readers {
             idle.push(conn);
         }
         result
+    }
+
+    fn begin(&self, conn: &Connection) -> Result<(), StoreError> {
+        let passed = self.gate.as_ref().map(|gate| gate.pass());
+        conn.prepare_cached("BEGIN DEFERRED")?.execute(())?;
+        if passed.is_some() {
+            // The snapshot begins with the first thing that is read.
+            conn.prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 1")?.query_row((), |_| Ok(()))?;
+        }
+        Ok(())
     }
 
     pub fn close(&self) {

@@ -1,11 +1,13 @@
 //! The one thread that writes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::commit_log::{Gate, Shipper};
 use super::{StoreError, Tx, View};
 
 /// Writes that share a commit at most. It bounds what a failing commit takes along, and how long the first waits.
@@ -54,12 +56,19 @@ where
     }
 }
 
+/// Where commits are kept elsewhere, and what keeps readers from them until they are.
+pub(super) struct Shipping {
+    pub shipper: Shipper,
+    pub gate: Arc<Gate>,
+}
+
 /// Works until every sender is gone.
 pub(super) fn run(
     conn: Connection,
     mut jobs: mpsc::Receiver<Box<dyn Work>>,
     feed: &watch::Sender<i64>,
     max_sessions: &AtomicU64,
+    mut shipping: Option<Shipping>,
 ) {
     while let Some(first) = jobs.blocking_recv() {
         let mut group = vec![first];
@@ -68,7 +77,7 @@ pub(super) fn run(
         {
             group.push(next);
         }
-        commit(&conn, max_sessions.load(Ordering::Relaxed), group);
+        commit(&conn, max_sessions.load(Ordering::Relaxed), group, shipping.as_mut());
         tell(&conn, feed);
     }
     // Closing the last connection moves the log into the file.
@@ -92,7 +101,10 @@ fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute(()).map(drop)
 }
 
-fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>) {
+fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>, mut shipping: Option<&mut Shipping>) {
+    if let Some(error) = shipping.as_ref().and_then(|shipping| shipping.shipper.fenced()) {
+        return group.into_iter().for_each(|job| job.refuse(error.clone()));
+    }
     let mut group = group.into_iter().peekable();
     // More than once only when SQLite gives the transaction up, as it may on a full disk.
     while group.peek().is_some() {
@@ -113,7 +125,16 @@ fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>) {
             }
         }
         if ended.is_ok() {
-            ended = execute(conn, "COMMIT").map_err(StoreError::from);
+            ended = match shipping.as_deref_mut() {
+                Some(Shipping { shipper, gate }) => {
+                    let closed = gate.close();
+                    let shipped =
+                        execute(conn, "COMMIT").map_err(StoreError::from).and_then(|()| shipper.ship(conn));
+                    drop(closed);
+                    shipped
+                }
+                None => execute(conn, "COMMIT").map_err(StoreError::from),
+            };
         }
         if ended.is_err() && !conn.is_autocommit() {
             let _ = conn.execute_batch("ROLLBACK");

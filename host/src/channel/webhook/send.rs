@@ -42,6 +42,9 @@ const SIGNATURE: HeaderName = HeaderName::from_static("kiso-signature");
 /// So that a receiver can sort without reading the body.
 const EVENT: HeaderName = HeaderName::from_static("kiso-event");
 
+/// Of a fleet: it grows with each owner of the home. A receiver that has seen a higher one can refuse a lower one.
+const EPOCH: HeaderName = HeaderName::from_static("kiso-epoch");
+
 /// The receiver has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverAnswer {
@@ -97,6 +100,9 @@ fn request(webhook: &Webhook, letter: &Letter, now_ms: i64) -> Result<Request<Fu
     headers.insert(IDEMPOTENCY_KEY, text(&letter.id)?);
     headers.insert(SIGNATURE, text(&signature)?);
     headers.insert(EVENT, HeaderValue::from_static(letter.event));
+    if let Some(epoch) = letter.epoch {
+        headers.insert(EPOCH, HeaderValue::from(epoch));
+    }
     Ok(request)
 }
 

@@ -1,6 +1,7 @@
 //! The daemon that a client talks to: that of the home, or one of the client's own where none runs.
 
 use super::wire::ServerLine;
+use crate::channel::Port;
 use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure, Opened, environment_secrets};
 use crate::daemon::{Daemon, StartError};
@@ -27,7 +28,7 @@ pub async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<D
             return Ok(None);
         }
         crate::node::prompt::check_prompts(&opened.home)?;
-        match Daemon::start(opened.drive()?, environment_secrets(), Some(0)).await {
+        match Daemon::start(opened.drive()?, environment_secrets(), Port::Instead(0)).await {
             Ok(daemon) => {
                 let words = format!(
                     "no daemon is running for {}, so this {what} started its own (http://{}); it stops when the {what} ends",

@@ -161,14 +161,16 @@ pub async fn put(
     let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
     let (incoming, _) = upload::pour(&app, request, incoming.await?, write, (max << 20, too_large)).await?;
     let (at, replace) = (path.clone(), putting.replace);
-    let (store, of) = (app.0.drive.store.clone(), session.clone());
+    let (drive, of) = (app.0.drive.now(), session.clone());
     // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
     // heard of the session.
     let finishing = tokio::spawn(async move {
         let bytes = blocking(move || incoming.finish(&at, replace, LabelId::default())).await?;
-        store.write(move |tx| tx.open_session(&of, now_ms())).await?;
+        let opened = of.clone();
+        drive.store.write(move |tx| tx.open_session(&opened, now_ms())).await?;
         // What the workspace holds is kept with the session, which is there only now.
         drop(quota);
+        drive.keep_files(&of).await?;
         Ok::<_, ApiError>(bytes)
     });
     let bytes = finishing.await.map_err(|panic| ApiError::internal(&panic))??;
@@ -186,7 +188,9 @@ pub async fn remove(
     let quota =
         drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default(), None);
     let (of, at) = (session.clone(), path.clone());
-    blocking(move || workspace::remove(&drive.home, &of, &at, &quota)).await?;
+    let home = drive.home.clone();
+    blocking(move || workspace::remove(&home, &of, &at, &quota)).await?;
+    drive.keep_files(&session).await?;
     tracing::info!(%session, path = path.as_str(), by = who.name(), "a file was deleted");
     Ok(NoContent)
 }

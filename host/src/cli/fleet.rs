@@ -1,0 +1,193 @@
+//! `kiso fleet`: the members of a fleet, and which of them owns the home.
+
+use super::listing::typed;
+use super::show::printable_line;
+use super::{Exit, Failure, Shared};
+use crate::clock::now_ms;
+use crate::config::{Config, is_name};
+use crate::fleet::FleetError;
+use crate::fleet::bus::{Bus, BusSettings};
+use crate::fleet::control::GiveUp;
+use crate::fleet::lease::{Lease, Ownership};
+use crate::fleet::log::Base;
+use crate::fleet::member;
+use crate::fleet::seal::Seal;
+use crate::fleet::status::MemberState;
+use crate::home::Home;
+use clap::Subcommand;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Bytes of a host name that become a member's.
+const MAX_NAME: usize = 32;
+
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Begin the fleet of config.toml with what is in this home; the other members then have the same
+    Begin,
+    /// List the members and who owns the home
+    Status,
+    /// Have the owner give the home to another member
+    Move {
+        /// The member that is to own it
+        member: String,
+    },
+    /// Have the owner give the home up, to whichever member takes it
+    Drain,
+}
+
+impl FleetCommand {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let config = Config::load(&home)?;
+        let Some(bus) = connect(&home, &config)? else {
+            return Err(Failure::new(
+                Exit::Config,
+                "this home is on one machine: fleet.url in config.toml says where NATS is (see docs/fleet.md)",
+            ));
+        };
+        match self {
+            Self::Begin => begin(&home, &config, &bus),
+            Self::Status => status(&bus, shared.json),
+            Self::Move { member } => give_up(&bus, Some(member)),
+            Self::Drain => give_up(&bus, None),
+        }
+    }
+}
+
+/// The fleet of `config.toml`; `None` for a home of one machine.
+pub fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
+    let fleet = &config.fleet;
+    if fleet.url.is_empty() {
+        return Ok(None);
+    }
+    let file = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+    let member = match fleet.member.is_empty() {
+        true => host_name(),
+        false => fleet.member.clone(),
+    };
+    for (key, name) in [("fleet.member", &member), ("fleet.name", &fleet.name)] {
+        if !is_name(name) || name.len() > MAX_NAME {
+            let words = format!("{key} = {name:?} is no name: 1 to {MAX_NAME} of a-z, 0-9 and -");
+            return Err(Failure::new(Exit::Config, words));
+        }
+    }
+    let settings = BusSettings {
+        url: fleet.url.clone(),
+        credentials: file(&fleet.credentials),
+        ca: file(&fleet.ca),
+        fleet: fleet.name.clone(),
+        member,
+        replicas: usize::try_from(fleet.replicas).unwrap_or(1),
+    };
+    let seal = Seal::of(home.key(), &fleet.name);
+    Ok(Some(Bus::connect(settings, seal)?))
+}
+
+/// The machine's name, as far as it can be a member's; empty where the system does not say it.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_lowercase();
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    plain.trim_matches('-').chars().take(MAX_NAME).collect()
+}
+
+/// How long the lease of a fleet lasts.
+pub fn lease(config: &Config) -> Duration {
+    Duration::from_secs(config.fleet.lease_s)
+}
+
+fn begin(home: &Home, config: &Config, bus: &Bus) -> Result<Exit, Failure> {
+    let _lock = home.lock_daemon()?;
+    let lasts = lease(config);
+    let (owner, revision) = bus.runtime().block_on(Ownership::read(bus))?;
+    if let Some(member) = &owner.member {
+        return Err(Failure::new(Exit::Failed, format!("{member} owns the home of this fleet: it has begun already")));
+    }
+    let taken = bus.runtime().block_on(Lease::take(bus, &owner, revision, lasts))?;
+    let lease = taken.ok_or_else(|| Failure::new(Exit::Failed, "another member was first; try again"))?;
+    bus.runtime().spawn(lease.clone().renew(bus.clone()));
+    let owned = member::take_over(bus, home, &lease, true).and_then(|owned| {
+        owned.files.keep_home(bus)?;
+        owned.store.close();
+        Ok(())
+    });
+    bus.runtime().block_on(lease.give_up(bus, None))?;
+    owned?;
+    outln!("the fleet {} has begun with {}", bus.settings().fleet, home.path().display());
+    outln!("start `kiso serve` here and on the other machines; each needs this home's `key` and [fleet] in config.toml");
+    Ok(Exit::Done)
+}
+
+fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
+    let read = async {
+        let owner = Ownership::read(bus).await?.0;
+        let members = MemberState::all(bus).await?;
+        let base = bus.value(Base::KEY).await?;
+        Ok::<_, FleetError>((owner, members, base, bus.log_end().await?))
+    };
+    let (owner, members, base, end) = bus.runtime().block_on(read)?;
+    let base: Option<Base> = base.and_then(|value| serde_json::from_slice(&value.value).ok());
+    let behind = end.saturating_sub(base.map_or(0, |base| base.sequence));
+    if as_json {
+        let object = json!({
+            "type": "fleet", "fleet": bus.settings().fleet, "owner": owner.member, "epoch": owner.epoch,
+            "log_messages": behind, "begun": base.is_some(),
+        });
+        outln!("{object}");
+    } else if base.is_none() {
+        outln!("the fleet {} has not begun: `kiso fleet begin` on the machine whose home it is to have", bus.settings().fleet);
+    } else {
+        let by = owner.member.as_deref().unwrap_or("nobody at the moment");
+        outln!("owner {by}, epoch {}; {behind} messages in the log since the last copy of the store", owner.epoch);
+    }
+    for member in members {
+        let age = u64::try_from(now_ms().saturating_sub(member.at_ms)).unwrap_or(0) / 1_000;
+        if as_json {
+            outln!("{}", typed("member", &member));
+            continue;
+        }
+        let what = match (member.owns, member.stands_by) {
+            (true, _) => "owns the home",
+            (false, true) => "stands by",
+            (false, false) => "does not take over",
+        };
+        outln!("{}  kiso {}  {what}, {age} s ago", printable_line(&member.name), printable_line(&member.version));
+    }
+    Ok(Exit::Done)
+}
+
+fn give_up(bus: &Bus, to: Option<&str>) -> Result<Exit, Failure> {
+    let asked = async {
+        let (owner, _) = Ownership::read(bus).await?;
+        let Some(from) = owner.member else { return Err(FleetError::NoOwner) };
+        if let Some(to) = to
+            && !MemberState::all(bus).await?.iter().any(|member| member.name == to)
+        {
+            return Err(FleetError::NoMember { name: to.to_owned() });
+        }
+        if to == Some(from.as_str()) {
+            return Ok(from);
+        }
+        GiveUp { epoch: owner.epoch, to: to.map(str::to_owned) }.ask(bus).await?;
+        Ok(from)
+    };
+    let from = bus.runtime().block_on(asked)?;
+    match to {
+        Some(to) if to == from => outln!("{to} owns the home"),
+        Some(to) => outln!("{from} gives the home to {to}"),
+        None => outln!("{from} gives the home up"),
+    }
+    Ok(Exit::Done)
+}
+
+impl From<FleetError> for Failure {
+    fn from(error: FleetError) -> Failure {
+        let exit = match error {
+            FleetError::Credentials { .. } | FleetError::OtherKey => Exit::Config,
+            FleetError::NoMember { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}

@@ -1,0 +1,244 @@
+//! `kiso serve` as a member of a fleet: it stands by, and goes on when the home is its own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::super::{Exit, Failure, fleet};
+use crate::channel::Port;
+use crate::config::Config;
+use crate::daemon::systemd;
+use crate::effect::member::FleetMember;
+use crate::fleet::bus::Bus;
+use crate::fleet::control::GiveUp;
+use crate::fleet::lease::Lease;
+use crate::fleet::member::{self, MemberFiles};
+use crate::fleet::status::MemberState;
+use crate::fleet::tunnel::{self, TunnelBus, TunnelLimits};
+use crate::home::Home;
+use crate::store::Store;
+
+/// Set for the process that a drained owner becomes: it stands by and takes nothing over until it is started anew.
+const DRAINED: &str = "KISO_FLEET_DRAINED";
+
+/// How long a connection waits for somebody who owns the home: as long as a takeover takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Connections that other members hand on, and the gateway has not begun with.
+const HANDED_ON: usize = 64;
+
+/// Connections that wait for an owner or are forwarded to it; more are told 503.
+const FORWARDED: usize = 256;
+
+/// How long the last answers have to reach members that stand by.
+const LAST: Duration = Duration::from_secs(5);
+
+/// The home, owned.
+pub struct Membership {
+    bus: Bus,
+    listener: TcpListener,
+    lease: Lease,
+    files: Arc<MemberFiles>,
+    pub store: Store,
+    /// Whether it is given up in good order.
+    ending: Arc<AtomicBool>,
+    /// What other members hand on, while it is taken: how to end that, and when it has ended.
+    handed_on: OnceLock<(watch::Sender<bool>, JoinHandle<()>)>,
+    /// Those who waited for an owner are served by this one as long as it is there.
+    _owner: watch::Sender<Option<String>>,
+}
+
+impl Membership {
+    /// Stands by until the home can be taken, and takes it; `None` for a home of one machine. `listens` is told where clients can
+    /// connect from now on, whoever owns the home.
+    pub fn join(
+        home: &Home,
+        config: &Config,
+        port: Option<u16>,
+        listens: impl FnOnce(SocketAddr),
+    ) -> Result<Option<Membership>, Failure> {
+        if config.fleet.url.is_empty() {
+            return Ok(None);
+        }
+        let lock = home.lock_daemon()?;
+        let listener = listen(config, port)?;
+        let Some(bus) = fleet::connect(home, config)? else { return Ok(None) };
+        member::begin_standby(home)?;
+        let stands_by = std::env::var_os(DRAINED).is_none();
+        let (name, lasts) = (bus.settings().member.clone(), fleet::lease(config));
+        let says = bus.runtime().spawn(MemberState::keep_saying(bus.clone(), false, stands_by));
+        tracing::info!("kiso {} is {name}, a member of the fleet {}", env!("CARGO_PKG_VERSION"), config.fleet.name);
+        systemd::ready("stands by");
+        let known = watch::Sender::new(None);
+        let forwards = bus.runtime().spawn(forward(bus.clone(), cloned(&listener)?, known.subscribe()));
+        let address = listener.local_addr().map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        listens(address);
+        let told = |owner: Option<&str>| {
+            match owner {
+                Some(owner) => tracing::info!("{owner} owns the home; this member stands by"),
+                None => tracing::info!("nobody owns the home"),
+            }
+            known.send_replace(owner.map(str::to_owned));
+        };
+        let lease = bus.runtime().block_on(member::stand_by(&bus, lasts, stands_by, told))?;
+        says.abort();
+        tracing::info!("this member takes the home over, with epoch {}", lease.epoch());
+        // Who waits is served here.
+        known.send_replace(Some(name));
+        forwards.abort();
+        let ending = Arc::new(AtomicBool::new(false));
+        bus.runtime().spawn(lease.clone().renew(bus.clone()));
+        bus.runtime().spawn(replaced_when_lost(lease.clone(), ending.clone()));
+        bus.runtime().spawn(MemberState::keep_saying(bus.clone(), true, true));
+        let owned = match member::take_over(&bus, home, &lease, false) {
+            Ok(owned) => owned,
+            Err(error) => {
+                ending.store(true, Ordering::Release);
+                bus.runtime().block_on(lease.give_up(&bus, None))?;
+                return Err(error.into());
+            }
+        };
+        drop(lock);
+        let (files, of, store) = (owned.files.clone(), bus.clone(), owned.store.clone());
+        std::thread::spawn(move || files.follow_home(&of, &store));
+        let (files, store) = (owned.files, owned.store);
+        Ok(Some(Membership { bus, listener, lease, files, store, ending, handed_on: OnceLock::new(), _owner: known }))
+    }
+
+    /// What the daemon listens on: the port, and what other members hand on. Within its runtime.
+    pub fn port(&self) -> Result<Port, Failure> {
+        let (sender, tunnelled) = mpsc::channel(HANDED_ON);
+        let (bus, name) = (tunnel_of(&self.bus), self.bus.settings().member.clone());
+        let (ending, ended) = watch::channel(false);
+        let accepts = self.bus.runtime().spawn(async move {
+            if let Err(error) = tunnel::accept(&bus, &name, sender, ended).await {
+                tracing::warn!("what other members hand on does not arrive: {error}");
+            }
+        });
+        let _ = self.handed_on.set((ending, accepts));
+        Ok(Port::Bound { listener: cloned(&self.listener)?, tunnelled })
+    }
+
+    /// What runs need of it.
+    pub fn member(&self) -> Arc<dyn FleetMember> {
+        self.files.clone()
+    }
+
+    /// The next request to give the home up.
+    pub async fn asked(&self) -> GiveUp {
+        let (bus, epoch) = (self.bus.clone(), self.lease.epoch());
+        let asked = self.bus.runtime().spawn(async move { GiveUp::asked(&bus, epoch).await });
+        match asked.await {
+            Ok(Ok(asked)) => asked,
+            // Without a connection nothing can be asked.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Gives the home up, after everything has ended; and stands by again if a request says so.
+    pub async fn give_up(self, asked: Option<GiveUp>) -> Result<(), Failure> {
+        self.ending.store(true, Ordering::Release);
+        if let Some((ending, accepts)) = self.handed_on.into_inner() {
+            ending.send_replace(true);
+            // The last bytes of answers are on their way.
+            let _ = tokio::time::timeout(LAST, accepts).await;
+        }
+        let (bus, lease, to) = (self.bus.clone(), self.lease.clone(), asked.as_ref().and_then(|asked| asked.to.clone()));
+        let given = self.bus.runtime().spawn(async move { lease.give_up(&bus, to).await });
+        if let Ok(Err(error)) = given.await {
+            tracing::warn!("that the home was given up could not be said; the others wait for fleet.lease_s: {error}");
+        }
+        match asked {
+            Some(asked) => Err(become_anew(asked.to.is_none())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn tunnel_of(bus: &Bus) -> TunnelBus {
+    TunnelBus::new(bus.clone(), bus.client().clone(), TunnelLimits::default())
+}
+
+fn listen(config: &Config, port: Option<u16>) -> Result<TcpListener, Failure> {
+    let bind = &config.gateway.bind;
+    let wrong = || Failure::new(Exit::Config, format!("gateway.bind = {bind:?} is not an address of this machine"));
+    let port = port.unwrap_or(u16::try_from(config.gateway.port).unwrap_or(0));
+    let address = SocketAddr::new(bind.parse().map_err(|_| wrong())?, port);
+    let failed = |error| Failure::new(Exit::Config, format!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(listener)
+}
+
+fn cloned(listener: &TcpListener) -> Result<TcpListener, Failure> {
+    listener.try_clone().map_err(|error| Failure::new(Exit::Failed, format!("the port cannot be shared: {error}")))
+}
+
+/// Forwards each connection to whoever owns the home.
+async fn forward(bus: Bus, listener: TcpListener, owner: watch::Receiver<Option<String>>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!("nothing can be forwarded to the owner: {error}"),
+    };
+    let (tunnel, places) = (tunnel_of(&bus), Arc::new(Semaphore::new(FORWARDED)));
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let (tunnel, mut owner) = (tunnel.clone(), owner.clone());
+        let place = places.clone().try_acquire_owned();
+        tokio::spawn(async move {
+            let Ok(_place) = place else { return tunnel::refuse(stream).await };
+            let known = tokio::time::timeout(PATIENCE, owner.wait_for(Option::is_some)).await;
+            let Some(name) = known.ok().and_then(|known| known.ok().and_then(|known| known.clone())) else {
+                return tunnel::refuse(stream).await;
+            };
+            let is_another = |now: &Option<String>| now.as_deref() != Some(name.as_str());
+            tokio::select! {
+                forwarded = tunnel::forward(stream, peer.ip(), &tunnel, &name) => {
+                    if let Err(error) = forwarded {
+                        tracing::debug!("a connection to {name} broke off: {error}");
+                    }
+                }
+                // Nothing more comes from there; the client hears of that at once.
+                _ = owner.wait_for(is_another) => {}
+            }
+        });
+    }
+}
+
+/// Replaces the process when the home is somebody else's: nothing that it was about to do is done any more.
+async fn replaced_when_lost(lease: Lease, ending: Arc<AtomicBool>) {
+    let why = lease.lost().await;
+    if ending.load(Ordering::Acquire) {
+        return;
+    }
+    tracing::error!("this member does not own the home any more, and starts anew: {why}");
+    let failure = become_anew(false);
+    failure.print(false);
+    std::process::exit(1);
+}
+
+/// Starts this program anew in the place of the process; returns only if that fails.
+fn become_anew(drained: bool) -> Failure {
+    let program = std::env::current_exe().unwrap_or_else(|_| "kiso".into());
+    let mut command = Command::new(program);
+    command.args(std::env::args_os().skip(1));
+    match drained {
+        true => command.env(DRAINED, "1"),
+        false => command.env_remove(DRAINED),
+    };
+    let error = command.exec();
+    Failure::new(Exit::Failed, format!("kiso cannot be started anew: {error}"))
+}

@@ -1,0 +1,382 @@
+//! A member: stands by, takes over, and owns the home until it gives it up or is replaced.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::FleetError;
+use super::blob::{Blobs, Digest};
+use super::bus::{AppendError, Bus};
+use super::lease::{Lease, Observed, Ownership};
+use super::log::{self, Base, OwnedLog, Replay, Replayed};
+use super::tree::{self, Seen};
+use crate::effect::member::FleetMember;
+use crate::home::{Home, SessionName};
+use crate::store::{CommittedPages, Store};
+
+/// The value with the name of the list of the home's own files.
+const HOME_FILES: &str = "home";
+
+/// What of a home is the same for all members, besides the store and the sessions. The configuration and the key are each
+/// machine's own.
+const SHARED: [&str; 10] = [
+    "roles", "skills", "agent-skills", "grants", "packages", "skills.lock", "trusted-keys", "SOUL.md", "IDENTITY.md",
+    "AGENTS.md",
+];
+
+/// What of a session's directory means nothing elsewhere.
+const OWN: [&str; 2] = ["lock", "tmp"];
+
+/// How often the home's own files are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// How often it is looked for pieces of files that nobody needs any more.
+const SPARE: Duration = Duration::from_secs(3_600);
+
+/// Between two tries of what did not succeed.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Stands by until the home can be taken, and takes it; never, if it is not to take `any`. `seen` is told each new owner.
+pub async fn stand_by(
+    bus: &Bus,
+    lasts: Duration,
+    any: bool,
+    mut seen: impl FnMut(Option<&str>),
+) -> Result<Lease, FleetError> {
+    let name = bus.settings().member.clone();
+    let mut observed: Option<Observed> = None;
+    let mut known = None;
+    loop {
+        match Ownership::read(bus).await {
+            Ok((owner, revision)) => {
+                if known.as_ref() != Some(&owner.member) {
+                    known = Some(owner.member.clone());
+                    seen(owner.member.as_deref());
+                }
+                let observed = observed.get_or_insert_with(|| Observed::new(revision));
+                if any && observed.may_take(&owner, revision, &name, lasts) {
+                    if let Some(lease) = Lease::take(bus, &owner, revision, lasts).await? {
+                        return Ok(lease);
+                    }
+                    continue;
+                }
+            }
+            Err(error @ FleetError::OtherKey) => return Err(error),
+            Err(error) => tracing::warn!("who owns the home is not known: {error}"),
+        }
+        tokio::time::sleep(lasts / 6).await;
+    }
+}
+
+/// The home, owned.
+#[derive(Debug)]
+pub struct OwnedHome {
+    pub store: Store,
+    pub files: Arc<MemberFiles>,
+}
+
+/// Makes the home what the log says, and begins an epoch. `begins`: the fleet is new, and has what is in this home.
+pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<OwnedHome, FleetError> {
+    let blobs = Blobs::new(bus.clone());
+    let path = home.store_path();
+    let (end, base) = loop {
+        let found = bus.runtime().block_on(bus.value(Base::KEY))?;
+        let revision = found.as_ref().map_or(0, |found| found.revision);
+        let base: Option<Base> = found.and_then(|found| serde_json::from_slice(&found.value).ok());
+        let end = match (&base, begins) {
+            (None, false) => return Err(FleetError::Empty),
+            (Some(_), true) => return Err(FleetError::Begun),
+            (Some(base), false) => restore_store(bus, &blobs, lease, base, home),
+            (None, true) => begin_epoch(bus, lease, 0, &mut Replay::default(), |_| Ok(())),
+        };
+        match end {
+            // A newer base was put in the place of what was to be read.
+            Err(FleetError::Gap) if lease.is_held() => {}
+            end => break (end?, revision),
+        }
+    };
+    let mut log = OwnedLog::new(bus.clone(), blobs.clone(), lease.clone(), end, base);
+    if begins {
+        // Whatever is in the write-ahead log is moved into the file when the last connection goes.
+        Store::open(&path)?.close();
+        log.rebase(&path)?;
+    } else {
+        restore_home(&blobs, bus, home)?;
+    }
+    let store = Store::open_logged(&path, Box::new(log))?;
+    remove(&mark_of_standby(home))?;
+    let files = MemberFiles { blobs: blobs.clone(), lease: lease.clone(), home: home.clone(), seen: Mutex::default() };
+    if begins {
+        for session in store.read_blocking(|view| view.session_names())? {
+            let root = files.keep_files(&session).map_err(FleetError::Files)?;
+            store.write_blocking(move |tx| tx.set_tree(&session, &root))?;
+        }
+    } else {
+        restore_sessions(&blobs, &store, home)?;
+    }
+    Ok(OwnedHome { store, files: Arc::new(files) })
+}
+
+/// Appends this owner's epoch behind all that is in the log, which is replayed from behind the message `read`; where the log ends then.
+/// Not behind a newer epoch: whoever was away for so long is no owner any more, and the log would have no order.
+fn begin_epoch(
+    bus: &Bus,
+    lease: &Lease,
+    mut read: u64,
+    replay: &mut Replay,
+    mut each: impl FnMut(Replayed) -> Result<(), FleetError>,
+) -> Result<u64, FleetError> {
+    loop {
+        let end = bus.runtime().block_on(bus.log_end())?;
+        let take = |_, message: &[u8]| replay.take(message)?.map_or(Ok(()), &mut each);
+        bus.runtime().block_on(bus.read_log(read + 1, end, take))?;
+        read = end;
+        if replay.epoch >= lease.epoch() || !lease.is_held() {
+            return Err(FleetError::Superseded);
+        }
+        match bus.runtime().block_on(log::begin_epoch(bus, lease.epoch(), end, lease.deadline())) {
+            Ok(end) => return Ok(end),
+            // The owner before has appended something meanwhile.
+            Err(AppendError::Elsewhere) => {}
+            Err(error) => return Err(FleetError::Append(error)),
+        }
+    }
+}
+
+/// Writes the store anew from its base and the log; where the log ends.
+fn restore_store(bus: &Bus, blobs: &Blobs, lease: &Lease, base: &Base, home: &Home) -> Result<u64, FleetError> {
+    let (path, temp) = (home.store_path(), home.temp_path());
+    let failed = |error| FleetError::file(&temp, error);
+    let made = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&temp);
+    let mut file = made.map_err(failed)?;
+    blobs.write(base.store, &mut file, File::open(&path).ok(), &temp)?;
+    let mut replay = Replay::after(base.epoch, base.number);
+    let end = begin_epoch(bus, lease, base.sequence, &mut replay, |replayed| {
+        match replayed {
+            Replayed::Commit(commit) => apply(&file, &commit).map_err(failed),
+            Replayed::Base(store) => {
+                let mut whole = Vec::new();
+                blobs.write(store, &mut whole, None, &temp)?;
+                file.set_len(0).and_then(|()| file.write_all_at(&whole, 0)).map_err(failed)
+            }
+        }
+    })?;
+    file.sync_all().map_err(failed)?;
+    keep_aside(home, &path)?;
+    for ending in ["-wal", "-shm"] {
+        let mut beside = path.clone().into_os_string();
+        beside.push(ending);
+        remove(Path::new(&beside))?;
+    }
+    std::fs::rename(&temp, &path).map_err(failed)?;
+    std::fs::write(mark(home), &bus.settings().fleet).map_err(failed)?;
+    Ok(end)
+}
+
+/// Says in the home that what is in it may be old: somebody else owns it, or did when this member was last there.
+fn mark_of_standby(home: &Home) -> PathBuf {
+    home.cache_dir().join("stands-by")
+}
+
+/// Whether nothing must be done in this home but by a member that takes it over.
+pub fn stands_by(home: &Home) -> bool {
+    mark_of_standby(home).exists()
+}
+
+/// From now on nothing must be done in this home but by a member that takes it over.
+pub fn begin_standby(home: &Home) -> Result<(), FleetError> {
+    let mark = mark_of_standby(home);
+    std::fs::write(&mark, "").map_err(|error| FleetError::file(&mark, error))
+}
+
+/// Says in the home that its store is the fleet's.
+fn mark(home: &Home) -> PathBuf {
+    home.cache_dir().join("fleet")
+}
+
+/// A store from before this home was a member is kept.
+fn keep_aside(home: &Home, path: &Path) -> Result<(), FleetError> {
+    if mark(home).exists() || !path.exists() {
+        return Ok(());
+    }
+    let now = crate::clock::now_ms();
+    for path in [path.to_path_buf(), home.path().join("sessions")] {
+        let mut kept = path.clone().into_os_string();
+        kept.push(format!("{}{now}", crate::home::KEPT));
+        match std::fs::rename(&path, &kept) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(FleetError::file(&path, error)),
+            _ => tracing::warn!("{} was kept as {}: the home is the fleet's now", path.display(), Path::new(&kept).display()),
+        }
+    }
+    Home::open(home.path()).map(drop).map_err(|error| FleetError::Files(error.to_string()))
+}
+
+fn remove(path: &Path) -> Result<(), FleetError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetError::file(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a commit's pages.
+fn apply(file: &File, commit: &CommittedPages) -> io::Result<()> {
+    let bytes = u64::from(commit.page_bytes);
+    for (number, page) in &commit.changed {
+        file.write_all_at(page, u64::from(number - 1) * bytes)?;
+    }
+    file.set_len(u64::from(commit.pages) * bytes)
+}
+
+/// The home's own files: skills, grants, roles.
+fn restore_home(blobs: &Blobs, bus: &Bus, home: &Home) -> Result<(), FleetError> {
+    let Some(value) = bus.runtime().block_on(bus.value(HOME_FILES))? else { return Ok(()) };
+    let name = Digest::try_from(value.value.as_slice()).map_err(|_| FleetError::Log("the home's value is of another form"))?;
+    let tree = tree::load(blobs, name)?;
+    tree::restore(blobs, &tree, home.path(), |name| !is_shared(name))
+}
+
+fn is_shared(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| SHARED.contains(&name))
+}
+
+fn is_own(name: &OsStr) -> bool {
+    // Files that are not whole yet begin with a dot.
+    name.to_str().is_some_and(|name| OWN.contains(&name) || name.starts_with('.'))
+}
+
+/// Every session's directory.
+fn restore_sessions(blobs: &Blobs, store: &Store, home: &Home) -> Result<(), FleetError> {
+    let trees = store.read_blocking(|view| view.trees())?;
+    let known: HashSet<&str> = trees.iter().map(|(session, _)| session.as_str()).collect();
+    let sessions = home.path().join("sessions");
+    for entry in std::fs::read_dir(&sessions).map_err(|error| FleetError::file(&sessions, error))? {
+        let entry = entry.map_err(|error| FleetError::file(&sessions, error))?;
+        if entry.file_name().to_str().is_none_or(|name| !known.contains(name)) {
+            home.remove_tree(&entry.path()).map_err(|error| FleetError::file(&entry.path(), error))?;
+        }
+    }
+    for (session, root) in &trees {
+        home.create_session(session).map_err(|error| FleetError::Files(error.to_string()))?;
+        let dir = home.session_dir(session);
+        let root = Digest::try_from(root.as_slice()).map_err(|_| FleetError::Log("a session's files are of another form"))?;
+        tree::restore(blobs, &tree::load(blobs, root)?, &dir, is_own)?;
+        forget_inodes(&dir.join("labels")).map_err(|error| FleetError::file(&dir, error))?;
+    }
+    Ok(())
+}
+
+/// Labels of files go by inodes, which are others here: with this line, all that had one is said of everything in the workspace.
+fn forget_inodes(labels: &Path) -> io::Result<()> {
+    match OpenOptions::new().append(true).open(labels) {
+        Ok(mut file) => file.write_all(b"of 0\n"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps an owner's files for the others.
+#[derive(Debug)]
+pub struct MemberFiles {
+    blobs: Blobs,
+    lease: Lease,
+    home: Home,
+    /// Of the sessions that were worked on last.
+    seen: Mutex<HashMap<SessionName, Seen>>,
+}
+
+/// Sessions of which it is remembered what their files were.
+const MAX_SEEN: usize = 200;
+
+impl FleetMember for MemberFiles {
+    fn epoch(&self) -> u64 {
+        self.lease.epoch()
+    }
+
+    fn may_act(&self) -> bool {
+        self.lease.is_good()
+    }
+
+    fn keep_files(&self, session: &SessionName) -> Result<[u8; 32], String> {
+        let mut seen = self.seen().remove(session).unwrap_or_default();
+        let dir = self.home.session_dir(session);
+        let kept = loop {
+            match tree::keep(&self.blobs, &dir, &mut seen, is_own) {
+                Err(FleetError::Jetstream(error)) if self.lease.is_held() => {
+                    tracing::warn!(%session, "its files could not be kept yet: {error}");
+                    std::thread::sleep(PAUSE);
+                }
+                done => break done.map_err(|error| error.to_string())?,
+            }
+        };
+        let mut all = self.seen();
+        if all.len() >= MAX_SEEN {
+            all.clear();
+        }
+        all.insert(session.clone(), seen);
+        Ok(*kept.as_bytes())
+    }
+}
+
+impl MemberFiles {
+    fn seen(&self) -> std::sync::MutexGuard<'_, HashMap<SessionName, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the home's own files.
+    pub fn keep_home(&self, bus: &Bus) -> Result<(), FleetError> {
+        self.keep_home_once(bus, &mut Seen::default(), None).map(drop)
+    }
+
+    /// Keeps them whenever they change, and forgets what nobody needs any more, until the lease is over. Waits on the caller's
+    /// thread.
+    pub fn follow_home(&self, bus: &Bus, store: &Store) {
+        let (mut seen, mut last) = (Seen::default(), None);
+        let (mut spare, mut looked) = (Vec::new(), Instant::now());
+        while self.lease.is_held() {
+            match self.keep_home_once(bus, &mut seen, last) {
+                Ok(kept) => last = Some(kept),
+                Err(error) => tracing::warn!("the home's own files could not be kept for the other members: {error}"),
+            }
+            if looked.elapsed() >= SPARE {
+                looked = Instant::now();
+                match self.tidy(bus, store, std::mem::take(&mut spare)) {
+                    Ok(found) => spare = found,
+                    Err(error) => tracing::warn!("what the fleet does not need any more could not be found: {error}"),
+                }
+            }
+            bus.runtime().block_on(async { tokio::time::timeout(LOOK, self.lease.lost()).await.ok() });
+        }
+    }
+
+    /// Forgets the pieces that were spare an hour ago and still are; those that are spare now.
+    fn tidy(&self, bus: &Bus, store: &Store, spare: Vec<(Digest, u64)>) -> Result<Vec<(Digest, u64)>, FleetError> {
+        let base = bus.runtime().block_on(bus.value(Base::KEY))?;
+        let base: Option<Base> = base.and_then(|value| serde_json::from_slice(&value.value).ok());
+        let home = bus.runtime().block_on(bus.value(HOME_FILES))?;
+        let trees = store.read_blocking(|view| view.trees())?;
+        let names = trees.iter().map(|(_, root)| root.as_slice()).chain(home.as_ref().map(|home| home.value.as_slice()));
+        let mut blobs: HashSet<Digest> = base.iter().map(|base| base.store).collect();
+        for name in names.filter_map(|name| Digest::try_from(name).ok()) {
+            blobs.insert(name);
+            blobs.extend(tree::blobs_of(&tree::load(&self.blobs, name)?));
+        }
+        let forgotten = self.blobs.forget(spare, &blobs)?;
+        tracing::debug!(forgotten, "pieces of files were forgotten");
+        self.blobs.spare(&blobs)
+    }
+
+    fn keep_home_once(&self, bus: &Bus, seen: &mut Seen, last: Option<Digest>) -> Result<Digest, FleetError> {
+        let kept = tree::keep(&self.blobs, self.home.path(), seen, |name| !is_shared(name))?;
+        if last != Some(kept) && self.lease.is_good() {
+            bus.runtime().block_on(bus.set(HOME_FILES, kept.as_bytes()))?;
+        }
+        Ok(kept)
+    }
+}

@@ -1,0 +1,350 @@
+//! Directories with all that is in them, as a list and blobs: what a session's files and the home's skills are for other members.
+//!
+//! Guests may have left anything in a workspace, links included; so every entry is reached from its directory, opened without
+//! following a link, and links are kept as what they say.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirEntry, OpenOptions};
+use flate2::Compression;
+use flate2::read::{DeflateDecoder, DeflateEncoder};
+
+use super::FleetError;
+use super::blob::{Blobs, Digest};
+
+/// Entries of a tree at most.
+const MAX_ENTRIES: usize = 1_000_000;
+
+/// Bytes of the list, unpacked.
+const MAX_LIST: u64 = 512 << 20;
+
+/// How deep directories may lie in each other.
+const MAX_DEPTH: usize = 256;
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TreeEntry {
+    Dir { mode: u32 },
+    File { mode: u32, modified_ns: i64, blob: Digest },
+    Link { to: Vec<u8> },
+}
+
+/// Entries by their path below the directory; a directory stands before what is in it.
+pub type Tree = BTreeMap<PathBuf, TreeEntry>;
+
+/// What files were when they were last looked at: one that looks the same is not read again.
+#[derive(Debug, Default)]
+pub struct Seen(HashMap<PathBuf, (Stamp, Digest)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    modified_ns: i64,
+    changed_ns: i64,
+}
+
+/// Keeps a directory; the name of its list. `leave` says of an entry at the top whether it is left out.
+pub fn keep(blobs: &Blobs, dir: &Path, seen: &mut Seen, leave: impl Fn(&OsStr) -> bool) -> Result<Digest, FleetError> {
+    let failed = |error| FleetError::file(dir, error);
+    let open = Dir::open_ambient_dir(dir, ambient_authority()).map_err(failed)?;
+    let mut walk = Walk { blobs, root: dir, tree: Tree::new(), before: std::mem::take(seen), seen };
+    walk.directory(&open, Path::new(""), 0, &leave)?;
+    let tree = walk.tree;
+    let mut list = Vec::new();
+    DeflateEncoder::new(encode(&tree).as_slice(), Compression::fast()).read_to_end(&mut list).map_err(failed)?;
+    blobs.put(&list)
+}
+
+struct Walk<'a> {
+    blobs: &'a Blobs,
+    root: &'a Path,
+    tree: Tree,
+    before: Seen,
+    seen: &'a mut Seen,
+}
+
+impl Walk<'_> {
+    fn directory(
+        &mut self,
+        dir: &Dir,
+        path: &Path,
+        depth: usize,
+        leave: &dyn Fn(&OsStr) -> bool,
+    ) -> Result<(), FleetError> {
+        let whole = self.root.join(path);
+        let failed = |error| FleetError::file(&whole, error);
+        if depth > MAX_DEPTH || self.tree.len() > MAX_ENTRIES {
+            return Err(FleetError::TooLarge { path: whole });
+        }
+        for entry in dir.entries().map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if depth == 0 && leave(&name) {
+                continue;
+            }
+            let path = path.join(&name);
+            match self.entry(&entry, dir, &name, &path, depth, leave) {
+                // It went away while it was looked at.
+                Err(FleetError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        entry: &DirEntry,
+        dir: &Dir,
+        name: &OsStr,
+        path: &Path,
+        depth: usize,
+        leave: &dyn Fn(&OsStr) -> bool,
+    ) -> Result<(), FleetError> {
+        let whole = self.root.join(path);
+        let failed = |error| FleetError::file(&whole, error);
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
+            let mode = entry.metadata().map_err(failed)?.permissions().mode_bits();
+            self.tree.insert(path.to_owned(), TreeEntry::Dir { mode });
+            let below = entry.open_dir().map_err(failed)?;
+            self.directory(&below, path, depth + 1, leave)
+        } else if kind.is_symlink() {
+            let to = dir.read_link_contents(name).map_err(failed)?;
+            self.tree.insert(path.to_owned(), TreeEntry::Link { to: to.into_os_string().into_vec() });
+            Ok(())
+        } else if kind.is_file() {
+            let file = entry.open().map_err(failed)?.into_std();
+            self.file(file, path)
+        } else {
+            // A socket or a pipe is nothing without the process that made it.
+            Ok(())
+        }
+    }
+
+    fn file(&mut self, mut file: File, path: &Path) -> Result<(), FleetError> {
+        let whole = self.root.join(path);
+        let found = file.metadata().map_err(|error| FleetError::file(&whole, error))?;
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        let modified_ns = nanoseconds(found.mtime(), found.mtime_nsec());
+        let changed_ns = nanoseconds(found.ctime(), found.ctime_nsec());
+        let stamp = Stamp { inode: found.ino(), bytes: found.len(), modified_ns, changed_ns };
+        let blob = match self.before.0.get(path) {
+            Some((before, blob)) if *before == stamp => *blob,
+            _ => self.blobs.put_from(&mut file, &whole)?,
+        };
+        self.seen.0.insert(path.to_owned(), (stamp, blob));
+        self.tree.insert(path.to_owned(), TreeEntry::File { mode: found.mode() & 0o777, modified_ns, blob });
+        Ok(())
+    }
+}
+
+trait ModeBits {
+    fn mode_bits(&self) -> u32;
+}
+
+impl ModeBits for cap_std::fs::Permissions {
+    fn mode_bits(&self) -> u32 {
+        cap_std::fs::PermissionsExt::mode(self) & 0o777
+    }
+}
+
+/// The tree of that name.
+pub fn load(blobs: &Blobs, name: Digest) -> Result<Tree, FleetError> {
+    let packed = blobs.get(name, usize::try_from(MAX_LIST).unwrap_or(usize::MAX))?;
+    let mut list = Vec::new();
+    let unpacked = DeflateDecoder::new(packed.as_slice()).take(MAX_LIST).read_to_end(&mut list);
+    unpacked.ok().and_then(|_| decode(&list)).ok_or(FleetError::Damaged { digest: name })
+}
+
+/// The blobs that a tree needs, its list among them.
+pub fn blobs_of(tree: &Tree) -> impl Iterator<Item = Digest> {
+    tree.values().filter_map(|entry| match entry {
+        TreeEntry::File { blob, .. } => Some(*blob),
+        _ => None,
+    })
+}
+
+/// Makes a directory what the tree says. What is there and not in it is removed, but for what `leave` says of the top; what is there
+/// and the same stays.
+pub fn restore(blobs: &Blobs, tree: &Tree, dir: &Path, leave: impl Fn(&OsStr) -> bool) -> Result<(), FleetError> {
+    let failed = |error| FleetError::file(dir, error);
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let root = Dir::open_ambient_dir(dir, ambient_authority()).map_err(failed)?;
+    remove_others(&root, Path::new(""), tree, &leave).map_err(failed)?;
+    for (path, entry) in tree {
+        let whole = dir.join(path);
+        let failed = |error| FleetError::file(&whole, error);
+        match entry {
+            TreeEntry::Dir { .. } => match root.create_dir(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+                _ => {}
+            },
+            TreeEntry::Link { to } => {
+                root.symlink_contents(OsStr::from_bytes(to), path).map_err(failed)?;
+            }
+            TreeEntry::File { mode, modified_ns, blob } => {
+                restore_file(blobs, &root, path, (*mode, *modified_ns, *blob), &whole)?;
+            }
+        }
+    }
+    // Last, and the innermost first: into one that may not be written nothing can be put.
+    for (path, entry) in tree.iter().rev() {
+        if let TreeEntry::Dir { mode } = entry {
+            let opened = root.open_dir(path).map_err(failed)?;
+            opened.into_std_file().set_permissions(Permissions::from_mode(*mode)).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn restore_file(
+    blobs: &Blobs,
+    root: &Dir,
+    path: &Path,
+    (mode, modified_ns, blob): (u32, i64, Digest),
+    whole: &Path,
+) -> Result<(), FleetError> {
+    let failed = |error| FleetError::file(whole, error);
+    let is_same = match root.open(path) {
+        Ok(mut there) => blobs.is_same(blob, &mut there).map_err(failed)?,
+        Err(_) => false,
+    };
+    let file = if is_same {
+        root.open(path).map_err(failed)?.into_std()
+    } else {
+        let mut options = OpenOptions::new();
+        let mut file = root.open_with(path, options.write(true).create(true).truncate(true)).map_err(failed)?.into_std();
+        blobs.write(blob, &mut file, None, whole)?;
+        file
+    };
+    file.set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
+    let seconds = rustix::fs::Timespec {
+        tv_sec: modified_ns.div_euclid(1_000_000_000),
+        tv_nsec: modified_ns.rem_euclid(1_000_000_000),
+    };
+    let times = rustix::fs::Timestamps { last_access: seconds, last_modification: seconds };
+    rustix::fs::futimens(&file, &times).map_err(|error| failed(error.into()))
+}
+
+/// Removes what the tree has not, or has as something else.
+fn remove_others(dir: &Dir, path: &Path, tree: &Tree, leave: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if path.as_os_str().is_empty() && leave(&name) {
+            continue;
+        }
+        let below = path.join(&name);
+        let kind = entry.file_type()?;
+        match tree.get(&below) {
+            Some(TreeEntry::Dir { .. }) if kind.is_dir() => {
+                let opened = entry.open_dir()?;
+                // It may not be readable for us as it is.
+                opened.try_clone()?.into_std_file().set_permissions(Permissions::from_mode(0o700))?;
+                remove_others(&opened, &below, tree, leave)?;
+            }
+            Some(TreeEntry::File { .. }) if kind.is_file() => {}
+            _ if kind.is_dir() => dir.remove_dir_all(&name)?,
+            _ => dir.remove_file(&name)?,
+        }
+    }
+    Ok(())
+}
+
+/// A list as bytes: for each entry its kind, its path, and what belongs to the kind.
+fn encode(tree: &Tree) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let text = |bytes: &mut Vec<u8>, text: &[u8]| {
+        bytes.extend(u32::try_from(text.len()).expect("paths are short").to_le_bytes());
+        bytes.extend(text);
+    };
+    for (path, entry) in tree {
+        match entry {
+            TreeEntry::Dir { mode } => {
+                bytes.push(0);
+                text(&mut bytes, path.as_os_str().as_bytes());
+                bytes.extend(mode.to_le_bytes());
+            }
+            TreeEntry::File { mode, modified_ns, blob } => {
+                bytes.push(1);
+                text(&mut bytes, path.as_os_str().as_bytes());
+                bytes.extend(mode.to_le_bytes());
+                bytes.extend(modified_ns.to_le_bytes());
+                bytes.extend(blob.as_bytes());
+            }
+            TreeEntry::Link { to } => {
+                bytes.push(2);
+                text(&mut bytes, path.as_os_str().as_bytes());
+                text(&mut bytes, to);
+            }
+        }
+    }
+    bytes
+}
+
+fn decode(mut bytes: &[u8]) -> Option<Tree> {
+    fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = bytes.split_at_checked(count)?;
+        *bytes = rest;
+        Some(taken)
+    }
+    fn short(bytes: &mut &[u8]) -> Option<u32> {
+        Some(u32::from_le_bytes(take(bytes, 4)?.try_into().ok()?))
+    }
+    fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+        let count = short(bytes)? as usize;
+        take(bytes, count)
+    }
+    let mut tree = Tree::new();
+    while !bytes.is_empty() {
+        let kind = take(&mut bytes, 1)?[0];
+        let path = PathBuf::from(OsString::from_vec(text(&mut bytes)?.to_vec()));
+        let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !is_plain || path.as_os_str().is_empty() || tree.len() >= MAX_ENTRIES {
+            return None;
+        }
+        let entry = match kind {
+            0 => TreeEntry::Dir { mode: short(&mut bytes)? & 0o777 },
+            1 => {
+                let mode = short(&mut bytes)? & 0o777;
+                let modified_ns = i64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?);
+                TreeEntry::File { mode, modified_ns, blob: Digest::try_from(take(&mut bytes, 32)?).ok()? }
+            }
+            2 => TreeEntry::Link { to: text(&mut bytes)?.to_vec() },
+            _ => return None,
+        };
+        tree.insert(path, entry);
+    }
+    Some(tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_as_it_was_written_and_leads_nowhere_else() {
+        let blob = Digest::try_from([7; 32].as_slice()).unwrap();
+        let entries = [
+            ("work", TreeEntry::Dir { mode: 0o700 }),
+            ("work/a", TreeEntry::File { mode: 0o600, modified_ns: -5, blob }),
+            ("work/b", TreeEntry::Link { to: b"../../elsewhere".to_vec() }),
+        ];
+        let tree: Tree = entries.into_iter().map(|(path, entry)| (PathBuf::from(path), entry)).collect();
+        assert_eq!(decode(&encode(&tree)), Some(tree));
+        for path in ["../a", "/a", "a/../../b", ""] {
+            let tree = Tree::from([(PathBuf::from(path), TreeEntry::Dir { mode: 0o700 })]);
+            assert_eq!(decode(&encode(&tree)), None, "{path}");
+        }
+        assert_eq!(decode(&[1, 200, 0, 0, 0]), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Members of a fleet: machines that have one home, each a process with a directory of its own.
+
+use super::cable::Cable;
+use super::nats::Nats;
+use crate::harness::{Home, wait_until};
+use crate::served::Served;
+use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Seconds of the lease in tests: the least that may be configured.
+const LEASE_S: u64 = 3;
+
+/// A machine of a fleet.
+pub struct Machine {
+    pub home: Home,
+    pub name: &'static str,
+    port: u16,
+}
+
+impl Machine {
+    /// One whose home has this key, and that finds NATS at `url`.
+    pub fn new(name: &'static str, nats: &Nats, url: &str, more: &str) -> Machine {
+        let home = Home::new();
+        std::fs::create_dir_all(home.path()).expect("there is room");
+        let key = home.path().join("key");
+        let mut options = std::fs::OpenOptions::new();
+        let made = options.write(true).create_new(true).mode(0o600).open(key);
+        made.and_then(|mut file| std::io::Write::write_all(&mut file, &[7; 32])).expect("there is room");
+        home.config(&format!(
+            "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[fleet]\nurl = \"{url}\"\ncredentials = \"{}\"\nmember = \"{name}\"\nlease_s = {LEASE_S}\n{more}",
+            nats.credentials().display()
+        ));
+        // It is the same after the process has replaced itself.
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("there is a port").port();
+        Machine { home, name, port }
+    }
+
+    /// One behind a cable that can be frozen.
+    pub fn behind(name: &'static str, nats: &Nats, cable: &Cable, more: &str) -> Machine {
+        Machine::new(name, nats, &cable.url(), more)
+    }
+
+    /// Its daemon.
+    #[track_caller]
+    pub fn start(&self) -> Served {
+        let mut command = self.home.command(&["--json", "serve", "--port", &self.port.to_string()]);
+        command.env_remove("KISO_FLEET_DRAINED");
+        Served::spawn(command)
+    }
+
+    /// Who owns the home, as this machine sees it.
+    pub fn owner(&self) -> Option<String> {
+        let lines = self.home.kiso(&["--json", "fleet", "status"]).json_lines();
+        lines[0]["owner"].as_str().map(str::to_owned)
+    }
+
+    /// Waits until this one owns the home.
+    #[track_caller]
+    pub fn owns(&self) {
+        wait_until(&format!("{} owns the home", self.name), || self.owner().as_deref() == Some(self.name));
+    }
+}
+
+/// A fleet with what is in the first machine's home.
+#[track_caller]
+pub fn begun(first: &Machine) {
+    first.home.kiso(&["fleet", "begin"]).ok();
+}

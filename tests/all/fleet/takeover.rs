@@ -1,0 +1,113 @@
+//! One member dies, is cut off or gives the home up, and another one goes on.
+
+use super::members::{Machine, begun};
+use super::nats::Nats;
+use crate::harness::wait_until;
+use rustix::process::Signal;
+
+#[test]
+fn another_machine_goes_on_where_the_owner_was_killed() {
+    let Some(nats) = Nats::start() else { return };
+    let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
+    pi.home.kiso(&["run", "$ echo before > before.txt"]).ok();
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    let standby = desk.start();
+    let first = owner.send("main", "$ echo hello > made.txt; cat made.txt");
+    assert!(owner.reply(first).contains("hello"));
+    // Also over the machine that stands by.
+    let second = standby.send("main", "$ cat made.txt; echo again >> made.txt");
+    assert!(standby.reply(second).contains("hello"));
+
+    owner.kill();
+    desk.owns();
+    assert!(standby.reply(first).contains("hello"), "what was said is there");
+    let third = standby.send("main", "$ cat made.txt");
+    let reply = standby.reply(third);
+    assert!(reply.contains("hello") && reply.contains("again"), "{reply}");
+    assert!(first < second && second < third);
+    let fourth = standby.send("default", "$ cat before.txt");
+    assert!(standby.reply(fourth).contains("before"), "what was there when the fleet began");
+
+    // And back.
+    let again = pi.start();
+    standby.kill();
+    pi.owns();
+    let fifth = again.send("main", "$ wc -l made.txt");
+    assert!(again.reply(fifth).contains('2'));
+    again.terminate();
+    desk.home.kiso(&["session", "list"]).exit(1).says(&["stands by in a fleet"]);
+}
+
+#[test]
+fn one_that_was_stopped_for_too_long_does_nothing_more() {
+    let Some(nats) = Nats::start() else { return };
+    let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    let standby = desk.start();
+    let first = owner.send("main", "$ echo one");
+    assert!(owner.reply(first).contains("one"));
+    owner.signal(Signal::STOP);
+    desk.owns();
+    let second = standby.send("main", "$ echo two");
+    assert!(standby.reply(second).contains("two"));
+    owner.signal(Signal::CONT);
+    owner.logs("does not own the home any more", 1);
+    // It has become one that stands by, and forwards.
+    wait_until("it forwards", || owner.ask("GET", &format!("/messages/{second}"), None).is_ok_and(|answer| answer.status == 200));
+    let third = owner.send("main", "$ echo three");
+    assert!(standby.reply(third).contains("three"));
+    assert_eq!(desk.owner().as_deref(), Some("desk"));
+}
+
+#[test]
+fn the_home_is_handed_over_when_somebody_asks() {
+    let Some(nats) = Nats::start() else { return };
+    let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    let standby = desk.start();
+    desk.home.kiso(&["fleet", "move", "nobody"]).exit(2).says(&["there is no member \"nobody\""]);
+    wait_until("it is a member", || desk.home.kiso(&["fleet", "status"]).stdout.contains("desk"));
+    desk.home.kiso(&["fleet", "move", "desk"]).ok().prints(&["pi gives the home to desk"]);
+    desk.owns();
+    assert!(standby.reply(standby.send("main", "$ echo here")).contains("here"));
+    pi.home.kiso(&["fleet", "drain"]).ok().prints(&["desk gives the home up"]);
+    pi.owns();
+    assert!(owner.reply(owner.send("main", "$ echo there")).contains("there"));
+}
+
+#[test]
+fn a_server_that_comes_back_within_the_lease_is_waited_for() {
+    let Some(mut nats) = Nats::start() else { return };
+    let pi = Machine::new("pi", &nats, &nats.url(), "");
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    for round in 0..3 {
+        nats.kill();
+        nats.restart();
+        assert!(owner.reply(owner.send("main", &format!("$ echo round {round}"))).contains(&format!("round {round}")));
+    }
+    assert!(!owner.log().contains("does not own the home any more"), "{}", owner.log());
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let Some(nats) = Nats::start() else { return };
+    let pi = Machine::new("pi", &nats, &nats.url(), "");
+    pi.home.kiso(&["serve"]).exit(1).says(&["there is nothing in this fleet yet", "kiso fleet begin"]);
+    begun(&pi);
+    pi.home.kiso(&["fleet", "begin"]).exit(1).says(&["this fleet has a home already"]);
+    let stranger = Machine::new("stranger", &nats, &nats.url(), "");
+    std::fs::write(stranger.home.path().join("key"), [8; 32]).unwrap();
+    stranger.home.kiso(&["fleet", "status"]).exit(3).says(&["sealed with another key", "`key`"]);
+    let alone = crate::harness::Home::new();
+    alone.kiso(&["fleet", "status"]).exit(3).says(&["fleet.url", "docs/fleet.md"]);
+    let wrong = Machine::new("Wrong Name", &nats, &nats.url(), "");
+    wrong.home.kiso(&["fleet", "status"]).exit(3).says(&["fleet.member", "is no name"]);
+}
