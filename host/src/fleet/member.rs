@@ -107,6 +107,8 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
         // Whatever is in the write-ahead log is moved into the file when the last connection goes.
         Store::open(&path)?.close();
         log.rebase(&path)?;
+        let mark = mark(home);
+        std::fs::write(&mark, &bus.settings().fleet).map_err(|error| FleetError::file(&mark, error))?;
     } else {
         restore_home(&blobs, bus, home)?;
     }

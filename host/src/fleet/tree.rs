@@ -147,6 +147,10 @@ impl Walk<'_> {
     }
 }
 
+fn permissions(mode: u32) -> cap_std::fs::Permissions {
+    cap_std::fs::Permissions::from_std(Permissions::from_mode(mode))
+}
+
 trait ModeBits {
     fn mode_bits(&self) -> u32;
 }
@@ -199,8 +203,7 @@ pub fn restore(blobs: &Blobs, tree: &Tree, dir: &Path, leave: impl Fn(&OsStr) ->
     // Last, and the innermost first: into one that may not be written nothing can be put.
     for (path, entry) in tree.iter().rev() {
         if let TreeEntry::Dir { mode } = entry {
-            let opened = root.open_dir(path).map_err(failed)?;
-            opened.into_std_file().set_permissions(Permissions::from_mode(*mode)).map_err(failed)?;
+            root.set_permissions(path, permissions(*mode)).map_err(failed)?;
         }
     }
     Ok(())
@@ -247,10 +250,9 @@ fn remove_others(dir: &Dir, path: &Path, tree: &Tree, leave: &dyn Fn(&OsStr) -> 
         let kind = entry.file_type()?;
         match tree.get(&below) {
             Some(TreeEntry::Dir { .. }) if kind.is_dir() => {
-                let opened = entry.open_dir()?;
                 // It may not be readable for us as it is.
-                opened.try_clone()?.into_std_file().set_permissions(Permissions::from_mode(0o700))?;
-                remove_others(&opened, &below, tree, leave)?;
+                dir.set_permissions(&name, permissions(0o700))?;
+                remove_others(&entry.open_dir()?, &below, tree, leave)?;
             }
             Some(TreeEntry::File { .. }) if kind.is_file() => {}
             _ if kind.is_dir() => dir.remove_dir_all(&name)?,
