@@ -187,9 +187,11 @@ fn mark_of_standby(home: &Home) -> PathBuf {
     home.cache_dir().join("stands-by")
 }
 
-/// Whether nothing must be done in this home but by a member that takes it over.
-pub fn stands_by(home: &Home) -> bool {
-    mark_of_standby(home).exists()
+/// Whether nothing must be done in this home but by a member that takes it over: of a fleet's home that no owner serves here, nobody
+/// knows how old it is.
+pub fn is_a_copy(home: &Home) -> bool {
+    let is_served = matches!(home.daemon(), Ok(Some(_)));
+    mark(home).exists() && (mark_of_standby(home).exists() || !is_served)
 }
 
 /// From now on nothing must be done in this home but by a member that takes it over.
