@@ -171,12 +171,19 @@ impl Lease {
 
     /// Gives the home up, for `to` where it is meant for one member.
     pub async fn give_up(&self, bus: &Bus, to: Option<String>) -> Result<(), FleetError> {
-        let (owner, revision) = {
-            let held = self.held();
-            (Ownership { member: None, meant_for: to, beat: held.owner.beat + 1, ..held.owner.clone() }, held.revision)
-        };
         self.lose("it was given up".to_owned());
-        owner.write(bus, revision).await.map(drop)
+        // The last beat may have been on its way.
+        loop {
+            let (found, revision) = Ownership::read(bus).await?;
+            let held = self.held().owner.clone();
+            if found.epoch != held.epoch || found.member != held.member {
+                return Ok(());
+            }
+            let given = Ownership { member: None, meant_for: to.clone(), beat: found.beat + 1, ..found };
+            if given.write(bus, revision).await?.is_some() {
+                return Ok(());
+            }
+        }
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, Held> {
