@@ -38,6 +38,7 @@ mod oci;
 mod output;
 pub mod pack;
 mod placing;
+mod preview1;
 mod publisher;
 mod removal;
 pub mod server;

@@ -111,12 +111,22 @@ fn it_is_a_command_like_the_others() {
     run("python3 -m json.tool <<< '{\"a\":1}'").ok().prints(&["\"a\": 1"]);
     run("X=seen python3 -c 'import os; print(os.environ[\"X\"], os.environ.get(\"HOME\"))'").ok().prints(&["seen"]);
     run("python3 -c 'raise SystemExit(0)'; echo code $?").ok().prints(&["code 0"]);
-    // The build tells its host that it failed, and not how.
-    run("python3 -c 'raise SystemExit(3)'; echo code $?").ok().prints(&["code 1"]);
+    run("python3 -c 'import sys; sys.exit(3)'; echo $?; python3 -c 'import sys; sys.exit(-1)'; echo $?")
+        .ok()
+        .prints(&["3\n255\n"]);
+    run("python3 -c 'import sys; sys.exit(\"what went wrong\")'").exit(1).says(&["what went wrong"]);
+    run("echo 'raise SystemExit(42)' > ends.py && python3 ends.py; echo $?; python3 -c 'import os; os._exit(7)'")
+        .exit(7)
+        .prints(&["42\n"]);
+    run("python3 -m unittest none 2> /dev/null; echo $?; python3 -c '('")
+        .exit(1)
+        .prints(&["1\n"])
+        .says(&["SyntaxError"]);
+    run("python3 --no-such-option").exit(2);
     run("mkdir -p t && cd t && printf 'def f():\\n    1/0\\nf()\\n' > bad.py && python3 bad.py")
         .exit(1)
         .says(&["File \"/work/t/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
-    run("python3 none.py").exit(1).says(&["can't open file '/work/none.py'"]);
+    run("python3 none.py").exit(2).says(&["can't open file '/work/none.py'"]);
     run("python3 -c 'import os; os.system(\"ls\")'").exit(1).says(&["Python cannot start programs here"]);
     run("python3 -c 'import subprocess; subprocess.run([\"ls\"])'")
         .exit(1)
