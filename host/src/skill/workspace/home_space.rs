@@ -6,6 +6,7 @@
 use crate::home::SessionName;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::store::Store;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,8 @@ struct Sums {
     growth: i64,
     /// How often this process has moved something from the one to the other.
     moved: u64,
+    /// What this process has last left for the store to write of a session, which may not be there yet.
+    posted: HashMap<SessionName, u64>,
 }
 
 impl Sums {
@@ -88,6 +91,17 @@ impl HomeSpace {
         is_new
     }
 
+    /// What is counted for a session that rests: its row, or what will stand there.
+    fn kept(&self, session: &SessionName) -> Option<u64> {
+        let written = self.store.read_blocking(|view| view.workspace_bytes(session)).ok();
+        let mut sums = self.sums();
+        let posted = sums.posted.get(session).copied();
+        if posted == written {
+            sums.posted.remove(session);
+        }
+        posted.or(written)
+    }
+
     fn total(&self) -> u64 {
         self.sums().total(0)
     }
@@ -145,7 +159,7 @@ impl SessionSpace {
         self.all.refresh();
         let mut own = self.lock();
         if own.kept.is_none() {
-            own.kept = self.all.store.read_blocking(|view| view.workspace_bytes(&self.session)).ok();
+            own.kept = self.all.kept(&self.session);
         }
         self.keep(&mut own, held);
     }
@@ -175,6 +189,7 @@ impl SessionSpace {
         let mut sums = self.all.sums();
         if held.abs_diff(kept) >= ROUGHLY {
             let session = self.session.clone();
+            sums.posted.insert(session.clone(), held);
             self.all.store.post(move |tx| tx.set_workspace_bytes(&session, held));
             own.kept = Some(held);
             (known, grown) = (grown, 0);
@@ -215,5 +230,35 @@ mod tests {
         assert!(!all.learn(bytes, moved), "what was read before says nothing");
         assert!(all.total() < 64 << 20, "{}", all.total());
         assert!(all.full().is_none());
+    }
+
+    /// Somebody else begins to work in the session before the store has written what the one before has left there.
+    #[test]
+    fn what_is_on_its_way_to_the_store_counts_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store.db")).unwrap();
+        let session = SessionName::parse("main").unwrap();
+        let name = session.clone();
+        store.write_blocking(move |tx| tx.open_session(&name, now_ms())).unwrap();
+        let all = HomeSpace::new(store.clone(), 64);
+        let one = SessionSpace::new(all.clone(), session.clone());
+        one.measured(0);
+        assert!(one.take(40 << 20));
+        // The writer is busy with something else.
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        store.post(move |_| {
+            let _ = held.recv();
+            Ok(())
+        });
+        one.rests(40 << 20);
+        let two = SessionSpace::new(all.clone(), session);
+        two.measured(40 << 20);
+        drop(hold);
+        store.write_blocking(|_| Ok(())).unwrap();
+        assert!(all.total() < 64 << 20, "{}", all.total());
+        two.rests(40 << 20);
+        store.write_blocking(|_| Ok(())).unwrap();
+        assert!(all.full().is_none());
+        assert!(all.total() < 64 << 20, "{}", all.total());
     }
 }
