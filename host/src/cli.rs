@@ -340,6 +340,14 @@ impl Opened {
     }
 }
 
+/// Threads of a runtime that is given up may hold what is in it for longer than the process lives.
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.skills.write_uses();
+        self.store.close();
+    }
+}
+
 impl Opened {
     /// What drives runs in this home.
     fn drive(&self) -> Result<RunExecutor, Failure> {

@@ -117,6 +117,7 @@ impl Daemon {
         }
         drive.now().tools.servers().stop().await;
         drop(workers);
+        drive.tools.skills().write_uses();
         drive.store.close();
         drop(lock);
     }

@@ -25,6 +25,8 @@ pub const PACKAGES: &[&Package] = &[&python::PYTHON];
 #[derive(Debug)]
 pub struct Package {
     pub name: &'static str,
+    /// The program's, and behind a plus sign which of the ways it is that kiso has packed it in: what is installed of another one is
+    /// replaced by `kiso package add`.
     pub version: &'static str,
     /// One sentence for people.
     pub summary: &'static str,
@@ -50,7 +52,7 @@ pub struct Package {
 }
 
 /// Makes words and environment fit for a command that was started in a directory.
-type Launch = fn(argv: &mut [String], env: &mut Vec<(String, String)>, cwd: &str);
+type Launch = fn(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str);
 
 /// What an installed skill that is a package has as its source.
 const SOURCE: &str = "package:";
@@ -73,7 +75,7 @@ impl Package {
     }
 
     /// Makes words and environment fit for the command, started in `cwd`.
-    pub fn launch(&self, argv: &mut [String], env: &mut Vec<(String, String)>, cwd: &str) {
+    pub fn launch(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) {
         (self.launch)(argv, env, cwd);
     }
 

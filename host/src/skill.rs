@@ -38,6 +38,7 @@ mod oci;
 mod output;
 pub mod pack;
 mod placing;
+mod preview1;
 mod publisher;
 mod removal;
 pub mod server;
@@ -62,8 +63,8 @@ pub use self::checked_call::CheckedCall;
 pub use self::error::{Blame, SkillError};
 pub use self::fetched::FetchedFile;
 pub use self::index::{
-    FoundSkill, IndexError, IndexPlace, IndexSettings, IndexedSkill, MadeIndex, SkillIndex, index_statement,
-    is_index_source,
+    FoundSkill, IndexError, IndexPlace, IndexSearch, IndexSettings, IndexedSkill, MadeIndex, SkillIndex,
+    index_statement, is_index_source,
 };
 pub use self::input::{Observer, Quiet};
 pub use self::install::{GrantChoice, InstallCandidate};

@@ -1,6 +1,7 @@
 //! Exec from outside: what a command line may use and reach, and that nothing it does harms the host, the workspace or
 //! the next line. Each case of bad input ends with an error of its own.
 
+mod codes;
 mod limits;
 mod reach;
 

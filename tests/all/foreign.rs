@@ -171,7 +171,7 @@ fn c_as_a_preview_1_module() {
     let Some(home) = home_with("c-preview1") else { return };
     home.kiso(&["skill", "info", "c-preview1"]).ok().prints(&["WASI command"]);
     home.kiso(&["skill", "run", "c-preview1", "text=abc"]).ok().prints(&["ABC"]);
-    home.kiso(&["skill", "run", "c-preview1", "text=abc", "fail=true"]).exit(1).says(&["exit code 1", "asked to fail"]);
+    home.kiso(&["skill", "run", "c-preview1", "text=abc", "fail=true"]).exit(1).says(&["exit code 3", "asked to fail"]);
 }
 
 /// A file of C gives the same component wherever it is compiled and packed.

@@ -1,5 +1,7 @@
 //! Signed indexes of skills, skills at addresses, updates from where skills came from, and the skills of projects.
 
+mod http;
+
 use crate::harness::{Home, guest, root};
 use crate::web;
 use kiso::skill::index_statement;
@@ -66,40 +68,50 @@ fn serve(dir: PathBuf) -> String {
 }
 
 /// A folder with two skills, its index, and a home that names it by its address.
-struct Hosted {
-    home: Home,
-    dir: PathBuf,
+pub struct Hosted {
+    pub home: Home,
+    pub dir: PathBuf,
     secret: String,
+    /// The lines of `config.toml` that name the index.
+    pub config: String,
 }
 
 impl Hosted {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let home = Home::new();
         let file = echo(&home, "hosted/echo-1.0.0.wasm", "1.0.0", "");
         home.file("hosted/greet.zip", greet("1.0", "Be warm."));
         let dir = file.parent().unwrap().to_owned();
         let (secret, public) = key(&home, "index");
         let url = serve(dir.clone());
-        home.config(&format!("[skills]\nindex = [\"{url}/index.json#{public}\"]\n"));
-        let hosted = Self { home, dir, secret };
+        let config = format!("[skills]\nindex = [\"{url}/index.json#{public}\"]\n");
+        home.config(&config);
+        let hosted = Self { home, dir, secret, config };
         hosted.make().ok().prints(&["2 skills, number 1, until 20"]).says(&["index.json#RW"]);
         hosted
     }
 
-    fn make(&self) -> crate::harness::Ran {
+    pub fn make(&self) -> crate::harness::Ran {
         self.home.kiso(&["skill", "index", path(&self.dir), "--key", &self.secret])
     }
 
     /// Changes what stands in the index, and signs it.
     fn change(&self, change: impl FnOnce(&mut Value)) {
-        let file = self.dir.join("index.json");
-        let mut index: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        change(&mut index);
-        let text = index.to_string();
-        let key = SecretKey::read(&std::fs::read_to_string(&self.secret).unwrap()).unwrap();
-        std::fs::write(file, &text).unwrap();
-        let signature = key.sign(&index_statement(&sha256(text.as_bytes())));
-        std::fs::write(self.dir.join("index.json.minisig"), signature).unwrap();
+        self.signer().change(change);
+    }
+
+    /// Whoever makes the index, without the home.
+    pub fn signer(&self) -> IndexSigner {
+        IndexSigner { dir: self.dir.clone(), secret: self.secret.clone() }
+    }
+
+    /// The archive `greet`, signed by a publisher that the home trusts as ada; the index says so.
+    pub fn sign_greet(&self) -> &Self {
+        let (secret, _) = key(&self.home, "ada");
+        self.home.kiso(&["skill", "sign", path(&self.dir.join("greet.zip")), "--key", &secret]).ok();
+        self.home.kiso(&["trust", "add", &format!("{secret}.pub"), "--label", "ada"]).ok();
+        self.make().ok();
+        self
     }
 
     #[track_caller]
@@ -108,6 +120,26 @@ impl Hosted {
         ran.exit(exit).says(&[code]);
         assert_eq!(ran.stdout, "", "nothing of it is shown");
         self.home.kiso(&["skill", "add", "echo", "--grant", "all"]).exit(exit).says(&[code]);
+    }
+}
+
+/// A folder with an index, and the key that signs it.
+pub struct IndexSigner {
+    dir: PathBuf,
+    secret: String,
+}
+
+impl IndexSigner {
+    /// Changes what stands in the index, and signs it.
+    pub fn change(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.dir.join("index.json");
+        let mut index: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        change(&mut index);
+        let text = index.to_string();
+        let key = SecretKey::read(&std::fs::read_to_string(&self.secret).unwrap()).unwrap();
+        std::fs::write(file, &text).unwrap();
+        let signature = key.sign(&index_statement(&sha256(text.as_bytes())));
+        std::fs::write(self.dir.join("index.json.minisig"), signature).unwrap();
     }
 }
 

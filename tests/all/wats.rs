@@ -68,11 +68,12 @@ macro_rules! errors {
 }
 
 errors! {
+    wat_exit_with_code "exit-with-code" => "exit" "exit code 7";
     wat_invalid_utf8 "invalid-utf8" => "bad-reply" "not UTF-8";
     wat_invalid_utf8_failure "invalid-utf8-failure" => "bad-reply" "not UTF-8";
     wat_many_files "many-files" => "bad-reply" "1000 files";
     wat_out_of_bounds "out-of-bounds" => "trap" "out of bounds";
-    wat_preview1_exit3 "preview1-exit3" => "exit" "exit code";
+    wat_preview1_exit3 "preview1-exit3" => "exit" "exit code 3";
 }
 
 /// Installs that are refused, and words that a person needs.

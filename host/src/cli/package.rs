@@ -75,7 +75,9 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
         let state = match version {
             None => "not installed".to_owned(),
             Some(version) if version == package.version => "installed".to_owned(),
-            Some(version) => format!("{} is installed", printable_line(version)),
+            Some(version) => {
+                format!("{} is installed, and `kiso package add {}` replaces it", printable_line(version), package.name)
+            }
         };
         outln!("{} {}  {state}  {}  {}", package.name, package.version, size(package.size), package.summary);
     }

@@ -45,9 +45,10 @@ pub enum TrustCommand {
 impl TrustCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let show = Arc::new(Show::new(shared.json));
-        let skills = Opened::new(shared, show.clone())?.skills;
+        let opened = Opened::new(shared, show.clone())?;
+        let skills = &opened.skills;
         match self {
-            Self::Project(command) => return command.execute(&skills, &show, shared.json),
+            Self::Project(command) => return command.execute(skills, &show, shared.json),
             Self::Add { key, label } => {
                 let path = Path::new(key);
                 let text = if path.is_file() { read_key(path)? } else { key.clone() };

@@ -24,7 +24,7 @@ struct Parts {
 }
 
 /// Tables that the sandbox is made from.
-const OF_THE_SANDBOX: [&str; 3] = ["engine.", "exec.", "http."];
+const OF_THE_SANDBOX: [&str; 4] = ["engine.", "exec.", "http.", "skills."];
 
 impl RunExecutor {
     /// The drive with the newest configuration, for a piece of work that begins.

@@ -8,12 +8,19 @@ use crate::effect::undo::{
     CutOff, Origin, Transaction, UndoChoice, UndoEntry, UndoError, UndoKind, UndoLimits, UndoPlan, UndoResult, boot,
 };
 use crate::graph::run::{PendingStep, Run};
-use crate::home::{HomeError, SessionName};
+use crate::home::{HomeError, HomeLock, SessionName};
 use crate::store::RunId;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Stands for the start of a machine that does not tell it.
 const ANY_BOOT: &str = "unknown";
+
+/// How often it is looked whether a session is at rest that no run works in any more.
+const LOOKS: u32 = 30;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
@@ -122,11 +129,7 @@ impl RunExecutor {
         choice: UndoChoice,
         force: bool,
     ) -> Result<UndoResult, UndoFailure> {
-        let lock = match self.home.lock_session(session) {
-            Ok(lock) => lock,
-            Err(HomeError::Busy { .. }) => return Err(UndoFailure::AtWork { session: session.clone() }),
-            Err(error) => return Err(DriveError::from(error).into()),
-        };
+        let lock = self.lock_at_rest(session).await?;
         self.undo.quiet(session).await;
         let (undo, of, limits) = (self.undo.clone(), session.clone(), limits(&self.config));
         // To its end, whoever waits for it: the lock goes with it.
@@ -142,6 +145,24 @@ impl RunExecutor {
         self.keep_files(session).await?;
         tracing::info!(%session, run = result.plan.run, changes = result.plan.changes.len(), "a run was {}", kind.participle());
         Ok(result)
+    }
+
+    /// The session's lock, if no run works in it. One whose reply was just told may still hold it for a moment.
+    async fn lock_at_rest(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
+        for _ in 0..LOOKS {
+            match self.home.lock_session(session) {
+                Err(HomeError::Busy { .. }) => {}
+                taken => return Ok(taken.map_err(DriveError::from)?),
+            }
+            let of = session.clone();
+            let unfinished =
+                self.store.read(move |view| view.unfinished_runs(Some(&of))).await.map_err(DriveError::from)?;
+            if !unfinished.is_empty() {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Err(UndoFailure::AtWork { session: session.clone() })
     }
 
     /// Drops what is kept for longer than `[undo] keep_days`, of every session that nobody works in.

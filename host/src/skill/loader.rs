@@ -1,13 +1,13 @@
 //! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
 
 use super::capability::{Needs, is_offered, offers};
+use super::preview1::{self, PREVIEW1};
 use super::surface::brief;
 use super::wit::{self, V0_1, Version, version_of};
 use std::path::Path;
 use wasmparser::{
     ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures,
 };
-use wit_component::ComponentEncoder;
 
 /// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
 pub const MAX_WASM_BYTES: u64 = 128 << 20;
@@ -276,24 +276,16 @@ fn newer_world(import: &str) -> Option<String> {
 
 /// Makes a `wasi:cli/command` component of a core module for WASI preview 1.
 fn wrap(module: &[u8], outside: &Outside) -> Result<Vec<u8>, LoadError> {
-    use wasi_preview1_component_adapter_provider as adapter;
-    let name = adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
-    if let Some(other) = outside.imports.iter().find(|i| *i != name) {
+    if let Some(other) = outside.imports.iter().find(|i| *i != PREVIEW1) {
         return Err(LoadError::Core(format!(
-            "it imports from `{}`; only WASI preview 1 (`{name}`) can be wrapped, so build it for wasm32-wasip2 or wasm32-wasip1",
+            "it imports from `{}`; only WASI preview 1 (`{PREVIEW1}`) can be wrapped, so build it for wasm32-wasip2 or wasm32-wasip1",
             brief(other, 100)
         )));
     }
     if !outside.has(|n| n == "_start") {
         return Err(LoadError::Core("it has no `_start`: build it as a program, not as a library".to_owned()));
     }
-    let encode = || {
-        ComponentEncoder::default()
-            .module(module)?
-            .adapter(name, adapter::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?
-            .encode()
-    };
-    encode().map_err(|e| LoadError::Core(brief(&format!("{e:#}"), 2_000)))
+    preview1::wrap(module).map_err(|error| LoadError::Core(brief(&error, 2_000)))
 }
 
 /// What a file that is not wasm seems to be, and what to do.

@@ -165,6 +165,11 @@ impl UseLedger {
 }
 
 impl Skills {
+    /// Writes down what calls used and was not written yet: of a process that is about to end.
+    pub fn write_uses(&self) {
+        self.0.uses.write(&self.0.store);
+    }
+
     /// Records what a call of a skill used. Nothing of it is a secret's value.
     pub(super) fn record_use(&self, skill: &str, digest: &str, used: &CallUse, failed: bool, secrets: &Secrets) {
         let thing = |capability: &str, how: &str, name: &str| UsedThing {

@@ -364,6 +364,6 @@ fn a_card_that_may_not_be_shown_has_no_buttons() {
     let told =
         wait_for("a message", || api.shown().into_iter().find(|sent| sent.text.contains("may not be sent here")));
     assert_eq!((told.buttons().len(), state(&served, 1)), (0, json!("pending")));
-    assert!(api.texts().iter().all(|text| !text.contains("42")), "{:?}", api.texts());
+    assert!(api.texts().iter().all(|text| !text.contains("says 42")), "{:?}", api.texts());
     assert!(served.get("/approvals?session=channel.bot")["items"][0].to_string().contains("the oracle says 42"));
 }

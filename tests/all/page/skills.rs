@@ -1,6 +1,7 @@
 //! Skills: what there is, what each asks for and was granted, how one comes in and how it is called by hand.
 
 mod calls;
+mod indexes;
 mod usage;
 
 use super::browser::{Browser, Tab, css, role};

@@ -1,4 +1,4 @@
-;; A core module for WASI preview 1 that exits with status 3, which preview 1 can say and preview 2 cannot.
+;; A core module for WASI preview 1 that exits with status 3.
 (module
   (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
   (memory (export "memory") 1)

@@ -35,7 +35,7 @@ impl SearchArgs {
             return Err(Failure::from(crate::skill::IndexError::None.told("search")));
         }
         show.busy("search");
-        let searched = block_on(opened.skills.search_indexes(&self.words));
+        let searched = block_on(opened.skills.search_indexes(&self.words, None));
         show.rest();
         let (found, failed) = searched??;
         for found in found.iter().take(MAX_SHOWN) {

@@ -99,6 +99,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "screens/call.js",
     "screens/chat.js",
     "screens/health.js",
+    "screens/indexes.js",
     "screens/lists.css",
     "screens/login.js",
     "screens/memory.js",

@@ -19,6 +19,8 @@ use crate::store::IndexVersion;
 use std::cmp::Ordering;
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// A skill that an index names.
 #[derive(Debug, Clone)]
@@ -76,11 +78,23 @@ impl Skills {
     }
 
     /// The skills of the indexes that have all of these words in their names or summaries, the newest version of each; and what is
-    /// wrong with the indexes that cannot be read.
-    pub async fn search_indexes(&self, words: &[String]) -> Result<(Vec<FoundSkill>, Vec<IndexError>), SkillError> {
+    /// wrong with the indexes that cannot be read, or not in the time that there is for all of them.
+    pub async fn search_indexes(
+        &self,
+        words: &[String],
+        within: Option<Duration>,
+    ) -> Result<(Vec<FoundSkill>, Vec<IndexError>), SkillError> {
         let (mut found, mut failed) = (Vec::new(), Vec::new());
+        let end = within.map(|within| Instant::now() + within);
         for place in self.indexes()? {
-            match self.read_index(&place).await {
+            let read = match end {
+                None => self.read_index(&place).await,
+                Some(end) => timeout_at(end, self.read_index(&place)).await.unwrap_or_else(|_| {
+                    let why = "it did not come in time".to_owned();
+                    Err(IndexError::Unreachable { at: place.at.clone(), why })
+                }),
+            };
+            match read {
                 Ok(index) => found.extend(newest(&place, index).into_iter().filter(|found| found.has(words))),
                 Err(error) => failed.push(error),
             }
@@ -221,11 +235,18 @@ async fn get(at: &str, max: u64) -> Result<Vec<u8>, String> {
     if !Path::new(at).is_absolute() {
         return download(at, max, |_, _| {}).await.map_err(|error| error.to_string());
     }
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(at).and_then(|file| file.take(max + 1).read_to_end(&mut bytes));
-    read.map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > max {
-        return Err(format!("it has more than {max} bytes"));
-    }
-    Ok(bytes)
+    let at = at.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        if !std::fs::metadata(&at).map_err(|error| error.to_string())?.is_file() {
+            return Err("it is not a file".to_owned());
+        }
+        let read = std::fs::File::open(&at).and_then(|file| file.take(max + 1).read_to_end(&mut bytes));
+        read.map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > max {
+            return Err(format!("it has more than {max} bytes"));
+        }
+        Ok(bytes)
+    });
+    read.await.unwrap_or_else(|panic| Err(panic.to_string()))
 }

@@ -6,7 +6,8 @@
 use crate::home::SessionName;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::store::Store;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A change that is not worth a commit of its own.
@@ -17,16 +18,34 @@ const ROUGHLY: u64 = 1 << 20;
 pub struct HomeSpace {
     store: Store,
     max_mib: AtomicU64,
-    /// As the store says: its own size, and the workspaces when they were measured.
-    known: AtomicU64,
-    /// What sessions at work in this process hold beyond that; less, where they have deleted something.
-    growth: AtomicI64,
+    sums: Mutex<Sums>,
 }
+
+#[derive(Debug, Default)]
+struct Sums {
+    /// As the store says: its own size, and the workspaces when they were measured.
+    known: u64,
+    /// What sessions at work in this process hold beyond that; less, where they have deleted something.
+    growth: i64,
+    /// How often this process has moved something from the one to the other.
+    moved: u64,
+    /// What this process has last left for the store to write of a session, which may not be there yet.
+    posted: HashMap<SessionName, u64>,
+}
+
+impl Sums {
+    /// With so much more than what sessions at work hold now.
+    fn total(&self, more: i64) -> u64 {
+        self.known.saturating_add_signed(self.growth.saturating_add(more))
+    }
+}
+
+/// How often the store is read again whose sum a session has changed meanwhile.
+const READS: usize = 3;
 
 impl HomeSpace {
     pub fn new(store: Store, max_mib: u64) -> Arc<HomeSpace> {
-        let (known, growth) = (AtomicU64::new(0), AtomicI64::new(0));
-        Arc::new(HomeSpace { store, max_mib: AtomicU64::new(max_mib), known, growth })
+        Arc::new(HomeSpace { store, max_mib: AtomicU64::new(max_mib), sums: Mutex::default() })
     }
 
     /// Sets another limit.
@@ -37,7 +56,7 @@ impl HomeSpace {
     /// The hit of the limit, if there is no room for anything more. Reads the store.
     pub fn full(&self) -> Option<LimitHit> {
         self.refresh();
-        (self.total(0) >= self.max_bytes()).then(|| self.hit())
+        (self.total() >= self.max_bytes()).then(|| self.hit())
     }
 
     fn hit(&self) -> LimitHit {
@@ -51,15 +70,44 @@ impl HomeSpace {
 
     /// Where the store cannot be read, the sum stays as it was.
     fn refresh(&self) {
-        match self.store.read_blocking(|view| view.home_bytes()) {
-            Ok(bytes) => self.known.store(bytes, Relaxed),
-            Err(error) => tracing::warn!(%error, "what the home holds cannot be told"),
+        for _ in 0..READS {
+            let moved = self.sums().moved;
+            match self.store.read_blocking(|view| view.home_bytes()) {
+                Ok(bytes) if self.learn(bytes, moved) => return,
+                Ok(_) => {}
+                Err(error) => return tracing::warn!(%error, "what the home holds cannot be told"),
+            }
         }
     }
 
-    /// With so much more than what sessions at work hold now.
-    fn total(&self, more: i64) -> u64 {
-        self.known.load(Relaxed).saturating_add_signed(self.growth.load(Relaxed).saturating_add(more))
+    /// Takes what the store says; not if something was moved since `moved`. Nobody knows then whether the sum has it already, and
+    /// it would count twice.
+    fn learn(&self, bytes: u64, moved: u64) -> bool {
+        let mut sums = self.sums();
+        let is_new = sums.moved == moved;
+        if is_new {
+            sums.known = bytes;
+        }
+        is_new
+    }
+
+    /// What is counted for a session that rests: its row, or what will stand there.
+    fn kept(&self, session: &SessionName) -> Option<u64> {
+        let written = self.store.read_blocking(|view| view.workspace_bytes(session)).ok();
+        let mut sums = self.sums();
+        let posted = sums.posted.get(session).copied();
+        if posted == written {
+            sums.posted.remove(session);
+        }
+        posted.or(written)
+    }
+
+    fn total(&self) -> u64 {
+        self.sums().total(0)
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,17 +138,18 @@ impl SessionSpace {
 
     /// Bytes that all sessions together have room for.
     pub(super) fn left(&self) -> u64 {
-        self.all.max_bytes().saturating_sub(self.all.total(0))
+        self.all.max_bytes().saturating_sub(self.all.total())
     }
 
     /// Adds bytes, if all sessions together have room for them.
     pub(super) fn take(&self, bytes: u64) -> bool {
         let more = i64::try_from(bytes).unwrap_or(i64::MAX);
         let mut own = self.lock();
-        if self.all.total(more) > self.all.max_bytes() {
+        let mut sums = self.all.sums();
+        if sums.total(more) > self.all.max_bytes() {
             return false;
         }
-        self.all.growth.fetch_add(more, Relaxed);
+        sums.growth = sums.growth.saturating_add(more);
         own.grown = own.grown.saturating_add(more);
         true
     }
@@ -110,7 +159,7 @@ impl SessionSpace {
         self.all.refresh();
         let mut own = self.lock();
         if own.kept.is_none() {
-            own.kept = self.all.store.read_blocking(|view| view.workspace_bytes(&self.session)).ok();
+            own.kept = self.all.kept(&self.session);
         }
         self.keep(&mut own, held);
     }
@@ -118,8 +167,9 @@ impl SessionSpace {
     /// The session holds less than it did.
     pub(super) fn shrunk(&self, bytes: u64) {
         let less = i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.all.growth.fetch_sub(less, Relaxed);
         let mut own = self.lock();
+        let mut sums = self.all.sums();
+        sums.growth = sums.growth.saturating_sub(less);
         own.grown = own.grown.saturating_sub(less);
     }
 
@@ -127,7 +177,8 @@ impl SessionSpace {
     pub(super) fn rests(&self, held: u64) {
         let mut own = self.lock();
         self.keep(&mut own, held);
-        self.all.growth.fetch_sub(std::mem::take(&mut own.grown), Relaxed);
+        let mut sums = self.all.sums();
+        sums.growth = sums.growth.saturating_sub(std::mem::take(&mut own.grown));
     }
 
     /// Counts what it holds, and writes that down where it has changed by much.
@@ -135,19 +186,79 @@ impl SessionSpace {
         let kept = own.kept.unwrap_or(0);
         let beyond = |kept: u64| i64::try_from(held).unwrap_or(i64::MAX).saturating_sub_unsigned(kept);
         let (mut known, mut grown) = (0, beyond(kept));
+        let mut sums = self.all.sums();
         if held.abs_diff(kept) >= ROUGHLY {
             let session = self.session.clone();
+            sums.posted.insert(session.clone(), held);
             self.all.store.post(move |tx| tx.set_workspace_bytes(&session, held));
             own.kept = Some(held);
             (known, grown) = (grown, 0);
+            sums.moved += 1;
         }
-        self.all.growth.fetch_add(grown - own.grown, Relaxed);
+        sums.growth = sums.growth.saturating_add(grown - own.grown);
         own.grown = grown;
-        let add = |now: u64| Some(now.saturating_add_signed(known));
-        let _ = self.all.known.fetch_update(Relaxed, Relaxed, add);
+        sums.known = sums.known.saturating_add_signed(known);
     }
 
     fn lock(&self) -> MutexGuard<'_, Share> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::now_ms;
+
+    /// The store's sum was read, with what a session holds in it, before that session said so here.
+    #[test]
+    fn what_a_session_holds_counts_once_while_it_comes_to_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store.db")).unwrap();
+        let session = SessionName::parse("main").unwrap();
+        let name = session.clone();
+        store.write_blocking(move |tx| tx.open_session(&name, now_ms())).unwrap();
+        let all = HomeSpace::new(store.clone(), 64);
+        let own = SessionSpace::new(all.clone(), session);
+        own.measured(0);
+        assert!(own.take(40 << 20));
+        let moved = all.sums().moved;
+        own.rests(40 << 20);
+        store.write_blocking(|_| Ok(())).unwrap();
+        let bytes = store.read_blocking(|view| view.home_bytes()).unwrap();
+        assert!(bytes >= 40 << 20);
+        assert!(!all.learn(bytes, moved), "what was read before says nothing");
+        assert!(all.total() < 64 << 20, "{}", all.total());
+        assert!(all.full().is_none());
+    }
+
+    /// Somebody else begins to work in the session before the store has written what the one before has left there.
+    #[test]
+    fn what_is_on_its_way_to_the_store_counts_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store.db")).unwrap();
+        let session = SessionName::parse("main").unwrap();
+        let name = session.clone();
+        store.write_blocking(move |tx| tx.open_session(&name, now_ms())).unwrap();
+        let all = HomeSpace::new(store.clone(), 64);
+        let one = SessionSpace::new(all.clone(), session.clone());
+        one.measured(0);
+        assert!(one.take(40 << 20));
+        // The writer is busy with something else.
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        store.post(move |_| {
+            let _ = held.recv();
+            Ok(())
+        });
+        one.rests(40 << 20);
+        let two = SessionSpace::new(all.clone(), session);
+        two.measured(40 << 20);
+        drop(hold);
+        store.write_blocking(|_| Ok(())).unwrap();
+        assert!(all.total() < 64 << 20, "{}", all.total());
+        two.rests(40 << 20);
+        store.write_blocking(|_| Ok(())).unwrap();
+        assert!(all.full().is_none());
+        assert!(all.total() < 64 << 20, "{}", all.total());
     }
 }

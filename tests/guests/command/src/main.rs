@@ -18,7 +18,7 @@ fn main() {
         }
         // A file in the workspace, where it may write there.
         "write" => std::fs::write("/work/written.txt", "here").expect("the workspace takes a file"),
-        // Error: the exit status. Preview 2 knows only success and failure, so the host may see 1.
+        // Error: the exit status. The standard library for preview 2 tells the host success or failure alone, that is 1.
         "exit3" => {
             println!("before the exit");
             std::process::exit(3);

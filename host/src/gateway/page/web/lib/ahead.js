@@ -3,8 +3,8 @@
 /** How the page asks. The browser's cookie says who it is; the header, that it is this page. */
 export const HOW = { cache: 'no-store', credentials: 'same-origin', redirect: 'error', headers: { accept: 'application/json', 'x-kiso-page': '1' } };
 
-/** Milliseconds after which an answer that nobody has taken is too old. */
-const FRESH = 10_000;
+/** Milliseconds after which an answer that nobody has taken is too old. Long: a slow machine takes its time for the scripts, and what has changed meanwhile comes with the events. */
+const FRESH = 60_000;
 
 /** Address -> the answer that is on its way, and when it was asked for. */
 const under = new Map();

@@ -9,6 +9,7 @@ import { Pages, usePages } from '../lib/pages.js';
 import { go, href, route } from '../lib/router.js';
 import { Badge, Button, CopyButton, Empty, Icon, Loaded, Menu, Said, ScreenHead, Trouble, announce, confirm, toast } from '../lib/ui.js';
 import { Call } from './call.js';
+import { Indexes } from './indexes.js';
 
 const PAGE = 100;
 
@@ -55,6 +56,7 @@ function List() {
   return html`<div class="screen">
     <${ScreenHead} title="Skills" about="Tools kiso can use. Each runs in its own sandbox with only the permissions you grant.">
       ${isAdmin() && html`<${Installer} button=${true} onInstalled=${installed} />`}<//>
+    ${isAdmin() && html`<${Indexes} />`}
     <div class="skills-search">
       <${Icon} name="search" />
       <input type="search" value=${query} placeholder="Filter by name, category or what it does" aria-label="Filter skills"

@@ -1,0 +1,65 @@
+// Skills that could be installed: what the signed indexes have that `config.toml` names.
+
+import { html, useState } from '../lib/preact.js';
+import { get } from '../lib/api.js';
+import { bytes } from '../lib/format.js';
+import { Badge, Busy, CopyButton, Icon, Said, Trouble, announce } from '../lib/ui.js';
+
+/** A search that is made when it is asked for, because each reads files of other machines. */
+export function Indexes() {
+  const [query, setQuery] = useState('');
+  const [state, set] = useState({});
+  const search = async (event) => {
+    event?.preventDefault();
+    set({ loading: true });
+    try {
+      const found = await get('/indexed_skills', { q: query.trim() });
+      set({ found });
+      announce(`${found.items.length + found.more} found`);
+    } catch (error) {
+      set({ error });
+    }
+  };
+  return html`<details class="card skills-more">
+    <summary><h2>Find more skills</h2> <span class="muted">in the signed indexes that this kiso knows</span></summary>
+    <form class="skills-ask" role="search" aria-label="Skills in indexes" onSubmit=${search}>
+      <div class="skills-search"><${Icon} name="search" />
+        <input type="search" value=${query} maxlength="200" placeholder="Words, or nothing for all of them"
+          aria-label="Search the indexes" onInput=${(event) => setQuery(event.target.value)} /></div>
+      <button class="button primary" disabled=${state.loading}><span>Search</span></button>
+    </form>
+    ${state.loading && html`<${Busy}>Reading the indexes…<//>`}
+    ${state.error && html`<${Trouble} error=${state.error} again=${() => search()} />`}
+    ${state.found && html`<${Found} of=${state.found} />`}
+  </details>`;
+}
+
+function Found({ of }) {
+  if (!of.indexes.length) {
+    return html`<p>No index is named yet. An administrator names one in <code>config.toml</code>, with the key that signs it:</p>
+      <pre class="skills-line">[skills]${'\n'}index = ["https://HOST/index.json#KEY"]</pre>`;
+  }
+  return html`${of.problems.map((one) => html`<p key=${one.message} class="skills-broken" role="alert"><${Icon} name="alert" size=${16} />
+      ${' '}<${Said}>${one.message}<//> (<code>${one.code}</code>)</p>`)}
+    ${!of.items.length && !of.problems.length && html`<p class="muted">No skill has all of these words.</p>`}
+    ${of.items.length > 0 && html`<ul class="skills-list" aria-label="Found in indexes">
+      ${of.items.map((one) => html`<${Item} key=${`${one.index.at} ${one.name}`} of=${one} />`)}</ul>`}
+    ${of.more > 0 && html`<p class="muted">${of.more} more; search for more words.</p>`}`;
+}
+
+/** One that was found. Its texts are those of whoever made the index. */
+function Item({ of }) {
+  const { index, publisher } = of;
+  return html`<li class="card skills-found">
+    <h3><${Said}>${of.name}<//></h3>
+    <p class="skills-marks"><span class="muted"><${Said}>${of.version}<//></span>
+      <${Badge}>${of.kind === 'agent-skill' ? 'Agent Skill' : 'component'}<//>
+      ${of.installed != null && html`<${Badge} kind="busy">installed: <${Said}>${of.installed}<//><//>`}</p>
+    <p class="skills-about"><${Said}>${of.summary}<//></p>
+    <dl class="skills-facts">
+      <div><dt>Publisher</dt><dd>${publisher ? html`<span><${Said}>${publisher.label ?? publisher.key}<//>${publisher.trusted ? '' : ', not trusted here'}</span>` : 'not signed'}</dd></div>
+      <div><dt>Index</dt><dd><span><${Said}>${index.name}<//>, <${Said}>${index.at}<//></span></dd></div>
+      <div><dt>File</dt><dd><span><${Said}>${of.place}<//>, ${bytes(of.size)}${of.license && html`, <${Said}>${of.license}<//>`}</span></dd></div>
+      <div><dt>Install</dt><dd><code>${of.command}</code><${CopyButton} text=${of.command} label=${`Copy the command that installs ${of.name}`} /></dd></div>
+    </dl></li>`;
+}

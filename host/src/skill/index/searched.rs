@@ -1,0 +1,157 @@
+//! A search of the indexes as a client sees it.
+
+use super::{FoundSkill, IndexError};
+use crate::skill::Skills;
+use crate::skill::error::SkillError;
+use crate::skill::publisher::TrustedKey;
+use crate::skill::signature::{self, AGENT_SKILL};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// What was found in the indexes that `config.toml` names.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct IndexSearch {
+    /// Where the indexes are. None means that `[skills] index` names none.
+    indexes: Vec<String>,
+    /// The newest version of each skill that has all words in its name or summary.
+    items: Vec<IndexedSkillView>,
+    /// How many more there are.
+    more: usize,
+    /// What is wrong with indexes that could not be read. Nothing of these is among the items.
+    problems: Vec<IndexProblem>,
+}
+
+/// A skill of an index. Its texts are those of whoever made the index.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IndexedSkill")]
+pub struct IndexedSkillView {
+    name: String,
+    version: String,
+    kind: IndexedKind,
+    summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    license: Option<String>,
+    /// Whose signature is with it. Whether it fits the file is checked when the skill is installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publisher: Option<KeyView>,
+    index: IndexView,
+    /// Where its file is: a name beside the index, or an address.
+    place: String,
+    sha256: String,
+    /// Bytes of the file.
+    size: u64,
+    /// The command line that installs it.
+    command: String,
+    /// The version of the skill that has this name here already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    installed: Option<String>,
+}
+
+/// What a file in an index is.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IndexedKind {
+    Component,
+    AgentSkill,
+}
+
+/// A key by its number, and what it is called here where it is trusted.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Publisher")]
+pub struct KeyView {
+    key: String,
+    trusted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+}
+
+/// The index that a skill was found in.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SkillIndex")]
+pub struct IndexView {
+    /// What it calls itself.
+    name: String,
+    at: String,
+    /// Number of the key that has signed it.
+    key: String,
+}
+
+/// Why an index was not read.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct IndexProblem {
+    /// A stable word, such as "stale-index" or "bad-signature".
+    code: String,
+    message: String,
+}
+
+impl Skills {
+    /// Searches the indexes for as long as `within`; what did not come by then is a problem of its index. No more than `most` items.
+    pub async fn index_search(
+        &self,
+        words: &[String],
+        most: usize,
+        within: Duration,
+    ) -> Result<IndexSearch, SkillError> {
+        let indexes = self.indexes()?.into_iter().map(|place| place.at).collect();
+        let (mut found, failed) = self.search_indexes(words, Some(within)).await?;
+        let skills = self.clone();
+        let more = found.len().saturating_sub(most);
+        let shown = tokio::task::spawn_blocking(move || {
+            let keys = skills.trusted_keys()?;
+            let mut times: HashMap<String, usize> = HashMap::new();
+            found.iter().for_each(|one| *times.entry(one.skill.name.clone()).or_default() += 1);
+            found.truncate(most);
+            let view = |one: FoundSkill| {
+                let several = times[&one.skill.name] > 1;
+                skills.view(&keys, one, several)
+            };
+            Ok::<Vec<IndexedSkillView>, SkillError>(found.into_iter().map(view).collect())
+        });
+        let items = shown.await.unwrap_or_else(|panic| Err(SkillError::host("search", panic)))?;
+        Ok(IndexSearch { indexes, items, more, problems: failed.iter().map(problem).collect() })
+    }
+
+    fn view(&self, keys: &[TrustedKey], found: FoundSkill, several: bool) -> IndexedSkillView {
+        let FoundSkill { index, index_name, skill } = found;
+        let publisher = skill.signature.as_deref().and_then(|text| signature::claimed_by(text).ok()).map(|id| {
+            let known = keys.iter().find(|known| known.key.id == id);
+            let label = known.map(|known| known.label.clone()).filter(|label| !label.is_empty());
+            KeyView { key: id.to_string(), trusted: known.is_some(), label }
+        });
+        let agent = skill.kind == AGENT_SKILL;
+        let of_index = if several { format!(" --index {}", quoted(&index.at)) } else { String::new() };
+        let installed = match self.find(&skill.name) {
+            Ok(there) => Some(there.manifest.version.clone()),
+            Err(_) => self.agent_skill(&skill.name).ok().flatten().map(|there| there.version().to_owned()),
+        };
+        IndexedSkillView {
+            command: format!("kiso skill add {}{of_index}", skill.name),
+            name: skill.name,
+            version: skill.version,
+            kind: if agent { IndexedKind::AgentSkill } else { IndexedKind::Component },
+            summary: skill.summary,
+            license: skill.license,
+            publisher,
+            index: IndexView { name: index_name, at: index.at, key: index.key.id.to_string() },
+            place: skill.place,
+            sha256: skill.sha256,
+            size: skill.size,
+            installed,
+        }
+    }
+}
+
+fn problem(error: &IndexError) -> IndexProblem {
+    IndexProblem { code: error.code().to_owned(), message: error.to_string() }
+}
+
+/// A word as a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    match text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
