@@ -40,6 +40,9 @@ impl Sums {
     }
 }
 
+/// Sessions of which it is remembered what was left for the store to write. That takes a moment; what was left before is there.
+const MAX_POSTED: usize = 1_000;
+
 /// How often the store is read again whose sum a session has changed meanwhile.
 const READS: usize = 3;
 
@@ -189,6 +192,9 @@ impl SessionSpace {
         let mut sums = self.all.sums();
         if held.abs_diff(kept) >= ROUGHLY {
             let session = self.session.clone();
+            if sums.posted.len() >= MAX_POSTED {
+                sums.posted.clear();
+            }
             sums.posted.insert(session.clone(), held);
             self.all.store.post(move |tx| tx.set_workspace_bytes(&session, held));
             own.kept = Some(held);
@@ -210,14 +216,20 @@ mod tests {
     use super::*;
     use crate::clock::now_ms;
 
-    /// The store's sum was read, with what a session holds in it, before that session said so here.
-    #[test]
-    fn what_a_session_holds_counts_once_while_it_comes_to_rest() {
+    /// A store with one session.
+    fn opened() -> (tempfile::TempDir, Store, SessionName) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store.db")).unwrap();
         let session = SessionName::parse("main").unwrap();
         let name = session.clone();
         store.write_blocking(move |tx| tx.open_session(&name, now_ms())).unwrap();
+        (dir, store, session)
+    }
+
+    /// The store's sum was read, with what a session holds in it, before that session said so here.
+    #[test]
+    fn what_a_session_holds_counts_once_while_it_comes_to_rest() {
+        let (_dir, store, session) = opened();
         let all = HomeSpace::new(store.clone(), 64);
         let own = SessionSpace::new(all.clone(), session);
         own.measured(0);
@@ -235,11 +247,7 @@ mod tests {
     /// Somebody else begins to work in the session before the store has written what the one before has left there.
     #[test]
     fn what_is_on_its_way_to_the_store_counts_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store.db")).unwrap();
-        let session = SessionName::parse("main").unwrap();
-        let name = session.clone();
-        store.write_blocking(move |tx| tx.open_session(&name, now_ms())).unwrap();
+        let (_dir, store, session) = opened();
         let all = HomeSpace::new(store.clone(), 64);
         let one = SessionSpace::new(all.clone(), session.clone());
         one.measured(0);
