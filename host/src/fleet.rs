@@ -23,7 +23,7 @@ pub mod tunnel;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use self::blob::Digest;
+use self::blob::BlobDigest;
 use self::bus::AppendError;
 use crate::store::StoreError;
 
@@ -50,9 +50,9 @@ pub enum FleetError {
     #[error("the log of the fleet: {0}")]
     Append(AppendError),
     #[error("a piece of a file is missing in the fleet: {digest}")]
-    Missing { digest: Digest },
+    Missing { digest: BlobDigest },
     #[error("a piece of a file is damaged in the fleet: {digest}")]
-    Damaged { digest: Digest },
+    Damaged { digest: BlobDigest },
     #[error("{} is too large for a fleet", path.display())]
     TooLarge { path: PathBuf },
     #[error("{}: {error}", path.display())]

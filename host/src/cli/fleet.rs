@@ -123,11 +123,10 @@ fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
     let read = async {
         let owner = Ownership::read(bus).await?.0;
         let members = MemberState::all(bus).await?;
-        let base = bus.value(Base::KEY).await?;
+        let base = Base::read(bus).await?.0;
         Ok::<_, FleetError>((owner, members, base, bus.log_end().await?))
     };
     let (owner, members, base, end) = bus.runtime().block_on(read)?;
-    let base: Option<Base> = base.and_then(|value| serde_json::from_slice(&value.value).ok());
     let behind = end.saturating_sub(base.map_or(0, |base| base.sequence));
     if as_json {
         let object = json!({

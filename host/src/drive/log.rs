@@ -11,15 +11,17 @@
 
 mod batch;
 mod entry;
+mod task;
 
 use self::batch::Batch;
 use self::entry::{Entry, Projection};
+use self::task::{row, state};
 use super::{DriveError, SPEC, subagent};
 use crate::clock::now_ms;
 use crate::config::Context;
 use crate::effect::member::FleetMember;
 use crate::graph::outcome::{Ending, Outcome};
-use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
+use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
 use crate::json;
@@ -29,8 +31,8 @@ use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
-    self, BegunRun, DueKind, LabelledRow, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError,
-    TaskRow, Tx, UsageLine,
+    BegunRun, DueKind, LabelledRow, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
+    Tx, UsageLine,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,9 +46,6 @@ const CLOSED: &str = "(a message that was sealed with another key)";
 /// Waits before a commit is tried again: a disk or a lock that is in the way for longer needs a person.
 const AGAIN: [Duration; 4] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
-
-/// Characters of a task's output in the table of tasks; the event has all of it.
-const MAX_OUTPUT: usize = 16_000;
 
 /// Events by their number, and prompts.
 #[derive(Debug, Default)]
@@ -492,34 +491,4 @@ fn looked_at(event: &Event) -> bool {
 fn may_change_files(result: &StepResult) -> bool {
     use StepResult::{Acted, Admitted, Called, Cancelled, Executed, Finished};
     matches!(result, Admitted { .. } | Executed { .. } | Called { .. } | Acted { .. } | Cancelled | Finished { .. })
-}
-
-fn state(state: TaskState) -> store::TaskState {
-    match state {
-        TaskState::Planned => store::TaskState::Planned,
-        TaskState::Running => store::TaskState::Running,
-        TaskState::Done => store::TaskState::Done,
-        TaskState::Failed => store::TaskState::Failed,
-        TaskState::Interrupted => store::TaskState::Interrupted,
-        TaskState::Dropped => store::TaskState::Dropped,
-    }
-}
-
-fn row(entry: &BoardTask<'_>, position: usize, old: Option<&TaskRow>, secrets: &Secrets, at: i64) -> TaskRow {
-    let report = entry.report;
-    let output = report.map(|report| secrets.redact(&crate::graph::brief::clip(&report.text, MAX_OUTPUT)));
-    let error = entry.rejected.map(str::to_owned).or_else(|| report.and_then(|report| report.trouble()));
-    let running = entry.state != TaskState::Planned && entry.state != TaskState::Dropped;
-    TaskRow {
-        id: entry.id,
-        position: u32::try_from(position).unwrap_or(u32::MAX),
-        kind: entry.task.kind,
-        label: secrets.redact(&entry.task.label()),
-        task: secrets.redact_to_json(entry.task).unwrap_or_default(),
-        status: state(entry.state),
-        output: output.filter(|text| !text.is_empty()),
-        error: error.map(|error| secrets.redact(&error)),
-        started_ms: old.and_then(|row| row.started_ms).or(running.then_some(at)),
-        ended_ms: (!matches!(entry.state, TaskState::Planned | TaskState::Running)).then_some(at),
-    }
 }

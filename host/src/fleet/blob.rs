@@ -30,12 +30,12 @@ const DIGEST: usize = 32;
 
 /// SHA-256 of a piece, or of the list of a blob's pieces: the blob's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Digest([u8; DIGEST]);
+pub struct BlobDigest([u8; DIGEST]);
 
-impl Digest {
-    fn of(bytes: &[u8]) -> Digest {
+impl BlobDigest {
+    fn of(bytes: &[u8]) -> BlobDigest {
         let digest = digest(&SHA256, bytes);
-        Digest(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
+        BlobDigest(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
     }
 
     pub fn as_bytes(&self) -> &[u8; DIGEST] {
@@ -43,41 +43,41 @@ impl Digest {
     }
 }
 
-impl TryFrom<&[u8]> for Digest {
+impl TryFrom<&[u8]> for BlobDigest {
     type Error = std::array::TryFromSliceError;
 
-    fn try_from(bytes: &[u8]) -> Result<Digest, Self::Error> {
-        Ok(Digest(bytes.try_into()?))
+    fn try_from(bytes: &[u8]) -> Result<BlobDigest, Self::Error> {
+        Ok(BlobDigest(bytes.try_into()?))
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for BlobDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for BlobDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for Digest {
+impl Serialize for BlobDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+impl<'de> Deserialize<'de> for BlobDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlobDigest, D::Error> {
         let text = String::deserialize(deserializer)?;
         parsed(&text).ok_or_else(|| D::Error::custom("no digest"))
     }
 }
 
-fn parsed(text: &str) -> Option<Digest> {
-    Digest::try_from(HEXLOWER.decode(text.as_bytes()).ok()?.as_slice()).ok()
+fn parsed(text: &str) -> Option<BlobDigest> {
+    BlobDigest::try_from(HEXLOWER.decode(text.as_bytes()).ok()?.as_slice()).ok()
 }
 
 /// Pieces in the fleet's stream. Cheap to clone.
@@ -85,7 +85,7 @@ fn parsed(text: &str) -> Option<Digest> {
 pub struct Blobs {
     bus: Bus,
     /// Those that are known to be there.
-    known: Arc<Mutex<HashSet<Digest>>>,
+    known: Arc<Mutex<HashSet<BlobDigest>>>,
 }
 
 impl Blobs {
@@ -94,22 +94,23 @@ impl Blobs {
     }
 
     /// Keeps bytes; the blob's name. Waits on the caller's thread.
-    pub fn put(&self, mut bytes: &[u8]) -> Result<Digest, FleetError> {
+    pub fn put(&self, mut bytes: &[u8]) -> Result<BlobDigest, FleetError> {
         self.put_from(&mut bytes, Path::new("memory"))
     }
 
     /// Keeps a file.
-    pub fn put_file(&self, path: &Path) -> Result<Digest, FleetError> {
+    pub fn put_file(&self, path: &Path) -> Result<BlobDigest, FleetError> {
         let mut file = File::open(path).map_err(|error| FleetError::file(path, error))?;
         self.put_from(&mut file, path)
     }
 
     /// Keeps what can be read; `path` is for errors.
-    pub fn put_from(&self, from: &mut dyn Read, path: &Path) -> Result<Digest, FleetError> {
+    pub fn put_from(&self, from: &mut dyn Read, path: &Path) -> Result<BlobDigest, FleetError> {
         let (mut list, mut piece) = (Vec::new(), Vec::with_capacity(PIECE));
         loop {
             piece.clear();
-            let read = from.take(PIECE as u64).read_to_end(&mut piece).map_err(|error| FleetError::file(path, error))?;
+            let read =
+                from.take(PIECE as u64).read_to_end(&mut piece).map_err(|error| FleetError::file(path, error))?;
             if read == 0 {
                 break;
             }
@@ -121,8 +122,8 @@ impl Blobs {
         self.put_piece(&list)
     }
 
-    fn put_piece(&self, bytes: &[u8]) -> Result<Digest, FleetError> {
-        let digest = Digest::of(bytes);
+    fn put_piece(&self, bytes: &[u8]) -> Result<BlobDigest, FleetError> {
+        let digest = BlobDigest::of(bytes);
         if self.known().contains(&digest) {
             return Ok(digest);
         }
@@ -132,19 +133,19 @@ impl Blobs {
     }
 
     /// The pieces of a blob, in order.
-    pub fn pieces(&self, blob: Digest) -> Result<Vec<Digest>, FleetError> {
+    pub fn pieces(&self, blob: BlobDigest) -> Result<Vec<BlobDigest>, FleetError> {
         let list = self.piece(blob)?;
         if list.len() % DIGEST != 0 {
             return Err(FleetError::Damaged { digest: blob });
         }
-        Ok(list.chunks_exact(DIGEST).map(|digest| Digest::try_from(digest).expect("it has 32 bytes")).collect())
+        Ok(list.chunks_exact(DIGEST).map(|digest| BlobDigest::try_from(digest).expect("it has 32 bytes")).collect())
     }
 
     /// A piece, which is what its digest says.
-    fn piece(&self, digest: Digest) -> Result<Vec<u8>, FleetError> {
+    fn piece(&self, digest: BlobDigest) -> Result<Vec<u8>, FleetError> {
         let found = self.bus.runtime().block_on(self.bus.chunk(&digest.to_string()))?;
         let bytes = found.ok_or(FleetError::Missing { digest })?;
-        if Digest::of(&bytes) != digest {
+        if BlobDigest::of(&bytes) != digest {
             return Err(FleetError::Damaged { digest });
         }
         self.known().insert(digest);
@@ -152,7 +153,7 @@ impl Blobs {
     }
 
     /// A blob of at most `max` bytes, whole.
-    pub fn get(&self, blob: Digest, max: usize) -> Result<Vec<u8>, FleetError> {
+    pub fn get(&self, blob: BlobDigest, max: usize) -> Result<Vec<u8>, FleetError> {
         let mut bytes = Vec::new();
         for piece in self.pieces(blob)? {
             bytes.extend(self.piece(piece)?);
@@ -164,7 +165,13 @@ impl Blobs {
     }
 
     /// Writes a blob. Pieces that `old` has at their place, of an earlier state of the file, are taken from there.
-    pub fn write(&self, blob: Digest, to: &mut dyn Write, old: Option<File>, path: &Path) -> Result<(), FleetError> {
+    pub fn write(
+        &self,
+        blob: BlobDigest,
+        to: &mut dyn Write,
+        old: Option<File>,
+        path: &Path,
+    ) -> Result<(), FleetError> {
         let failed = |error: io::Error| FleetError::file(path, error);
         let (mut old, mut piece) = (old, Vec::with_capacity(PIECE));
         for digest in self.pieces(blob)? {
@@ -172,7 +179,7 @@ impl Blobs {
             if let Some(file) = &mut old {
                 file.take(PIECE as u64).read_to_end(&mut piece).map_err(failed)?;
             }
-            if Digest::of(&piece) != digest {
+            if BlobDigest::of(&piece) != digest {
                 piece = self.piece(digest)?;
             }
             to.write_all(&piece).map_err(failed)?;
@@ -181,20 +188,20 @@ impl Blobs {
     }
 
     /// Whether a file is what the blob says.
-    pub fn is_same(&self, blob: Digest, from: &mut dyn Read) -> io::Result<bool> {
+    pub fn is_same(&self, blob: BlobDigest, from: &mut dyn Read) -> io::Result<bool> {
         let (mut list, mut piece) = (Vec::new(), Vec::with_capacity(PIECE));
         loop {
             piece.clear();
             if from.take(PIECE as u64).read_to_end(&mut piece)? == 0 {
-                return Ok(Digest::of(&list) == blob);
+                return Ok(BlobDigest::of(&list) == blob);
             }
-            list.extend(Digest::of(&piece).0);
+            list.extend(BlobDigest::of(&piece).0);
         }
     }
 
     /// The pieces that none of these blobs needs, with the numbers of their messages. They may be needed by what was not committed
     /// yet, so they are forgotten only when none needs them an hour later; whoever needs one from now on keeps it anew.
-    pub fn spare(&self, blobs: &HashSet<Digest>) -> Result<Vec<(Digest, u64)>, FleetError> {
+    pub fn spare(&self, blobs: &HashSet<BlobDigest>) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
         let needed = self.needed(blobs)?;
         let mut spare = Vec::new();
         for text in self.bus.runtime().block_on(self.bus.chunk_digests())? {
@@ -208,7 +215,7 @@ impl Blobs {
     }
 
     /// Forgets those of the spare pieces that these blobs do not need either; how many.
-    pub fn forget(&self, spare: Vec<(Digest, u64)>, blobs: &HashSet<Digest>) -> Result<usize, FleetError> {
+    pub fn forget(&self, spare: Vec<(BlobDigest, u64)>, blobs: &HashSet<BlobDigest>) -> Result<usize, FleetError> {
         let needed = self.needed(blobs)?;
         let spare: Vec<_> = spare.into_iter().filter(|(digest, _)| !needed.contains(digest)).collect();
         for (_, number) in &spare {
@@ -218,7 +225,7 @@ impl Blobs {
     }
 
     /// These blobs with all their pieces.
-    fn needed(&self, blobs: &HashSet<Digest>) -> Result<HashSet<Digest>, FleetError> {
+    fn needed(&self, blobs: &HashSet<BlobDigest>) -> Result<HashSet<BlobDigest>, FleetError> {
         let mut needed = blobs.clone();
         for blob in blobs {
             needed.extend(self.pieces(*blob)?);
@@ -226,7 +233,7 @@ impl Blobs {
         Ok(needed)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<Digest>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<BlobDigest>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

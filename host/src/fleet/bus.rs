@@ -105,10 +105,10 @@ impl Bus {
     }
 
     async fn open(settings: BusSettings, seal: Seal, runtime: Handle) -> Result<Bus, FleetError> {
-        let client = options(&settings)?.connect(&settings.url).await.map_err(|error| FleetError::Connect {
-            url: settings.url.clone(),
-            detail: error.to_string(),
-        })?;
+        let client = options(&settings)?
+            .connect(&settings.url)
+            .await
+            .map_err(|error| FleetError::Connect { url: settings.url.clone(), detail: error.to_string() })?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(REQUEST);
         let log = made(&context, stream_of(&settings, "LOG", log_config)).await?;
@@ -291,7 +291,8 @@ impl Bus {
     /// The digests of all pieces.
     pub async fn chunk_digests(&self) -> Result<Vec<String>, FleetError> {
         let beginning = self.subject("chunk.");
-        let mut info = self.0.chunks.info_with_subjects(format!("{beginning}*")).await.map_err(FleetError::jetstream)?;
+        let mut info =
+            self.0.chunks.info_with_subjects(format!("{beginning}*")).await.map_err(FleetError::jetstream)?;
         let mut digests = Vec::new();
         while let Some((subject, _)) = info.try_next().await.map_err(FleetError::jetstream)? {
             digests.extend(subject.strip_prefix(&beginning).map(str::to_owned));
@@ -327,9 +328,7 @@ fn options(settings: &BusSettings) -> Result<ConnectOptions, FleetError> {
     let mut options = ConnectOptions::new()
         .name(format!("kiso {}", settings.member))
         .max_reconnects(None)
-        .reconnect_delay_callback(|attempts| {
-            Duration::from_millis(100 * u64::try_from(attempts.min(20)).unwrap_or(20))
-        })
+        .reconnect_delay_callback(|attempts| Duration::from_millis(100 * u64::try_from(attempts.min(20)).unwrap_or(20)))
         .ping_interval(Duration::from_secs(2));
     if let Some(ca) = &settings.ca {
         options = options.add_root_certificates(ca.clone()).require_tls(true);

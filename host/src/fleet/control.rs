@@ -43,7 +43,9 @@ impl GiveUp {
         while let Some(request) = requests.next().await {
             let plain = bus.seal().open(&subject, &request.payload);
             let asked = plain.and_then(|plain| serde_json::from_slice::<GiveUp>(&plain).ok());
-            let (Some(asked), Some(reply)) = (asked.filter(|asked| asked.epoch == epoch), request.reply) else { continue };
+            let (Some(asked), Some(reply)) = (asked.filter(|asked| asked.epoch == epoch), request.reply) else {
+                continue;
+            };
             bus.client().publish(reply, Bytes::new()).await.map_err(FleetError::jetstream)?;
             return Ok(asked);
         }

@@ -35,7 +35,8 @@ impl Ownership {
         let Some(found) = bus.value(Ownership::KEY).await? else {
             return Ok((Ownership { member: None, epoch: 0, beat: 0, meant_for: None }, 0));
         };
-        let owner = serde_json::from_slice(&found.value).map_err(|_| FleetError::Log("the owner's value is of another form"))?;
+        let owner = serde_json::from_slice(&found.value)
+            .map_err(|_| FleetError::Log("the owner's value is of another form"))?;
         Ok((owner, found.revision))
     }
 
@@ -46,20 +47,20 @@ impl Ownership {
 
 /// What one who stands by has seen of the owner.
 #[derive(Debug)]
-pub struct Observed {
+pub struct OwnerWatch {
     revision: u64,
     since: Instant,
 }
 
-impl Observed {
-    pub fn new(revision: u64) -> Observed {
-        Observed { revision, since: Instant::now() }
+impl OwnerWatch {
+    pub fn new(revision: u64) -> OwnerWatch {
+        OwnerWatch { revision, since: Instant::now() }
     }
 
     /// Takes what is there now; whether a member of that name may take over.
     pub fn may_take(&mut self, owner: &Ownership, revision: u64, name: &str, lease: Duration) -> bool {
         if revision != self.revision {
-            *self = Observed::new(revision);
+            *self = OwnerWatch::new(revision);
         }
         let is_over = self.since.elapsed() >= lease;
         match (&owner.member, &owner.meant_for) {
@@ -204,7 +205,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_who_stands_by_waits_for_a_whole_lease_without_a_change() {
-        let mut observed = Observed::new(10);
+        let mut observed = OwnerWatch::new(10);
         let pi = owned(Some("pi"), None);
         assert!(!observed.may_take(&pi, 10, "laptop", LEASE));
         tokio::time::advance(LEASE - Duration::from_millis(1)).await;
@@ -219,7 +220,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_given_up_is_free_or_kept_for_somebody_for_a_while() {
-        let mut observed = Observed::new(1);
+        let mut observed = OwnerWatch::new(1);
         assert!(observed.may_take(&owned(None, None), 1, "laptop", LEASE));
         let meant = owned(None, Some("desk"));
         assert!(observed.may_take(&meant, 2, "desk", LEASE));

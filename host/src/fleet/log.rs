@@ -16,7 +16,7 @@ use flate2::write::DeflateEncoder;
 use tokio::time::Instant;
 
 use super::FleetError;
-use super::blob::{Blobs, Digest};
+use super::blob::{BlobDigest, Blobs};
 use super::bus::{AppendError, Bus};
 use super::lease::Lease;
 use crate::store::{CommitLog, CommittedPages};
@@ -122,9 +122,9 @@ fn decode(bytes: &[u8]) -> Option<CommittedPages> {
 
 /// What reading the log came to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Replayed {
+pub enum LogChange {
     Commit(CommittedPages),
-    Base(Digest),
+    Base(BlobDigest),
 }
 
 /// Reads the log, message by message.
@@ -145,7 +145,7 @@ impl Replay {
     }
 
     /// Takes the next message; `None` where it completes nothing.
-    pub fn take(&mut self, plain: &[u8]) -> Result<Option<Replayed>, FleetError> {
+    pub fn take(&mut self, plain: &[u8]) -> Result<Option<LogChange>, FleetError> {
         let broken = || FleetError::Log("a message does not follow the one before it");
         let (header, body) = RecordHeader::parse(plain).ok_or(FleetError::Log("a message is of another form"))?;
         match header.kind {
@@ -155,7 +155,7 @@ impl Replay {
                 Ok(None)
             }
             RecordKind::Base if header.epoch == self.epoch && header.number == self.number && self.parts == 0 => {
-                Ok(Some(Replayed::Base(Digest::try_from(body).map_err(|_| broken())?)))
+                Ok(Some(LogChange::Base(BlobDigest::try_from(body).map_err(|_| broken())?)))
             }
             RecordKind::Commit if header.epoch == self.epoch => {
                 let follows = (header.number, header.part) == (self.number + 1, self.parts);
@@ -170,7 +170,7 @@ impl Replay {
                 self.number += 1;
                 self.parts = 0;
                 let commit = decode(&std::mem::take(&mut self.begun)).ok_or(FleetError::Log("a commit is damaged"))?;
-                Ok(Some(Replayed::Commit(commit)))
+                Ok(Some(LogChange::Commit(commit)))
             }
             _ => Err(broken()),
         }
@@ -182,13 +182,20 @@ impl Replay {
 pub struct Base {
     /// The log goes on behind the message of this number.
     pub sequence: u64,
-    pub store: Digest,
+    pub store: BlobDigest,
     pub epoch: u64,
     pub number: u64,
 }
 
 impl Base {
-    pub const KEY: &'static str = "base";
+    const KEY: &'static str = "base";
+
+    /// With the number that a change must name; 0 where the fleet has not begun.
+    pub async fn read(bus: &Bus) -> Result<(Option<Base>, u64), FleetError> {
+        let Some(found) = bus.value(Base::KEY).await? else { return Ok((None, 0)) };
+        let base = serde_json::from_slice(&found.value);
+        Ok((Some(base.map_err(|_| FleetError::Log("its base is of another form"))?), found.revision))
+    }
 }
 
 /// The owner's end of the log.
@@ -305,11 +312,11 @@ mod tests {
         assert_eq!(replay.take(&epoch(1)).unwrap(), None);
         let (begin, rest) = first.split_at(5);
         assert_eq!(replay.take(&record(1, 1, 0, 2, begin)).unwrap(), None);
-        assert_eq!(replay.take(&record(1, 1, 1, 2, rest)).unwrap(), Some(Replayed::Commit(commit(2, &[(1, 1)]))));
+        assert_eq!(replay.take(&record(1, 1, 1, 2, rest)).unwrap(), Some(LogChange::Commit(commit(2, &[(1, 1)]))));
         // Half of a commit that the next owner found.
         assert_eq!(replay.take(&record(1, 2, 0, 2, &second[..3])).unwrap(), None);
         assert_eq!(replay.take(&epoch(2)).unwrap(), None);
-        assert_eq!(replay.take(&record(2, 1, 0, 1, &second)).unwrap(), Some(Replayed::Commit(commit(2, &[(2, 2)]))));
+        assert_eq!(replay.take(&record(2, 1, 0, 1, &second)).unwrap(), Some(LogChange::Commit(commit(2, &[(2, 2)]))));
         assert_eq!((replay.epoch, replay.number), (2, 1));
     }
 

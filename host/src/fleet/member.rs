@@ -12,22 +12,48 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::FleetError;
-use super::blob::{Blobs, Digest};
+use super::blob::{BlobDigest, Blobs};
 use super::bus::{AppendError, Bus};
-use super::lease::{Lease, Observed, Ownership};
-use super::log::{self, Base, OwnedLog, Replay, Replayed};
-use super::tree::{self, Seen};
+use super::lease::{Lease, OwnerWatch, Ownership};
+use super::log::{self, Base, LogChange, OwnedLog, Replay};
+use super::tree::{self, FileStamps};
 use crate::effect::member::FleetMember;
 use crate::home::{Home, SessionName};
 use crate::store::{CommittedPages, Store};
 
-/// The value with the name of the list of the home's own files.
-const HOME_FILES: &str = "home";
+/// The home's own files, as the bucket says it.
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct HomeFiles {
+    /// Of the owner that kept them.
+    epoch: u64,
+    /// The name of their list.
+    files: BlobDigest,
+}
+
+impl HomeFiles {
+    const KEY: &str = "home";
+
+    /// With the number that a change must name; 0 where there are none yet.
+    fn read(bus: &Bus) -> Result<(Option<HomeFiles>, u64), FleetError> {
+        let Some(found) = bus.runtime().block_on(bus.value(HomeFiles::KEY))? else { return Ok((None, 0)) };
+        let files = serde_json::from_slice(&found.value);
+        let files = files.map_err(|_| FleetError::Log("the value of the home's files is of another form"))?;
+        Ok((Some(files), found.revision))
+    }
+}
 
 /// What of a home is the same for all members, besides the store and the sessions. The configuration and the key are each
 /// machine's own.
 const SHARED: [&str; 10] = [
-    "roles", "skills", "agent-skills", "grants", "packages", "skills.lock", "trusted-keys", "SOUL.md", "IDENTITY.md",
+    "roles",
+    "skills",
+    "agent-skills",
+    "grants",
+    "packages",
+    "skills.lock",
+    "trusted-keys",
+    "SOUL.md",
+    "IDENTITY.md",
     "AGENTS.md",
 ];
 
@@ -51,7 +77,7 @@ pub async fn stand_by(
     mut seen: impl FnMut(Option<&str>),
 ) -> Result<Lease, FleetError> {
     let name = bus.settings().member.clone();
-    let mut observed: Option<Observed> = None;
+    let mut observed: Option<OwnerWatch> = None;
     let mut known = None;
     loop {
         match Ownership::read(bus).await {
@@ -60,7 +86,7 @@ pub async fn stand_by(
                     known = Some(owner.member.clone());
                     seen(owner.member.as_deref());
                 }
-                let observed = observed.get_or_insert_with(|| Observed::new(revision));
+                let observed = observed.get_or_insert_with(|| OwnerWatch::new(revision));
                 if any && observed.may_take(&owner, revision, &name, lasts) {
                     if let Some(lease) = Lease::take(bus, &owner, revision, lasts).await? {
                         return Ok(lease);
@@ -87,9 +113,7 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
     let blobs = Blobs::new(bus.clone());
     let path = home.store_path();
     let (end, base) = loop {
-        let found = bus.runtime().block_on(bus.value(Base::KEY))?;
-        let revision = found.as_ref().map_or(0, |found| found.revision);
-        let base: Option<Base> = found.and_then(|found| serde_json::from_slice(&found.value).ok());
+        let (base, revision) = bus.runtime().block_on(Base::read(bus))?;
         let end = match (&base, begins) {
             (None, false) => return Err(FleetError::Empty),
             (Some(_), true) => return Err(FleetError::Begun),
@@ -133,7 +157,7 @@ fn begin_epoch(
     lease: &Lease,
     mut read: u64,
     replay: &mut Replay,
-    mut each: impl FnMut(Replayed) -> Result<(), FleetError>,
+    mut each: impl FnMut(LogChange) -> Result<(), FleetError>,
 ) -> Result<u64, FleetError> {
     loop {
         let end = bus.runtime().block_on(bus.log_end())?;
@@ -160,14 +184,12 @@ fn restore_store(bus: &Bus, blobs: &Blobs, lease: &Lease, base: &Base, home: &Ho
     let mut file = made.map_err(failed)?;
     blobs.write(base.store, &mut file, File::open(&path).ok(), &temp)?;
     let mut replay = Replay::after(base.epoch, base.number);
-    let end = begin_epoch(bus, lease, base.sequence, &mut replay, |replayed| {
-        match replayed {
-            Replayed::Commit(commit) => apply(&file, &commit).map_err(failed),
-            Replayed::Base(store) => {
-                let mut whole = Vec::new();
-                blobs.write(store, &mut whole, None, &temp)?;
-                file.set_len(0).and_then(|()| file.write_all_at(&whole, 0)).map_err(failed)
-            }
+    let end = begin_epoch(bus, lease, base.sequence, &mut replay, |replayed| match replayed {
+        LogChange::Commit(commit) => apply(&file, &commit).map_err(failed),
+        LogChange::Base(store) => {
+            let mut whole = Vec::new();
+            blobs.write(store, &mut whole, None, &temp)?;
+            file.set_len(0).and_then(|()| file.write_all_at(&whole, 0)).map_err(failed)
         }
     })?;
     file.sync_all().map_err(failed)?;
@@ -216,7 +238,11 @@ fn keep_aside(home: &Home, path: &Path) -> Result<(), FleetError> {
         kept.push(format!("{}{now}", crate::home::KEPT));
         match std::fs::rename(&path, &kept) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(FleetError::file(&path, error)),
-            _ => tracing::warn!("{} was kept as {}: the home is the fleet's now", path.display(), Path::new(&kept).display()),
+            _ => tracing::warn!(
+                "{} was kept as {}: the home is the fleet's now",
+                path.display(),
+                Path::new(&kept).display()
+            ),
         }
     }
     Home::open(home.path()).map(drop).map_err(|error| FleetError::Files(error.to_string()))
@@ -240,9 +266,8 @@ fn apply(file: &File, commit: &CommittedPages) -> io::Result<()> {
 
 /// The home's own files: skills, grants, roles.
 fn restore_home(blobs: &Blobs, bus: &Bus, home: &Home) -> Result<(), FleetError> {
-    let Some(value) = bus.runtime().block_on(bus.value(HOME_FILES))? else { return Ok(()) };
-    let name = Digest::try_from(value.value.as_slice()).map_err(|_| FleetError::Log("the home's value is of another form"))?;
-    let tree = tree::load(blobs, name)?;
+    let Some(kept) = HomeFiles::read(bus)?.0 else { return Ok(()) };
+    let tree = tree::load(blobs, kept.files)?;
     tree::restore(blobs, &tree, home.path(), |name| !is_shared(name))
 }
 
@@ -269,11 +294,15 @@ fn restore_sessions(blobs: &Blobs, store: &Store, home: &Home) -> Result<(), Fle
     for (session, root) in &trees {
         home.create_session(session).map_err(|error| FleetError::Files(error.to_string()))?;
         let dir = home.session_dir(session);
-        let root = Digest::try_from(root.as_slice()).map_err(|_| FleetError::Log("a session's files are of another form"))?;
-        tree::restore(blobs, &tree::load(blobs, root)?, &dir, is_own)?;
+        tree::restore(blobs, &tree::load(blobs, files_of(root)?)?, &dir, is_own)?;
         forget_inodes(&dir.join("labels")).map_err(|error| FleetError::file(&dir, error))?;
     }
     Ok(())
+}
+
+/// The name of the list of a session's files, as the store has it.
+fn files_of(root: &[u8]) -> Result<BlobDigest, FleetError> {
+    BlobDigest::try_from(root).map_err(|_| FleetError::Log("a session's files are of another form"))
 }
 
 /// Labels of files go by inodes, which are others here: with this line, all that had one is said of everything in the workspace.
@@ -292,7 +321,7 @@ pub struct MemberFiles {
     lease: Lease,
     home: Home,
     /// Of the sessions that were worked on last.
-    seen: Mutex<HashMap<SessionName, Seen>>,
+    seen: Mutex<HashMap<SessionName, FileStamps>>,
 }
 
 /// Sessions of which it is remembered what their files were.
@@ -329,19 +358,19 @@ impl FleetMember for MemberFiles {
 }
 
 impl MemberFiles {
-    fn seen(&self) -> std::sync::MutexGuard<'_, HashMap<SessionName, Seen>> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, HashMap<SessionName, FileStamps>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the home's own files.
     pub fn keep_home(&self, bus: &Bus) -> Result<(), FleetError> {
-        self.keep_home_once(bus, &mut Seen::default(), None).map(drop)
+        self.keep_home_once(bus, &mut FileStamps::default(), None).map(drop)
     }
 
     /// Keeps them whenever they change, and forgets what nobody needs any more, until the lease is over. Waits on the caller's
     /// thread.
     pub fn follow_home(&self, bus: &Bus, store: &Store) {
-        let (mut seen, mut last) = (Seen::default(), None);
+        let (mut seen, mut last) = (FileStamps::default(), None);
         let (mut spare, mut looked) = (Vec::new(), Instant::now());
         while self.lease.is_held() {
             match self.keep_home_once(bus, &mut seen, last) {
@@ -360,27 +389,49 @@ impl MemberFiles {
     }
 
     /// Forgets the pieces that were spare an hour ago and still are; those that are spare now.
-    fn tidy(&self, bus: &Bus, store: &Store, spare: Vec<(Digest, u64)>) -> Result<Vec<(Digest, u64)>, FleetError> {
-        let base = bus.runtime().block_on(bus.value(Base::KEY))?;
-        let base: Option<Base> = base.and_then(|value| serde_json::from_slice(&value.value).ok());
-        let home = bus.runtime().block_on(bus.value(HOME_FILES))?;
-        let trees = store.read_blocking(|view| view.trees())?;
-        let names = trees.iter().map(|(_, root)| root.as_slice()).chain(home.as_ref().map(|home| home.value.as_slice()));
-        let mut blobs: HashSet<Digest> = base.iter().map(|base| base.store).collect();
-        for name in names.filter_map(|name| Digest::try_from(name).ok()) {
-            blobs.insert(name);
-            blobs.extend(tree::blobs_of(&tree::load(&self.blobs, name)?));
+    fn tidy(
+        &self,
+        bus: &Bus,
+        store: &Store,
+        spare: Vec<(BlobDigest, u64)>,
+    ) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
+        // What cannot be read may need any of them.
+        let base = bus.runtime().block_on(Base::read(bus))?.0.ok_or(FleetError::Empty)?;
+        let mut lists: Vec<BlobDigest> = HomeFiles::read(bus)?.0.iter().map(|home| home.files).collect();
+        for (_, root) in store.read_blocking(|view| view.trees())? {
+            lists.push(files_of(&root)?);
+        }
+        let mut blobs = HashSet::from([base.store]);
+        for list in lists {
+            blobs.insert(list);
+            blobs.extend(tree::blobs_of(&tree::load(&self.blobs, list)?));
         }
         let forgotten = self.blobs.forget(spare, &blobs)?;
         tracing::debug!(forgotten, "pieces of files were forgotten");
         self.blobs.spare(&blobs)
     }
 
-    fn keep_home_once(&self, bus: &Bus, seen: &mut Seen, last: Option<Digest>) -> Result<Digest, FleetError> {
+    /// Keeps them if they are not what was kept last; what is kept now. Nothing of a newer owner is replaced.
+    fn keep_home_once(
+        &self,
+        bus: &Bus,
+        seen: &mut FileStamps,
+        last: Option<BlobDigest>,
+    ) -> Result<BlobDigest, FleetError> {
         let kept = tree::keep(&self.blobs, self.home.path(), seen, |name| !is_shared(name))?;
-        if last != Some(kept) && self.lease.is_good() {
-            bus.runtime().block_on(bus.set(HOME_FILES, kept.as_bytes()))?;
+        if last == Some(kept) {
+            return Ok(kept);
         }
-        Ok(kept)
+        let value = HomeFiles { epoch: self.lease.epoch(), files: kept };
+        let bytes = serde_json::to_vec(&value).expect("it has a JSON form");
+        loop {
+            let (before, revision) = HomeFiles::read(bus)?;
+            if before.is_some_and(|before| before.epoch > value.epoch) {
+                return Err(FleetError::Superseded);
+            }
+            if bus.runtime().block_on(bus.swap(HomeFiles::KEY, &bytes, revision))?.is_some() {
+                return Ok(kept);
+            }
+        }
     }
 }

@@ -50,11 +50,8 @@ impl Seal {
         sealed.extend(nonce);
         sealed.extend(plain);
         let aad = Aad::from(subject.as_bytes());
-        let tag = self.key.seal_in_place_separate_tag(
-            Nonce::assume_unique_for_key(nonce),
-            aad,
-            &mut sealed[NONCE_LEN..],
-        );
+        let tag =
+            self.key.seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed[NONCE_LEN..]);
         sealed.extend(tag.expect("a payload is not that large").as_ref());
         sealed
     }
@@ -78,13 +75,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home");
         std::fs::create_dir(&path).unwrap();
-        std::os::unix::fs::OpenOptionsExt::mode(
-            std::fs::OpenOptions::new().write(true).create_new(true),
-            0o600,
-        )
-        .open(path.join("key"))
-        .and_then(|mut file| std::io::Write::write_all(&mut file, &[name.len() as u8; 32]))
-        .unwrap();
+        std::os::unix::fs::OpenOptionsExt::mode(std::fs::OpenOptions::new().write(true).create_new(true), 0o600)
+            .open(path.join("key"))
+            .and_then(|mut file| std::io::Write::write_all(&mut file, &[name.len() as u8; 32]))
+            .unwrap();
         Seal::of(crate::home::Home::open(&path).unwrap().key(), fleet)
     }
 

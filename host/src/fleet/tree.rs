@@ -17,7 +17,7 @@ use flate2::Compression;
 use flate2::read::{DeflateDecoder, DeflateEncoder};
 
 use super::FleetError;
-use super::blob::{Blobs, Digest};
+use super::blob::{BlobDigest, Blobs};
 
 /// Entries of a tree at most.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -32,16 +32,16 @@ const MAX_DEPTH: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeEntry {
     Dir { mode: u32 },
-    File { mode: u32, modified_ns: i64, blob: Digest },
+    File { mode: u32, modified_ns: i64, blob: BlobDigest },
     Link { to: Vec<u8> },
 }
 
 /// Entries by their path below the directory; a directory stands before what is in it.
-pub type Tree = BTreeMap<PathBuf, TreeEntry>;
+pub type FileTree = BTreeMap<PathBuf, TreeEntry>;
 
 /// What files were when they were last looked at: one that looks the same is not read again.
 #[derive(Debug, Default)]
-pub struct Seen(HashMap<PathBuf, (Stamp, Digest)>);
+pub struct FileStamps(HashMap<PathBuf, (Stamp, BlobDigest)>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
@@ -52,10 +52,15 @@ struct Stamp {
 }
 
 /// Keeps a directory; the name of its list. `leave` says of an entry at the top whether it is left out.
-pub fn keep(blobs: &Blobs, dir: &Path, seen: &mut Seen, leave: impl Fn(&OsStr) -> bool) -> Result<Digest, FleetError> {
+pub fn keep(
+    blobs: &Blobs,
+    dir: &Path,
+    seen: &mut FileStamps,
+    leave: impl Fn(&OsStr) -> bool,
+) -> Result<BlobDigest, FleetError> {
     let failed = |error| FleetError::file(dir, error);
     let open = Dir::open_ambient_dir(dir, ambient_authority()).map_err(failed)?;
-    let mut walk = Walk { blobs, root: dir, tree: Tree::new(), before: std::mem::take(seen), seen };
+    let mut walk = Walk { blobs, root: dir, tree: FileTree::new(), before: std::mem::take(seen), seen };
     walk.directory(&open, Path::new(""), 0, &leave)?;
     let tree = walk.tree;
     let mut list = Vec::new();
@@ -66,9 +71,9 @@ pub fn keep(blobs: &Blobs, dir: &Path, seen: &mut Seen, leave: impl Fn(&OsStr) -
 struct Walk<'a> {
     blobs: &'a Blobs,
     root: &'a Path,
-    tree: Tree,
-    before: Seen,
-    seen: &'a mut Seen,
+    tree: FileTree,
+    before: FileStamps,
+    seen: &'a mut FileStamps,
 }
 
 impl Walk<'_> {
@@ -162,7 +167,7 @@ impl ModeBits for cap_std::fs::Permissions {
 }
 
 /// The tree of that name.
-pub fn load(blobs: &Blobs, name: Digest) -> Result<Tree, FleetError> {
+pub fn load(blobs: &Blobs, name: BlobDigest) -> Result<FileTree, FleetError> {
     let packed = blobs.get(name, usize::try_from(MAX_LIST).unwrap_or(usize::MAX))?;
     let mut list = Vec::new();
     let unpacked = DeflateDecoder::new(packed.as_slice()).take(MAX_LIST).read_to_end(&mut list);
@@ -170,7 +175,7 @@ pub fn load(blobs: &Blobs, name: Digest) -> Result<Tree, FleetError> {
 }
 
 /// The blobs that a tree needs, its list among them.
-pub fn blobs_of(tree: &Tree) -> impl Iterator<Item = Digest> {
+pub fn blobs_of(tree: &FileTree) -> impl Iterator<Item = BlobDigest> {
     tree.values().filter_map(|entry| match entry {
         TreeEntry::File { blob, .. } => Some(*blob),
         _ => None,
@@ -179,7 +184,7 @@ pub fn blobs_of(tree: &Tree) -> impl Iterator<Item = Digest> {
 
 /// Makes a directory what the tree says. What is there and not in it is removed, but for what `leave` says of the top; what is there
 /// and the same stays.
-pub fn restore(blobs: &Blobs, tree: &Tree, dir: &Path, leave: impl Fn(&OsStr) -> bool) -> Result<(), FleetError> {
+pub fn restore(blobs: &Blobs, tree: &FileTree, dir: &Path, leave: impl Fn(&OsStr) -> bool) -> Result<(), FleetError> {
     let failed = |error| FleetError::file(dir, error);
     std::fs::create_dir_all(dir).map_err(failed)?;
     let root = Dir::open_ambient_dir(dir, ambient_authority()).map_err(failed)?;
@@ -213,7 +218,7 @@ fn restore_file(
     blobs: &Blobs,
     root: &Dir,
     path: &Path,
-    (mode, modified_ns, blob): (u32, i64, Digest),
+    (mode, modified_ns, blob): (u32, i64, BlobDigest),
     whole: &Path,
 ) -> Result<(), FleetError> {
     let failed = |error| FleetError::file(whole, error);
@@ -225,7 +230,8 @@ fn restore_file(
         root.open(path).map_err(failed)?.into_std()
     } else {
         let mut options = OpenOptions::new();
-        let mut file = root.open_with(path, options.write(true).create(true).truncate(true)).map_err(failed)?.into_std();
+        let mut file =
+            root.open_with(path, options.write(true).create(true).truncate(true)).map_err(failed)?.into_std();
         blobs.write(blob, &mut file, None, whole)?;
         file
     };
@@ -239,7 +245,7 @@ fn restore_file(
 }
 
 /// Removes what the tree has not, or has as something else.
-fn remove_others(dir: &Dir, path: &Path, tree: &Tree, leave: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
+fn remove_others(dir: &Dir, path: &Path, tree: &FileTree, leave: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
     for entry in dir.entries()? {
         let entry = entry?;
         let name = entry.file_name();
@@ -263,7 +269,7 @@ fn remove_others(dir: &Dir, path: &Path, tree: &Tree, leave: &dyn Fn(&OsStr) -> 
 }
 
 /// A list as bytes: for each entry its kind, its path, and what belongs to the kind.
-fn encode(tree: &Tree) -> Vec<u8> {
+fn encode(tree: &FileTree) -> Vec<u8> {
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &[u8]| {
         bytes.extend(u32::try_from(text.len()).expect("paths are short").to_le_bytes());
@@ -293,7 +299,7 @@ fn encode(tree: &Tree) -> Vec<u8> {
     bytes
 }
 
-fn decode(mut bytes: &[u8]) -> Option<Tree> {
+fn decode(mut bytes: &[u8]) -> Option<FileTree> {
     fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = bytes.split_at_checked(count)?;
         *bytes = rest;
@@ -306,7 +312,7 @@ fn decode(mut bytes: &[u8]) -> Option<Tree> {
         let count = short(bytes)? as usize;
         take(bytes, count)
     }
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     while !bytes.is_empty() {
         let kind = take(&mut bytes, 1)?[0];
         let path = PathBuf::from(OsString::from_vec(text(&mut bytes)?.to_vec()));
@@ -319,7 +325,7 @@ fn decode(mut bytes: &[u8]) -> Option<Tree> {
             1 => {
                 let mode = short(&mut bytes)? & 0o777;
                 let modified_ns = i64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?);
-                TreeEntry::File { mode, modified_ns, blob: Digest::try_from(take(&mut bytes, 32)?).ok()? }
+                TreeEntry::File { mode, modified_ns, blob: BlobDigest::try_from(take(&mut bytes, 32)?).ok()? }
             }
             2 => TreeEntry::Link { to: text(&mut bytes)?.to_vec() },
             _ => return None,
@@ -335,16 +341,16 @@ mod tests {
 
     #[test]
     fn a_list_is_read_as_it_was_written_and_leads_nowhere_else() {
-        let blob = Digest::try_from([7; 32].as_slice()).unwrap();
+        let blob = BlobDigest::try_from([7; 32].as_slice()).unwrap();
         let entries = [
             ("work", TreeEntry::Dir { mode: 0o700 }),
             ("work/a", TreeEntry::File { mode: 0o600, modified_ns: -5, blob }),
             ("work/b", TreeEntry::Link { to: b"../../elsewhere".to_vec() }),
         ];
-        let tree: Tree = entries.into_iter().map(|(path, entry)| (PathBuf::from(path), entry)).collect();
+        let tree: FileTree = entries.into_iter().map(|(path, entry)| (PathBuf::from(path), entry)).collect();
         assert_eq!(decode(&encode(&tree)), Some(tree));
         for path in ["../a", "/a", "a/../../b", ""] {
-            let tree = Tree::from([(PathBuf::from(path), TreeEntry::Dir { mode: 0o700 })]);
+            let tree = FileTree::from([(PathBuf::from(path), TreeEntry::Dir { mode: 0o700 })]);
             assert_eq!(decode(&encode(&tree)), None, "{path}");
         }
         assert_eq!(decode(&[1, 200, 0, 0, 0]), None);

@@ -29,6 +29,7 @@ const PAGES: &[(&str, &str)] = &[
     ("clients.md", include_str!("../../../../docs/clients.md")),
     ("commands/slash-commands.md", include_str!("../../../../docs/commands/slash-commands.md")),
     ("configuration.md", include_str!("../../../../docs/configuration.md")),
+    ("fleet.md", include_str!("../../../../docs/fleet.md")),
     ("getting-started.md", include_str!("../../../../docs/getting-started.md")),
     ("hooks.md", include_str!("../../../../docs/hooks.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
