@@ -1,5 +1,6 @@
 //! A daemon of a home, and a client that does no more than the protocol asks for.
 
+use crate::fleet::join_everywhere;
 use crate::harness::Home;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -38,6 +39,7 @@ impl Served {
     /// The same with more arguments, and a say in the environment.
     #[track_caller]
     pub fn start_with(home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
+        join_everywhere(home);
         let mut command = home.command(&[&["--json", "serve", "--port", "0"], args].concat());
         adjust(&mut command);
         Served::spawn(command)

@@ -57,7 +57,9 @@ fn one_that_was_stopped_for_too_long_does_nothing_more() {
     owner.signal(Signal::CONT);
     owner.logs("does not own the home any more", 1);
     // It has become one that stands by, and forwards.
-    wait_until("it forwards", || owner.ask("GET", &format!("/messages/{second}"), None).is_ok_and(|answer| answer.status == 200));
+    wait_until("it forwards", || {
+        owner.ask("GET", &format!("/messages/{second}"), None).is_ok_and(|answer| answer.status == 200)
+    });
     let third = owner.send("main", "$ echo three");
     assert!(standby.reply(third).contains("three"));
     assert_eq!(desk.owner().as_deref(), Some("desk"));
@@ -73,9 +75,11 @@ fn the_home_is_handed_over_when_somebody_asks() {
     let standby = desk.start();
     desk.home.kiso(&["fleet", "move", "nobody"]).exit(2).says(&["there is no member \"nobody\""]);
     wait_until("it is a member", || desk.home.kiso(&["fleet", "status"]).stdout.contains("desk"));
+    pi.home.add("echo");
     desk.home.kiso(&["fleet", "move", "desk"]).ok().prints(&["pi gives the home to desk"]);
     desk.owns();
     assert!(standby.reply(standby.send("main", "$ echo here")).contains("here"));
+    desk.home.kiso(&["skill", "list"]).ok().prints(&["echo"]);
     pi.home.kiso(&["fleet", "drain"]).ok().prints(&["desk gives the home up"]);
     pi.owns();
     assert!(owner.reply(owner.send("main", "$ echo there")).contains("there"));

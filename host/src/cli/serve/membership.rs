@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -149,7 +149,13 @@ impl Membership {
             // The last bytes of answers are on their way.
             let _ = tokio::time::timeout(LAST, accepts).await;
         }
-        let (bus, lease, to) = (self.bus.clone(), self.lease.clone(), asked.as_ref().and_then(|asked| asked.to.clone()));
+        let (files, bus) = (self.files.clone(), self.bus.clone());
+        let kept = tokio::task::spawn_blocking(move || files.keep_home(&bus)).await;
+        if let Ok(Err(error)) = kept {
+            tracing::warn!("the last changes of skills and grants could not be kept for the other members: {error}");
+        }
+        let (bus, lease, to) =
+            (self.bus.clone(), self.lease.clone(), asked.as_ref().and_then(|asked| asked.to.clone()));
         let given = self.bus.runtime().spawn(async move { lease.give_up(&bus, to).await });
         if let Ok(Err(error)) = given.await {
             tracing::warn!("that the home was given up could not be said; the others wait for fleet.lease_s: {error}");
