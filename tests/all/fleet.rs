@@ -7,8 +7,6 @@ mod nats;
 mod takeover;
 mod wire;
 
-pub use members::join_everywhere;
-
 use crate::harness::wait_until;
 use cable::Way;
 use nats::Nats;

@@ -1,6 +1,5 @@
 //! A daemon of a home, and a client that does no more than the protocol asks for.
 
-use crate::fleet::join_everywhere;
 use crate::harness::Home;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,6 +19,33 @@ pub struct Served {
     log: Arc<Mutex<String>>,
     /// Sent with each request.
     pub token: Option<String>,
+}
+
+/// Has a home in a fleet of its own on the server that `KISO_TEST_FLEET` names, so that other tests can be run as they are with a member
+/// (tests/fleet/everywhere does). Without that, the home stays what it is.
+fn join_everywhere(home: &Home) {
+    let Ok(url) = std::env::var("KISO_TEST_FLEET") else { return };
+    if !home.path().exists() {
+        home.kiso(&["skill", "list"]).ok();
+    }
+    let path = home.path().join("config.toml");
+    let config = std::fs::read_to_string(&path).unwrap_or_default();
+    if !config.contains("[fleet]") {
+        let name: String = home
+            .dir
+            .path()
+            .file_name()
+            .expect("it has a name")
+            .to_string_lossy()
+            .bytes()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let fleet = format!("\n[fleet]\nurl = \"{url}\"\nname = \"{name}\"\nmember = \"only\"\nlease_s = 3\n");
+        std::fs::write(&path, config + &fleet).expect("there is room");
+    }
+    if !home.path().join("cache/fleet").exists() {
+        home.kiso(&["fleet", "begin"]).ok();
+    }
 }
 
 /// What came back.

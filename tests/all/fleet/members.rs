@@ -67,30 +67,3 @@ impl Machine {
 pub fn begun(first: &Machine) {
     first.home.kiso(&["fleet", "begin"]).ok();
 }
-
-/// Has a home in a fleet of its own on the server that `KISO_TEST_FLEET` names, so that other tests can be run as they are with a member
-/// (tests/fleet/everywhere does). Without that, the home stays what it is.
-pub fn join_everywhere(home: &Home) {
-    let Ok(url) = std::env::var("KISO_TEST_FLEET") else { return };
-    if !home.path().exists() {
-        home.kiso(&["skill", "list"]).ok();
-    }
-    let path = home.path().join("config.toml");
-    let config = std::fs::read_to_string(&path).unwrap_or_default();
-    if !config.contains("[fleet]") {
-        let name: String = home
-            .dir
-            .path()
-            .file_name()
-            .expect("it has a name")
-            .to_string_lossy()
-            .bytes()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let fleet = format!("\n[fleet]\nurl = \"{url}\"\nname = \"{name}\"\nmember = \"only\"\nlease_s = {LEASE_S}\n");
-        std::fs::write(&path, config + &fleet).expect("there is room");
-    }
-    if !home.path().join("cache/fleet").exists() {
-        home.kiso(&["fleet", "begin"]).ok();
-    }
-}
