@@ -33,6 +33,8 @@ use crate::store::StoreError;
 pub enum FleetError {
     #[error("fleet.url = {url:?}: NATS cannot be reached: {detail}")]
     Connect { url: String, detail: String },
+    #[error("fleet.url = {url:?}: NATS refuses what fleet.credentials says, or that it says nothing")]
+    Refused { url: String },
     #[error("fleet.credentials: {} cannot be read: {detail}", path.display())]
     Credentials { path: PathBuf, detail: String },
     #[error("JetStream: {0}")]

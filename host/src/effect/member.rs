@@ -1,8 +1,12 @@
-//! What a member of a fleet adds to the work: whether it may still act, and where files are kept besides the home.
+//! What a member of a fleet adds to the work: whether it may still act, where files are kept besides the home, and who the others
+//! are.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::home::SessionName;
 
@@ -19,6 +23,68 @@ pub trait FleetMember: fmt::Debug + Send + Sync {
 
     /// Keeps the session's files as they are now for the other members; under which name. Waits on the caller's thread.
     fn keep_files(&self, session: &SessionName) -> Result<[u8; 32], String>;
+
+    /// The fleet's name.
+    fn fleet(&self) -> String;
+
+    /// The fleet as it is now; in words, why that is not known. Waits on the caller's thread.
+    fn status(&self) -> Result<FleetStatus, String>;
+}
+
+/// Who is in a fleet, and who owns its home.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Fleet")]
+pub struct FleetStatus {
+    /// Its name.
+    pub fleet: String,
+    /// Whether it has a home: whether `kiso fleet begin` was run.
+    pub begun: bool,
+    /// The member that owns the home; null where nobody does at the moment.
+    pub owner: Option<String>,
+    /// Grows with each owner.
+    pub epoch: u64,
+    /// Messages that whoever takes over reads from the log, after the last copy of the whole store.
+    pub log_messages: u64,
+    /// Bytes of all messages that the log has.
+    pub log_bytes: u64,
+    /// All that ever were members, by name.
+    pub members: Vec<MemberStatus>,
+}
+
+/// What a member last said of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FleetMember")]
+pub struct MemberStatus {
+    pub name: String,
+    /// Of kiso.
+    pub version: String,
+    /// Whether it owned the home.
+    pub owns: bool,
+    /// Whether it would have taken the home over.
+    pub stands_by: bool,
+    /// Milliseconds since it said so, by the clock of NATS; it says it every five seconds.
+    pub ago_ms: u64,
+    /// Milliseconds by which its clock was ahead of that of NATS.
+    pub ahead_ms: i64,
+}
+
+impl MemberStatus {
+    /// Milliseconds without a word after which a member is not there.
+    const GONE: u64 = 30_000;
+
+    /// Whether it is there, as far as anybody can tell.
+    pub fn is_there(&self) -> bool {
+        self.ago_ms < MemberStatus::GONE
+    }
+
+    /// What it does, in a few words.
+    pub fn does(&self) -> &'static str {
+        match (self.owns, self.stands_by) {
+            (true, _) => "owns the home",
+            (false, true) => "stands by",
+            (false, false) => "does not take over",
+        }
+    }
 }
 
 /// Returns when something may be begun that cannot be taken back. Of a member that owns nothing any more it never does: its

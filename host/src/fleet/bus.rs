@@ -9,6 +9,8 @@
 //! Its tasks run on a thread of their own: the store's thread waits for it, and whatever else waits for the store must not keep an
 //! acknowledgement from arriving.
 
+pub mod survey;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use async_nats::jetstream::kv::{self, UpdateErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, DiscardPolicy, LastRawMessageErrorKind, RawMessageErrorKind, StorageType};
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use futures_util::{StreamExt, TryStreamExt};
 use tokio::runtime::{Builder, Handle};
 use tokio::time::Instant;
@@ -80,6 +82,8 @@ impl fmt::Debug for Bus {
 pub struct SharedValue {
     pub revision: u64,
     pub value: Vec<u8>,
+    /// When it was set, by the server's clock.
+    pub at_ms: i64,
 }
 
 /// Why an append was not made.
@@ -105,10 +109,7 @@ impl Bus {
     }
 
     async fn open(settings: BusSettings, seal: Seal, runtime: Handle) -> Result<Bus, FleetError> {
-        let client = options(&settings)?
-            .connect(&settings.url)
-            .await
-            .map_err(|error| FleetError::Connect { url: settings.url.clone(), detail: error.to_string() })?;
+        let client = connected(&settings).await?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(REQUEST);
         let log = made(&context, stream_of(&settings, "LOG", log_config)).await?;
@@ -240,7 +241,8 @@ impl Bus {
         let found = self.0.values.entry(key).await.map_err(FleetError::jetstream)?;
         let Some(found) = found.filter(|found| found.operation == kv::Operation::Put) else { return Ok(None) };
         let value = self.0.seal.open(&self.aad(key), &found.value).ok_or(FleetError::OtherKey)?;
-        Ok(Some(SharedValue { revision: found.revision, value }))
+        let at_ms = found.created.unix_timestamp_nanos() / 1_000_000;
+        Ok(Some(SharedValue { revision: found.revision, value, at_ms: i64::try_from(at_ms).unwrap_or_default() }))
     }
 
     /// Sets a value whose last change was `revision`, 0 for one that never was there; the new revision, or `None` where somebody else
@@ -322,6 +324,14 @@ impl Bus {
     fn aad(&self, key: &str) -> String {
         self.subject(&format!("value.{key}"))
     }
+}
+
+async fn connected(settings: &BusSettings) -> Result<Client, FleetError> {
+    let url = || settings.url.clone();
+    options(settings)?.connect(&settings.url).await.map_err(|error| match error.kind() {
+        ConnectErrorKind::AuthorizationViolation => FleetError::Refused { url: url() },
+        _ => FleetError::Connect { url: url(), detail: error.to_string() },
+    })
 }
 
 fn options(settings: &BusSettings) -> Result<ConnectOptions, FleetError> {

@@ -40,7 +40,7 @@ pub async fn standing(
     let (vault, of) = (vault.clone(), session.cloned());
     let read = store.read(move |view| {
         let Some(job) = view.job(message)?.filter(|job| of.is_none_or(|of| of == job.session)) else { return Ok(None) };
-        if matches!(job.state, JobState::Queued | JobState::Running | JobState::Waiting | JobState::Held) {
+        if job.state.is_open() {
             return Ok(Some(Err(job.state)));
         }
         let reply = job.reply.map(|reply| view.message(reply)).transpose()?.flatten();

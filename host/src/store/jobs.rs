@@ -82,6 +82,13 @@ pub enum JobState {
     Cancelled,
 }
 
+impl JobState {
+    /// Whether its reply is still to come.
+    pub fn is_open(self) -> bool {
+        matches!(self, JobState::Queued | JobState::Running | JobState::Waiting | JobState::Held)
+    }
+}
+
 /// A run that was begun for messages that waited.
 #[derive(Debug, Clone)]
 pub struct BegunRun {

@@ -78,14 +78,18 @@ impl Tx<'_> {
     /// Asks for a run to stop. A run that has ended cannot be stopped ([`StoreError::Ended`]).
     pub fn request_cancel(&self, run: &RunId) -> Result<(), StoreError> {
         let num = self.num(run)?;
-        // One that waits for a person is driven by nobody; the queue takes it up.
+        let mut query = self.conn.prepare_cached("SELECT held_ms IS NOT NULL FROM runs WHERE num = ?1")?;
+        let was_held: bool = query.query_row([num], |row| row.get(0))?;
+        // One that waits for a person, or is held, is driven by nobody; the queue takes it up, sees that it is to be ended, and ends it.
         let mut update = self.conn.prepare_cached(
-            "UPDATE runs SET cancel_requested = 1, waiting = NULL,
-                 retry_ms = CASE WHEN waiting IS NULL THEN retry_ms ELSE started_ms END
+            "UPDATE runs SET cancel_requested = 1, waiting = NULL, held_ms = NULL,
+                 retry_ms = CASE WHEN waiting IS NULL AND held_ms IS NULL THEN retry_ms ELSE started_ms END,
+                 resumed = CASE WHEN held_ms IS NULL THEN resumed ELSE 0 END
              WHERE num = ?1 AND status = 'running'",
         )?;
         match update.execute([num])? {
             0 => Err(StoreError::Ended { run: run.clone() }),
+            _ if was_held => self.tell_run(num),
             _ => Ok(()),
         }
     }

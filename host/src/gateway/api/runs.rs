@@ -154,12 +154,7 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> 
     tracing::info!(run = %id, by = who.name(), "a run is cancelled");
     {
         let id = id.clone();
-        let write = app.0.drive.store.write(move |tx| {
-            tx.request_cancel(&id)?;
-            // Nobody drives one that is held; whoever takes it up sees that it is to be ended.
-            if row.status == RunStatus::Held { tx.retry_run(&id, now_ms()) } else { Ok(()) }
-        });
-        write.await?;
+        app.0.drive.store.write(move |tx| tx.request_cancel(&id)).await?;
     }
     Ok(Json(RunChange { run: id, status: "cancelling" }))
 }

@@ -100,7 +100,7 @@ async fn cancel(app: &App, message: i64) -> Result<(), ApiError> {
     let (mut feed, mut ending) = (store.feed_changes(), app.0.ending.clone());
     loop {
         let job = store.read(move |view| view.job(message)).await?;
-        let Some(job) = job.filter(|job| matches!(job.state, JobState::Queued | JobState::Running)) else {
+        let Some(job) = job.filter(|job| job.state.is_open()) else {
             return Ok(());
         };
         if let Some(run) = job.run {

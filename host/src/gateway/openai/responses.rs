@@ -20,7 +20,6 @@ use super::models;
 use super::prompt::{self, Caller, Lines, Prompt};
 use super::stream::{Streamed, stream};
 use super::turn::{self, Turn, TurnSlot};
-use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
@@ -183,20 +182,13 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<String>) ->
     let request = find(&app, who.clone(), &id).await?;
     let message = request.message;
     let job = app.0.drive.store.read(move |view| message.map_or(Ok(None), |message| view.job(message))).await?;
-    let is_open = |state| matches!(state, JobState::Queued | JobState::Running | JobState::Waiting | JobState::Held);
-    if let Some(job) = job.filter(|job| is_open(job.state)) {
+    if let Some(job) = job.filter(|job| job.state.is_open()) {
         let Some(run) = job.run else {
             let message = format!("response {id:?} waits behind something else in its session and has not begun");
             return Err(ApiError::new(StatusCode::CONFLICT, "not_begun", message).hint("try again in a moment"));
         };
         tracing::info!(%run, by = who.name(), "a response is cancelled");
-        let held = job.state == JobState::Held;
-        let write = app.0.drive.store.write(move |tx| {
-            tx.request_cancel(&run)?;
-            // Nobody drives one that is held; whoever takes it up sees that it is to be ended.
-            if held { tx.retry_run(&run, now_ms()) } else { Ok(()) }
-        });
-        match write.await {
+        match app.0.drive.store.write(move |tx| tx.request_cancel(&run)).await {
             // It has ended meanwhile.
             Ok(()) | Err(StoreError::Ended { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -376,6 +376,18 @@ fn a_run_is_asked_to_stop_and_counts_its_resumptions() {
         })
         .unwrap();
     assert_eq!(resumed, [1, 2]);
+    // One that is held is driven by nobody: the queue takes it up to end it.
+    let id = one.clone();
+    let due = store
+        .write_blocking(move |tx| {
+            tx.hold_run(&id, 5)?;
+            let held = (tx.run(&id)?.map(|run| run.status), tx.runs_to_retry(10)?.len());
+            tx.request_cancel(&id)?;
+            let cancelled = (tx.run(&id)?.map(|run| run.status), tx.runs_to_retry(10)?.len());
+            Ok([held, cancelled, (None, usize::try_from(tx.count_resumed(&id)?).unwrap())])
+        })
+        .unwrap();
+    assert_eq!(due, [(Some(RunStatus::Held), 0), (Some(RunStatus::Running), 1), (None, 1)]);
     let requested = |run: &RunId| store.read_blocking(|view| view.cancel_requested(run)).unwrap();
     assert_eq!((requested(&one), requested(&other)), (true, false));
     let id = other.clone();

@@ -172,7 +172,7 @@ async fn cancel(builtins: &Builtins, id: &str, at: &CallContext) -> Result<Strin
         let now = tx.subagent(&session)?;
         Ok(match now.map(|now| (now.state, now.run)) {
             Some((JobState::Queued, _)) => tx.cancel_queued(&session, &body, &reply, now_ms())?.is_some(),
-            Some((JobState::Running, Some(run))) => tx.request_cancel(&run).map(|()| true)?,
+            Some((state, Some(run))) if state.is_open() => tx.request_cancel(&run).map(|()| true)?,
             _ => false,
         })
     });
