@@ -3,16 +3,14 @@
 use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Shared};
-use crate::clock::now_ms;
 use crate::config::{Config, is_name};
+use crate::effect::member::{FleetStatus, MemberStatus};
 use crate::fleet::FleetError;
 use crate::fleet::bus::{Bus, BusSettings};
 use crate::fleet::control::GiveUp;
 use crate::fleet::lease::{Lease, Ownership};
-use crate::fleet::log::Base;
 use crate::fleet::member;
 use crate::fleet::seal::Seal;
-use crate::fleet::status::MemberState;
 use crate::home::Home;
 use clap::Subcommand;
 use serde_json::json;
@@ -58,9 +56,21 @@ impl FleetCommand {
 
 /// The fleet of `config.toml`; `None` for a home of one machine.
 pub fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
+    let Some(settings) = settings(config)? else { return Ok(None) };
+    let seal = Seal::of(home.key(), &settings.fleet);
+    Ok(Some(Bus::connect(settings, seal)?))
+}
+
+/// Where the fleet of `config.toml` is; `None` for a home of one machine.
+pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     let fleet = &config.fleet;
     if fleet.url.is_empty() {
         return Ok(None);
+    }
+    if fleet.url.contains('@') {
+        let words =
+            "fleet.url must have no password in it: write USER:PASSWORD to a file, which fleet.credentials names";
+        return Err(Failure::new(Exit::Config, words));
     }
     let file = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
     let member = match fleet.member.is_empty() {
@@ -73,16 +83,14 @@ pub fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
             return Err(Failure::new(Exit::Config, words));
         }
     }
-    let settings = BusSettings {
+    Ok(Some(BusSettings {
         url: fleet.url.clone(),
         credentials: file(&fleet.credentials),
         ca: file(&fleet.ca),
         fleet: fleet.name.clone(),
         member,
         replicas: usize::try_from(fleet.replicas).unwrap_or(1),
-    };
-    let seal = Seal::of(home.key(), &fleet.name);
-    Ok(Some(Bus::connect(settings, seal)?))
+    }))
 }
 
 /// The machine's name, as far as it can be a member's; empty where the system does not say it.
@@ -115,43 +123,35 @@ fn begin(home: &Home, config: &Config, bus: &Bus) -> Result<Exit, Failure> {
     bus.runtime().block_on(lease.give_up(bus, None))?;
     owned?;
     outln!("the fleet {} has begun with {}", bus.settings().fleet, home.path().display());
-    outln!("start `kiso serve` here and on the other machines; each needs this home's `key` and [fleet] in config.toml");
+    outln!(
+        "start `kiso serve` here and on the other machines; each needs this home's `key` and [fleet] in config.toml"
+    );
     Ok(Exit::Done)
 }
 
 fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
-    let read = async {
-        let owner = Ownership::read(bus).await?.0;
-        let members = MemberState::all(bus).await?;
-        let base = Base::read(bus).await?.0;
-        Ok::<_, FleetError>((owner, members, base, bus.log_end().await?))
-    };
-    let (owner, members, base, end) = bus.runtime().block_on(read)?;
-    let behind = end.saturating_sub(base.map_or(0, |base| base.sequence));
+    let status = bus.runtime().block_on(FleetStatus::read(bus))?;
+    let FleetStatus { fleet, begun, owner, epoch, log_messages, log_bytes, members } = status;
     if as_json {
         let object = json!({
-            "type": "fleet", "fleet": bus.settings().fleet, "owner": owner.member, "epoch": owner.epoch,
-            "log_messages": behind, "begun": base.is_some(),
+            "type": "fleet", "fleet": fleet, "begun": begun, "owner": owner, "epoch": epoch, "log_messages": log_messages,
+            "log_bytes": log_bytes,
         });
         outln!("{object}");
-    } else if base.is_none() {
-        outln!("the fleet {} has not begun: `kiso fleet begin` on the machine whose home it is to have", bus.settings().fleet);
+    } else if !begun {
+        outln!("the fleet {fleet} has not begun: `kiso fleet begin` on the machine whose home it is to have");
     } else {
-        let by = owner.member.as_deref().unwrap_or("nobody at the moment");
-        outln!("owner {by}, epoch {}; {behind} messages in the log since the last copy of the store", owner.epoch);
+        let by = owner.as_deref().unwrap_or("nobody at the moment");
+        outln!("owner {by}, epoch {epoch}; {log_messages} messages in the log since the last copy of the store");
     }
     for member in members {
-        let age = u64::try_from(now_ms().saturating_sub(member.at_ms)).unwrap_or(0) / 1_000;
         if as_json {
             outln!("{}", typed("member", &member));
             continue;
         }
-        let what = match (member.owns, member.stands_by) {
-            (true, _) => "owns the home",
-            (false, true) => "stands by",
-            (false, false) => "does not take over",
-        };
-        outln!("{}  kiso {}  {what}, {age} s ago", printable_line(&member.name), printable_line(&member.version));
+        let MemberStatus { name, version, ago_ms, .. } = &member;
+        let (name, version) = (printable_line(name), printable_line(version));
+        outln!("{name}  kiso {version}  {}, {} s ago", member.does(), ago_ms / 1_000);
     }
     Ok(Exit::Done)
 }
@@ -161,7 +161,7 @@ fn give_up(bus: &Bus, to: Option<&str>) -> Result<Exit, Failure> {
         let (owner, _) = Ownership::read(bus).await?;
         let Some(from) = owner.member else { return Err(FleetError::NoOwner) };
         if let Some(to) = to
-            && !MemberState::all(bus).await?.iter().any(|member| member.name == to)
+            && !FleetStatus::read(bus).await?.members.iter().any(|member| member.name == to)
         {
             return Err(FleetError::NoMember { name: to.to_owned() });
         }
@@ -183,7 +183,7 @@ fn give_up(bus: &Bus, to: Option<&str>) -> Result<Exit, Failure> {
 impl From<FleetError> for Failure {
     fn from(error: FleetError) -> Failure {
         let exit = match error {
-            FleetError::Credentials { .. } | FleetError::OtherKey => Exit::Config,
+            FleetError::Credentials { .. } | FleetError::Refused { .. } | FleetError::OtherKey => Exit::Config,
             FleetError::NoMember { .. } => Exit::Usage,
             _ => Exit::Failed,
         };

@@ -93,6 +93,10 @@ impl Blobs {
         Blobs { bus, known: Arc::default() }
     }
 
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
     /// Keeps bytes; the blob's name. Waits on the caller's thread.
     pub fn put(&self, mut bytes: &[u8]) -> Result<BlobDigest, FleetError> {
         self.put_from(&mut bytes, Path::new("memory"))

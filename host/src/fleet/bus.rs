@@ -328,7 +328,8 @@ impl Bus {
 
 async fn connected(settings: &BusSettings) -> Result<Client, FleetError> {
     let url = || settings.url.clone();
-    options(settings)?.connect(&settings.url).await.map_err(|error| match error.kind() {
+    let addresses: Vec<&str> = settings.url.split(',').map(str::trim).collect();
+    options(settings)?.connect(addresses).await.map_err(|error| match error.kind() {
         ConnectErrorKind::AuthorizationViolation => FleetError::Refused { url: url() },
         _ => FleetError::Connect { url: url(), detail: error.to_string() },
     })

@@ -17,7 +17,7 @@ use super::bus::{AppendError, Bus};
 use super::lease::{Lease, OwnerWatch, Ownership};
 use super::log::{self, Base, LogChange, OwnedLog, Replay};
 use super::tree::{self, FileStamps};
-use crate::effect::member::FleetMember;
+use crate::effect::member::{FleetMember, FleetStatus};
 use crate::home::{Home, SessionName};
 use crate::store::{CommittedPages, Store};
 
@@ -354,6 +354,15 @@ impl FleetMember for MemberFiles {
         }
         all.insert(session.clone(), seen);
         Ok(*kept.as_bytes())
+    }
+
+    fn fleet(&self) -> String {
+        self.blobs.bus().settings().fleet.clone()
+    }
+
+    fn status(&self) -> Result<FleetStatus, String> {
+        let bus = self.blobs.bus();
+        bus.runtime().block_on(FleetStatus::read(bus)).map_err(|error| error.to_string())
     }
 }
 

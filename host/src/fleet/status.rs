@@ -1,4 +1,4 @@
-//! What each member says of itself.
+//! What each member says of itself, and what a fleet is by that.
 
 use std::time::Duration;
 
@@ -6,10 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::FleetError;
 use super::bus::Bus;
+use super::lease::Ownership;
+use super::log::Base;
 use crate::clock::now_ms;
+use crate::effect::member::{FleetStatus, MemberStatus};
 
 /// How often it says it.
 const EVERY: Duration = Duration::from_secs(5);
+
+/// How long it may take to read all of it.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 const KEYS: &str = "member.";
 
@@ -45,14 +51,42 @@ impl MemberState {
         }
     }
 
-    /// All members that ever said something, by name.
-    pub async fn all(bus: &Bus) -> Result<Vec<MemberState>, FleetError> {
-        let mut all = Vec::new();
+    /// `now_ms` and `said_ms`, when it said so, are by the server's clock, so members whose clocks differ are told alike.
+    fn seen(self, said_ms: i64, now_ms: i64) -> MemberStatus {
+        let MemberState { name, version, at_ms, owns, stands_by } = self;
+        let ago_ms = u64::try_from(now_ms.saturating_sub(said_ms)).unwrap_or(0);
+        MemberStatus { name, version, owns, stands_by, ago_ms, ahead_ms: at_ms.saturating_sub(said_ms) }
+    }
+}
+
+impl FleetStatus {
+    /// As it is now.
+    pub async fn read(bus: &Bus) -> Result<FleetStatus, FleetError> {
+        let read = tokio::time::timeout(PATIENCE, FleetStatus::read_all(bus)).await;
+        read.unwrap_or_else(|_| Err(FleetError::Jetstream("it does not answer in time".to_owned())))
+    }
+
+    async fn read_all(bus: &Bus) -> Result<FleetStatus, FleetError> {
+        let owner = Ownership::read(bus).await?.0;
+        let base = Base::read(bus).await?.0;
+        let mut said = Vec::new();
         for key in bus.keys(KEYS).await? {
             let Some(value) = bus.value(&key).await? else { continue };
-            all.extend(serde_json::from_slice::<MemberState>(&value.value).ok());
+            // Another version may say it in another form.
+            let state = serde_json::from_slice::<MemberState>(&value.value).ok();
+            said.extend(state.map(|state| (state, value.at_ms)));
         }
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(all)
+        let log = bus.log_state().await?;
+        let mut members: Vec<_> = said.into_iter().map(|(state, said_ms)| state.seen(said_ms, log.at_ms)).collect();
+        members.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(FleetStatus {
+            fleet: bus.settings().fleet.clone(),
+            begun: base.is_some(),
+            owner: owner.member,
+            epoch: owner.epoch,
+            log_messages: log.end.saturating_sub(base.map_or(0, |base| base.sequence)),
+            log_bytes: log.bytes,
+            members,
+        })
     }
 }
