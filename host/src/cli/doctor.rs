@@ -1,5 +1,6 @@
 //! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
 
+mod fleet;
 mod machine;
 mod reach;
 
@@ -28,7 +29,7 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub struct DoctorArgs {
-    /// Do not call models
+    /// Do not call models, and do not ask the NATS of a fleet
     #[arg(long)]
     offline: bool,
 }
@@ -44,7 +45,13 @@ impl DoctorArgs {
         report.check("disk", disk(&home).map(|free| ((), format!("{} free", size(free)))));
         report.check("clock", clock().map(|now| ((), now)));
         report.note("clock sync", machine::synchronized());
-        let store = report.check("store", open_store(&home));
+        let store = match fleet::copy(&home, config.as_ref()) {
+            None => report.check("store", open_store(&home)),
+            copy => {
+                report.note("store", copy);
+                None
+            }
+        };
         report.note("clock jump", store.as_ref().and_then(machine::jumped));
         report.note("leftovers", leftovers(&home));
         report.note("undo", store.as_ref().and_then(|store| kept(&home, store)));
@@ -52,6 +59,9 @@ impl DoctorArgs {
         report.note("memory", Some(machine::memory(config.as_ref())));
         report.note("socket", Some(reach::socket(&home)));
         report.note("port", config.as_ref().map(|config| reach::port(&home, config)));
+        if let Some(config) = &config {
+            fleet::look(&home, config, self.offline, &mut report)?;
+        }
         for role in Role::ALL {
             match override_of(&home, role) {
                 Ok(None) => {}

@@ -7,6 +7,7 @@ mod board;
 mod export;
 mod figures;
 mod files;
+mod fleet;
 mod indexes;
 mod input;
 mod login;
@@ -41,7 +42,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 28] = [
+const TABLES: [&[Route]; 29] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -69,6 +70,7 @@ const TABLES: [&[Route]; 28] = [
     settings::ROUTES,
     metrics::ROUTES,
     state::ROUTES,
+    fleet::ROUTES,
     files::ROUTES,
 ];
 

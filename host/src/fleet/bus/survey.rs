@@ -25,11 +25,10 @@ const ANOTHER: Duration = Duration::from_millis(300);
 /// Servers that are heard at most.
 const MAX_SERVERS: usize = 32;
 
-/// A NATS server, and what it has of a fleet.
+/// NATS, and what it has of a fleet.
 #[derive(Debug)]
 pub struct BusSurvey {
-    /// The name of the server that answers.
-    pub server: String,
+    /// Of the server that answers.
     pub version: String,
     /// The streams and the bucket; or what JetStream says instead.
     pub streams: Result<Vec<SurveyedStream>, FleetError>,
@@ -87,10 +86,9 @@ impl Bus {
     /// Looks at a server with these settings.
     pub async fn survey(settings: &BusSettings) -> Result<BusSurvey, FleetError> {
         let client = connected(settings).await?;
-        let info = client.server_info();
         let streams = streams(&client, settings).await;
         let syncs = syncs(&client).await;
-        Ok(BusSurvey { server: info.server_name, version: info.version, streams, syncs })
+        Ok(BusSurvey { version: client.server_info().version, streams, syncs })
     }
 
     /// How far the log goes at the moment.

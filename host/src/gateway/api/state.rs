@@ -78,6 +78,8 @@ pub struct Health {
     hooks: Vec<HookHealth>,
     /// The servers of [mcp.NAME], in the order of config.toml.
     mcp_servers: Vec<McpServerHealth>,
+    /// The name of the fleet that the home is in; null where it is on one machine. GET /fleet says more.
+    fleet: Option<String>,
     /// What needs attention, a sentence each.
     warnings: Vec<String>,
 }
@@ -186,6 +188,7 @@ pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
         hooks: hook::counts(&app).into_iter().map(hook_health).collect(),
         webhooks: Webhooks { waiting: sum(|line| line.pending), failed: sum(|line| line.failed) },
         mcp_servers: servers.into_iter().map(server_health).collect(),
+        fleet: app.0.drive.member.as_ref().map(|member| member.fleet()),
         warnings,
     }))
 }
