@@ -18,10 +18,11 @@
 //!   in flight, and with ten calls beside it that never end
 //! - the program's size and start, the first call of a bundled skill, and the memory of a daemon that waits
 //! - Python as a package against the host's own
+//! - a home in a fleet of one, two and three members against the same home on one machine, and against what its NATS server confirms
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
 //! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `runs`, `writes`,
-//! `steady`, `prefix`, `mcp`, `page`, `program`, `python`.
+//! `steady`, `prefix`, `mcp`, `page`, `program`, `python`, `fleet`.
 //! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
 //! without.
@@ -45,6 +46,10 @@ use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod exec;
+mod fleet;
+#[path = "../all/harness.rs"]
+#[allow(dead_code, unused_imports, reason = "the integration tests use all of it")]
+mod harness;
 mod mcp;
 mod memory;
 mod page;
@@ -121,6 +126,9 @@ fn main() {
     }
     if wanted("mcp") {
         mcp::rows(&runtime);
+    }
+    if wanted("fleet") {
+        fleet::rows();
     }
     if wanted("python") {
         runtime.block_on(python::rows());

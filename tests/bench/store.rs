@@ -9,7 +9,7 @@ use super::wal::Written;
 use super::{Times, row, summary};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ fn pair(what: &str, size: &str, times: [Vec<Duration>; 2]) {
 }
 
 /// A home with so many answered messages in the session `long`, and so many other sessions of one message each.
-fn filled(messages: u32, sessions: u32) -> TempDir {
+pub fn filled(messages: u32, sessions: u32) -> TempDir {
     let dir = home();
     Served::start(dir.path()).end();
     let conn = rusqlite::Connection::open(dir.path().join("store.db")).expect("it is SQLite");
@@ -157,7 +157,7 @@ pub fn write_rows() {
 }
 
 /// Pages of the store that are in use, in bytes; the log counts as what it will be.
-fn space(home: &Path) -> u64 {
+pub fn space(home: &Path) -> u64 {
     let conn = rusqlite::Connection::open(home.join("store.db")).expect("it is SQLite");
     let number =
         |pragma: &str| conn.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0)).expect("it is a number");
@@ -233,6 +233,16 @@ impl Served {
         BufReader::new(stream)
     }
 
+    /// Whether a request is answered: of a fleet's home, the one who stands by may know nobody to ask.
+    pub fn answers(&self) -> bool {
+        let asked = TcpStream::connect(&self.address).and_then(|mut stream| {
+            stream.write_all(b"GET /sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")?;
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).map(|_| line)
+        });
+        asked.is_ok_and(|line| line.starts_with("HTTP/1.1 200"))
+    }
+
     fn get(&mut self, path: &str) -> String {
         self.client.ask("GET", path, "")
     }
@@ -281,8 +291,14 @@ impl Served {
     pub fn end(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-        drop(self.client);
+        let _ = self.client.0.get_ref().shutdown(Shutdown::Both);
         self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
     }
 }
 

@@ -1,0 +1,115 @@
+//! Machines of a fleet, and what they have given to JetStream.
+
+use super::nats::Nats;
+use super::wire::Wire;
+use crate::harness::wait_until;
+use crate::store::{Served, home};
+use serde_json::json;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A machine: a home of its own, whose `config.toml` names a fleet.
+pub struct Machine {
+    pub dir: TempDir,
+    fleet: String,
+}
+
+impl Machine {
+    /// With this home.
+    pub fn new(dir: TempDir, nats: &Nats, fleet: &str, name: &str) -> Machine {
+        let path = dir.path().join("config.toml");
+        let config = std::fs::read_to_string(&path).expect("it has one");
+        let (url, credentials) = (nats.url(), nats.credentials());
+        let more = format!(
+            "[fleet]\nurl = \"{url}\"\ncredentials = \"{}\"\nname = \"{fleet}\"\nmember = \"{name}\"\n",
+            credentials.display()
+        );
+        std::fs::write(path, config + &more).expect("there is room");
+        Machine { dir, fleet: fleet.to_owned() }
+    }
+
+    /// Another one of the same fleet, with nothing in its home but the key.
+    pub fn another(&self, nats: &Nats, name: &str) -> Machine {
+        let dir = home();
+        std::fs::copy(self.dir.path().join("key"), dir.path().join("key")).expect("there is room");
+        Machine::new(dir, nats, &self.fleet, name)
+    }
+
+    /// `kiso fleet begin`; how long it takes.
+    pub fn begin(&self) -> Duration {
+        self.kiso("begin")
+    }
+
+    /// `kiso fleet status`, which makes the streams and the bucket where they are missing.
+    pub fn status(&self) -> Duration {
+        self.kiso("status")
+    }
+
+    fn kiso(&self, verb: &str) -> Duration {
+        let (mut command, began) = (Command::new(env!("CARGO_BIN_EXE_kiso")), Instant::now());
+        command.args(["fleet", verb]).env("KISO_HOME", self.dir.path()).stdout(Stdio::null());
+        assert!(command.status().expect("kiso starts").success(), "kiso fleet {verb}");
+        began.elapsed()
+    }
+
+    /// Its daemon, when the home is served: by itself or by the owner.
+    pub fn start(&self) -> Served {
+        let served = Served::start(self.dir.path());
+        wait_until("the home is served", || served.answers());
+        served
+    }
+}
+
+/// What a fleet has published, as its streams say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Appended {
+    pub log_messages: u64,
+    pub log_bytes: u64,
+    pub pieces: u64,
+    pub piece_bytes: u64,
+}
+
+impl Appended {
+    /// Until now.
+    pub fn of(wire: &mut Wire, fleet: &str) -> Appended {
+        let mut state = |stream: &str| {
+            let info = wire.ask(&format!("$JS.API.STREAM.INFO.KISO_{fleet}_{stream}"), &[], b"");
+            let number = |name: &str| info["state"][name].as_u64().unwrap_or_else(|| panic!("{info}"));
+            (number("last_seq"), number("bytes"))
+        };
+        let ((log_messages, log_bytes), (pieces, piece_bytes)) = (state("LOG"), state("CHUNKS"));
+        Appended { log_messages, log_bytes, pieces, piece_bytes }
+    }
+
+    /// What came since then. Bytes that were forgotten meanwhile are not among them.
+    pub fn since(self, before: Appended) -> Appended {
+        Appended {
+            log_messages: self.log_messages - before.log_messages,
+            log_bytes: self.log_bytes.saturating_sub(before.log_bytes),
+            pieces: self.pieces - before.pieces,
+            piece_bytes: self.piece_bytes.saturating_sub(before.piece_bytes),
+        }
+    }
+
+    pub fn add(&mut self, more: Appended) {
+        self.log_messages += more.log_messages;
+        self.log_bytes += more.log_bytes;
+        self.pieces += more.pieces;
+        self.piece_bytes += more.piece_bytes;
+    }
+}
+
+/// Makes a stream as a fleet's log is.
+pub fn stream(wire: &mut Wire, name: &str, subject: &str) {
+    let wanted = json!({ "name": name, "subjects": [subject], "storage": "file", "discard": "new" });
+    let made = wire.ask(&format!("$JS.API.STREAM.CREATE.{name}"), &[], wanted.to_string().as_bytes());
+    assert_eq!(made["config"]["storage"], "file", "{made}");
+}
+
+/// Appends at this place, and waits for the confirmation.
+pub fn publish(wire: &mut Wire, subject: &str, after: u64, payload: &[u8]) {
+    let headers = [("Nats-Expected-Last-Sequence", after.to_string()), ("Nats-Msg-Id", format!("1-{after}-0"))];
+    let confirmed = wire.ask(subject, &headers, payload);
+    assert_eq!(confirmed["seq"], after + 1, "{confirmed}");
+}
