@@ -1,8 +1,8 @@
 // How kiso is: what it does at the moment, what it holds, and what it warns of.
 
 import { html, useEffect, useLoaded, useMemo, useRef, useState } from '../lib/preact.js';
-import { get, isAdmin } from '../lib/api.js';
-import { bytes, count, duration, fullTime, plural } from '../lib/format.js';
+import { get, isAdmin, now } from '../lib/api.js';
+import { ago, bytes, count, duration, fullTime, plural } from '../lib/format.js';
 import { Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
 
 /** Milliseconds between two looks, as long as somebody sees them. */
@@ -14,6 +14,9 @@ const DAY = 86_400_000;
 /** Free space of the disk below which it is worth a look. */
 const LITTLE = 1e9;
 
+/** Milliseconds without a word after which a member of a fleet is not there. */
+const GONE = 30_000;
+
 export default function Health() {
   const { value, error, again } = useRepeated();
   return html`<div class="screen">
@@ -21,7 +24,7 @@ export default function Health() {
       <//>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value ? html`<${State} of=${value} away=${Boolean(error)} /><${Warnings} of=${value.warnings ?? []} />
-      <${Groups} of=${value} />` : !error && html`<${Busy} />`}
+      <${Groups} of=${value} />${value.fleet && isAdmin() && html`<${Fleet} health=${value} />`}` : !error && html`<${Busy} />`}
     ${isAdmin() && (value || error) && html`<${Config} />`}
   </div>`;
 }
@@ -111,6 +114,29 @@ function Groups({ of }) {
     <dl>${rows.filter(([, value]) => value !== null).map(([label, value, high]) => html`<div key=${label} class=${high ? 'high' : ''}><dt>${label}
       </dt><dd>${value}</dd></div>`)}</dl></section>`)}</div>`;
 }
+
+/** The machines that have this home, asked for with each look. */
+function Fleet({ health }) {
+  const [{ value, error }, set] = useState({});
+  useEffect(() => {
+    const ended = new AbortController();
+    get('/fleet', undefined, ended.signal).then((value) => set({ value }), (error) => ended.signal.aborted || set((old) => ({ ...old, error })));
+    return () => ended.abort();
+  }, [health]);
+  return html`<section class="card health-fleet" aria-label="Fleet"><h2>Fleet <bdi>${health.fleet}</bdi></h2>
+    ${error && html`<${Trouble} error=${error} />`}${value ? html`<${Members} of=${value} />` : !error && html`<${Busy} />`}</section>`;
+}
+
+const Members = ({ of }) => html`<p class="muted">${of.owner ? html`<bdi>${of.owner}</bdi> owns the home` : 'Nobody owns the home at the moment'}
+    (epoch ${count(of.epoch)}). Since the last copy of the store, the log has ${plural(of.log_messages, 'message')}; it holds ${bytes(of.log_bytes)}.</p>
+  <div class="scrolling" tabindex="0" role="group" aria-label="Table of members"><table class="table"><caption class="unseen">Members of the fleet</caption>
+    <thead><tr><th scope="col">Member</th><th scope="col">Role</th><th scope="col">Last seen</th><th scope="col">kiso</th></tr></thead>
+    <tbody>${of.members.map((member) => html`<tr key=${member.name} class=${member.ago_ms < GONE ? '' : 'high'}>
+      <th scope="row"><bdi>${member.name}</bdi></th><td>${member.ago_ms < GONE ? role(member) : 'Not there'}</td>
+      <td>${seen(member.ago_ms)}</td><td><bdi>${member.version}</bdi></td></tr>`)}</tbody></table></div>`;
+
+const seen = (ms) => (ms < GONE ? 'just now' : ms < 60_000 ? 'less than a minute ago' : ago(now() - ms, now()));
+const role = ({ owns, stands_by }) => (owns ? 'Owns the home' : stands_by ? 'Stands by' : 'Doesn’t take over');
 
 /** `config.toml` as it is in force; fetched when it is opened. */
 function Config() {
