@@ -19,8 +19,13 @@ const CLOCK: u64 = 10_000;
 
 /// Of a home whose store is not the one that counts.
 pub(super) fn copy(home: &Home, config: Option<&Config>) -> Option<Finding> {
-    let is_copy = config.is_some_and(|config| !config.fleet.url.is_empty()) && is_a_copy(home);
-    is_copy.then(|| Finding::Ok("a copy, which this member makes anew when it takes the home over".to_owned()))
+    if config.is_none_or(|config| config.fleet.url.is_empty()) {
+        return None;
+    }
+    if !home.store_path().exists() {
+        return Some(Finding::Ok("none yet; this member makes one when it takes the home over".to_owned()));
+    }
+    is_a_copy(home).then(|| Finding::Ok("a copy, which this member makes anew when it takes the home over".to_owned()))
 }
 
 /// Nothing where the home is on one machine.
