@@ -6,6 +6,7 @@ use super::shifts::settled;
 use super::stage::{MESSAGE, QUICK, Stage};
 use crate::harness::Home;
 use crate::served::Served;
+use serde_json::json;
 
 /// Everything that a browser fetches before somebody can log in, head and compressed body.
 const FIRST_LOAD: u64 = 150_000;
@@ -83,6 +84,36 @@ fn nothing_is_asked_for_twice() {
         assert!(
             asked[first.len()].starts_with("/sessions?placement=listed") && !asked.contains(&"/me".to_owned()),
             "{asked:#?}"
+        );
+    }
+}
+
+/// However late the stream of events begins: it tells what has happened since the page came.
+#[test]
+fn nothing_is_asked_for_anew_when_the_stream_begins() {
+    let fill = |home: &Home| fill::session(home, "talk", ["Tell me".to_owned(), "This is it.".to_owned()]);
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.daemon.reply(stage.daemon.send("talk", "$ echo hello"));
+    stage.open("talk");
+    let run = stage.daemon.get("/runs?session=talk")["items"][0]["id"].as_str().unwrap().to_owned();
+    // It says that it is open when the test says so.
+    let late = "window.EventSource = class extends EventSource {
+        set onopen(heard) { super.onopen = (event) => { window.begin = () => heard.call(this, event); }; }
+    };";
+    tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": late }));
+    for screen in ["#/s/talk", &format!("#/run/{run}"), "#/run"] {
+        tab.goto("about:blank");
+        tab.goto(&stage.url(screen));
+        settled(tab, screen);
+        tab.wait_until("Boolean(window.begin)");
+        tab.forget_requests();
+        tab.eval("begin()");
+        settled(tab, screen);
+        assert_eq!(
+            tab.requests_to("/").iter().map(|one| one.path().to_owned()).collect::<Vec<_>>(),
+            [""; 0],
+            "{screen}"
         );
     }
 }

@@ -4,8 +4,12 @@
 import { store } from './preact.js';
 import { me, whoAmI } from './api.js';
 
-/** `{state: 'connecting' | 'open' | 'lost', since}`; `since` is when the connection was lost, in the browser's time. */
-export const connection = store({ state: 'connecting', since: Date.now() });
+/**
+ * `{state: 'connecting' | 'open' | 'lost', since, again}`; `since` is when the connection was lost, in the browser's time. `again`: it is not
+ * open for the first time. The first time, nothing has to be looked at anew, however late it is: what has happened since the page
+ * came is told.
+ */
+export const connection = store({ state: 'connecting', since: Date.now(), again: false });
 
 const KINDS = ['message', 'run', 'event', 'session', 'deleted', 'live', 'gap'];
 
@@ -21,6 +25,7 @@ const UNSEEN = 5 * 60_000;
 
 const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
 let stream = null;
+let wasOpen = false;
 let last = null;
 let wait = FIRST_WAIT;
 let timer = 0;
@@ -64,7 +69,8 @@ function connect() {
   stream = opened;
   opened.onopen = () => {
     wait = FIRST_WAIT;
-    connection.set({ state: 'open', since: Date.now() });
+    connection.set({ state: 'open', since: Date.now(), again: wasOpen });
+    wasOpen = true;
     hear(opened);
   };
   for (const kind of KINDS) {
@@ -105,7 +111,7 @@ function tell(kind, data, id) {
 function retry(of) {
   if (of !== stream) return;
   close();
-  if (connection.get().state !== 'lost') connection.set({ state: 'lost', since: Date.now() });
+  if (connection.get().state !== 'lost') connection.set({ state: 'lost', since: Date.now(), again: wasOpen });
   timer = setTimeout(async () => {
     try {
       // Tells a daemon that is away from a log-in that is over.

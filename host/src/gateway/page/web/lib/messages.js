@@ -265,7 +265,7 @@ export function conversation(session, { onMessage } = {}) {
     // The listing that said that it is new may have been older than its first message.
     sessions.watch(() => now().phase === 'new' && listed() && toEnd()),
     on('gap', lookAgain),
-    connection.watch(({ state: at }) => at === 'open' && lookAgain()),
+    connection.watch(({ state: at, again: anew }) => at === 'open' && anew && lookAgain()),
   ];
 
   let ends = [];

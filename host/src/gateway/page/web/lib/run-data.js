@@ -49,7 +49,7 @@ export function useBoard(run, wanted) {
       on('event', (event) => event.run === run && soon()),
       on('run', (event) => event.id === run && soon()),
       on('gap', soon),
-      connection.watch(({ state: now }) => now === 'open' && soon()),
+      connection.watch(({ state: now, again: anew }) => now === 'open' && anew && soon()),
     ];
     return () => {
       over = true;

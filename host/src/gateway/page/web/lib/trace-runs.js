@@ -40,7 +40,7 @@ function useRuns(session) {
       }, TOGETHER);
     };
     fetch();
-    const off = [on('run', soon), on('gap', soon), connection.watch(() => connection.get().state === 'open' && soon())];
+    const off = [on('run', soon), on('gap', soon), connection.watch(({ state: now, again: anew }) => now === 'open' && anew && soon())];
     return () => {
       off.forEach((stop) => stop());
       clearTimeout(timer);
