@@ -256,15 +256,15 @@ settings! {
     /// The same home on several machines: one serves it, the others stand by and take over. See docs/fleet.md.
     fleet: Fleet from Restart {
         /// Addresses of NATS servers with JetStream, with commas between them, such as "nats://10.0.0.2:4222". Empty: the home is on one machine.
-        url: Text(""),
+        url: Choice(),
         /// This machine's name among the members: 1 to 32 of a-z, 0-9 and -. Empty: its host name.
-        member: Text(""),
+        member: Choice(),
         /// Name of the fleet, so that several can use the same servers.
         name: Text("kiso"),
         /// File with a token, or with USER:PASSWORD. Empty: none is needed.
-        credentials: Text(""),
+        credentials: Choice(),
         /// File with certificates (PEM) that the server's certificate can be signed with; the connection must then be encrypted.
-        ca: Text(""),
+        ca: Choice(),
         /// Seconds without a sign of life after which another member takes over.
         lease_s: Int(6, 3, 600),
         /// Servers of a NATS cluster that keep a copy of everything.

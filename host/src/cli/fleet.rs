@@ -64,19 +64,13 @@ pub fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
 /// Where the fleet of `config.toml` is; `None` for a home of one machine.
 pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     let fleet = &config.fleet;
-    if fleet.url.is_empty() {
-        return Ok(None);
-    }
-    if fleet.url.contains('@') {
+    let Some(url) = fleet.url.clone() else { return Ok(None) };
+    if url.contains('@') {
         let words =
             "fleet.url must have no password in it: write USER:PASSWORD to a file, which fleet.credentials names";
         return Err(Failure::new(Exit::Config, words));
     }
-    let file = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
-    let member = match fleet.member.is_empty() {
-        true => host_name(),
-        false => fleet.member.clone(),
-    };
+    let member = fleet.member.clone().unwrap_or_else(host_name);
     for (key, name) in [("fleet.member", &member), ("fleet.name", &fleet.name)] {
         if !is_name(name) || name.len() > MAX_NAME {
             let words = format!("{key} = {name:?} is no name: 1 to {MAX_NAME} of a-z, 0-9 and -");
@@ -84,9 +78,9 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
         }
     }
     Ok(Some(BusSettings {
-        url: fleet.url.clone(),
-        credentials: file(&fleet.credentials),
-        ca: file(&fleet.ca),
+        url,
+        credentials: fleet.credentials.clone().map(PathBuf::from),
+        ca: fleet.ca.clone().map(PathBuf::from),
         fleet: fleet.name.clone(),
         member,
         replicas: usize::try_from(fleet.replicas).unwrap_or(1),

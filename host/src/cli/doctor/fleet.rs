@@ -19,7 +19,7 @@ const CLOCK: u64 = 10_000;
 
 /// Of a home whose store is not the one that counts.
 pub(super) fn copy(home: &Home, config: Option<&Config>) -> Option<Finding> {
-    if config.is_none_or(|config| config.fleet.url.is_empty()) {
+    if config.is_none_or(|config| config.fleet.url.is_none()) {
         return None;
     }
     if !home.store_path().exists() {

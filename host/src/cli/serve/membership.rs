@@ -63,7 +63,7 @@ impl Membership {
         port: Option<u16>,
         listens: impl FnOnce(SocketAddr),
     ) -> Result<Option<Membership>, Failure> {
-        if config.fleet.url.is_empty() {
+        if config.fleet.url.is_none() {
             return Ok(None);
         }
         let lock = home.lock_daemon()?;
