@@ -4,6 +4,8 @@ mod cable;
 mod chaos;
 mod members;
 mod nats;
+mod page;
+mod seen;
 mod takeover;
 mod wire;
 

@@ -39,16 +39,23 @@ impl Nats {
     /// On a free port. `None`, loudly, where there is no server.
     #[track_caller]
     pub fn start() -> Option<Nats> {
+        // Whatever is confirmed is on the disk.
+        Nats::with(
+            "authorization { users: [ { user: kiso, password: \"a password\" } ] }\n\
+             jetstream { store_dir: \"STORE\", sync_interval: always, max_memory_store: 64MB, max_file_store: 4GB }\n",
+        )
+    }
+
+    /// The same with this instead in its configuration, where STORE is its directory.
+    #[track_caller]
+    pub fn with(rest: &str) -> Option<Nats> {
         let program = program()?;
         let dir = TempDir::new().expect("there is room for a server");
         let at = |name: &str| dir.path().join(name).display().to_string();
-        // Whatever is confirmed is on the disk.
         let config = format!(
-            "host: \"127.0.0.1\"\nport: -1\nports_file_dir: \"{}\"\n\
-             authorization {{ users: [ {{ user: kiso, password: \"a password\" }} ] }}\n\
-             jetstream {{ store_dir: \"{}\", sync_interval: always, max_memory_store: 64MB, max_file_store: 4GB }}\n",
+            "host: \"127.0.0.1\"\nport: -1\nports_file_dir: \"{}\"\n{}",
             dir.path().display(),
-            at("store"),
+            rest.replace("STORE", &at("store")),
         );
         std::fs::write(at("config"), config).expect("there is room");
         std::fs::write(at("credentials"), "kiso:a password\n").expect("there is room");
@@ -62,6 +69,12 @@ impl Nats {
 
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Of the program.
+    pub fn version(&self) -> &'static str {
+        let name = program().and_then(Path::file_name).and_then(std::ffi::OsStr::to_str);
+        name.and_then(|name| name.strip_prefix("nats-server-")).expect("its file is named by it")
     }
 
     /// A file with USER:PASSWORD of somebody who may do everything.

@@ -127,8 +127,8 @@ function Fleet({ health }) {
     ${error && html`<${Trouble} error=${error} />`}${value ? html`<${Members} of=${value} />` : !error && html`<${Busy} />`}</section>`;
 }
 
-const Members = ({ of }) => html`<p class="muted">${of.owner ? html`<bdi>${of.owner}</bdi> owns the home` : 'Nobody owns the home at the moment'}
-    (epoch ${count(of.epoch)}). Since the last copy of the store, the log has ${plural(of.log_messages, 'message')}; it holds ${bytes(of.log_bytes)}.</p>
+const Members = ({ of }) => html`<p class="muted">${of.owner ? html`<bdi>${of.owner}</bdi> owns the home` : 'Nobody owns the home'}
+    ${` (epoch ${count(of.epoch)}). The log has ${plural(of.log_messages, 'message')} since the last copy of the store, ${bytes(of.log_bytes)} in all.`}</p>
   <div class="scrolling" tabindex="0" role="group" aria-label="Table of members"><table class="table"><caption class="unseen">Members of the fleet</caption>
     <thead><tr><th scope="col">Member</th><th scope="col">Role</th><th scope="col">Last seen</th><th scope="col">kiso</th></tr></thead>
     <tbody>${of.members.map((member) => html`<tr key=${member.name} class=${member.ago_ms < GONE ? '' : 'high'}>
