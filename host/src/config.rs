@@ -443,9 +443,7 @@ mod tests {
         }
         // Every commented default is a line that works.
         let settings = file.lines().map(|line| match line.strip_prefix("# ") {
-            Some(hidden)
-                if hidden.split_once(" = ").is_some_and(|(name, _)| KEYS.iter().any(|key| key.name == name)) =>
-            {
+            Some(hidden) if KEYS.iter().any(|key| hidden == format!("{} = {}", key.name, key.default_value())) => {
                 hidden
             }
             _ => line,
@@ -493,7 +491,7 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [channels], [commands], [context], \
-             [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
+             [daemon], [engine], [exec], [fallbacks], [fleet], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
              [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [webhooks]\n"
         );
         assert_eq!(
