@@ -3,7 +3,7 @@
 use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Shared};
-use crate::config::{Config, is_name};
+use crate::config::Config;
 use crate::effect::member::{FleetStatus, MemberStatus};
 use crate::fleet::FleetError;
 use crate::fleet::bus::{Bus, BusSettings};
@@ -17,7 +17,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of a host name that become a member's.
+/// Bytes of the name of a fleet or a member.
 const MAX_NAME: usize = 32;
 
 #[derive(Debug, Subcommand)]
@@ -72,7 +72,7 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     }
     let member = fleet.member.clone().unwrap_or_else(host_name);
     for (key, name) in [("fleet.member", &member), ("fleet.name", &fleet.name)] {
-        if !is_name(name) || name.len() > MAX_NAME {
+        if !is_name(name) {
             let words = format!("{key} = {name:?} is no name: 1 to {MAX_NAME} of a-z, 0-9 and -");
             return Err(Failure::new(Exit::Config, words));
         }
@@ -85,6 +85,12 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
         member,
         replicas: usize::try_from(fleet.replicas).unwrap_or(1),
     }))
+}
+
+/// Whether something of a fleet can be called so: it stands in names and subjects of NATS.
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
 /// The machine's name, as far as it can be a member's; empty where the system does not say it.

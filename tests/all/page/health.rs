@@ -52,6 +52,7 @@ fn health_says_what_the_daemon_says() {
         assert!(before[name].as_str().unwrap().ends_with('B'), "{name}: {before}");
     }
     assert_eq!(before["Event streams"], "1", "the page's own: {before}");
+    assert!(!tab.has(role("region", "Fleet")) && tab.requests_to("/fleet").is_empty(), "the home is on one machine");
     // What happens is seen without being asked for.
     stage.daemon.reply(stage.daemon.send("main", "$ echo hello"));
     tab.wait("the figures are new", || {
