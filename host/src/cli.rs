@@ -322,7 +322,7 @@ impl Opened {
     fn new(shared: &Shared, observer: Arc<dyn Observer>) -> Result<Self, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;
-        if !config.fleet.url.is_empty() && member::is_a_copy(&home) {
+        if config.fleet.url.is_some() && member::is_a_copy(&home) {
             return Err(Failure::new(
                 Exit::Failed,
                 "this home is a copy that stands by in a fleet: run the command on the machine that owns it (`kiso fleet status`)",
