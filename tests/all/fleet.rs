@@ -6,6 +6,8 @@ mod members;
 mod nats;
 mod page;
 mod seen;
+mod sink;
+mod steps;
 mod takeover;
 mod wire;
 

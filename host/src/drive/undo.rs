@@ -4,17 +4,24 @@ use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
 use crate::compute;
 use crate::config::Config;
+use crate::effect::member::FleetMember;
 use crate::effect::undo::{
     CutOff, Origin, Transaction, UndoChoice, UndoEntry, UndoError, UndoKind, UndoLimits, UndoPlan, UndoResult, boot,
 };
 use crate::graph::run::{PendingStep, Run};
 use crate::home::{HomeError, HomeLock, SessionName};
-use crate::store::RunId;
+use crate::store::{RunId, Store};
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Stands for the start of a machine that does not tell it.
 const ANY_BOOT: &str = "unknown";
+
+/// How long a member waits until it knows that it owns the home: longer than a lease lasts, after which its process is replaced.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often it is looked whether a session is at rest that no run works in any more.
 const LOOKS: u32 = 30;
@@ -37,7 +44,43 @@ impl RunContext<'_> {
     /// The work of the step that is about to be done, or of the call at this place among those that are made together.
     pub(super) fn transaction(&self, run: &Run, place: usize) -> Option<Arc<Transaction>> {
         let origin = Origin { run: self.run.to_string(), task: run.tasks_recorded() + 1, seq: self.seq, place };
-        self.drive.undo.begin(&self.session, origin, limits(&self.drive.config))
+        let work = self.drive.undo.begin(&self.session, origin, limits(&self.drive.config))?;
+        if let Some(member) = self.drive.member.clone() {
+            work.ask_before_leaving(departure(member, self.drive.store.clone(), self.run.clone(), self.seq));
+        }
+        Some(work)
+    }
+}
+
+/// What a step of a fleet's member goes through before it reaches something outside: nobody else may own the home, and whoever is the next
+/// to own it must know of the step. What is kept to undo it stays on this machine.
+fn departure(
+    member: Arc<dyn FleetMember>,
+    store: Store,
+    run: RunId,
+    seq: u32,
+) -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
+    let is_on_record = AtomicBool::new(false);
+    let waits = move || {
+        let began = Instant::now();
+        while !member.may_act() {
+            if began.elapsed() >= PATIENCE {
+                return Err(io::Error::other("this member of the fleet may not own the home any more"));
+            }
+            std::thread::sleep(LOOK);
+        }
+        if !is_on_record.load(Ordering::Acquire) {
+            let of = run.clone();
+            let put = store.write_blocking(move |tx| tx.set_left(&of, seq));
+            put.map_err(|error| io::Error::other(error.to_string()))?;
+            is_on_record.store(true, Ordering::Release);
+        }
+        Ok(())
+    };
+    // What the sandbox calls cannot always await; a thread that others need goes on with something else.
+    move || match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(&waits),
+        _ => waits(),
     }
 }
 
@@ -71,7 +114,8 @@ impl RunExecutor {
         let found = back.map_err(|error| undoing(session, error))?;
         self.tools.skills().measure_anew(session);
         let wanted = id.clone();
-        let boot = self.store.read(move |view| view.boot_of_run(&wanted)).await?;
+        let read = self.store.read(move |view| Ok((view.boot_of_run(&wanted)?, view.has_left(&wanted, seq)?)));
+        let (boot, has_left) = read.await?;
         let is_kept = match run.pending() {
             Some(PendingStep::Task(task)) => self.tools.is_undoable_task(task),
             Some(PendingStep::Calls(calls)) => calls.iter().all(|call| self.tools.is_undoable_call(&call.name)),
@@ -79,9 +123,10 @@ impl RunExecutor {
         };
         Ok(match found {
             // A log that was not on disk when the machine went down says nothing. A member of a fleet begins with the files as they
-            // were at the last commit, whatever was changed since.
-            CutOff::Nothing if self.member.is_none() && (boot.is_none() || boot != self.boot()) => CutOff::Files,
+            // were at the last commit, whatever was changed since, and with what is on record of the rest.
+            CutOff::Nothing if boot.is_none() || self.member.is_none() && boot != self.boot() => CutOff::Files,
             CutOff::Nothing if !is_kept => CutOff::Files,
+            CutOff::Nothing if has_left => CutOff::Outside,
             found => found,
         })
     }

@@ -59,6 +59,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "labels", sql: include_str!("migrations/0039_labels.sql") },
     Migration { name: "labels of what is told", sql: include_str!("migrations/0040_outbox_labels.sql") },
     Migration { name: "files of a fleet", sql: include_str!("migrations/0041_files_of_a_fleet.sql") },
+    Migration { name: "steps that left", sql: include_str!("migrations/0042_steps_that_left.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

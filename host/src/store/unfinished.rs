@@ -66,6 +66,14 @@ impl View<'_> {
         boot.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
+    /// Whether the step of the run behind this event, or a later one, is on record as one that reached something outside of the
+    /// sandbox ([`Tx::set_left`]).
+    pub fn has_left(&self, run: &RunId, seq: u32) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT left_at_seq >= ?2 FROM runs WHERE id = ?1")?;
+        let left = query.query_row((run, seq), |row| row.get(0)).optional()?;
+        left.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
+    }
+
     /// Whether somebody asked for the run to stop.
     pub fn cancel_requested(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT cancel_requested FROM runs WHERE id = ?1")?;
@@ -98,6 +106,13 @@ impl Tx<'_> {
     pub fn set_boot(&self, run: &RunId, boot: Option<&str>) -> Result<(), StoreError> {
         let num = self.num(run)?;
         self.conn.prepare_cached("UPDATE runs SET boot = ?2 WHERE num = ?1")?.execute((num, boot))?;
+        Ok(())
+    }
+
+    /// Puts on record that the step behind this event is about to reach something outside of the sandbox.
+    pub fn set_left(&self, run: &RunId, seq: u32) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        self.conn.prepare_cached("UPDATE runs SET left_at_seq = ?2 WHERE num = ?1")?.execute((num, seq))?;
         Ok(())
     }
 

@@ -302,6 +302,18 @@ fn a_step_without_a_result_is_rolled_back_unless_it_left_the_sandbox() {
     assert_eq!(stage.undo.roll_back_step(&stage.session, "r", 5).unwrap(), CutOff::Nothing);
 }
 
+/// Whoever is asked before may refuse; then nothing outside is reached, and the step may be done again.
+#[test]
+fn nothing_outside_is_reached_that_is_refused() {
+    let mut stage = Stage::new();
+    let guest = stage.begin("r", 1, 5);
+    guest.work.ask_before_leaving(|| Err(io::Error::other("not now")));
+    assert_eq!(guest.work.leaving("example.org").unwrap_err().to_string(), "not now");
+    std::mem::forget(guest);
+    stage.reborn();
+    assert_eq!(stage.undo.roll_back_step(&stage.session, "r", 5).unwrap(), CutOff::Nothing);
+}
+
 /// An undo that is cut off after any of its changes is taken back; so is one of an undo.
 #[test]
 fn an_undo_that_is_cut_off_anywhere_is_taken_back() {

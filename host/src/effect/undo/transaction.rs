@@ -85,10 +85,14 @@ pub struct Transaction {
     state: Mutex<State>,
     /// Hears what cannot be undone, before it is changed.
     note: Mutex<Option<Note>>,
+    /// Is asked before something outside of the sandbox is reached.
+    gate: OnceLock<Gate>,
     closed: Box<dyn Fn() + Send + Sync>,
 }
 
 type Note = Box<dyn Fn(&str) + Send + Sync>;
+
+type Gate = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 /// What a task has left the sandbox for that wrote to a mount.
 const MACHINE: &str = "a directory of this machine";
@@ -140,8 +144,8 @@ impl Transaction {
         limits: UndoLimits,
         closed: impl Fn() + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let (tree, state, note) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Arc::new(Self { shelf, header, limits, tree, state, note, closed: Box::new(closed) })
+        let (tree, state, note, gate) = (OnceLock::new(), Mutex::default(), Mutex::default(), OnceLock::new());
+        Arc::new(Self { shelf, header, limits, tree, state, note, gate, closed: Box::new(closed) })
     }
 
     /// Says who hears of what cannot be undone.
@@ -149,15 +153,26 @@ impl Transaction {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(note));
     }
 
+    /// Says who is asked each time before something outside of the sandbox is reached. Where that fails, it is not reached.
+    pub fn ask_before_leaving(&self, gate: impl Fn() -> io::Result<()> + Send + Sync + 'static) {
+        let _ = self.gate.set(Box::new(gate));
+    }
+
     /// Something outside of the sandbox is about to be reached. From now on nobody may take it to be undone.
     pub fn leaving(&self, what: &str) -> io::Result<()> {
+        self.may_leave()?;
         self.leave(&mut self.lock(), what)
+    }
+
+    fn may_leave(&self) -> io::Result<()> {
+        self.gate.get().map_or(Ok(()), |gate| gate())
     }
 
     fn leave(&self, state: &mut State, what: &str) -> io::Result<()> {
         if state.left.is_some() || state.ended {
             return Ok(());
         }
+        self.may_leave()?;
         let log = self.log(state)?;
         append(&mut log.file, &UndoRecord::Left(what.to_owned()))?;
         state.left = Some(what.to_owned());
