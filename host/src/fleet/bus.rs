@@ -102,10 +102,17 @@ impl Bus {
     pub fn connect(settings: BusSettings, seal: Seal) -> Result<Bus, FleetError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("fleet").enable_all().build();
         let runtime = runtime.map_err(FleetError::Threads)?;
-        let handle = runtime.handle().clone();
-        // It lives as long as the process: a runtime must not be dropped where others wait for it.
-        std::mem::forget(runtime);
-        handle.clone().block_on(Bus::open(settings, seal, handle))
+        match runtime.block_on(Bus::open(settings, seal, runtime.handle().clone())) {
+            Ok(bus) => {
+                // It lives as long as the process: a runtime must not be dropped where others wait for it.
+                std::mem::forget(runtime);
+                Ok(bus)
+            }
+            Err(error) => {
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
     }
 
     async fn open(settings: BusSettings, seal: Seal, runtime: Handle) -> Result<Bus, FleetError> {

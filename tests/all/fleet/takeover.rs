@@ -101,6 +101,21 @@ fn a_server_that_comes_back_within_the_lease_is_waited_for() {
 }
 
 #[test]
+fn a_server_that_is_away_for_longer_than_the_lease_is_waited_for() {
+    let Some(mut nats) = Nats::start() else { return };
+    let pi = Machine::new("pi", &nats, &nats.url(), "");
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    assert!(owner.reply(owner.send("main", "$ echo before")).contains("before"));
+    nats.kill();
+    owner.logs("does not own the home any more", 1);
+    owner.logs("NATS cannot be reached", 1);
+    nats.restart();
+    assert!(owner.reply(owner.send("main", "$ echo after")).contains("after"));
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let Some(nats) = Nats::start() else { return };
     let pi = Machine::new("pi", &nats, &nats.url(), "");
@@ -112,6 +127,6 @@ fn what_is_wrong_is_said() {
     stranger.home.kiso(&["fleet", "status"]).exit(3).says(&["sealed with another key", "`key`"]);
     let alone = crate::harness::Home::new();
     alone.kiso(&["fleet", "status"]).exit(3).says(&["fleet.url", "docs/fleet.md"]);
-    let wrong = Machine::new("Wrong Name", &nats, &nats.url(), "");
+    let wrong = Machine::new("Wrong_Name", &nats, &nats.url(), "");
     wrong.home.kiso(&["fleet", "status"]).exit(3).says(&["fleet.member", "is no name"]);
 }

@@ -15,10 +15,12 @@ use crate::channel::Port;
 use crate::config::Config;
 use crate::daemon::systemd;
 use crate::effect::member::FleetMember;
-use crate::fleet::bus::Bus;
+use crate::fleet::FleetError;
+use crate::fleet::bus::{Bus, BusSettings};
 use crate::fleet::control::GiveUp;
 use crate::fleet::lease::Lease;
 use crate::fleet::member::{self, MemberFiles};
+use crate::fleet::seal::Seal;
 use crate::fleet::status::MemberState;
 use crate::fleet::tunnel::{self, TunnelBus, TunnelLimits};
 use crate::home::Home;
@@ -26,6 +28,12 @@ use crate::store::Store;
 
 /// Set for the process that a drained owner becomes: it stands by and takes nothing over until it is started anew.
 const DRAINED: &str = "KISO_FLEET_DRAINED";
+
+/// Set for every process that replaces a member: it did reach NATS, and waits until it does again.
+const REPLACED: &str = "KISO_FLEET_REPLACED";
+
+/// Between two tries to reach NATS.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a connection waits for somebody who owns the home: as long as a takeover takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,8 +58,8 @@ pub struct Membership {
     ending: Arc<AtomicBool>,
     /// What other members hand on, while it is taken: how to end that, and when it has ended.
     handed_on: OnceLock<(watch::Sender<bool>, JoinHandle<()>)>,
-    /// Those who waited for an owner are served by this one as long as it is there.
-    _owner: watch::Sender<Option<String>>,
+    /// What those go by who wait for an owner.
+    known: watch::Sender<Option<String>>,
 }
 
 impl Membership {
@@ -68,7 +76,8 @@ impl Membership {
         }
         let lock = home.lock_daemon()?;
         let listener = listen(config, port)?;
-        let Some(bus) = fleet::connect(home, config)? else { return Ok(None) };
+        let Some(settings) = fleet::settings(config)? else { return Ok(None) };
+        let bus = connected(home, &settings)?;
         member::begin_standby(home)?;
         let stands_by = std::env::var_os(DRAINED).is_none();
         let (name, lasts) = (bus.settings().member.clone(), fleet::lease(config));
@@ -84,13 +93,14 @@ impl Membership {
                 Some(owner) => tracing::info!("{owner} owns the home; this member stands by"),
                 None => tracing::info!("nobody owns the home"),
             }
-            known.send_replace(owner.map(str::to_owned));
+            // What this member was before it started anew serves nobody: who asks waits until somebody takes over.
+            known.send_replace(owner.filter(|owner| *owner != name).map(str::to_owned));
         };
         let lease = bus.runtime().block_on(member::stand_by(&bus, lasts, stands_by, told))?;
         says.abort();
         tracing::info!("this member takes the home over, with epoch {}", lease.epoch());
-        // Who waits is served here.
-        known.send_replace(Some(name));
+        // Nothing more comes from the owner before. Who waits is served here, as soon as this one serves.
+        known.send_replace(None);
         forwards.abort();
         let ending = Arc::new(AtomicBool::new(false));
         bus.runtime().spawn(lease.clone().renew(bus.clone()));
@@ -108,7 +118,7 @@ impl Membership {
         let (files, of, store) = (owned.files.clone(), bus.clone(), owned.store.clone());
         std::thread::spawn(move || files.follow_home(&of, &store));
         let (files, store) = (owned.files, owned.store);
-        Ok(Some(Membership { bus, listener, lease, files, store, ending, handed_on: OnceLock::new(), _owner: known }))
+        Ok(Some(Membership { bus, listener, lease, files, store, ending, handed_on: OnceLock::new(), known }))
     }
 
     /// What the daemon listens on: the port, and what other members hand on. Within its runtime.
@@ -116,7 +126,9 @@ impl Membership {
         let (sender, tunnelled) = mpsc::channel(HANDED_ON);
         let (bus, name) = (tunnel_of(&self.bus), self.bus.settings().member.clone());
         let (ending, ended) = watch::channel(false);
+        let known = self.known.clone();
         let accepts = self.bus.runtime().spawn(async move {
+            known.send_replace(Some(name.clone()));
             if let Err(error) = tunnel::accept(&bus, &name, sender, ended).await {
                 tracing::warn!("what other members hand on does not arrive: {error}");
             }
@@ -163,6 +175,21 @@ impl Membership {
         match asked {
             Some(asked) => Err(become_anew(asked.to.is_none())),
             None => Ok(()),
+        }
+    }
+}
+
+/// Connects to NATS. Whoever starts a member hears what is wrong; one that has lost NATS waits for it.
+fn connected(home: &Home, settings: &BusSettings) -> Result<Bus, FleetError> {
+    loop {
+        match Bus::connect(settings.clone(), Seal::of(home.key(), &settings.fleet)) {
+            Err(error @ (FleetError::Connect { .. } | FleetError::Jetstream(_)))
+                if std::env::var_os(REPLACED).is_some() =>
+            {
+                tracing::warn!("it is tried again: {error}");
+                std::thread::sleep(AGAIN);
+            }
+            connected => return connected,
         }
     }
 }
@@ -240,7 +267,7 @@ async fn replaced_when_lost(lease: Lease, ending: Arc<AtomicBool>) {
 fn become_anew(drained: bool) -> Failure {
     let program = std::env::current_exe().unwrap_or_else(|_| "kiso".into());
     let mut command = Command::new(program);
-    command.args(std::env::args_os().skip(1));
+    command.args(std::env::args_os().skip(1)).env(REPLACED, "1");
     match drained {
         true => command.env(DRAINED, "1"),
         false => command.env_remove(DRAINED),
