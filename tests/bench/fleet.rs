@@ -19,7 +19,7 @@ mod wire;
 
 use super::runs::{PATIENCE, Waiting, follow};
 use super::store::{Client, Served, home};
-use super::{Times, row, summary};
+use super::{Times, row, show, summary};
 use member::{Appended, Machine, publish, stream};
 use nats::Nats;
 use serde_json::json;
@@ -199,7 +199,7 @@ fn throughput(nats: &Nats, sides: &[Side]) {
             let appends = (rates.appended.log_messages + rates.appended.pieces) as f64 / rates.runs as f64;
             let ratio = per_s * appends * published.1.as_secs_f64();
             println!(
-                "| its publishes, {appends:.1} for each run | | {:.0}/s | {ratio:.2} × one after the other |",
+                "| its publishes, {appends:.1} for each run | | {:.0}/s | {ratio:.2} × one client's that only publishes |",
                 per_s * appends
             );
         }
@@ -256,17 +256,25 @@ fn latency(sides: &[Side]) {
         .collect();
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); doors.len()];
     for turn in 0..=TURNS {
-        for ((_, door), times) in doors.iter().zip(&mut times) {
-            let mut client = door.served.client();
+        for (at, ((_, door), times)) in doors.iter().zip(&mut times).enumerate() {
+            // Of its own: what was said at another door comes to this one, too.
+            let (mut client, session) = (door.served.client(), format!("latency-{at}"));
             for n in 0..MESSAGES {
-                let took = door.message(&mut client, "latency", &format!("$ echo {n}"));
+                let took = door.message(&mut client, &session, &format!("$ echo {n}"));
                 times.extend((turn > 0).then_some(took));
             }
         }
     }
     let times: Vec<Times> = times.into_iter().map(summary).collect();
-    for ((what, _), time) in doors.iter().zip(&times) {
-        let against = (what != &sides[0].what).then_some((times[0], "× without"));
-        row(&format!("kiso: from a message to its reply, {what}"), *time, against);
+    let alone = times[0].1;
+    for ((what, _), (least, median)) in doors.iter().zip(times) {
+        let ratio = match what == &sides[0].what {
+            true => String::new(),
+            false => {
+                let more = show(median.saturating_sub(alone));
+                format!("{:.2} × without, {more} more", median.as_secs_f64() / alone.as_secs_f64())
+            }
+        };
+        println!("| kiso: from a message to its reply, {what} | {} | {} | {ratio} |", show(least), show(median));
     }
 }

@@ -4,10 +4,14 @@
 use super::Door;
 use super::member::{Appended, Machine, stream};
 use super::nats::Nats;
+use super::wire::Wire;
 use crate::run::grouped;
 use crate::store::{filled, home, space};
 use crate::{show, summary};
+use data_encoding::HEXLOWER;
 use kiso::home::{Home, SessionName};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -17,10 +21,13 @@ const COUNTED: u64 = 100;
 
 /// Homes that are taken over, by stored messages and sessions with a file each: the second has only more sessions than the first, the
 /// third only more messages.
-const HOMES: [(u32, u32); 3] = [(200, 10), (200, 1_000), (200_000, 10)];
+const HOMES: [(u32, u32); 3] = [(200, 10), (200, 1_000), (1_000_000, 10)];
 
 /// How often each is taken over.
 const TAKEOVERS: usize = 3;
+
+/// Bytes that cannot be compressed, of which a message is made that fills the log.
+const LONG: usize = 10_000;
 
 /// Homes that a server has.
 const EMPTY_HOMES: u64 = 100;
@@ -33,10 +40,11 @@ const ON_THEIR_WAY: u64 = 100;
 
 pub fn rows(nats: &Nats) {
     messages(nats);
+    copy(nats);
     takeovers(nats);
     // What another one has forgotten still counts as its memory.
     if let Some(fresh) = Nats::start() {
-        server(&fresh);
+        server(fresh);
     }
 }
 
@@ -47,34 +55,83 @@ fn messages(nats: &Nats) {
     let (door, mut wire) = (Door::open(machine.start()), nats.connect());
     let mut client = door.served.client();
     door.message(&mut client, "old", "$ echo begin");
-    let kinds: [(&str, &dyn Fn(u64) -> (String, String)); 3] = [
-        ("a message with one command", &|n| ("old".to_owned(), format!("$ echo {n}"))),
-        ("one whose command writes a file of 1 kB", &|n| {
-            ("old".to_owned(), format!("$ head -c 1000 /dev/urandom > file-{}", n % 10))
-        }),
-        ("the first message of a session", &|n| (format!("new-{n}"), format!("$ echo {n}"))),
+    // What it is, its session and its text, with a number for N.
+    let kinds = [
+        ("a message with one command", "old", "$ echo N"),
+        ("one whose command writes a file of 1 kB", "old", "$ head -c 1000 /dev/urandom > file"),
+        ("the first message of a session", "new-N", "$ echo N"),
     ];
-    for (what, message) in kinds {
+    for (what, session, text) in kinds {
         let before = (Appended::of(&mut wire, "size"), space(machine.dir.path()));
         for n in 0..COUNTED {
-            let (session, text) = message(n);
+            let [session, text] = [session, text].map(|text| text.replace('N', &n.to_string()));
             door.message(&mut client, &session, &text);
         }
         let (after, stays) = (Appended::of(&mut wire, "size").since(before.0), space(machine.dir.path()) - before.1);
         let each = |count: u64| count as f64 / COUNTED as f64;
         println!(
-            "| {what}: appended to the log | {:.1} | {} bytes | |",
+            "| {what}: appended to the log | {:.1} messages | {} bytes | |",
             each(after.log_messages),
             after.log_bytes / COUNTED
         );
-        println!("| pieces of files for it | {:.1} | {} bytes | |", each(after.pieces), after.piece_bytes / COUNTED);
+        println!(
+            "| pieces of files for it | {:.1} messages | {} bytes | |",
+            each(after.pieces),
+            after.piece_bytes / COUNTED
+        );
         println!("| of that stays in the store | | {} bytes | |", stays / COUNTED);
     }
     println!("| resident memory, the owner | | {} MiB | |", door.served.resident() >> 20);
-    let standby = machine.another(nats, "m1").start();
+    let another = machine.another(nats, "m1");
+    let standby = another.start();
     println!("| resident memory, one that stands by | | {} MiB | |", standby.resident() >> 20);
     standby.end();
     door.served.end();
+    let log = Appended::of(&mut wire, "size").log_bytes;
+    let times = (0..TAKEOVERS).map(|_| {
+        let started = Instant::now();
+        let served = another.start();
+        let took = started.elapsed();
+        served.end();
+        took
+    });
+    let took = summary(times.collect()).1;
+    println!("| kiso: another machine takes over, a log of {:.1} MB | | {} | |", log as f64 / 1e6, show(took));
+}
+
+/// How long a message waits while a copy of the whole store takes the log's place.
+fn copy(nats: &Nats) {
+    let (stored, sessions) = HOMES[2];
+    let dir = filled(stored, sessions);
+    with_files(dir.path(), sessions);
+    let machine = Machine::new(dir, nats, "copy", "m0");
+    machine.begin();
+    let (door, mut wire, mut random) = (Door::open(machine.start()), nats.connect(), File::open("/dev/urandom"));
+    let random = random.as_mut().expect("this is Linux");
+    let (mut client, mut bytes, mut times) = (door.served.client(), [0; LONG], Vec::new());
+    let first = log_begins(&mut wire, "copy");
+    while log_begins(&mut wire, "copy") == first {
+        random.read_exact(&mut bytes).expect("it has no end");
+        let line = format!("$ echo {}", HEXLOWER.encode(&bytes));
+        times.push(door.message(&mut client, "copy", &line));
+    }
+    let store = space(machine.dir.path()) as f64 / 1e6;
+    let (count, longest) = (times.len(), times.iter().max().copied().unwrap_or_default());
+    let median = summary(times).1;
+    let ratio = longest.as_secs_f64() / median.as_secs_f64();
+    println!(
+        "| kiso: the longest of {count} messages of {} kB, while a copy of a store of {store:.1} MB takes the log's place | | {} | \
+         {ratio:.1} × the median |",
+        2 * LONG / 1_000,
+        show(longest)
+    );
+    door.served.end();
+}
+
+/// The number of the first message that a fleet's log still has.
+fn log_begins(wire: &mut Wire, fleet: &str) -> u64 {
+    let info = wire.ask(&format!("$JS.API.STREAM.INFO.KISO_{fleet}_LOG"), &[], b"");
+    info["state"]["first_seq"].as_u64().unwrap_or_else(|| panic!("{info}"))
 }
 
 /// How long it takes to begin a fleet with a home, and until another machine serves it.
@@ -128,49 +185,66 @@ fn with_files(path: &Path, sessions: u32) {
 }
 
 /// What a server needs for homes in which nothing happens, and for pieces of files.
-fn server(nats: &Nats) {
+fn server(mut nats: Nats) {
     let dir = TempDir::new().expect("there is room");
     let config = std::fs::read_to_string(home().path().join("config.toml")).expect("it has one");
-    let before = (resident(nats), disk(nats));
+    let before = Needs::of(&mut nats);
     for n in 0..EMPTY_HOMES {
         let home = TempDir::new_in(dir.path()).expect("there is room");
         std::fs::write(home.path().join("config.toml"), &config).expect("there is room");
-        Machine::new(home, nats, &format!("empty-{n}"), "m0").status();
+        Machine::new(home, &nats, &format!("empty-{n}"), "m0").status();
     }
-    let each = |(now, then): (u64, u64), count: u64| now.saturating_sub(then) / count;
-    let after = (resident(nats), disk(nats));
-    println!(
-        "| nats: memory and disk for each home with nothing in it | {} kB | {} kB | |",
-        each((after.0, before.0), EMPTY_HOMES) / 1_000,
-        each((after.1, before.1), EMPTY_HOMES) / 1_000
-    );
+    let with_homes = Needs::of(&mut nats);
     let (mut wire, payload) = (nats.connect(), [7; 200]);
     stream(&mut wire, "PIECES", "pieces.*");
-    let before = (resident(nats), disk(nats));
     for begin in (0..PIECES).step_by(usize::try_from(ON_THEIR_WAY).expect("few")) {
         // Their names are as long as those of digests.
         let sent = (begin..begin + ON_THEIR_WAY).map(|n| wire.begin(&format!("pieces.{n:064}"), &[], &payload));
         let sent: Vec<String> = sent.collect::<Result<_, _>>().expect("it is connected");
         sent.iter().for_each(|inbox| drop(wire.answer(inbox).expect("it is confirmed")));
     }
-    let after = (resident(nats), disk(nats));
+    let with_pieces = Needs::of(&mut nats);
+    println!("| nats: memory for each home with nothing in it | {} | |", with_homes.memory(&before, EMPTY_HOMES));
+    println!("| nats: disk for it | | {} bytes | |", (with_homes.disk - before.disk) / EMPTY_HOMES);
     println!(
-        "| nats: memory and disk for each piece of {} bytes | {} bytes | {} bytes | |",
+        "| nats: memory for each piece of {} bytes | {} | |",
         payload.len(),
-        each((after.0, before.0), PIECES),
-        each((after.1, before.1), PIECES)
+        with_pieces.memory(&with_homes, PIECES)
     );
+    println!("| nats: disk for it | | {} bytes | |", (with_pieces.disk - with_homes.disk) / PIECES);
+}
+
+/// Bytes that a server needs: of memory as it is, and after it was started anew with the same files; of disk.
+struct Needs {
+    at_work: u64,
+    started_anew: u64,
+    disk: u64,
+}
+
+impl Needs {
+    fn of(nats: &mut Nats) -> Needs {
+        let (at_work, disk) = (resident(nats), disk(nats));
+        nats.kill();
+        nats.restart();
+        Needs { at_work, started_anew: resident(nats), disk }
+    }
+
+    /// More than before, for each of so many: started anew, and at work.
+    fn memory(&self, before: &Needs, count: u64) -> String {
+        let least = self.started_anew.saturating_sub(before.started_anew) / count;
+        let most = self.at_work.saturating_sub(before.started_anew) / count;
+        format!("{least} bytes | {most} bytes")
+    }
 }
 
 /// Bytes of memory that the server has.
 fn resident(nats: &Nats) -> u64 {
     let files = std::fs::read_dir(nats.dir()).expect("it is there").flatten().map(|entry| entry.file_name());
     let names = files.map(|name| name.to_string_lossy().into_owned());
-    let mut ports = names.filter(|name| name.ends_with(".ports"));
-    // It names the file after its process.
-    let name = ports.next().expect("it says its ports");
-    let pid = name.trim_end_matches(".ports").rsplit('_').next().expect("it has a number");
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    // It names the file after its process; one that was killed leaves its file.
+    let pids = names.filter_map(|name| name.strip_suffix(".ports")?.rsplit('_').next().map(str::to_owned));
+    let mut statuses = pids.filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/status")).ok());
+    let status = statuses.next().expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("this is Linux");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") << 10
 }
