@@ -1,8 +1,8 @@
 //! A run of twelve steps that is moved to the other machine at its steps: the same reply, the same files, and nothing done twice.
 //!
 //! Ten steps write to a file and are told to a receiver; two ask a web server, which is outside. Each is held in its middle, and there its
-//! owner is killed, or drained. `KISO_FLEET=full` moves it at all twelve, each way. After a kill a whole lease passes, so that takes two
-//! minutes; without it, each way has four of them, the first and the last and both kinds among these.
+//! owner is killed, or drained. `KISO_FLEET=full` moves it at all twelve, each way. After a kill a whole lease passes, so that takes about a
+//! minute; without it, each way has four of them, the first and the last and both kinds among these.
 
 use super::members::{Machine, begun};
 use super::nats::Nats;
