@@ -21,10 +21,13 @@ pub struct Served {
     pub token: Option<String>,
 }
 
+/// The address of a NATS server: each home is in a fleet then.
+const TEST_FLEET: &str = "KISO_TEST_FLEET";
+
 /// Has a home in a fleet of its own on the server that `KISO_TEST_FLEET` names, so that other tests can be run as they are with a member
 /// (tests/fleet/everywhere does). Without that, the home stays what it is.
 fn join_everywhere(home: &Home) {
-    let Ok(url) = std::env::var("KISO_TEST_FLEET") else { return };
+    let Ok(url) = std::env::var(TEST_FLEET) else { return };
     if !home.path().exists() {
         home.kiso(&["skill", "list"]).ok();
     }
@@ -68,7 +71,12 @@ impl Served {
         join_everywhere(home);
         let mut command = home.command(&[&["--json", "serve", "--port", "0"], args].concat());
         adjust(&mut command);
-        Served::spawn(command)
+        let served = Served::spawn(command);
+        if std::env::var_os(TEST_FLEET).is_some() {
+            // A member stands by until it knows that the process before it is gone.
+            served.until(|| served.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200));
+        }
+        served
     }
 
     /// The daemon that a command is.
