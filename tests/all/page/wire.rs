@@ -42,16 +42,22 @@ fn the_first_load_is_small() {
     assert!(tab.requests_to("/page/").iter().all(|request| request.cached), "{:#?}", tab.requests_to("/page/"));
 }
 
+/// A session with an old turn and a new one, which was read, and the run of that.
+fn talked() -> Option<(Stage, String)> {
+    let fill = |home: &Home| fill::session(home, "talk", ["Tell me".to_owned(), "This is it.".to_owned()]);
+    let stage = Stage::prepared(Home::new(), QUICK, fill)?;
+    stage.daemon.reply(stage.daemon.send("talk", "$ echo hello"));
+    stage.open("talk");
+    stage.tab.wait("it is read", || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == 0);
+    let run = stage.daemon.get("/runs?session=talk")["items"][0]["id"].as_str().expect("it has an id").to_owned();
+    Some((stage, run))
+}
+
 /// What a screen needs is asked for while its scripts are on their way, and not again when they are there.
 #[test]
 fn nothing_is_asked_for_twice() {
-    let fill = |home: &Home| fill::session(home, "talk", ["Tell me".to_owned(), "This is it.".to_owned()]);
-    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let Some((stage, run)) = talked() else { return };
     let tab = &stage.tab;
-    stage.daemon.reply(stage.daemon.send("talk", "$ echo hello"));
-    stage.open("talk");
-    tab.wait("it is read", || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == 0);
-    let run = stage.daemon.get("/runs?session=talk")["items"][0]["id"].as_str().unwrap().to_owned();
     let of_run = [format!("/runs/{run}"), format!("/runs/{run}/trace?after=0&limit=100")];
     let screens = [
         ("#/s/talk", vec!["/sessions/talk/messages?limit=50", "/status/talk"]),
@@ -88,34 +94,65 @@ fn nothing_is_asked_for_twice() {
     }
 }
 
-/// However late the stream of events begins: it tells what has happened since the page came.
+/// The stream says that it is open when the test calls `begin()`, which gives back the waits that this began: in milliseconds, but for
+/// the one for silence.
+const LATE: &str = "window.EventSource = class extends EventSource {
+    set onopen(heard) {
+        super.onopen = (event) => {
+            window.begin = () => {
+                const [waits, wait] = [[], setTimeout];
+                window.setTimeout = (work, ms, ...rest) => { waits.push(ms); return wait(work, ms, ...rest); };
+                heard.call(this, event);
+                window.setTimeout = wait;
+                return waits.filter((ms) => ms < 40000);
+            };
+        };
+    }
+};";
+
+/// However late it begins, it tells what has happened since the page came.
 #[test]
 fn nothing_is_asked_for_anew_when_the_stream_begins() {
-    let fill = |home: &Home| fill::session(home, "talk", ["Tell me".to_owned(), "This is it.".to_owned()]);
-    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let Some((stage, run)) = talked() else { return };
     let tab = &stage.tab;
-    stage.daemon.reply(stage.daemon.send("talk", "$ echo hello"));
-    stage.open("talk");
-    let run = stage.daemon.get("/runs?session=talk")["items"][0]["id"].as_str().unwrap().to_owned();
-    // It says that it is open when the test says so.
-    let late = "window.EventSource = class extends EventSource {
-        set onopen(heard) { super.onopen = (event) => { window.begin = () => heard.call(this, event); }; }
-    };";
-    tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": late }));
+    tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": LATE }));
     for screen in ["#/s/talk", &format!("#/run/{run}"), "#/run"] {
         tab.goto("about:blank");
         tab.goto(&stage.url(screen));
         settled(tab, screen);
         tab.wait_until("Boolean(window.begin)");
         tab.forget_requests();
-        tab.eval("begin()");
+        assert_eq!(tab.eval("begin()"), json!([]), "{screen}: nothing is asked for in a moment");
         settled(tab, screen);
-        assert_eq!(
-            tab.requests_to("/").iter().map(|one| one.path().to_owned()).collect::<Vec<_>>(),
-            [""; 0],
-            "{screen}"
-        );
+        assert_eq!(tab.requests().iter().map(|one| one.path().to_owned()).collect::<Vec<_>>(), [""; 0], "{screen}");
     }
+}
+
+/// Nobody else tells of a run that says nothing at the moment.
+#[test]
+fn what_was_out_of_reach_is_asked_for_when_the_stream_begins() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.daemon.send("talk", "$ touch begun; until [ -e go ]; do sleep 0.1; done");
+    tab.wait("the step has begun", || stage.home.work("talk").join("begun").exists());
+    let away = "const reach = fetch;
+        window.fetch = (address, how) => {
+            if (window.isThere || !String(address).includes('/runs/')) return reach(address, how);
+            window.isMissed = true;
+            return Promise.reject(new TypeError('out of reach'));
+        };";
+    for source in [LATE, away] {
+        tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": source }));
+    }
+    tab.goto("about:blank");
+    tab.goto(&stage.url("#/s/talk"));
+    tab.wait_until("Boolean(window.begin && window.isMissed)");
+    settled(tab, "the conversation");
+    tab.eval("window.isThere = true");
+    tab.forget_requests();
+    tab.eval("begin()");
+    tab.wait("the run is asked for", || !tab.requests_to("/runs/").is_empty());
+    std::fs::write(stage.home.work("talk").join("go"), "").expect("there is room");
 }
 
 /// The end stands there at once; the rest comes as somebody scrolls, and traces only when they are opened.

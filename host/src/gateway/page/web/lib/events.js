@@ -5,11 +5,10 @@ import { store } from './preact.js';
 import { me, whoAmI } from './api.js';
 
 /**
- * `{state: 'connecting' | 'open' | 'lost', since, again}`; `since` is when the connection was lost, in the browser's time. `again`: it is not
- * open for the first time. The first time, nothing has to be looked at anew, however late it is: what has happened since the page
- * came is told.
+ * `{state: 'connecting' | 'open' | 'lost', since, first}`; `since` is when the connection was lost, in the browser's time. `first`: it was
+ * never lost.
  */
-export const connection = store({ state: 'connecting', since: Date.now(), again: false });
+export const connection = store({ state: 'connecting', since: Date.now(), first: true });
 
 const KINDS = ['message', 'run', 'event', 'session', 'deleted', 'live', 'gap'];
 
@@ -25,7 +24,6 @@ const UNSEEN = 5 * 60_000;
 
 const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
 let stream = null;
-let wasOpen = false;
 let last = null;
 let wait = FIRST_WAIT;
 let timer = 0;
@@ -40,6 +38,14 @@ others.onmessage = () => document.visibilityState === 'hidden' && close();
 export function on(kind, listener) {
   listeners.get(kind).add(listener);
   return () => listeners.get(kind).delete(listener);
+}
+
+/**
+ * Calls `look` when the stream is open again; gives back what ends it. When it opens for the first time, only if something has
+ * `failed()`: what has happened since the page came is told, however late that is.
+ */
+export function onOpen(look, failed = () => false) {
+  return connection.watch(({ state, first }) => state === 'open' && (!first || failed()) && look());
 }
 
 /** Opens the stream, and keeps it open until `unfollow`. */
@@ -69,8 +75,7 @@ function connect() {
   stream = opened;
   opened.onopen = () => {
     wait = FIRST_WAIT;
-    connection.set({ state: 'open', since: Date.now(), again: wasOpen });
-    wasOpen = true;
+    connection.set(({ state }) => ({ state: 'open', since: Date.now(), first: state === 'connecting' }));
     hear(opened);
   };
   for (const kind of KINDS) {
@@ -111,7 +116,7 @@ function tell(kind, data, id) {
 function retry(of) {
   if (of !== stream) return;
   close();
-  if (connection.get().state !== 'lost') connection.set({ state: 'lost', since: Date.now(), again: wasOpen });
+  if (connection.get().state !== 'lost') connection.set({ state: 'lost', since: Date.now(), first: false });
   timer = setTimeout(async () => {
     try {
       // Tells a daemon that is away from a log-in that is over.

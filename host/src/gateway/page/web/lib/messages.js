@@ -3,7 +3,7 @@
 
 import { store } from './preact.js';
 import { get, part } from './api.js';
-import { connection, on } from './events.js';
+import { on, onOpen } from './events.js';
 import { archived, isOurs, meet, sessionOf, sessions } from './sessions.js';
 import { unsent } from './unsent.js';
 
@@ -265,7 +265,7 @@ export function conversation(session, { onMessage } = {}) {
     // The listing that said that it is new may have been older than its first message.
     sessions.watch(() => now().phase === 'new' && listed() && toEnd()),
     on('gap', lookAgain),
-    connection.watch(({ state: at, again: anew }) => at === 'open' && anew && lookAgain()),
+    onOpen(lookAgain),
   ];
 
   let ends = [];

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from './preact.js';
 import { get, part } from './api.js';
-import { connection, on } from './events.js';
+import { on, onOpen } from './events.js';
 
 /** Milliseconds between two looks at a run that is under way. */
 const PACE = 250;
@@ -19,7 +19,7 @@ export function useBoard(run, wanted) {
   const look = useRef(null);
   useEffect(() => {
     if (!wanted) return undefined;
-    let [timer, under, more, over, took] = [0, false, false, false, 0];
+    let [timer, under, more, over, away, took] = [0, false, false, false, false, 0];
     const ask = async () => {
       timer = 0;
       if (under) {
@@ -30,10 +30,12 @@ export function useBoard(run, wanted) {
       const began = performance.now();
       try {
         const board = await get(`/runs/${part(run)}`);
+        away = false;
         if (!over) set({ board, error: null });
       } catch (error) {
         // One that is away is asked again when it is back.
-        if (!over && error.status) set((old) => ({ ...old, error }));
+        away = !error.status;
+        if (!over && !away) set((old) => ({ ...old, error }));
       }
       under = false;
       took = performance.now() - began;
@@ -49,7 +51,7 @@ export function useBoard(run, wanted) {
       on('event', (event) => event.run === run && soon()),
       on('run', (event) => event.id === run && soon()),
       on('gap', soon),
-      connection.watch(({ state: now, again: anew }) => now === 'open' && anew && soon()),
+      onOpen(soon, () => away),
     ];
     return () => {
       over = true;

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from './preact.js';
 import { get } from './api.js';
-import { connection, on } from './events.js';
+import { on, onOpen } from './events.js';
 import { duration } from './format.js';
 import { go, href } from './router.js';
 import { Badge, Busy, Button, Dialog, Empty, Icon, ScreenHead, Time, Trouble } from './ui.js';
@@ -40,7 +40,7 @@ function useRuns(session) {
       }, TOGETHER);
     };
     fetch();
-    const off = [on('run', soon), on('gap', soon), connection.watch(({ state: now, again: anew }) => now === 'open' && anew && soon())];
+    const off = [on('run', soon), on('gap', soon), onOpen(soon)];
     return () => {
       off.forEach((stop) => stop());
       clearTimeout(timer);
