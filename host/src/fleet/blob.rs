@@ -4,6 +4,8 @@
 //!  file ─▶ pieces of 256 KiB ─▶ chunk DIGEST, chunk DIGEST, …
 //!                    └────────▶ list of their digests ─▶ chunk DIGEST: the blob's name
 //! ```
+//!
+//! A list that is too long for one message is in pieces itself, and the list of those ends with a byte that says so.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,10 +25,16 @@ use super::bus::Bus;
 /// Bytes of a piece at most.
 const PIECE: usize = 256 << 10;
 
-/// Digests of a list at most: as many as are one message. A file has 4 GiB at most.
-const MAX_PIECES: usize = 16 << 10;
+/// Bytes of a list at most: as many as are one message.
+const MAX_LIST: usize = (16 << 10) * DIGEST;
+
+/// Bytes of a file at most: as many as a list of lists has room for.
+const MAX_FILE: u64 = (MAX_LIST as u64 / DIGEST as u64).pow(2) * PIECE as u64;
 
 const DIGEST: usize = 32;
+
+/// Behind the last digest of a list of lists.
+const OF_LISTS: u8 = 1;
 
 /// SHA-256 of a piece, or of the list of a blob's pieces: the blob's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +84,35 @@ impl<'de> Deserialize<'de> for BlobDigest {
     }
 }
 
+/// Names what consists of the pieces with these digests; `put` keeps a list of at most `max` bytes.
+fn named(
+    list: Vec<u8>,
+    max: usize,
+    mut put: impl FnMut(&[u8]) -> Result<BlobDigest, FleetError>,
+) -> Result<BlobDigest, FleetError> {
+    if list.len() <= max {
+        return put(&list);
+    }
+    let mut lists = Vec::new();
+    for part in list.chunks(max) {
+        lists.extend(put(part)?.0);
+    }
+    lists.push(OF_LISTS);
+    put(&lists)
+}
+
+/// The digests of a list, and whether they are of lists; `None` where it is none.
+fn listed(list: &[u8]) -> Option<(Vec<BlobDigest>, bool)> {
+    let (digests, end) = list.split_at(list.len() - list.len() % DIGEST);
+    let of_lists = match end {
+        [] => false,
+        [OF_LISTS] => true,
+        _ => return None,
+    };
+    let digests = digests.chunks_exact(DIGEST).map(|digest| BlobDigest::try_from(digest).expect("it has 32 bytes"));
+    Some((digests.collect(), of_lists))
+}
+
 fn parsed(text: &str) -> Option<BlobDigest> {
     BlobDigest::try_from(HEXLOWER.decode(text.as_bytes()).ok()?.as_slice()).ok()
 }
@@ -111,6 +148,7 @@ impl Blobs {
     /// Keeps what can be read; `path` is for errors.
     pub fn put_from(&self, from: &mut dyn Read, path: &Path) -> Result<BlobDigest, FleetError> {
         let (mut list, mut piece) = (Vec::new(), Vec::with_capacity(PIECE));
+        let mut bytes = 0;
         loop {
             piece.clear();
             let read =
@@ -118,12 +156,13 @@ impl Blobs {
             if read == 0 {
                 break;
             }
-            if list.len() >= MAX_PIECES * DIGEST {
+            bytes += read as u64;
+            if bytes > MAX_FILE {
                 return Err(FleetError::TooLarge { path: path.to_path_buf() });
             }
             list.extend(self.put_piece(&piece)?.0);
         }
-        self.put_piece(&list)
+        named(list, MAX_LIST, |list| self.put_piece(list))
     }
 
     fn put_piece(&self, bytes: &[u8]) -> Result<BlobDigest, FleetError> {
@@ -137,12 +176,23 @@ impl Blobs {
     }
 
     /// The pieces of a blob, in order.
-    pub fn pieces(&self, blob: BlobDigest) -> Result<Vec<BlobDigest>, FleetError> {
-        let list = self.piece(blob)?;
-        if list.len() % DIGEST != 0 {
-            return Err(FleetError::Damaged { digest: blob });
+    fn pieces(&self, blob: BlobDigest) -> Result<Vec<BlobDigest>, FleetError> {
+        let (digests, of_lists) = self.list(blob)?;
+        if !of_lists {
+            return Ok(digests);
         }
-        Ok(list.chunks_exact(DIGEST).map(|digest| BlobDigest::try_from(digest).expect("it has 32 bytes")).collect())
+        let mut pieces = Vec::new();
+        for list in digests {
+            match self.list(list)? {
+                (digests, false) => pieces.extend(digests),
+                (_, true) => return Err(FleetError::Damaged { digest: blob }),
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn list(&self, name: BlobDigest) -> Result<(Vec<BlobDigest>, bool), FleetError> {
+        listed(&self.piece(name)?).ok_or(FleetError::Damaged { digest: name })
     }
 
     /// A piece, which is what its digest says.
@@ -197,16 +247,30 @@ impl Blobs {
         loop {
             piece.clear();
             if from.take(PIECE as u64).read_to_end(&mut piece)? == 0 {
-                return Ok(BlobDigest::of(&list) == blob);
+                return Ok(named(list, MAX_LIST, |list| Ok(BlobDigest::of(list))).is_ok_and(|name| name == blob));
             }
             list.extend(BlobDigest::of(&piece).0);
         }
     }
 
-    /// The pieces that none of these blobs needs, with the numbers of their messages. They may be needed by what was not committed
-    /// yet, so they are forgotten only when none needs them an hour later; whoever needs one from now on keeps it anew.
-    pub fn spare(&self, blobs: &HashSet<BlobDigest>) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
-        let needed = self.needed(blobs)?;
+    /// These blobs with all their pieces.
+    pub fn needed(&self, blobs: &HashSet<BlobDigest>) -> Result<HashSet<BlobDigest>, FleetError> {
+        let mut needed = blobs.clone();
+        for blob in blobs {
+            let (digests, of_lists) = self.list(*blob)?;
+            if of_lists {
+                for list in &digests {
+                    needed.extend(self.list(*list)?.0);
+                }
+            }
+            needed.extend(digests);
+        }
+        Ok(needed)
+    }
+
+    /// The pieces that are not needed, with the numbers of their messages. They may be needed by what was not committed yet, so they
+    /// are forgotten only when nothing needs them an hour later; whoever needs one from now on keeps it anew.
+    pub fn spare(&self, needed: &HashSet<BlobDigest>) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
         let mut spare = Vec::new();
         for text in self.bus.runtime().block_on(self.bus.chunk_digests())? {
             let Some(digest) = parsed(&text).filter(|digest| !needed.contains(digest)) else { continue };
@@ -218,26 +282,50 @@ impl Blobs {
         Ok(spare)
     }
 
-    /// Forgets those of the spare pieces that these blobs do not need either; how many.
-    pub fn forget(&self, spare: Vec<(BlobDigest, u64)>, blobs: &HashSet<BlobDigest>) -> Result<usize, FleetError> {
-        let needed = self.needed(blobs)?;
-        let spare: Vec<_> = spare.into_iter().filter(|(digest, _)| !needed.contains(digest)).collect();
+    /// Forgets those of the spare pieces that are not needed now either; how many.
+    pub fn forget(&self, mut spare: Vec<(BlobDigest, u64)>, needed: &HashSet<BlobDigest>) -> usize {
+        spare.retain(|(digest, _)| !needed.contains(digest));
         for (_, number) in &spare {
             self.bus.runtime().block_on(self.bus.forget_chunk(*number));
         }
-        Ok(spare.len())
-    }
-
-    /// These blobs with all their pieces.
-    fn needed(&self, blobs: &HashSet<BlobDigest>) -> Result<HashSet<BlobDigest>, FleetError> {
-        let mut needed = blobs.clone();
-        for blob in blobs {
-            needed.extend(self.pieces(*blob)?);
-        }
-        Ok(needed)
+        spare.len()
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashSet<BlobDigest>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn a_long_list_is_in_pieces_too() {
+        let digests: Vec<BlobDigest> = (0..7_u8).map(|byte| BlobDigest([byte; DIGEST])).collect();
+        let list: Vec<u8> = digests.iter().flat_map(|digest| digest.0).collect();
+        for (max, messages) in [(7 * DIGEST, 1), (3 * DIGEST, 4)] {
+            let mut kept = HashMap::new();
+            let name = named(list.clone(), max, |bytes| {
+                let digest = BlobDigest::of(bytes);
+                kept.insert(digest, bytes.to_vec());
+                Ok(digest)
+            })
+            .unwrap();
+            assert_eq!(kept.len(), messages);
+            let (found, of_lists) = listed(&kept[&name]).unwrap();
+            assert_eq!(of_lists, messages > 1);
+            let below = |list: &BlobDigest| {
+                let (digests, of_lists) = listed(&kept[list]).unwrap();
+                assert!(!of_lists);
+                digests
+            };
+            let found = if of_lists { found.iter().flat_map(below).collect() } else { found };
+            assert_eq!(found, digests);
+        }
+        assert_eq!(listed(&[OF_LISTS + 1]), None);
+        assert_eq!(listed(&[OF_LISTS; 3]), None);
+        assert_eq!(listed(&[]), Some((Vec::new(), false)), "an empty file");
     }
 }

@@ -1,8 +1,9 @@
 //! Who owns the home: a value in the bucket that its owner changes all the time.
 //!
 //! A member that has seen no change for as long as the lease lasts takes over. It measures that by its own monotonic clock, so no two
-//! machines need the same time. That an owner which was away for too long can do nothing any more does not depend on it: the log
-//! takes nothing from it ([`super::log`]). The lease keeps it from beginning what cannot be taken back.
+//! machines need the same time; an owner counts the time that its machine slept, too. That an owner which was away for too long can
+//! do nothing any more does not depend on it: the log takes nothing from it ([`super::log`]). The lease keeps it from beginning
+//! what cannot be taken back.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use super::FleetError;
 use super::bus::Bus;
+use crate::clock::since_boot;
 
 /// The value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +88,14 @@ struct Inner {
 struct Held {
     owner: Ownership,
     revision: u64,
-    /// When the last change that was confirmed was sent.
-    renewed: Instant,
+    /// When the last change that was confirmed was sent, since the machine was started.
+    renewed: Duration,
+}
+
+impl Held {
+    fn age(&self) -> Duration {
+        since_boot().saturating_sub(self.renewed)
+    }
 }
 
 impl Lease {
@@ -98,7 +106,7 @@ impl Lease {
         revision: u64,
         lasts: Duration,
     ) -> Result<Option<Lease>, FleetError> {
-        let renewed = Instant::now();
+        let renewed = since_boot();
         let member = Some(bus.settings().member.clone());
         let owner = Ownership { member, epoch: owner.epoch + 1, beat: 0, meant_for: None };
         let Some(revision) = owner.write(bus, revision).await? else { return Ok(None) };
@@ -113,7 +121,7 @@ impl Lease {
     /// Whether something may be begun that cannot be taken back: a third of the lease is left at least, so it has begun before
     /// anybody else owns the home.
     pub fn is_good(&self) -> bool {
-        self.0.lost.borrow().is_none() && self.held().renewed.elapsed() < self.0.lasts * 2 / 3
+        self.0.lost.borrow().is_none() && self.held().age() < self.0.lasts * 2 / 3
     }
 
     /// Whether nobody has said that it is over.
@@ -124,7 +132,7 @@ impl Lease {
     /// Until when an append may be waited for.
     pub fn deadline(&self) -> Instant {
         // What is renewed while it waits counts the next time.
-        self.held().renewed + self.0.lasts
+        Instant::now() + self.0.lasts.saturating_sub(self.held().age())
     }
 
     /// It is over; why, as it was said first.
@@ -146,7 +154,7 @@ impl Lease {
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while self.0.lost.borrow().is_none() {
             beat.tick().await;
-            let began = Instant::now();
+            let began = since_boot();
             let (owner, revision) = {
                 let held = self.held();
                 (Ownership { beat: held.owner.beat + 1, ..held.owner.clone() }, held.revision)
@@ -164,7 +172,7 @@ impl Lease {
                 },
                 Err(error) => tracing::warn!("the lease could not be renewed: {error}"),
             }
-            if self.held().renewed.elapsed() >= self.0.lasts {
+            if self.held().age() >= self.0.lasts {
                 self.lose("NATS was out of reach for longer than fleet.lease_s".to_owned());
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -187,9 +187,9 @@ fn restore_store(bus: &Bus, blobs: &Blobs, lease: &Lease, base: &Base, home: &Ho
     let end = begin_epoch(bus, lease, base.sequence, &mut replay, |replayed| match replayed {
         LogChange::Commit(commit) => apply(&file, &commit).map_err(failed),
         LogChange::Base(store) => {
-            let mut whole = Vec::new();
-            blobs.write(store, &mut whole, None, &temp)?;
-            file.set_len(0).and_then(|()| file.write_all_at(&whole, 0)).map_err(failed)
+            let mut file = &file;
+            file.set_len(0).and_then(|()| file.rewind()).map_err(failed)?;
+            blobs.write(store, &mut file, None, &temp)
         }
     })?;
     file.sync_all().map_err(failed)?;
@@ -210,10 +210,13 @@ fn mark_of_standby(home: &Home) -> PathBuf {
 }
 
 /// Whether nothing must be done in this home but by a member that takes it over: of a fleet's home that no owner serves here, nobody
-/// knows how old it is.
+/// knows how old it is, and one that was never taken over has nothing yet.
 pub fn is_a_copy(home: &Home) -> bool {
-    let is_served = matches!(home.daemon(), Ok(Some(_)));
-    mark(home).exists() && (mark_of_standby(home).exists() || !is_served)
+    let stands_by = mark_of_standby(home).exists();
+    if !mark(home).exists() {
+        return stands_by && !home.store_path().exists();
+    }
+    stands_by || !matches!(home.daemon(), Ok(Some(_)))
 }
 
 /// From now on nothing must be done in this home but by a member that takes it over.
@@ -415,9 +418,10 @@ impl MemberFiles {
             blobs.insert(list);
             blobs.extend(tree::blobs_of(&tree::load(&self.blobs, list)?));
         }
-        let forgotten = self.blobs.forget(spare, &blobs)?;
+        let needed = self.blobs.needed(&blobs)?;
+        let forgotten = self.blobs.forget(spare, &needed);
         tracing::debug!(forgotten, "pieces of files were forgotten");
-        self.blobs.spare(&blobs)
+        self.blobs.spare(&needed)
     }
 
     /// Keeps them if they are not what was kept last; what is kept now. Nothing of a newer owner is replaced.

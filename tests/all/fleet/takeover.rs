@@ -14,6 +14,8 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     let owner = pi.start();
     pi.owns();
     let standby = desk.start();
+    desk.home.kiso(&["session", "list"]).exit(1).says(&["stands by in a fleet"]);
+    assert!(!desk.home.path().join("store.db").exists(), "no other store was begun");
     let first = owner.send("main", "$ echo hello > made.txt; cat made.txt");
     assert!(owner.reply(first).contains("hello"));
     // Also over the machine that stands by.
