@@ -17,7 +17,10 @@ pub enum Port {
     Configured,
     Instead(u16),
     /// One that is listened on already, and what other machines hand on.
-    Bound { listener: TcpListener, tunnelled: mpsc::Receiver<TunnelledConnection> },
+    Bound {
+        listener: TcpListener,
+        tunnelled: mpsc::Receiver<TunnelledConnection>,
+    },
 }
 
 /// The port, until it is served.

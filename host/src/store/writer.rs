@@ -128,8 +128,7 @@ fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>, mut s
             ended = match shipping.as_deref_mut() {
                 Some(Shipping { shipper, gate }) => {
                     let closed = gate.close();
-                    let shipped =
-                        execute(conn, "COMMIT").map_err(StoreError::from).and_then(|()| shipper.ship(conn));
+                    let shipped = execute(conn, "COMMIT").map_err(StoreError::from).and_then(|()| shipper.ship(conn));
                     drop(closed);
                     shipped
                 }
