@@ -1,7 +1,7 @@
 //! `find`: GNU's tests and actions over a tree, in the order of names.
 
 mod evaluate;
-mod parse;
+pub mod parse;
 pub mod printf;
 
 use std::time::SystemTime;

@@ -1,8 +1,12 @@
 //! `tar`: `c`, `x`, `t`, `r`, plain or compressed.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use lexopt::Arg::{Long, Short, Value};
 use tar::{Archive, Builder, Entry, EntryType, Header};
@@ -10,6 +14,7 @@ use tar::{Archive, Builder, Entry, EntryType, Header};
 use crate::archive;
 use crate::cli::{self, Error};
 use crate::compress::format::{Encoder, Format};
+use crate::find::parse::date;
 use crate::find::printf::mode;
 use crate::glob;
 
@@ -22,6 +27,11 @@ Pack, unpack or list an archive.
   -C DIR  -v  -O  -k   in this directory, say what is done, to standard output, keep what is there
   -T FILE              the names to pack
   --exclude=GLOB  --strip-components=NUM  --wildcards
+  --mtime=DATE|FILE  --owner=NAME[:ID]  --group=NAME[:ID]  --numeric-owner  --mode=OCTAL
+                       what the archive says of each file, instead of what is so here
+  -m                   unpacked files are as old as now
+
+Names are packed in their order, so --sort=name is always so.
 ";
 
 #[derive(Clone, Copy, PartialEq)]
@@ -44,7 +54,26 @@ struct Options {
     /// Each name with the directory that it is relative to.
     names: Vec<(PathBuf, String)>,
     directory: PathBuf,
+    /// What the archive says of each file.
+    said: Said,
+    /// Whether owners are numbers only.
+    numeric: bool,
+    /// Whether unpacked files are as old as now.
+    touch: bool,
 }
+
+/// What an archive says of each file, where that was given.
+#[derive(Default)]
+struct Said {
+    mtime: Option<u64>,
+    owner: Option<(String, u64)>,
+    group: Option<(String, u64)>,
+    mode: Option<u32>,
+}
+
+/// Of the user that files belong to here, and of its group.
+const ID: u64 = 1000;
+const NAME: &str = "kiso";
 
 pub fn main(mut arguments: Vec<String>) -> i32 {
     // `tar xzf a.tgz` is `tar -x -z -f a.tgz`.
@@ -76,6 +105,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
         strip: 0,
         names: Vec::new(),
         directory: PathBuf::new(),
+        said: Said::default(),
+        numeric: false,
+        touch: false,
     };
     let mut by_name = false;
     while let Some(argument) = parser.next()? {
@@ -101,9 +133,23 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
                     options.names.push((options.directory.clone(), name.to_owned()));
                 }
             }
-            Short('p' | 'h' | 'P' | 'm') => {}
-            Long("wildcards" | "no-same-owner" | "no-same-permissions" | "numeric-owner" | "overwrite") => {}
-            Long("owner" | "group" | "mtime" | "sort" | "format" | "mode") => drop(cli::value(&mut parser)?),
+            Short('m') | Long("touch") => options.touch = true,
+            Long("numeric-owner") => options.numeric = true,
+            Long("mtime") => options.said.mtime = Some(mtime(&cli::value(&mut parser)?)?),
+            Long("owner") => options.said.owner = Some(owner(&cli::value(&mut parser)?)?),
+            Long("group") => options.said.group = Some(owner(&cli::value(&mut parser)?)?),
+            Long("mode") => {
+                let text = cli::value(&mut parser)?;
+                let octal = u32::from_str_radix(&text, 8).ok().filter(|bits| *bits <= 0o7777);
+                options.said.mode = Some(octal.ok_or_else(|| format!("{text:?} is no octal mode, such as 644"))?);
+            }
+            Long("sort") => one_of("--sort", &cli::value(&mut parser)?, &["none", "name", "inode"])?,
+            // What is written is read by all of them.
+            Long("format") => {
+                one_of("--format", &cli::value(&mut parser)?, &["gnu", "oldgnu", "pax", "posix", "ustar", "v7"])?;
+            }
+            Short('p' | 'h' | 'P') => {}
+            Long("wildcards" | "no-same-owner" | "no-same-permissions" | "overwrite") => {}
             Value(name) => options.names.push((options.directory.clone(), name.to_string_lossy().into_owned())),
             other => return Err(other.unexpected().into()),
         }
@@ -113,6 +159,37 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
         options.format = Format::of_name(&options.file);
     }
     Ok(options)
+}
+
+fn one_of(option: &str, word: &str, words: &[&str]) -> Result<(), Error> {
+    match words.contains(&word) {
+        true => Ok(()),
+        false => Err(format!("{option}={word}: it has to be one of {}", words.join(", ")).into()),
+    }
+}
+
+/// Seconds since 1970, of a date or of a file, which begins with `.` or `/`.
+fn mtime(text: &str) -> Result<u64, Error> {
+    let time = match text.starts_with(['.', '/']) {
+        true => std::fs::metadata(text).and_then(|found| found.modified()).map_err(cli::at(text))?,
+        false => date(text, SystemTime::now())?,
+    };
+    Ok(time.duration_since(UNIX_EPOCH).map_err(|_| "a date before 1970")?.as_secs())
+}
+
+/// `NAME`, `NAME:ID` or an id, which has a name if it is root's.
+fn owner(text: &str) -> Result<(String, u64), Error> {
+    let id = |text: &str| text.trim_start_matches('+').parse::<u64>();
+    let number = |text: &str| id(text).map_err(|_| format!("{text:?} is no number of a user or group"));
+    match text.split_once(':') {
+        Some((name, of)) => Ok((name.to_owned(), number(of)?)),
+        None if text == "root" => Ok((text.to_owned(), 0)),
+        None => Ok(match id(text) {
+            Ok(0) => ("root".to_owned(), 0),
+            Ok(id) => (String::new(), id),
+            Err(_) => (text.to_owned(), ID),
+        }),
+    }
 }
 
 impl Options {
@@ -218,23 +295,33 @@ fn pack(options: &Options, builder: &mut Builder<impl Write>) -> cli::Outcome {
                 };
                 done?;
             }
-            add(builder, &entry, shown.trim_start_matches('/'))?;
+            add(options, builder, &entry, shown.trim_start_matches('/'))?;
         }
     }
     Ok(code)
 }
 
-fn add(builder: &mut Builder<impl Write>, entry: &walkdir::DirEntry, name: &str) -> Result<(), Error> {
+fn add(
+    options: &Options,
+    builder: &mut Builder<impl Write>,
+    entry: &walkdir::DirEntry,
+    name: &str,
+) -> Result<(), Error> {
     let kind = entry.file_type();
     let meta = entry.metadata()?;
-    let modified = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let Said { mtime, owner, group, mode: bits } = &options.said;
+    let named = |said: &Option<(String, u64)>| said.clone().unwrap_or_else(|| (NAME.to_owned(), ID));
+    let (user, group) = (named(owner), named(group));
     let mut header = Header::new_gnu();
-    header.set_mode(mode(kind));
-    header.set_uid(1000);
-    header.set_gid(1000);
-    header.set_username("kiso")?;
-    header.set_groupname("kiso")?;
-    header.set_mtime(modified.unwrap_or_default().as_secs());
+    header.set_mode(bits.unwrap_or_else(|| mode(kind)));
+    header.set_uid(user.1);
+    header.set_gid(group.1);
+    if !options.numeric {
+        header.set_username(&user.0)?;
+        header.set_groupname(&group.0)?;
+    }
+    header.set_mtime(mtime.unwrap_or(modified.as_secs()));
     header.set_size(0);
     if kind.is_dir() {
         header.set_entry_type(EntryType::Directory);
@@ -274,7 +361,7 @@ fn read(options: &Options) -> cli::Outcome {
                 || glob::fits(wanted, name.trim_end_matches('/'), false);
         }
         if options.action == Action::List {
-            println!("{}", if options.verbose { long(&entry, &name)? } else { name });
+            println!("{}", if options.verbose { long(options, &entry, &name)? } else { name });
             continue;
         }
         if options.verbose {
@@ -348,13 +435,15 @@ fn extract(options: &Options, entry: &mut Entry<impl Read>, name: &str) -> Resul
     }
     let mut file = File::create(&target).map_err(plain)?;
     io::copy(entry, &mut file).map_err(plain)?;
-    if let Ok(seconds) = entry.header().mtime() {
-        let _ = file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds));
+    if let Ok(seconds) = entry.header().mtime()
+        && !options.touch
+    {
+        let _ = file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(seconds));
     }
     Ok(())
 }
 
-fn long(entry: &Entry<impl Read>, name: &str) -> Result<String, Error> {
+fn long(options: &Options, entry: &Entry<impl Read>, name: &str) -> Result<String, Error> {
     let header = entry.header();
     let kind = match header.entry_type() {
         EntryType::Directory => 'd',
@@ -365,7 +454,9 @@ fn long(entry: &Entry<impl Read>, name: &str) -> Result<String, Error> {
     let bits = header.mode()?;
     let mode: String =
         (0..9).rev().map(|bit| if bits >> bit & 1 == 1 { ['x', 'w', 'r'][bit % 3] } else { '-' }).collect();
-    let owner = |name: Option<&str>, id: u64| name.filter(|n| !n.is_empty()).map_or(id.to_string(), String::from);
+    let owner = |name: Option<&str>, id: u64| {
+        name.filter(|n| !n.is_empty() && !options.numeric).map_or(id.to_string(), String::from)
+    };
     let user = owner(header.username().ok().flatten(), header.uid()?);
     let group = owner(header.groupname().ok().flatten(), header.gid()?);
     let seconds = i64::try_from(header.mtime()?)?;
@@ -376,101 +467,4 @@ fn long(entry: &Entry<impl Read>, name: &str) -> Result<String, Error> {
     let width = 19usize.saturating_sub(owners.len() + 1);
     let size = entry.size();
     Ok(format!("{kind}{mode} {owners} {size:>width$} {year}-{month:02}-{day:02} {hour:02}:{minute:02} {name}{link}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Builds an archive without the checks of the crate, unpacks it into a directory, and returns what holds that
-    /// directory and the code.
-    fn unpacked(entries: &[(&str, EntryType, &str, &[u8])], size: Option<u64>) -> (tempfile::TempDir, i32) {
-        let base = tempfile::tempdir().unwrap();
-        let mut bytes = Vec::new();
-        for (name, kind, link, content) in entries {
-            let mut header = Header::new_gnu();
-            header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
-            header.as_old_mut().linkname[..link.len()].copy_from_slice(link.as_bytes());
-            header.set_entry_type(*kind);
-            header.set_mode(0o644);
-            header.set_size(size.unwrap_or(content.len() as u64));
-            header.set_cksum();
-            bytes.extend_from_slice(header.as_bytes());
-            bytes.extend_from_slice(content);
-            bytes.resize(bytes.len().next_multiple_of(512), 0);
-        }
-        bytes.extend([0; 1024]);
-        std::fs::write(base.path().join("a.tar"), bytes).unwrap();
-        std::fs::create_dir(base.path().join("in")).unwrap();
-        let path = |name: &str| base.path().join(name).to_str().unwrap().to_owned();
-        let code = main(["tar", "-xf", &path("a.tar"), "-C", &path("in")].map(String::from).to_vec());
-        (base, code)
-    }
-
-    const FILE: EntryType = EntryType::Regular;
-
-    #[test]
-    fn names_stay_in_the_directory() {
-        let (base, code) =
-            unpacked(&[("../evil", FILE, "", b"x"), ("a/../../evil", FILE, "", b"x"), ("b", FILE, "", b"y")], None);
-        assert_eq!(code, 2);
-        assert!(!base.path().join("evil").exists());
-        assert_eq!(std::fs::read(base.path().join("in/b")).unwrap(), b"y");
-        let absolute = base.path().join("absolute");
-        let (other, code) = unpacked(&[(absolute.to_str().unwrap(), FILE, "", b"x")], None);
-        assert_eq!(code, 0);
-        assert!(!absolute.exists());
-        assert!(other.path().join("in").join(absolute.strip_prefix("/").unwrap()).exists());
-    }
-
-    #[test]
-    fn links_are_not_followed() {
-        let outside = tempfile::tempdir().unwrap();
-        let target = outside.path().to_str().unwrap();
-        let (_base, code) = unpacked(&[("l", EntryType::Symlink, target, b""), ("l/evil", FILE, "", b"x")], None);
-        assert_eq!(code, 2);
-        assert_eq!(outside.path().read_dir().unwrap().count(), 0);
-
-        let file = outside.path().join("file");
-        std::fs::write(&file, "kept").unwrap();
-        let entries = [("l", EntryType::Symlink, file.to_str().unwrap(), b"".as_slice()), ("l", FILE, "", b"evil")];
-        let (base, code) = unpacked(&entries, None);
-        assert_eq!((code, std::fs::read(&file).unwrap().as_slice()), (0, b"kept".as_slice()));
-        assert_eq!(std::fs::read(base.path().join("in/l")).unwrap(), b"evil");
-    }
-
-    #[test]
-    fn hard_links_copy_only_from_inside() {
-        let entries = [("a", FILE, "", b"x".as_slice()), ("b", EntryType::Link, "a", b"")];
-        let (base, code) = unpacked(&entries, None);
-        assert_eq!((code, std::fs::read(base.path().join("in/b")).unwrap().as_slice()), (0, b"x".as_slice()));
-
-        let (base, code) = unpacked(&[("b", EntryType::Link, "../a.tar", b"")], None);
-        assert!(code == 2 && !base.path().join("in/b").exists());
-
-        let outside = tempfile::tempdir().unwrap();
-        std::fs::write(outside.path().join("secret"), "secret").unwrap();
-        let target = outside.path().to_str().unwrap();
-        let entries = [("l", EntryType::Symlink, target, b"".as_slice()), ("b", EntryType::Link, "l/secret", b"")];
-        let (base, code) = unpacked(&entries, None);
-        assert!(code == 2 && !base.path().join("in/b").exists());
-    }
-
-    #[test]
-    fn devices_are_refused() {
-        for kind in [EntryType::Char, EntryType::Block, EntryType::Fifo] {
-            let (base, code) = unpacked(&[("d", kind, "", b"")], None);
-            assert!(code == 2 && base.path().join("in/d").symlink_metadata().is_err());
-        }
-    }
-
-    #[test]
-    fn sizes_that_cannot_be_are_errors() {
-        for size in [1 << 63, u64::MAX, (1 << 63) - 1, 1 << 40] {
-            let (_base, code) = unpacked(&[("a", FILE, "", b"x")], Some(size));
-            assert_eq!(code, 2, "{size}");
-            let (_base, code) = unpacked(&[("././@LongLink", EntryType::GNULongName, "", b"x")], Some(size));
-            assert_eq!(code, 2, "{size}");
-        }
-    }
 }

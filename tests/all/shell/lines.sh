@@ -2159,6 +2159,12 @@ tar -cf t.tar --exclude='*.md' tree; tar -tf t.tar | grep -c md; mkdir o; tar -x
 ### tar appends and lists long names
 tar -cf t.tar words.txt; tar -rf t.tar poem.txt; tar -tf t.tar
 
+### tar says what it is told of each file
+tar --sort=name --mtime='2020-02-03 04:05Z' --owner=0 --group=0 --numeric-owner --mode=600 -cf a.tar words.txt tree/doc
+TZ=UTC tar --numeric-owner -tvf a.tar; cat a.tar | md5sum > first; touch words.txt tree/doc/*
+tar --sort=name --mtime=./a.tar --owner=ann:7 --group=crew:8 -cf b.tar poem.txt; [ "$(TZ=UTC tar -tvf b.tar | cut -d' ' -f2)" = ann/crew ] && echo ann
+mkdir o; tar -xf a.tar -C o; TZ=UTC date -r o/words.txt +%F; tar -xmf a.tar -C o; [ o/words.txt -nt tree/doc/index.md ] || [ "$(date -r o/words.txt +%Y)" -gt 2020 ] && echo now
+
 ### gzip keeps codes
 gzip -t words.txt 2> /dev/null; echo $?; printf x | gzip | gzip -l > /dev/null 2>&1; gzip < words.txt > w.gz; gzip -t w.gz; echo $?
 

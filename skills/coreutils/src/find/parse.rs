@@ -374,9 +374,10 @@ fn symbolic(mode: &str) -> Option<u32> {
     Some(bits)
 }
 
-/// `2024-01-31`, with or without a time, `@seconds`, or a number of days, hours or minutes "ago".
-fn date(text: &str, now: SystemTime) -> Result<SystemTime, Error> {
+/// `2024-01-31`, with or without a time, `@seconds`, or a number of days, hours or minutes "ago". All in UTC, said or not.
+pub fn date(text: &str, now: SystemTime) -> Result<SystemTime, Error> {
     let wrong = || format!("I cannot figure out how to interpret '{text}' as a date or time");
+    let text = text.strip_prefix("UTC ").or(text.strip_suffix(" UTC")).or(text.strip_suffix('Z')).unwrap_or(text);
     if let Some(seconds) = text.strip_prefix('@') {
         return Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().map_err(|_| wrong())?));
     }
