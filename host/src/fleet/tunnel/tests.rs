@@ -70,7 +70,9 @@ impl Pair {
     /// A client's connection, and the owner's end of it.
     async fn connection(&mut self) -> (DuplexStream, DuplexStream, Forwarding) {
         let (client, forwarding) = self.client();
-        let accepted = self.connections.recv().await.unwrap();
+        // The clock of a test goes on by itself where nothing else does.
+        let accepted = tokio::time::timeout(Duration::from_secs(3_600), self.connections.recv()).await;
+        let accepted = accepted.expect("the owner hears of it").unwrap();
         assert_eq!(accepted.peer, peer());
         (client, accepted.stream, forwarding)
     }
@@ -366,6 +368,8 @@ async fn too_many_connections_are_refused_until_one_has_ended() {
     assert!(matches!(pair.client().1.await.unwrap(), Err(TunnelError::Full)));
     drop((first, served));
     forwarding.await.unwrap().unwrap();
+    // The owner's side ends by itself, and not before the other one.
+    tokio::time::sleep(pair.limits.silence).await;
     let third = pair.connection().await;
     drop((second, third));
 }
