@@ -152,7 +152,7 @@ impl Bus {
         &self.0.runtime
     }
 
-    /// "kiso.<fleet>.WHAT".
+    /// `kiso.<fleet>.WHAT`.
     pub fn subject(&self, what: &str) -> String {
         format!("kiso.{}.{what}", self.0.settings.fleet)
     }

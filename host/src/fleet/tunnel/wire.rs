@@ -17,7 +17,7 @@ pub trait TunnelWire: Send + Sync {
     /// Seals what is published, and opens what comes.
     fn seal(&self) -> &Seal;
 
-    /// "kiso.<fleet>.tunnel.REST".
+    /// `kiso.<fleet>.tunnel.REST`.
     fn subject(&self, rest: &str) -> String;
 
     /// Sends a message; returns when it is on its way, which waits while too much is. Where nobody has subscribed, `answer_to` is told.
