@@ -81,7 +81,7 @@ house *patches:
 
 # the native tests of the bundled skills
 test-skills:
-    cd skills && cargo test --target-dir ../target/skills-native
+    cd skills && cargo test --workspace --exclude js --target-dir ../target/skills-native
 
 # examples/*.csv from their scripts
 examples:
