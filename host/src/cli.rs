@@ -325,7 +325,7 @@ impl Opened {
         if config.fleet.url.is_some() && member::is_a_copy(&home) {
             return Err(Failure::new(
                 Exit::Failed,
-                "this home is a copy that stands by in a fleet: run the command on the machine that owns it (`kiso fleet status`)",
+                "this home is a copy that stands by in a fleet: run the command on the machine that owns it (`kiso fleet status`), or start `kiso serve`",
             ));
         }
         let store = Store::open(&home.store_path())?;

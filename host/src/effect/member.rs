@@ -51,14 +51,14 @@ pub struct FleetStatus {
     pub members: Vec<MemberStatus>,
 }
 
-/// What a member last said of itself.
+/// A member, by what it last said of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "FleetMember")]
 pub struct MemberStatus {
     pub name: String,
     /// Of kiso.
     pub version: String,
-    /// Whether it owned the home.
+    /// Whether it owns the home.
     pub owns: bool,
     /// Whether it would have taken the home over.
     pub stands_by: bool,

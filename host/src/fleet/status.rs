@@ -27,22 +27,21 @@ pub struct MemberState {
     pub version: String,
     /// Milliseconds since 1970 (UTC), by the member's own clock.
     pub at_ms: i64,
-    pub owns: bool,
     /// Whether it may take over.
     pub stands_by: bool,
 }
 
 impl MemberState {
     /// This process.
-    pub fn now(bus: &Bus, owns: bool, stands_by: bool) -> MemberState {
+    pub fn now(bus: &Bus, stands_by: bool) -> MemberState {
         let name = bus.settings().member.clone();
-        MemberState { name, version: env!("CARGO_PKG_VERSION").to_owned(), at_ms: now_ms(), owns, stands_by }
+        MemberState { name, version: env!("CARGO_PKG_VERSION").to_owned(), at_ms: now_ms(), stands_by }
     }
 
     /// Says it again and again.
-    pub async fn keep_saying(bus: Bus, owns: bool, stands_by: bool) {
+    pub async fn keep_saying(bus: Bus, stands_by: bool) {
         loop {
-            let state = MemberState::now(&bus, owns, stands_by);
+            let state = MemberState::now(&bus, stands_by);
             let value = serde_json::to_vec(&state).expect("it has a JSON form");
             if let Err(error) = bus.set(&format!("{KEYS}{}", state.name), &value).await {
                 tracing::debug!("the other members could not be told of this one: {error}");
@@ -51,9 +50,11 @@ impl MemberState {
         }
     }
 
-    /// `now_ms` and `said_ms`, when it said so, are by the server's clock, so members whose clocks differ are told alike.
-    fn seen(self, said_ms: i64, now_ms: i64) -> MemberStatus {
-        let MemberState { name, version, at_ms, owns, stands_by } = self;
+    /// `now_ms` and `said_ms`, when it said so, are by the server's clock, so members whose clocks differ are told alike. Who owns the
+    /// home is known better than from what one that is gone has said.
+    fn seen(self, owner: Option<&str>, said_ms: i64, now_ms: i64) -> MemberStatus {
+        let MemberState { name, version, at_ms, stands_by } = self;
+        let owns = owner == Some(&name);
         let ago_ms = u64::try_from(now_ms.saturating_sub(said_ms)).unwrap_or(0);
         MemberStatus { name, version, owns, stands_by, ago_ms, ahead_ms: at_ms.saturating_sub(said_ms) }
     }
@@ -77,7 +78,8 @@ impl FleetStatus {
             said.extend(state.map(|state| (state, value.at_ms)));
         }
         let log = bus.log_state().await?;
-        let mut members: Vec<_> = said.into_iter().map(|(state, said_ms)| state.seen(said_ms, log.at_ms)).collect();
+        let mut members: Vec<_> =
+            said.into_iter().map(|(state, said_ms)| state.seen(owner.member.as_deref(), said_ms, log.at_ms)).collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(FleetStatus {
             fleet: bus.settings().fleet.clone(),

@@ -81,7 +81,7 @@ impl Membership {
         member::begin_standby(home)?;
         let stands_by = std::env::var_os(DRAINED).is_none();
         let (name, lasts) = (bus.settings().member.clone(), fleet::lease(config));
-        let says = bus.runtime().spawn(MemberState::keep_saying(bus.clone(), false, stands_by));
+        let says = bus.runtime().spawn(MemberState::keep_saying(bus.clone(), stands_by));
         tracing::info!("kiso {} is {name}, a member of the fleet {}", env!("CARGO_PKG_VERSION"), config.fleet.name);
         systemd::ready("stands by");
         let known = watch::Sender::new(None);
@@ -105,7 +105,7 @@ impl Membership {
         let ending = Arc::new(AtomicBool::new(false));
         bus.runtime().spawn(lease.clone().renew(bus.clone()));
         bus.runtime().spawn(replaced_when_lost(lease.clone(), ending.clone()));
-        bus.runtime().spawn(MemberState::keep_saying(bus.clone(), true, true));
+        bus.runtime().spawn(MemberState::keep_saying(bus.clone(), true));
         let owned = match member::take_over(&bus, home, &lease, false) {
             Ok(owned) => owned,
             Err(error) => {
