@@ -379,7 +379,7 @@ pub fn date(text: &str, now: SystemTime) -> Result<SystemTime, Error> {
     let wrong = || format!("I cannot figure out how to interpret '{text}' as a date or time");
     let text = text.strip_prefix("UTC ").or(text.strip_suffix(" UTC")).or(text.strip_suffix('Z')).unwrap_or(text);
     if let Some(seconds) = text.strip_prefix('@') {
-        return Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().map_err(|_| wrong())?));
+        return after_1970(seconds.parse().map_err(|_| wrong())?).ok_or_else(|| wrong().into());
     }
     if let Some((number, unit)) = text.strip_suffix(" ago").and_then(|text| text.split_once(' ')) {
         let seconds = match unit.trim_end_matches('s') {
@@ -391,7 +391,8 @@ pub fn date(text: &str, now: SystemTime) -> Result<SystemTime, Error> {
             _ => return Err(wrong().into()),
         };
         let number: u64 = number.trim_start_matches('-').parse().map_err(|_| wrong())?;
-        return Ok(now - Duration::from_secs(number * seconds));
+        let before = number.checked_mul(seconds).and_then(|seconds| now.checked_sub(Duration::from_secs(seconds)));
+        return before.ok_or_else(|| wrong().into());
     }
     let numbers: Vec<i64> =
         text.split(['-', ' ', 'T', ':']).map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
@@ -399,9 +400,17 @@ pub fn date(text: &str, now: SystemTime) -> Result<SystemTime, Error> {
     if numbers.len() < 3 {
         return Err(wrong().into());
     }
+    // What is far beyond any calendar must not overflow on the way.
+    if numbers.iter().any(|number| !(0..=9_999).contains(number)) {
+        return Err(wrong().into());
+    }
     let days = printf::days_from_civil(at(0, 1970), at(1, 1), at(2, 1));
     let seconds = days * 86400 + at(3, 0) * 3600 + at(4, 0) * 60 + at(5, 0);
-    Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).map_err(|_| wrong())?))
+    u64::try_from(seconds).ok().and_then(after_1970).ok_or_else(|| wrong().into())
+}
+
+fn after_1970(seconds: u64) -> Option<SystemTime> {
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
 #[cfg(test)]
@@ -411,6 +420,25 @@ mod tests {
     fn refuse(words: &[&str]) -> String {
         let words = words.iter().map(|word| word.to_string()).collect();
         parse(words, SystemTime::UNIX_EPOCH).err().expect("this is no expression").to_string()
+    }
+
+    #[test]
+    fn dates_are_read_and_what_is_beyond_them_is_an_error() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        let at = |text: &str| {
+            date(text, now).ok().map(|time| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
+        };
+        assert_eq!([at("@7"), at("10 seconds ago")], [Some(7), Some(990)]);
+        for text in
+            ["1970-01-02 00:01:02", "1970-01-02 00:01:02Z", "1970-01-02 00:01:02 UTC", "UTC 1970-01-02 00:01:02"]
+        {
+            assert_eq!(at(text), Some(86_462), "{text}");
+        }
+        for text in
+            ["@18446744073709551615", "99999-01-01", "18446744073709551615 weeks ago", "1969-12-31", "never", ""]
+        {
+            assert!(date(text, now).is_err(), "{text}");
+        }
     }
 
     #[test]
