@@ -27,7 +27,8 @@ export class Log extends Component {
 
   top = 0;
 
-  pressed = 0;
+  // A page is younger than this at first, and nobody has clicked yet.
+  pressed = -Infinity;
 
   componentDidMount() {
     const { api } = this.props;
