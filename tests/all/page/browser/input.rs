@@ -19,10 +19,25 @@ const POINT: &str = "async function () {
     if (!box || box.width < 1 || box.height < 1) return null;
     const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
     const top = document.elementFromPoint(x, y);
-    if (top && (this.contains(top) || top.contains(this) || [...(this.labels ?? [])].some((l) => l.contains(top)))) return [x, y];
+    if (top && (this.contains(top) || top.contains(this) || [...(this.labels ?? [])].some((l) => l.contains(top)))) {
+      globalThis.kisoTop = top;
+      return [x, y];
+    }
   }
   return null;
 }";
+
+/// Notes whether a click reaches what was looked for, before the page hears of it: what lies there may move away just then.
+const HEAR_CLICK: &str = "function () {
+  const [wanted, top] = [this, globalThis.kisoTop];
+  globalThis.kisoMissed = false;
+  addEventListener('click', ({ target }) => {
+    globalThis.kisoMissed = target !== top && !wanted.contains(target);
+  }, { capture: true, once: true });
+}";
+
+/// How often something is clicked that moves away.
+const CLICKS: usize = 5;
 
 /// How often files are dropped until the page has heard of it. What a page refuses is never heard of.
 const DROPS: usize = 5;
@@ -35,16 +50,23 @@ impl Tab {
     /// Waits until it can be clicked, and clicks it.
     #[track_caller]
     pub fn click(&self, find: Find<'_>) {
-        let (x, y) = self.point(find);
-        self.mouse("mouseMoved", x, y, 0);
-        self.mouse("mousePressed", x, y, 1);
-        self.mouse("mouseReleased", x, y, 1);
+        for _ in 0..CLICKS {
+            let (element, x, y) = self.point(find);
+            let hears = self.on(&element, HEAR_CLICK, &[]).is_ok();
+            self.mouse("mouseMoved", x, y, 0);
+            self.mouse("mousePressed", x, y, 1);
+            self.mouse("mouseReleased", x, y, 1);
+            // Where another page is there now, nothing is known of it, and the click was not missed.
+            if !hears || self.try_eval("globalThis.kisoMissed === true").is_ok_and(|missed| missed != true) {
+                return;
+            }
+        }
     }
 
     /// Waits until it can be reached, and moves the pointer there.
     #[track_caller]
     pub fn hover(&self, find: Find<'_>) {
-        let (x, y) = self.point(find);
+        let (_, x, y) = self.point(find);
         self.mouse("mouseMoved", x, y, 0);
     }
 
@@ -55,28 +77,29 @@ impl Tab {
     }
 
     #[track_caller]
-    fn point(&self, find: Find<'_>) -> (f64, f64) {
+    fn point(&self, find: Find<'_>) -> (Element, f64, f64) {
         let found = std::cell::Cell::new(None);
         self.wait(&format!("{find} can be clicked"), || {
             let elements = self.elements(find).unwrap_or_default();
             // Twice at the same place: what still moves is not where it was looked for.
             let at = |element: &Element| self.on(element, POINT, &[]).ok().filter(Value::is_array);
-            found.set(elements.iter().find_map(|element| {
-                let first = at(element)?;
-                (at(element)? == first).then(|| (first[0].as_f64(), first[1].as_f64()))
-            }));
-            found.get().is_some()
+            let element = elements.into_iter().find_map(|element| {
+                let first = at(&element)?;
+                let place = (first[0].as_f64()?, first[1].as_f64()?);
+                (at(&element)? == first).then_some((element, place))
+            });
+            let is_there = element.is_some();
+            found.set(element);
+            is_there
         });
-        match found.get() {
-            Some((Some(x), Some(y))) => (x, y),
-            other => panic!("{find}: {other:?}"),
-        }
+        let (element, (x, y)) = found.take().unwrap_or_else(|| panic!("{find} is gone"));
+        (element, x, y)
     }
 
     /// Turns the wheel over it, down by so many pixels.
     #[track_caller]
     pub fn scroll(&self, find: Find<'_>, down: i32) {
-        let (x, y) = self.point(find);
+        let (_, x, y) = self.point(find);
         let event = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": down });
         self.call("Input.dispatchMouseEvent", event);
     }
@@ -139,7 +162,7 @@ impl Tab {
     pub fn drop_files(&self, find: Find<'_>, files: &[&Path]) {
         self.eval(HEAR_DROP);
         for _ in 0..DROPS {
-            let (x, y) = self.point(find);
+            let (_, x, y) = self.point(find);
             let data = json!({ "items": [], "files": files, "dragOperationsMask": 1 });
             for kind in ["dragEnter", "dragOver", "drop"] {
                 self.call("Input.dispatchDragEvent", json!({ "type": kind, "x": x, "y": y, "data": data }));
