@@ -86,6 +86,15 @@ fn bodies_without_end_are_refused() {
     served.request("POST", "/msg", Some(&json!({ "text": "x".repeat(70_000) }).to_string())).refuses(413, "too_large");
 }
 
+#[test]
+fn who_sends_too_much_hears_why() {
+    let home = Home::new();
+    let served = served(&home);
+    // Far more than sockets hold: where the connection ended in the middle, the answer would be lost.
+    let text = json!({ "text": "x".repeat(12 << 20) }).to_string();
+    served.request("POST", "/msg", Some(&text)).refuses(413, "too_large");
+}
+
 /// What is sent, and the status of the answer; 0 where the connection is closed without one.
 #[test]
 fn odd_requests_are_answered_each_by_its_rule() {

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::{HttpBody as _, to_bytes};
+use axum::body::HttpBody as _;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -331,26 +332,48 @@ impl From<json::JsonError> for ApiError {
     }
 }
 
+/// Bytes that are still read, and dropped, of a body that is too large. Where a connection ends with bytes on the way, the other side
+/// often loses the answer that says why.
+const MAX_DROPPED: usize = 32 << 20;
+
 /// The bytes of a body, at most `max`, within the time that a request has.
 pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
+    // What says itself that it is larger than that is not read at all.
+    if request.body().size_hint().lower() > max.saturating_add(MAX_DROPPED) as u64 {
+        return Err(too_large(max, hint));
+    }
     let wait = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
-    let read = tokio::time::timeout(wait, to_bytes(request.into_body(), max)).await;
-    let bytes = read.map_err(|_| {
-        ApiError::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "timeout",
-            format!("the body did not arrive within {} s", wait.as_secs()),
-        )
-    })?;
-    // A limit that was passed is told apart from a connection that broke, which gets no answer anyway.
-    bytes.map_err(|error| {
-        let limited =
-            std::error::Error::source(&error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-        match limited {
-            true => too_large(max, hint),
-            false => ApiError::bad_request("the body is incomplete"),
+    let read = tokio::time::timeout(wait, collect(request.into_body(), max)).await;
+    let late = |_| {
+        let message = format!("the body did not arrive within {} s", wait.as_secs());
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+    };
+    // A connection that broke gets no answer anyway.
+    let bytes = read.map_err(late)?.map_err(|_| ApiError::bad_request("the body is incomplete"))?;
+    bytes.ok_or_else(|| too_large(max, hint))
+}
+
+/// All bytes of a body; none where they are more than `max`.
+async fn collect(mut body: axum::body::Body, max: usize) -> Result<Option<Bytes>, axum::Error> {
+    let (mut bytes, mut dropped) = (BytesMut::new(), None);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        dropped = match dropped {
+            None if bytes.len() + data.len() <= max => {
+                bytes.extend_from_slice(&data);
+                continue;
+            }
+            None => {
+                bytes = BytesMut::new();
+                Some(data.len())
+            }
+            Some(dropped) => Some(dropped + data.len()),
+        };
+        if dropped.is_some_and(|dropped| dropped > MAX_DROPPED) {
+            break;
         }
-    })
+    }
+    Ok(dropped.is_none().then(|| bytes.freeze()))
 }
 
 fn too_large(max: usize, hint: &str) -> ApiError {
