@@ -8,18 +8,22 @@
 
 mod archive;
 mod download;
+mod parts;
 mod python;
+mod python_sci;
+mod reactor;
 mod stack;
 mod support;
 
 pub use self::archive::PackageError;
 pub use self::download::{DownloadError, download};
+pub use self::parts::PackagePart;
 
 use crate::home::Home;
 use std::path::PathBuf;
 
-/// Every package that this version knows.
-pub const PACKAGES: &[&Package] = &[&python::PYTHON];
+/// Every package that this version knows. Where two have a command of the same name, the last that is installed is meant.
+pub const PACKAGES: &[&Package] = &[&python::PYTHON, &python_sci::PYTHON_SCI];
 
 /// A command that is fetched when somebody asks for it.
 #[derive(Debug)]
@@ -39,16 +43,40 @@ pub struct Package {
     pub sha256: &'static str,
     /// Bytes of the component.
     pub size: u64,
+    /// Most bytes of what is fetched, the component or an archive with it and its parts.
+    pub fetched: u64,
+    /// What else of the publisher's it needs, out of the same archive.
+    parts: &'static [PackagePart],
     /// Its names in command lines. The first is the name of the skill.
     pub commands: &'static [&'static str],
-    /// Bytes of stack that it is given instead of its own.
-    stack: u64,
+    /// What compiling it takes, where that is more than is allowed by default.
+    pub compiling: Option<CompileNeeds>,
+    /// Makes what the publisher has fit to be a command.
+    fit: Fit,
     /// `kiso.toml` of the skill.
     pub manifest: &'static str,
     /// Where the command sees its [`support`] files, read-only.
     mount: &'static str,
     files: fn() -> &'static support::SupportFiles,
     launch: Launch,
+}
+
+type Fit = fn(module: &[u8]) -> Result<Vec<u8>, String>;
+
+/// What a compiler must be allowed, as `[engine]` in the configuration has it.
+#[derive(Debug, Clone, Copy)]
+pub struct CompileNeeds {
+    pub memory_mib: u64,
+    pub timeout_s: u64,
+}
+
+/// What was fetched, checked and unpacked.
+#[derive(Debug)]
+pub struct PackageContent {
+    /// The component, fit to be installed.
+    pub component: Vec<u8>,
+    /// The bytes of each of [`Package::parts`].
+    parts: Vec<Vec<u8>>,
 }
 
 /// Makes words and environment fit for a command that was started in a directory.
@@ -68,10 +96,17 @@ impl Package {
         self.commands[0]
     }
 
-    /// The component, from its own bytes or from an archive that contains it. Nothing else than what the digest says comes out.
-    pub fn component(&self, bytes: Vec<u8>) -> Result<Vec<u8>, PackageError> {
-        let published = archive::component(self, bytes)?;
-        stack::enlarge(&published, self.stack).map_err(PackageError::Stack)
+    /// The component and what belongs to it, from its own bytes or from an archive. Nothing else than what the digests say comes out.
+    pub fn unpack(&self, bytes: Vec<u8>) -> Result<PackageContent, PackageError> {
+        let mut files = archive::files(self, bytes)?.into_iter();
+        let published = files.next().expect("the component is the first of them");
+        let component = (self.fit)(&published).map_err(PackageError::Unfit)?;
+        Ok(PackageContent { component, parts: files.collect() })
+    }
+
+    /// Writes what belongs to the component into the home.
+    pub fn keep_parts(&self, home: &Home, unpacked: &PackageContent) -> std::io::Result<()> {
+        parts::keep(self, home, &unpacked.parts)
     }
 
     /// Makes words and environment fit for the command, started in `cwd`.
@@ -79,15 +114,23 @@ impl Package {
         (self.launch)(argv, env, cwd);
     }
 
-    /// The directory with its support files, written if it is not there, and where the command sees it.
-    pub fn support(&self, home: &Home) -> std::io::Result<(PathBuf, &'static str)> {
-        Ok((support::directory(self, home)?, self.mount))
+    /// The directories with its support files, which are written if they are not there, and with its parts; and where the command
+    /// sees each.
+    pub fn support(&self, home: &Home) -> std::io::Result<Vec<(PathBuf, &'static str)>> {
+        let mut seen = vec![(support::directory(self, home)?, self.mount)];
+        seen.extend(parts::directories(self, home)?);
+        Ok(seen)
     }
 }
 
-/// A package by its name, or one of its commands.
+/// A package by its name.
 pub fn find(name: &str) -> Option<&'static Package> {
-    PACKAGES.iter().copied().find(|package| package.name == name || package.commands.contains(&name))
+    PACKAGES.iter().copied().find(|package| package.name == name)
+}
+
+/// The packages that have a command of this name, the one to be preferred first.
+pub fn with_command(name: &str) -> impl Iterator<Item = &'static Package> {
+    PACKAGES.iter().copied().rev().filter(move |package| package.commands.contains(&name))
 }
 
 /// The package that a skill of this source is.

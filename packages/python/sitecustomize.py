@@ -10,6 +10,11 @@ NO_PROGRAMS = (
 )
 NO_THREADS = "Python has no threads here; call the function itself, or use asyncio"
 
+_IN_PYTHON_SCI = frozenset(
+    "PIL bs4 jinja2 lxml matplotlib networkx numpy openpyxl pandas pypdf regex reportlab scipy seaborn sklearn statsmodels sympy "
+    "xlsxwriter yaml".split()
+)
+
 
 def _start_here():
     # The C library begins at "/" whatever the directory; the host says in PWD which one it is.
@@ -27,6 +32,16 @@ def _start_here():
 
 def _no_programs(*_args, **_kwargs):
     raise OSError(58, NO_PROGRAMS)
+
+
+def _say_where_libraries_are(show):
+    def excepthook(kind, error, trace):
+        show(kind, error, trace)
+        missing = (getattr(error, "name", None) or "").split(".")[0]
+        if issubclass(kind, ModuleNotFoundError) and missing in _IN_PYTHON_SCI:
+            print(f"{missing} comes with `kiso package add python-sci`, which an administrator runs", file=sys.stderr)
+
+    return excepthook
 
 
 def _patch_subprocess(module):
@@ -81,15 +96,20 @@ def _patch_selectors(module):
 
 
 def _patch_threading(module):
-    start = module._start_new_thread
+    def explained(start):
+        def start_new_thread(*args, **kwargs):
+            try:
+                return start(*args, **kwargs)
+            except RuntimeError:
+                raise RuntimeError(NO_THREADS) from None
 
-    def start_new_thread(*args, **kwargs):
-        try:
-            return start(*args, **kwargs)
-        except RuntimeError:
-            raise RuntimeError(NO_THREADS) from None
+        return start_new_thread
 
-    module._start_new_thread = start_new_thread
+    # The second is that of CPython 3.13 and later.
+    for name in ("_start_new_thread", "_start_joinable_thread"):
+        start = getattr(module, name, None)
+        if start is not None:
+            setattr(module, name, explained(start))
 
 
 def _patch_futures(module):
@@ -146,4 +166,5 @@ class _Finder:
 
 _start_here()
 os.system = os.popen = _no_programs
+sys.excepthook = _say_where_libraries_are(sys.excepthook)
 sys.meta_path.insert(0, _Finder)

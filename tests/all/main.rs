@@ -65,6 +65,7 @@ mod placement;
 mod prefix;
 mod published;
 mod python;
+mod python_sci;
 mod registries;
 mod roles;
 mod rules;

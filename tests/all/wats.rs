@@ -50,6 +50,7 @@ limits! {
     wat_repeated_files "repeated-files" => Output;
     wat_start_loop "start-loop" => Time;
     wat_table_growth "table-growth" => Tables;
+    wat_throw_loop "throw-loop" => Memory;
 }
 
 macro_rules! errors {
@@ -74,6 +75,7 @@ errors! {
     wat_many_files "many-files" => "bad-reply" "1000 files";
     wat_out_of_bounds "out-of-bounds" => "trap" "out of bounds";
     wat_preview1_exit3 "preview1-exit3" => "exit" "exit code 3";
+    wat_throws "throws" => "trap" "threw an exception that it does not catch";
 }
 
 /// Installs that are refused, and words that a person needs.

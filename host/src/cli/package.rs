@@ -31,9 +31,6 @@ pub enum PackageCommand {
     },
 }
 
-/// Files beside a component in an archive are small.
-const ARCHIVE_ROOM: u64 = 16 << 20;
-
 impl PackageCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let show = Arc::new(Show::new(shared.json));
@@ -47,7 +44,8 @@ impl PackageCommand {
 }
 
 fn known(name: &str) -> Result<&'static Package, Failure> {
-    package::find(name).ok_or_else(|| {
+    let with_command = || PACKAGES.iter().copied().find(|package| package.commands.contains(&name));
+    package::find(name).or_else(with_command).ok_or_else(|| {
         let names: Vec<&str> = PACKAGES.iter().map(|package| package.name).collect();
         Failure::new(Exit::Usage, format!("there is no package `{name}`; there is {}", names.join(", ")))
     })
@@ -99,14 +97,17 @@ fn add(
     }
     let is_current = |skill: &InstalledSkill| skill.manifest.version == package.version;
     let fetched = !there.as_deref().is_some_and(is_current);
+    let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
+    let fetched = fetched || package.support(&opened.home).is_err();
     if fetched {
+        may_compile(opened, package)?;
         let bytes = fetch(show, package, from)?;
         show.busy(&format!("checking {}", package.name));
-        let component = package.component(bytes).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
-        install(opened, package, &component)?;
+        let unpacked = package.unpack(bytes).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
+        package.keep_parts(&opened.home, &unpacked).map_err(unwritten)?;
+        install(opened, package, &unpacked.component)?;
     }
-    let support = package.support(&opened.home);
-    support.map_err(|error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}")))?;
+    package.support(&opened.home).map_err(unwritten)?;
     show.rest();
     if as_json {
         let object = json!({
@@ -122,6 +123,26 @@ fn add(
     Ok(Exit::Done)
 }
 
+/// Refuses what could not be compiled before anything of it is fetched.
+fn may_compile(opened: &Opened, package: &Package) -> Result<(), Failure> {
+    let (Some(needs), engine) = (package.compiling, &opened.config.engine) else { return Ok(()) };
+    if needs.memory_mib <= engine.compile_memory_mib && needs.timeout_s <= engine.compile_timeout_s {
+        return Ok(());
+    }
+    let message = format!(
+        "compiling {} takes up to {} MiB of memory and {} seconds of processor time, and {} MiB and {} seconds are allowed here; \
+         set\n\n[engine]\ncompile_memory_mib = {}\ncompile_timeout_s = {}\n\nin config.toml, and add it again; nothing was fetched",
+        package.name,
+        needs.memory_mib,
+        needs.timeout_s,
+        engine.compile_memory_mib,
+        engine.compile_timeout_s,
+        needs.memory_mib.max(engine.compile_memory_mib),
+        needs.timeout_s.max(engine.compile_timeout_s),
+    );
+    Err(Failure::new(Exit::Policy, message))
+}
+
 /// The bytes of what is to contain the package.
 fn fetch(show: &Show, package: &Package, from: Option<&str>) -> Result<Vec<u8>, Failure> {
     let url = match from {
@@ -134,7 +155,7 @@ fn fetch(show: &Show, package: &Package, from: Option<&str>) -> Result<Vec<u8>, 
     let progress = |come: u64, _: Option<u64>| {
         show.busy(&format!("fetched {} of {}", size(come), size(package.size)));
     };
-    let fetched = block_on(package::download(url, package.size + ARCHIVE_ROOM, progress))?;
+    let fetched = block_on(package::download(url, package.fetched, progress))?;
     fetched.map_err(|error| {
         show.rest();
         let Package { name, also, .. } = package;
@@ -145,7 +166,7 @@ fn fetch(show: &Show, package: &Package, from: Option<&str>) -> Result<Vec<u8>, 
 
 fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| Failure::new(Exit::Usage, format!("cannot read {}: {why}", file.display()));
-    let max = package.size + ARCHIVE_ROOM;
+    let max = package.fetched;
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(|error| failed(error.to_string()))?;
     if opened.metadata().is_ok_and(|found| !found.is_file()) {

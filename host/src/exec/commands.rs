@@ -95,8 +95,9 @@ impl Commands {
         if name == "js" {
             return Some(Program::Js);
         }
-        let installed = |name: &str| self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command);
-        installed(name).or_else(|| installed_package(&self.skills, package::find(name)?)).map(Program::Skill)
+        let packaged = package::with_command(name).find_map(|package| installed_package(&self.skills, package));
+        let installed = || self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command);
+        packaged.or_else(installed).map(Program::Skill)
     }
 
     /// Every name, sorted.
@@ -134,11 +135,11 @@ impl Commands {
             accepted,
             permit: Some(&permit),
         };
-        let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), None);
+        let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         if let Some(package) = package::of_source(skill.source()) {
             package.launch(&mut argv, &mut env, &given.cwd);
             match package.support(&self.home) {
-                Ok(files) => support = Some(files),
+                Ok(files) => support = files,
                 Err(error) => {
                     let _ = stderr
                         .write(format!("{}: its files cannot be written: {error}\n", skill.name()).as_bytes())

@@ -117,6 +117,8 @@ fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
         .total_memories(processes)
+        // None of the bundled commands throws exceptions.
+        .total_gc_heaps(0)
         .max_memories_per_component(1)
         .max_memories_per_module(1)
         .max_memory_size(usize::try_from(EXEC_RESERVATION)?)

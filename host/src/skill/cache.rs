@@ -10,32 +10,63 @@ use super::installed::BundledSkill;
 use crate::home::Home;
 use data_encoding::HEXLOWER;
 use ring::hmac;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use wasmtime::component::Component;
 
-const TAG_BYTES: usize = 32;
+const TAG_BYTES: u64 = 32;
 
-/// Bytes of compiled code that a home keeps. Each try of a skill leaves an entry, a language's interpreter one of 80 MiB.
-const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of compiled code that a home keeps. Each try of a skill leaves an entry, a language's interpreter one of 80 MiB, and one with
+/// its libraries 300 MiB.
+const MAX_BYTES: u64 = 640 << 20;
 
 /// How exactly it is known when an entry was used last: no more often is that written down.
 const USED: Duration = Duration::from_secs(3_600);
 
 /// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
 pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
-    // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
-    // through a pipe that nobody else holds.
-    let component = unsafe { Component::deserialize(sandbox.engine(), &code) }?;
-    let tag = sign(sandbox, home, digest, &code);
+    let bytes = code.len();
+    let tag = sign(sandbox, home, digest, &Digest::of(&code));
     code.extend_from_slice(tag.as_ref());
     let path = entry_path(sandbox, home, digest);
-    match home.write_atomic(&path, &code) {
-        Ok(()) => sweep(&home.cache_dir(), &path, MAX_BYTES),
+    let kept = match home.write_atomic(&path, &code) {
+        Ok(()) => {
+            sweep(&home.cache_dir(), &path, MAX_BYTES);
+            File::open(&path).ok()
+        }
         // The cache is a convenience: a full disk costs the next start its speed, not this call.
-        Err(error) => tracing::warn!(%error, "skill.cache could not be written"),
+        Err(error) => {
+            tracing::warn!(%error, "skill.cache could not be written");
+            None
+        }
+    };
+    // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
+    // through a pipe that nobody else holds; the file is this home's own.
+    unsafe {
+        match kept.and_then(|file| mapped(sandbox, &file)) {
+            Some(component) => Ok(component),
+            None => Component::deserialize(sandbox.engine(), &code[..bytes]),
+        }
     }
-    Ok(component)
+}
+
+/// The component whose code a file holds, without reading all of it into memory: most of an interpreter is never used. None
+/// where the system has no path for an open file, or lets nothing in this directory be run.
+///
+/// # Safety
+///
+/// The file holds what `Engine::precompile_component` made, and nobody changes it in place. Who could, in the home, could read its
+/// key as well.
+unsafe fn mapped(sandbox: &Sandbox, file: &File) -> Option<Component> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // SAFETY: as the caller says.
+    unsafe { Component::deserialize_file(sandbox.engine(), path) }.ok()
 }
 
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
@@ -47,20 +78,30 @@ pub fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component>
 /// The compiled form of a component, if a valid entry is there. Blocking.
 pub fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component> {
     let path = entry_path(sandbox, home, digest);
-    let entry = std::fs::read(&path).ok()?;
+    let mut file = File::open(&path).ok()?;
     let discard = |why: &str| {
         tracing::warn!(path = %path.display(), why, "skill.cache entry discarded");
         let _ = std::fs::remove_file(&path);
         None
     };
-    let Some(split) = entry.len().checked_sub(TAG_BYTES) else { return discard("too short") };
-    let (code, tag) = entry.split_at(split);
-    if hmac::verify(&key(home), &message(sandbox, digest, code), tag).is_err() {
+    let signed = match file.metadata().map(|found| found.len().checked_sub(TAG_BYTES)) {
+        Ok(Some(bytes)) => signed(&mut file, bytes),
+        Ok(None) => return discard("too short"),
+        Err(error) => Err(error),
+    };
+    let (code, tag) = match signed {
+        Ok(signed) => signed,
+        Err(error) => return discard(&error.to_string()),
+    };
+    if hmac::verify(&key(home), &message(sandbox, digest, &code), &tag).is_err() {
         return discard("not signed by this home for this engine");
     }
-    // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]), for this component and an engine of the same compatibility hash. It was verified on the bytes in
-    // memory that are loaded here, so nobody can exchange the file in between.
-    match unsafe { Component::deserialize(sandbox.engine(), code) } {
+    // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]),
+    // for this component and an engine of the same compatibility hash. The file is still the one that was verified: another one
+    // of its name would be another file.
+    let component = unsafe { mapped(sandbox, &file) };
+    let component = component.map_or_else(|| copied(sandbox, &mut file, &code), Ok);
+    match component {
         Ok(component) => {
             mark_used(&path);
             Some(component)
@@ -69,9 +110,30 @@ pub fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component
     }
 }
 
+/// The digest of the code in a file, and the signature behind it.
+fn signed(file: &mut File, bytes: u64) -> io::Result<(Digest, [u8; TAG_BYTES as usize])> {
+    let code = Digest::of_reader(&mut file.take(bytes))?;
+    let mut tag = [0; TAG_BYTES as usize];
+    file.read_exact(&mut tag)?;
+    Ok((code, tag))
+}
+
+/// The component whose code a file holds, from a copy in memory.
+fn copied(sandbox: &Sandbox, file: &mut File, verified: &Digest) -> wasmtime::Result<Component> {
+    file.rewind()?;
+    let mut code = Vec::new();
+    file.read_to_end(&mut code)?;
+    code.truncate(code.len().saturating_sub(TAG_BYTES as usize));
+    if Digest::of(&code) != *verified {
+        return Err(wasmtime::Error::msg("it was changed while it was read"));
+    }
+    // SAFETY: these are the bytes that carry the signature.
+    unsafe { Component::deserialize(sandbox.engine(), &code) }
+}
+
 /// Notes that an entry was used now.
 fn mark_used(path: &Path) {
-    let Ok(file) = std::fs::File::open(path) else { return };
+    let Ok(file) = File::open(path) else { return };
     let old = file.metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > USED));
     if old {
         // On a disk that cannot be written the entry goes earlier than it need.
@@ -110,16 +172,16 @@ fn key(home: &Home) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, home.key().as_bytes())
 }
 
-fn sign(sandbox: &Sandbox, home: &Home, digest: &Digest, code: &[u8]) -> hmac::Tag {
+fn sign(sandbox: &Sandbox, home: &Home, digest: &Digest, code: &Digest) -> hmac::Tag {
     hmac::sign(&key(home), &message(sandbox, digest, code))
 }
 
 /// What is signed. The code goes in as its digest, so that it need not be copied.
-fn message(sandbox: &Sandbox, component: &Digest, code: &[u8]) -> Vec<u8> {
+fn message(sandbox: &Sandbox, component: &Digest, code: &Digest) -> Vec<u8> {
     let mut message = b"kiso compiled code v1\0".to_vec();
     message.extend(component.bytes());
     message.extend(sandbox.compatibility());
-    message.extend(Digest::of(code).bytes());
+    message.extend(code.bytes());
     message
 }
 
@@ -137,7 +199,7 @@ mod tests {
         {
             std::fs::write(path(name), vec![0; bytes]).unwrap();
             let used = now - Duration::from_secs(hours * 3_600);
-            std::fs::File::open(path(name)).unwrap().set_modified(used).unwrap();
+            File::open(path(name)).unwrap().set_modified(used).unwrap();
         }
         sweep(dir.path(), &path("kept.cwasm"), 120);
         assert!(path("old.cwasm").exists(), "they fit");

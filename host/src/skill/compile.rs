@@ -2,7 +2,7 @@
 //!
 //! `host/build.rs` includes this file too: what it compiles is only accepted by an engine with the very same settings.
 
-use wasmtime::{Config, Strategy};
+use wasmtime::{Collector, Config, Strategy};
 
 /// Address space of a memory of an exec process, and so the most that one can have.
 pub const EXEC_RESERVATION: u64 = 1 << 30;
@@ -18,6 +18,11 @@ pub fn settings(memory_reservation: u64) -> Config {
         .wasm_component_model(true)
         .concurrency_support(false)
         .epoch_interruption(true)
+        // Programs of C++ throw, and programs of C jump, with exceptions. Each lies in memory until its instance ends, which counts
+        // as the instance's own; so no collector is needed, and nothing else that would need one is let in.
+        .wasm_exceptions(true)
+        .collector(Collector::Null)
+        .wasm_gc(false)
         .memory_init_cow(true)
         // Places in the bytecode for backtraces, and tables for other programs' unwinders: nobody reads either, and together
         // they are a third of what is compiled.

@@ -1,7 +1,8 @@
 //! What a component is known by.
 
 use data_encoding::HEXLOWER;
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
+use std::io::{Read, Result};
 
 /// SHA-256 of a component's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,6 +13,20 @@ impl Digest {
         let mut sum = [0; 32];
         sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
         Self(sum)
+    }
+
+    /// Of all that is read.
+    pub fn of_reader(reader: &mut impl Read) -> Result<Self> {
+        let (mut context, mut piece) = (Context::new(&SHA256), vec![0; 256 << 10]);
+        loop {
+            match reader.read(&mut piece)? {
+                0 => break,
+                read => context.update(&piece[..read]),
+            }
+        }
+        let mut sum = [0; 32];
+        sum.copy_from_slice(context.finish().as_ref());
+        Ok(Self(sum))
     }
 
     pub fn bytes(&self) -> [u8; 32] {

@@ -119,7 +119,9 @@ fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
         .max_core_instances_per_component(instances)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
-        .total_memories(calls * memories)
+        // One more for the exceptions that it throws.
+        .total_memories(calls * (memories + 1))
+        .total_gc_heaps(calls)
         .max_memories_per_component(memories)
         .max_memories_per_module(2)
         .max_memory_size(memory_bytes)

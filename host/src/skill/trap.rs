@@ -2,7 +2,7 @@
 
 mod exception;
 
-use wasmtime::Trap;
+use wasmtime::{ThrownException, Trap};
 
 /// What a trap means.
 pub fn in_words(trap: Trap) -> &'static str {
@@ -23,6 +23,7 @@ pub fn in_words(trap: Trap) -> &'static str {
 pub fn reason(error: &wasmtime::Error) -> String {
     match error.downcast_ref::<Trap>() {
         Some(trap) => in_words(*trap).to_owned(),
+        None if error.is::<ThrownException>() => "it threw an exception that it does not catch".to_owned(),
         None => error.root_cause().to_string(),
     }
 }

@@ -1,0 +1,81 @@
+# The interpreter lies in its module as it was after its start, so it has seen neither words nor environment. This makes up for it:
+# it reads the options as CPython does, and makes the path that imports are looked for on.
+import os
+import sys
+
+import _reactor
+import sitecustomize  # noqa: F401  it goes to the directory, and explains what there is not
+
+_BARE = "bBdEhiIOPqRsSuvVx?"
+_WITH_VALUE = "WX"
+
+
+def _options(words):
+    """Takes the options off the words. Their letters; an unknown one is an error."""
+    letters = ""
+    while words and words[0].startswith("-") and words[0] not in ("-", "-c", "-m"):
+        word = words.pop(0)
+        if word == "--":
+            break
+        if word in ("--help", "--version"):
+            return letters + "V"
+        if word == "--check-hash-based-pycs":
+            del words[:1]
+            continue
+        for place, letter in enumerate(word[1:], 2):
+            value = [word[place:]] if word[place:] else []
+            if letter in "cm":
+                # `-ucCODE` is `-u -c CODE`.
+                words[:0] = ["-" + letter, *value]
+                return letters
+            if letter in _WITH_VALUE:
+                if not value:
+                    del words[:1]
+                break
+            if letter not in _BARE:
+                raise ValueError(word)
+            letters += letter
+    return letters
+
+
+def _first_entry(words):
+    """Where imports are looked for first: beside the program."""
+    if not words or words[0] in ("-", "-c"):
+        return ""
+    return os.getcwd() if words[0] == "-m" else os.path.dirname(words[0])
+
+
+def _keep_written(written):
+    """The program sees the path of itself as it was written, and is opened by the absolute one."""
+    run_file = _reactor._run_file
+
+    def run_as_written(target, main):
+        sys.argv[0] = written
+        run_file(target, main)
+
+    # Tracebacks leave out what is the interpreter's own.
+    code = run_as_written.__code__
+    run_as_written.__code__ = code.replace(co_filename=run_file.__code__.co_filename)
+    _reactor._run_file = run_as_written
+
+
+def run():
+    words = sys.argv[1:]
+    try:
+        letters = _options(words)
+    except ValueError as unknown:
+        print(f"unknown option {unknown}; `python3 --help` of a computer lists them", file=sys.stderr)
+        return 2
+    if set(letters) & set("hV?"):
+        print("Python", sys.version.split()[0])
+        return 0
+    own = {} if set(letters) & set("EI") else os.environ
+    if words and words[0] not in ("-", "-c", "-m"):
+        _keep_written(words[0])
+        words[0] = os.path.abspath(words[0])
+    ahead = [entry for entry in own.get("PYTHONPATH", "").split(":") if entry]
+    if not (set(letters) & set("IP") or own.get("PYTHONSAFEPATH")):
+        ahead.insert(0, _first_entry(words))
+    sys.path[:0] = ahead
+    unbuffered = ["-u"] if "u" in letters or own.get("PYTHONUNBUFFERED") else []
+    return _reactor.run(["python3", *unbuffered, *words], dict(os.environ))

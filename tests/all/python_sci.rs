@@ -1,0 +1,136 @@
+//! Python with the libraries of science: refused where it could not be compiled, and what programs do with it.
+
+use crate::harness::Home;
+use crate::python::{different, wheel};
+use std::sync::OnceLock;
+
+/// More than compiling takes, and what it must be raised from.
+const LIMITS: &str = "[engine]\ncompile_memory_mib = 3072\ncompile_timeout_s = 600\n";
+
+/// A home with it. Compiling takes minutes, so what needs it is left to `.ci/long`.
+fn home() -> Option<&'static Home> {
+    static HOME: OnceLock<Home> = OnceLock::new();
+    let wheel = wheel("python-sci")?;
+    Some(HOME.get_or_init(|| {
+        let home = Home::new();
+        home.config(LIMITS);
+        let added = home.kiso(&["package", "add", "python-sci", "--from", wheel.to_str().unwrap()]);
+        added.ok().prints(&["installed python-sci 3.15.0: python3-sci, python3, python in every command line"]);
+        home
+    }))
+}
+
+#[test]
+fn what_could_not_be_compiled_is_not_fetched() {
+    let home = Home::new();
+    let add = || home.kiso(&["package", "add", "python-sci", "--from", "/nowhere"]);
+    add()
+        .exit(4)
+        .says(&["takes up to 3072 MiB of memory and 600 seconds", "1024 MiB and 120 seconds are allowed here"]);
+    // What it says is to be copied.
+    add().exit(4).says(&LIMITS.lines().collect::<Vec<_>>());
+    home.config(LIMITS);
+    add().exit(2).says(&["cannot read /nowhere"]);
+    home.kiso(&["shell", "-c", "python3-sci -V"]).exit(127);
+    home.kiso(&["package", "list"]).ok().prints(&["python-sci 3.15.0  not installed"]);
+}
+
+#[test]
+#[ignore = "compiles for minutes"]
+fn libraries_do_what_they_are_for() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "science", "-c", line]);
+    run("python3 -c 'import numpy; print(numpy.linalg.solve([[2, 1], [1, 3]], [3, 5]))'").ok().prints(&["[0.8 1.4]"]);
+    run("printf 'city,t\\nBern,3\\nBern,5\\nRome,14\\n' > t.csv && python3 -c '
+import pandas
+print(pandas.read_csv(\"t.csv\").groupby(\"city\").t.mean().to_json())'")
+    .ok()
+    .prints(&[r#"{"Bern":4.0,"Rome":14.0}"#]);
+    run("mkdir -p pub && python3 -c '
+import matplotlib.pyplot as plt
+plt.plot([1, 4, 9]); plt.title(\"Squares\"); plt.savefig(\"/work/pub/squares.png\"); plt.savefig(\"/work/pub/squares.svg\")'
+python3 -c 'from PIL import Image; print(Image.open(\"pub/squares.png\").size)' && grep -c '<svg' pub/squares.svg")
+    .ok()
+    .prints(&["(640, 480)\n1\n"]);
+    run("python3 -c '
+from scipy.optimize import brentq
+from sklearn.linear_model import LinearRegression
+import sympy, networkx
+print(round(brentq(lambda x: x * x - 2, 0, 2), 6), LinearRegression().fit([[0], [1]], [1, 3]).coef_)
+print(sympy.factor(\"x**2 - 1\"), networkx.shortest_path(networkx.path_graph(3), 0, 2))'")
+    .ok()
+    .prints(&["1.414214 [2.]\n(x - 1)*(x + 1) [0, 1, 2]\n"]);
+    // What throws in C++ and jumps in C comes back as an error.
+    run("python3 -c '
+from lxml import etree
+from PIL import Image
+try: etree.fromstring(\"<a><b></a>\")
+except etree.XMLSyntaxError as error: print(\"xml\", error.lineno)
+open(\"bad.png\", \"wb\").write(b\"\\x89PNG\\r\\n\\x1a\\n\" + b\"x\" * 50)
+try: Image.open(\"bad.png\").load()
+except OSError: print(\"image\")'")
+    .ok()
+    .prints(&["xml 1\nimage\n"]);
+    run("python3 -c '
+import openpyxl, pypdf, io
+from reportlab.pdfgen import canvas
+book = openpyxl.Workbook(); book.active[\"A1\"] = 7; book.save(\"a.xlsx\")
+print(openpyxl.load_workbook(\"a.xlsx\").active[\"A1\"].value)
+page = canvas.Canvas(\"a.pdf\"); page.drawString(50, 700, \"Hello\"); page.save()
+print(pypdf.PdfReader(\"a.pdf\").pages[0].extract_text())'")
+    .ok()
+    .prints(&["7\nHello\n"]);
+}
+
+#[test]
+#[ignore = "compiles for minutes"]
+fn it_is_python3_like_the_other() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "command", "-c", line]);
+    run("python3 --version; python3 -V; python3-sci -V")
+        .ok()
+        .prints(&["Python 3.15.0\nPython 3.15.0\nPython 3.15.0\n"]);
+    run("mkdir -p a/b && cd a/b && echo 'X = 5' > near.py && printf 'import os, sys, near\\nprint(os.getcwd(), __file__, sys.argv, near.X)' > here.py
+python3 here.py one; cd .. && python3 -u b/here.py; python3 ./b/here.py; PYTHONPATH=b python3 -c 'import near; print(near.X)'")
+    .ok()
+    .prints(&[
+        "/work/a/b /work/a/b/here.py ['here.py', 'one'] 5\n",
+        "/work/a /work/a/b/here.py ['b/here.py'] 5\n/work/a /work/a/b/here.py ['./b/here.py'] 5\n5\n",
+    ]);
+    run("cd a/b && python3 -m near && python3 -c 'import near, sys; print(sys.argv)' x -y && echo 'print(__name__)' | python3 - z").ok().prints(&[
+        "['-c', 'x', '-y']\n__main__\n",
+    ]);
+    run("printf '#!/usr/bin/env python3\\nimport sys; print(sys.argv)\\n' > s.py && chmod +x s.py && ./s.py one two")
+        .ok()
+        .prints(&["['./s.py', 'one', 'two']"]);
+    run("python3 -c 'import sys; sys.exit(3)'; echo $?; python3 -c 'import sys; sys.exit(-1)'; echo $?; python3 -c 'import os; os._exit(7)'; echo $?")
+        .ok()
+        .prints(&["3\n255\n7\n"]);
+    run("printf 'def f():\\n    1/0\\nf()\\n' > bad.py && python3 bad.py")
+        .exit(1)
+        .says(&["File \"/work/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
+    run("python3 none.py").exit(2).says(&["can't open file '/work/none.py'"]);
+    run("python3 -Z").exit(2).says(&["unknown option -Z"]);
+    run("python3 -c 'import subprocess; subprocess.run([\"ls\"])'")
+        .exit(1)
+        .says(&["Python cannot start programs here"]);
+    run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
+    run("python3 -c 'import random; print(random.random())' > one; python3 -c 'import random; print(random.random())' > two; cmp one two")
+        .exit(1);
+    run("timeout 1 python3 -c 'while True: pass'").exit(124);
+    run("python3 -c 'x = bytearray(600 << 20)'").exit(137).says(&["more memory than its 512 MiB"]);
+    run("python3 -c 'def f(n): return f(n + 1)\nf(0)'").exit(1).says(&["RecursionError"]);
+    run("python3 -c 'open(\"/usr/local/lib/python315.zip\", \"w\")'").exit(1);
+    home.kiso(&["run", "$ python3 -c 'import numpy; print(numpy.arange(4).sum())'"]).ok().prints(&["6"]);
+}
+
+#[test]
+#[ignore = "compiles for minutes"]
+fn programs_do_what_they_do_on_the_host() {
+    let Some(home) = home() else { return };
+    // Two print what is another thing in CPython 3.15 than in older ones: `str | None` for `Optional[str]`, and where JSON has an error.
+    let different = different(home);
+    let newer = ["p_enum_typing.py", "p_json_round.py"];
+    let others: Vec<_> = different.iter().filter(|(name, _)| !newer.contains(&name.as_str())).collect();
+    assert!(others.is_empty(), "{others:#?}");
+}
