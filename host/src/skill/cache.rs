@@ -45,12 +45,17 @@ pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) 
     };
     // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
     // through a pipe that nobody else holds; the file is this home's own.
-    unsafe {
+    let component = unsafe {
         match kept.and_then(|file| mapped(sandbox, &file)) {
             Some(component) => Ok(component),
             None => Component::deserialize(sandbox.engine(), &code[..bytes]),
         }
+    };
+    if component.is_err() {
+        // It fits no slot of this engine.
+        let _ = std::fs::remove_file(&path);
     }
+    component
 }
 
 /// The component whose code a file holds, without reading all of it into memory: most of an interpreter is never used. None
