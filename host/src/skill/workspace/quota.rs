@@ -69,6 +69,8 @@ struct Counts {
     times: u64,
     /// Beginnings and ends of moves. What is moved may not be seen by whoever measures meanwhile.
     moves: u64,
+    /// Moves that are not over.
+    moving: u64,
 }
 
 impl SpaceUsage {
@@ -83,13 +85,13 @@ impl SpaceUsage {
     /// been seen on disk and counts twice then, until it is measured again.
     fn measure(&self, times: u64, most: u64) -> Result<(), MeasureError> {
         let _alone = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
-        let (pending, moves) = {
+        let (pending, moves, moving) = {
             let mut counts = self.lock();
             if counts.times != times {
                 return Ok(());
             }
             (counts.since, counts.back) = Default::default();
-            (counts.pending, counts.moves)
+            (counts.pending, counts.moves, counts.moving)
         };
         let mut found = Amount::default();
         for dir in &self.dirs {
@@ -98,7 +100,7 @@ impl SpaceUsage {
         }
         let mut counts = self.lock();
         let held = found.plus(pending).plus(counts.since).minus(counts.back);
-        counts.held = if counts.moves == moves { held } else { held.max(counts.held) };
+        counts.held = if moving == 0 && counts.moves == moves { held } else { held.max(counts.held) };
         counts.times += 1;
         if let Some(home) = &self.home {
             home.measured(counts.held.bytes);
@@ -243,14 +245,20 @@ pub struct MoveGuard(Arc<SpaceUsage>);
 
 impl MoveGuard {
     fn new(usage: Arc<SpaceUsage>) -> MoveGuard {
-        usage.lock().moves += 1;
+        {
+            let mut counts = usage.lock();
+            counts.moves += 1;
+            counts.moving += 1;
+        }
         MoveGuard(usage)
     }
 }
 
 impl Drop for MoveGuard {
     fn drop(&mut self) {
-        self.0.lock().moves += 1;
+        let mut counts = self.0.lock();
+        counts.moves += 1;
+        counts.moving -= 1;
     }
 }
 
