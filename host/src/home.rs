@@ -319,11 +319,7 @@ impl Home {
 
     /// The process that serves this home, if one does.
     pub fn daemon(&self) -> Result<Option<u32>, HomeError> {
-        match self.lock_daemon() {
-            Ok(_) | Err(HomeError::Busy { pid: None, .. }) => Ok(None),
-            Err(HomeError::Busy { pid, .. }) => Ok(pid),
-            Err(error) => Err(error),
-        }
+        lock::holder(&self.path().join("daemon.lock"))
     }
 
     /// Bytes that are free where the home is, for its owner.
@@ -335,9 +331,16 @@ impl Home {
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
-        let is_new = self.make_session(session)?;
         let dir = self.session_dir(session);
-        let lock = lock::take(&dir.join("lock"), format!("the session {session} is in use"))?;
+        let (is_new, lock) = loop {
+            let is_new = self.make_session(session)?;
+            let path = dir.join("lock");
+            let lock = lock::take(&path, format!("the session {session} is in use"))?;
+            // The session may have been deleted between the two, and another one made: then this lock keeps nobody out.
+            if lock.is_at(&path) {
+                break (is_new, lock);
+            }
+        };
         // In a directory that was made just now, nobody has left anything.
         if !is_new {
             sweep(&dir);

@@ -1,6 +1,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -16,6 +16,15 @@ pub struct HomeLock {
     file: File,
     /// Whether the pid of its holder stands in it.
     named: bool,
+}
+
+impl HomeLock {
+    /// Whether it is the file at `path` that is locked.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        let id = |found: std::fs::Metadata| (found.dev(), found.ino());
+        let (held, there) = (self.file.metadata().map(id), std::fs::metadata(path).map(id));
+        held.is_ok_and(|held| there.is_ok_and(|there| there == held))
+    }
 }
 
 /// Takes the lock at `path`, or fails at once with [`HomeError::Busy`] whose text starts with `what`.
@@ -52,6 +61,28 @@ pub(super) fn try_take(path: &Path) -> Result<Option<HomeLock>, HomeError> {
     }
 }
 
+/// The process that holds the lock at `path`, if one does and has said so. Nothing is written, so that what a process left that was
+/// killed is still there, and nobody who takes the lock meanwhile finds it held for longer than a look takes.
+pub(super) fn holder(path: &Path) -> Result<Option<u32>, HomeError> {
+    let failed = |error| HomeError::from_io(path, "lock", error);
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(failed)?,
+    };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            let _ = flock(&file, FlockOperation::Unlock);
+            Ok(None)
+        }
+        Err(Errno::WOULDBLOCK) => {
+            let mut pid = String::new();
+            let _ = file.read_to_string(&mut pid);
+            Ok(pid.trim().parse().ok())
+        }
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
@@ -82,5 +113,20 @@ mod tests {
         assert!(matches!(take(&path, "it is held".to_owned()), Err(HomeError::Busy { .. })));
         drop(lock);
         let _again = take(&path, "it is held".to_owned()).unwrap();
+    }
+
+    #[test]
+    fn who_asks_for_the_holder_leaves_everything_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        assert_eq!(holder(&path).unwrap(), None);
+        assert!(!path.exists());
+        let lock = take(&path, "it is held".to_owned()).unwrap();
+        assert_eq!(holder(&path).unwrap(), Some(std::process::id()));
+        drop(lock);
+        // What a process left that was killed.
+        std::fs::write(&path, "4242\n").unwrap();
+        assert_eq!(holder(&path).unwrap(), None);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "4242\n");
     }
 }
