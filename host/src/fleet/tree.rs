@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, OpenOptions};
@@ -27,6 +28,9 @@ const MAX_LIST: u64 = 512 << 20;
 
 /// How deep directories may lie in each other.
 const MAX_DEPTH: usize = 256;
+
+/// Nanoseconds for which a file may be written again without other times: longer than the clock of any file system stands still.
+const TICK_NS: i64 = 100_000_000;
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +150,13 @@ impl Walk<'_> {
             Some((before, blob)) if *before == stamp => *blob,
             _ => self.blobs.put_from(&mut file, &whole)?,
         };
-        self.seen.0.insert(path.to_owned(), (stamp, blob));
+        // What is written twice between two ticks of the file system's clock has the same times, so a stamp counts only when it is older.
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        if now.saturating_sub(changed_ns) > TICK_NS {
+            self.seen.0.insert(path.to_owned(), (stamp, blob));
+        }
         self.tree.insert(path.to_owned(), TreeEntry::File { mode: found.mode() & 0o777, modified_ns, blob });
         Ok(())
     }
