@@ -24,7 +24,7 @@ const ANY_BOOT: &str = "unknown";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often it is looked whether a session is at rest that no run works in any more.
-const LOOKS: u32 = 30;
+const LOOKS: u32 = 300;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);

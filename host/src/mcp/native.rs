@@ -31,7 +31,7 @@ use crate::skill::compiler::this_program;
 const MAX_SAID: usize = 4 << 10;
 
 /// How long the rest of standard error of a program that has ended is waited for.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A program that can be started as a server.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ use crate::rpc::{self, RequestId, RpcError, RpcMessage};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long one that has closed its streams has to end.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSING: Duration = Duration::from_secs(10);
 
 /// What runs at the other end of the streams.
 pub trait ServerLife: Debug + Send + Sync {
