@@ -173,8 +173,12 @@ export function report(error) {
   toast(error?.message ?? String(error), 'bad', error?.hint);
 }
 
-// What was said of a screen goes with it; what led to the new one has just been said.
-route.watch(() => toasts.set((all) => all.filter(({ at }) => Date.now() - at < FRESH)));
+// What was said of a screen goes with it; what led to the new one has just been said. The first address is no change of screen.
+let screen = route.get();
+route.watch((now) => {
+  if (screen.length) toasts.set((all) => all.filter(({ at }) => Date.now() - at < FRESH));
+  screen = now;
+});
 
 const dismiss = (id) => toasts.set((all) => all.filter((one) => one.id !== id));
 

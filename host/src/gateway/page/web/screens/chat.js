@@ -1,6 +1,6 @@
 // A conversation: its messages, what is done for them, and where the next one is written.
 
-import { html, useEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { part, post } from '../lib/api.js';
 import { Composer, fillComposer } from '../lib/composer.js';
 import { connection } from '../lib/events.js';
@@ -78,7 +78,8 @@ export default function Chat({ session }) {
       throw error;
     }
   };
-  useEffect(() => {
+  // There as soon as the button is.
+  useLayoutEffect(() => {
     const keys = (event) => {
       if (event.key !== '.' || !(event.ctrlKey || event.metaKey) || !running) return;
       event.preventDefault();
