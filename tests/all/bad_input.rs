@@ -190,14 +190,14 @@ fn two_processes_on_one_home() {
 fn a_session_that_is_busy_names_the_process() {
     let home = Home::new();
     home.add("hostile");
-    let mut slow = home.command(&["skill", "run", "hostile", "mode=slow", "amount=4000"]);
+    let mut slow = home.command(&["skill", "run", "hostile", "mode=slow", "amount=50000"]);
     slow.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut slow = slow.spawn().unwrap();
     let lock = home.path().join("sessions/default/lock");
     // The lock file holds the pid once the session is taken.
     while !std::fs::read_to_string(&lock).is_ok_and(|pid| pid.trim() == slow.id().to_string()) {
-        assert!(slow.try_wait().unwrap().is_none(), "the first process works for four seconds");
-        std::thread::yield_now();
+        assert!(slow.try_wait().unwrap().is_none(), "the first process works until it is killed");
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let ran = home.kiso(&["skill", "run", "hostile", "mode=slow"]);
     ran.exit(1).says(&["in use", &slow.id().to_string()]);

@@ -1,7 +1,7 @@
 //! `kiso cancel` and Ctrl-C: a run stops wherever it is, leaves a clean record, and its session goes on.
 
 use crate::crash::{GUARD, Running, serve, store};
-use crate::harness::{Home, Ran, root};
+use crate::harness::{Home, Ran, root, wait_until};
 use crate::model_server::ModelServer;
 use rusqlite::OptionalExtension;
 use rustix::process::{Pid, Signal, kill_process};
@@ -228,7 +228,7 @@ fn a_run_stops_wherever_it_is() {
                 let ran = Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap());
                 ran.exit(1).prints(&[CANCELLED]);
             }
-            assert_eq!(server.held(), 0, "{name}, {how}: nobody waits for an answer any more");
+            wait_until(&format!("{name}, {how}: nobody waits for an answer any more"), || server.held() == 0);
             let found = is_clean(&home);
             let found: Vec<_> = found.iter().map(|(label, status)| (label.as_str(), status.as_str())).collect();
             assert_eq!(found, tasks, "{name}, {how}");

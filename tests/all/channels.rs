@@ -54,6 +54,14 @@ fn asked(served: &Served, session: &str) -> Vec<String> {
     said(served, session, "user")
 }
 
+/// Waits until every message is answered: those that wait together are answered together, and a command among them is none.
+fn all_answered(served: &Served, session: &str) {
+    let messages = served.get(&format!("/sessions/{session}/messages?limit=500"));
+    for message in messages["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user") {
+        served.reply(message["id"].as_i64().unwrap());
+    }
+}
+
 fn said(served: &Served, session: &str, role: &str) -> Vec<String> {
     let answer = served.request("GET", &format!("/sessions/{session}/messages?limit=500"), None);
     if answer.status == 404 {
@@ -281,6 +289,7 @@ fn files_go_both_ways() {
     ntfy.put("alpha", json!({ "message": "and this", "attachment": huge }));
     wait_until("the third message", || self::asked(&served, "channel.phone").len() == 3);
     assert!(self::asked(&served, "channel.phone")[2].contains("larger than 8 MiB"));
+    all_answered(&served, "channel.phone");
     ntfy.publish("alpha", "draw a bar chart of b by a from t.csv");
     let picture = wait_for("the picture of the chart", || {
         let shown = ntfy.shown().into_iter().find(|message| message["attachment"]["name"] == "b.png")?;

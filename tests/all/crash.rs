@@ -246,8 +246,10 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
     };
     let earlier = taken_up();
     let mut running = Running::start(home.command(args));
-    // So often in a row, 5 ms apart, that it is no other transaction.
-    let mut locked = 0;
+    // So often in a row, 5 ms apart, and with so much work meanwhile that it is no other transaction: one that waits for its disk
+    // does nothing else.
+    let pid = running.0.id();
+    let (mut locked, mut since) = (0, 0);
     running.until(&format!("{death:?}"), || {
         let seq: Option<u32> =
             conn.query_row("SELECT max(seq) FROM events WHERE run = 1", (), |row| row.get(0)).unwrap();
@@ -255,12 +257,22 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
             Ok(()) => conn.execute_batch("ROLLBACK").map(|()| false).unwrap(),
             Err(error) => error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy),
         };
+        if locked == 0 {
+            since = ticks(pid);
+        }
         locked = if seq == Some(before) && taken_up() != earlier && busy { locked + 1 } else { 0 };
-        locked == 20
+        locked >= 20 && ticks(pid) >= since + 5
     });
     running.kill();
     conn.busy_timeout(Duration::from_secs(10)).unwrap();
     conn.execute_batch("DROP TRIGGER death").unwrap();
+}
+
+/// For how many hundredths of a second a process has had a processor.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind_name = stat.rsplit(')').next().unwrap_or_default();
+    behind_name.split_whitespace().skip(11).take(2).filter_map(|time| time.parse::<u64>().ok()).sum()
 }
 
 /// What the server has to say to the process after the one that died.

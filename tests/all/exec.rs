@@ -26,17 +26,30 @@ impl Home {
     }
 }
 
-/// A home whose limits are small, so that reaching them is quick.
+/// Limits that are small, so that reaching them is quick, and a deadline of so many seconds.
+fn limits(timeout_s: u32) -> String {
+    format!("model = \"reflex\"\n[exec]\ntimeout_s = {timeout_s}\nmax_output_mib = 4\nwrite_mib = 2\n")
+}
+
+/// A home whose limits are small, and whose deadline is none that a slow machine could meet.
 fn small() -> Home {
     let home = Home::new();
-    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 2\nmax_output_mib = 4\nwrite_mib = 2\n");
+    home.config(&limits(60));
     home.shell("echo kept > kept.txt").ok();
     home
 }
 
-/// The host still serves, and what lay in the workspace is as it was.
+/// The same, for those that wait for the deadline.
+fn hasty() -> Home {
+    let home = small();
+    home.config(&limits(2));
+    home
+}
+
+/// The host still serves, and what lay in the workspace is as it was. Whatever the deadline was, here it is none.
 #[track_caller]
 fn intact(home: &Home) {
+    home.config(&limits(60));
     home.shell("cat kept.txt | tr a-z A-Z").ok().prints(&["KEPT"]);
 }
 
@@ -102,7 +115,8 @@ fn stages_run_at_the_same_time() {
     let talk =
         "mkfifo() { :; }; { read x; echo \"got $x\" >&2; while read y; do echo \"$y\"; done; } < words.txt | tail -1";
     home.shell(&format!("printf 'a\\nb\\nc\\n' > words.txt; {talk}")).ok().prints(&["c"]).says(&["got a"]);
-    let told = home.shell_json("sleep 0.05 | sleep 0.05 | sleep 0.05 | sleep 0.05");
+    // The first is there until the last has begun.
+    let told = home.shell_json("{ until [ -e /tmp/go ]; do :; done; } | cat | cat | { : > /tmp/go; read -r x; }");
     assert_eq!(told["used"]["processes_at_once"], 5, "the shell and four stages: {told}");
     // Much more than the pipe holds, through four stages.
     home.shell("seq 1 200000 | cat | cat | tail -1").ok().prints(&["200000"]);
@@ -284,7 +298,7 @@ fn directories_are_nested_no_deeper_than_can_be_removed() {
 
 #[test]
 fn nobody_waits_for_a_slow_reader_or_one_that_went() {
-    let home = small();
+    let home = hasty();
     let mut slow = home.command(&["shell", "-c", "yes"]).stdout(Stdio::piped()).spawn().unwrap();
     assert_eq!(slow.wait().unwrap().code(), Some(137), "its deadline holds though nobody reads");
     let mut gone = home.command(&["shell", "-c", "yes"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -421,8 +435,9 @@ fn a_run_takes_a_command_line_as_given() {
     trace.ok().prints(&["processes"]);
     // What failed is told with the command that is to blame.
     home.kiso(&["run", "$ echo fine; ls missing | cat; false"]).exit(1).says(&["exit code 1", "false"]);
-    let home = small();
+    let home = hasty();
     home.kiso(&["run", "$ while :; do :; done"]).exit(5).says(&["deadline of 2 s"]);
+    home.config(&limits(60));
     // Of a secret nothing is left.
     let ran = home.kiso_with(&["run", "$ printenv; env"], |c| {
         c.env("KISO_SKILL_WEB_API_KEY", "sk-very-secret-value-1");

@@ -152,7 +152,7 @@ fn sqlite3_does_what_the_shell_of_sqlite_does() {
         text.split("\n$ ").skip(1).map(|case| case.split_once('\n').expect("a line and its outcome")).collect();
     assert!(cases.len() >= 50, "{} lines", cases.len());
     let mut different = Vec::new();
-    for part in cases.chunks(10) {
+    for part in cases.chunks(5) {
         let script: String = part
             .iter()
             .map(|(line, _)| {

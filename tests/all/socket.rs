@@ -1,6 +1,6 @@
 //! The unix socket of a real daemon, line by line, and the client that its documentation shows.
 
-use crate::harness::{Home, missing_tool, root, skipped};
+use crate::harness::{Home, missing_tool, root, skipped, wait_until};
 use crate::served::Served;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -101,6 +101,9 @@ fn home(config: &str) -> Home {
     home
 }
 
+/// A line that goes on until the file `go` is there.
+const WAITS: &str = "$ until [ -e go ]; do sleep 0.02; done; echo hello | tr a-z A-Z";
+
 #[test]
 fn a_message_is_accepted_answered_and_told() {
     let home = home(QUICK);
@@ -113,12 +116,22 @@ fn a_message_is_accepted_answered_and_told() {
         (&registered["protocol"], &registered["last"], &registered["ref"]),
         (&json!(1), &json!(0), &json!("r0"))
     );
-    let accepted = talk.ask(json!({ "type": "inbound", "text": "$ echo hello | tr a-z A-Z", "ref": "r1" }));
+    let accepted = talk.ask(json!({ "type": "inbound", "text": WAITS, "ref": "r1" }));
     assert_eq!(accepted["type"], "accepted", "{accepted}");
     assert_eq!((&accepted["session"], &accepted["status"]), (&json!("main"), &json!("queued")));
-    let user = talk.until(|line| line["event"] == "message");
-    assert_eq!((&user["data"]["id"], &user["data"]["role"]), (&accepted["message"], &json!("user")));
-    assert_eq!(talk.until(|line| line["event"] == "live")["data"]["type"], "thought");
+    // A run is told as it is when the feed is read, so it goes on until it was seen.
+    let (mut user, mut running, mut thought) = (Value::Null, false, false);
+    talk.until(|line| {
+        running |= line["event"] == "run" && line["data"]["status"] == "running";
+        thought |= line["event"] == "live" && line["data"]["type"] == "thought";
+        if line["event"] == "message" {
+            user = line["data"].clone();
+        }
+        running && thought && !user.is_null()
+    });
+    assert_eq!((&user["id"], &user["role"]), (&accepted["message"], &json!("user")));
+    wait_until("the workspace is there", || home.work("main").exists());
+    std::fs::write(home.work("main").join("go"), "").unwrap();
     let mut ended = 0;
     let reply = talk.until(|line| {
         ended += i32::from(line["event"] == "run" && line["data"]["status"] == "done");

@@ -192,12 +192,14 @@ fn the_oldest_run_makes_room_for_the_newest() {
 
 #[test]
 fn what_a_limit_cut_off_leaves_nothing_behind() {
-    let home = home("[exec]\ntimeout_s = 1\n");
+    let home = home("");
     let before = tree(&home);
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 5\n");
     let cut = line(&home, "echo half > a; rm -r d; echo new > new; while :; do :; done");
     assert_ne!(cut.code, 0);
     assert!((cut.stdout.clone() + &cut.stderr).contains("its changes to files were undone"), "{cut:?}");
     before.assert_same(&tree(&home));
+    home.config("model = \"reflex\"\n");
     // Another line of the run is another matter.
     line(&home, "echo whole > a").ok();
     assert_eq!(std::fs::read_to_string(home.work(SESSION).join("a")).unwrap(), "whole\n");

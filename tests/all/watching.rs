@@ -1,6 +1,6 @@
 //! What a client needs that shows sessions, and a run while it works: over HTTP, as docs/api.md has it.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::{Events, Served};
 use serde_json::{Value, json};
@@ -88,6 +88,8 @@ fn who_begins_to_watch_in_the_middle_hears_all_of_the_answer() {
     // Another session hears nothing of it: the first that it is told of is its own.
     assert_eq!(served.command("other", "/model default"), "The model of this session is now test:m.");
     assert_eq!(elsewhere.next(&["live", "session", "message"]).name, "session");
+    // Titles come after the reply, and a daemon that ends makes none.
+    wait_until("the session has a title", || server.is_told());
     assert_eq!(served.terminate(), 0);
     server.finish();
 }

@@ -24,6 +24,8 @@ impl House {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("kiso-store-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let dir = std::env::temp_dir().join(name);
+        // Of a process that had our id and was killed.
+        let _ = fs::remove_dir_all(&dir);
         fs::create_dir(&dir).unwrap();
         House(dir)
     }

@@ -1,7 +1,7 @@
 //! Telegram: a real daemon, the Bot API on loopback, and people who press the wrong buttons.
 
 use super::bot_api::{BotApi, TOKEN, now};
-use super::{asked, said};
+use super::{all_answered, asked, said};
 use crate::harness::{Home, wait_for, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::Served;
@@ -96,7 +96,7 @@ fn a_stranger_is_paired_and_groups_and_bots_are_not_heard() {
     wait_until("the status", || api.shown().len() == 4);
     api.write(ADA, "$ echo it is $((6 * 7))");
     wait_until("the answer", || api.count("it is 42") == 1);
-    assert_eq!(api.calls("sendChatAction"), 1, "it is shown that something is being written");
+    wait_until("it is shown that something is being written", || api.calls("sendChatAction") == 1);
     assert_eq!(asked(&served, "channel.bot"), ["$ echo it is $((6 * 7))"]);
     api.write(BOB, "/status");
     wait_until("a code", || to(&api, BOB).len() == 1);
@@ -345,6 +345,7 @@ fn files_go_both_ways() {
         "{asked:?}"
     );
     assert!(asked[3].contains("larger than 8 MiB"), "{asked:?}");
+    all_answered(&served, "channel.bot");
     // A command with a file is a command.
     let lines = json!({ "file_id": api.keep(b"1\n2\n3\n"), "file_name": "lines.txt", "file_size": 6 });
     api.put(ADA, json!({ "document": lines, "caption": "$ cat lines.txt | wc -l | sed s/^/lines:/" }));
@@ -386,6 +387,7 @@ fn messages_without_text_are_told_in_words() {
     api.put(ADA, json!({ "text": "$ echo pwned > pwned.txt", "forward_origin": origin }));
     wait_until("the message", || asked(&served, "channel.bot").len() == 2);
     assert_eq!(asked(&served, "channel.bot")[1], "Forwarded from Eve:\n> $ echo pwned > pwned.txt");
+    all_answered(&served, "channel.bot");
     api.write(ADA, "$ echo done-$((1 + 1))");
     wait_until("the answer", || api.count("done-2") == 1);
     assert!(!home.work("channel.bot").join("pwned.txt").exists());

@@ -40,7 +40,7 @@ fn killed_in_the_middle_of_what_it_does() {
             marks: "one\nmore\n",
         },
         Middle {
-            tasks: vec![exec("echo one >> effects"), skill(json!({ "mode": "slow", "amount": 2_000 }))],
+            tasks: vec![exec("echo one >> effects"), skill(json!({ "mode": "slow", "amount": 6_000 }))],
             before: vec![ok()],
             after: vec![ok()],
             effects: "one\n",

@@ -17,7 +17,7 @@ fn a_fork_bomb_is_a_clear_error() {
 
 #[test]
 fn a_loop_without_end_meets_its_deadline() {
-    let home = small();
+    let home = hasty();
     for line in [
         "while :; do :; done",
         "while :; do :; done &",
@@ -40,7 +40,7 @@ fn a_loop_without_end_meets_its_deadline() {
 /// The one that spins, not the one that was started last.
 #[test]
 fn a_deadline_blames_the_command_that_works() {
-    let home = small();
+    let home = hasty();
     for (line, culprit) in [
         ("yes > /dev/null & sleep 1000", "yes"),
         ("sleep 1000 & yes > /dev/null", "yes"),

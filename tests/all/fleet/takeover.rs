@@ -3,7 +3,13 @@
 use super::members::{Machine, begun};
 use super::nats::Nats;
 use crate::harness::wait_until;
+use crate::served::Served;
 use rustix::process::Signal;
+
+/// Waits until a member that owns the home knows it, too: until then it hands requests on to the one before.
+fn serves(member: &Served) {
+    wait_until("the owner serves", || member.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200));
+}
 
 #[test]
 fn another_machine_goes_on_where_the_owner_was_killed() {
@@ -24,6 +30,7 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
 
     owner.kill();
     desk.owns();
+    serves(&standby);
     assert!(standby.reply(first).contains("hello"), "what was said is there");
     let third = standby.send("main", "$ cat made.txt");
     let reply = standby.reply(third);
@@ -36,6 +43,7 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     let again = pi.start();
     standby.kill();
     pi.owns();
+    serves(&again);
     let fifth = again.send("main", "$ wc -l made.txt");
     assert!(again.reply(fifth).contains('2'));
     again.terminate();
@@ -54,6 +62,7 @@ fn one_that_was_stopped_for_too_long_does_nothing_more() {
     assert!(owner.reply(first).contains("one"));
     owner.signal(Signal::STOP);
     desk.owns();
+    serves(&standby);
     let second = standby.send("main", "$ echo two");
     assert!(standby.reply(second).contains("two"));
     owner.signal(Signal::CONT);
@@ -91,6 +100,11 @@ fn the_home_is_handed_over_when_somebody_asks() {
 fn a_server_that_comes_back_within_the_lease_is_waited_for() {
     let Some(mut nats) = Nats::start() else { return };
     let pi = Machine::new("pi", &nats, &nats.url(), "");
+    // A lease that no restart outlasts on a slow machine.
+    let config = pi.home.path().join("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    assert!(text.contains("lease_s = 3\n"), "{text}");
+    std::fs::write(&config, text.replace("lease_s = 3\n", "lease_s = 60\n")).unwrap();
     begun(&pi);
     let owner = pi.start();
     pi.owns();

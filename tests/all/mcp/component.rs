@@ -78,13 +78,15 @@ fn a_component_that_misbehaves_fails_the_call_and_not_the_run() {
         ("endless-pages", "", "it lists more than 1000 tools"),
     ] {
         run_without(&home, &oracle(mode, more), told);
-        // The next one begins anew, whatever became of this one.
-        run_with(&home, &oracle("", more), "then", "call 1: then is 42");
+        // The next one begins anew, whatever became of this one. It is not hurried: it is started twice, for its list and the call.
+        let well = if more.starts_with("timeout_s") { "" } else { more };
+        run_with(&home, &oracle("", well), "then", "call 1: then is 42");
         // Of the older era, a server is asked by the same code behind its first message; these are those that matter there.
         if matches!(mode, "hang" | "flood" | "huge" | "die" | "crash" | "many-tools" | "endless-pages") {
             let older = |mode: &str| oracle(mode, more).replace("ERA = modern", "ERA = legacy");
             run_without(&home, &older(mode), told);
-            run_with(&home, &older(""), "then", "call 1: then is 42");
+            let well = oracle("", well).replace("ERA = modern", "ERA = legacy");
+            run_with(&home, &well, "then", "call 1: then is 42");
         }
     }
 }

@@ -139,7 +139,7 @@ fn a_key_is_sent_and_told_to_nobody() {
 #[test]
 fn servers_that_misbehave_fail_the_call_and_not_the_run() {
     for (era, fault, told) in [
-        (Fault::Hang, "no answer within 1 s (timeout_s)"),
+        (Fault::Hang, "no answer within 5 s (timeout_s)"),
         (Fault::Flood, "its answer is longer than 64 KiB"),
         (Fault::Die, "whether the call was done is not known"),
         (Fault::Close, "whether the call was done is not known"),
@@ -157,7 +157,7 @@ fn servers_that_misbehave_fail_the_call_and_not_the_run() {
     {
         let server = StandIn::start(era);
         // Long enough for whatever answers at all.
-        let more = if fault == Fault::Hang { "timeout_s = 1\n" } else { "max_result_kib = 64\n" };
+        let more = if fault == Fault::Hang { "timeout_s = 5\n" } else { "max_result_kib = 64\n" };
         let home = allowed(&server, more);
         server.state().fault = Some(fault);
         run_without(&home, &server, more, told);

@@ -63,6 +63,8 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     tab.wait_of(role("timer", ""), &format!("it.textContent !== {began}"));
     server.release_many(40);
     tab.shows("The first paragraph has bold, slanted, struck and code in it");
+    // What follows the paragraph has begun, so it is whole.
+    tab.wait_for(css(&format!("{REPLY} li")));
     assert!(!tab.text().contains("The last words."), "it is not there yet");
     let finished =
         format!("[...document.querySelectorAll('{REPLY} *')].findLast((it) => it.textContent.startsWith('The first'))");
@@ -133,6 +135,7 @@ fn markdown_is_shown_as_what_it_is() {
     stage.open("marked");
     stage.say("Tell me everything");
     tab.wait_for(role("button", "Copy reply"));
+    tab.shows("The last words.");
     tab.wait_for(role("heading", "A heading"));
     let link = tab.of(role("link", "a link"), "[it.href, it.target, it.rel.split(' ').includes('noopener')]");
     assert_eq!(link, json!(["https://example.org/path", "_blank", true]));
@@ -148,7 +151,7 @@ fn markdown_is_shown_as_what_it_is() {
     tab.wait_for(css(&format!("{REPLY} pre code [class^=hl-]")));
     let code = "fn main() { let answer = 42; println!(\"{answer}\"); }";
     tab.wait_of(css(&format!("{REPLY} pre code")), &format!("it.textContent.trim() === {}", json!(code)));
-    tab.allow_clipboard();
+    let _clipboard = tab.allow_clipboard();
     tab.click(role("button", "Copy code"));
     tab.wait(&format!("{code} is in the clipboard"), || tab.clipboard().trim() == code);
     tab.click(role("button", "Copy reply"));

@@ -69,6 +69,8 @@ fn what_was_said_is_found_again() {
     );
     // As often as somebody likes; who went to the end is not led back by a reload.
     let in_view = "document.querySelector('article.marked')?.getBoundingClientRect().top >= 0";
+    // It is brought into view twice, the second time in the next frame.
+    tab.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
     tab.of(role("log", "Messages"), "it.scrollTop = 0");
     tab.wait_until(&format!(
         "!({in_view}) || document.querySelector('article.marked').getBoundingClientRect().top > innerHeight"

@@ -103,7 +103,7 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
         tab.shows(part.as_str().unwrap());
     }
     tab.shows("Reads and writes files of the session that uses it.");
-    tab.allow_clipboard();
+    let _clipboard = tab.allow_clipboard();
     tab.click(role("button", "Copy the digest"));
     tab.wait("the digest is in the clipboard", || tab.clipboard() == data["digest"].as_str().unwrap());
     tab.click(css(".skills-tool > summary"));

@@ -208,7 +208,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
 fn a_link_leads_to_a_step(stage: &Stage, run: &str, events: &[Value]) {
     let tab = &stage.tab;
     let called = seq(events, "called");
-    tab.allow_clipboard();
+    let _clipboard = tab.allow_clipboard();
     tab.click(role("button", &format!("Copy link to step {called}")));
     let link = stage.url(&format!("#/run/{run}/step/{called}"));
     tab.wait(&format!("{link} is in the clipboard"), || tab.clipboard() == link);

@@ -39,6 +39,7 @@ fn the_first_load_is_small() {
     tab.forget_requests();
     tab.goto(&format!("http://{}/?again", daemon.address));
     tab.wait_for(role("textbox", "Token"));
+    tab.wait("all of it is there again", || tab.requests().iter().all(|request| request.ended));
     assert!(tab.requests_to("/page/").iter().all(|request| request.cached), "{:#?}", tab.requests_to("/page/"));
 }
 
@@ -124,7 +125,10 @@ fn nothing_is_asked_for_anew_when_the_stream_begins() {
         tab.forget_requests();
         assert_eq!(tab.eval("begin()"), json!([]), "{screen}: nothing is asked for in a moment");
         settled(tab, screen);
-        assert_eq!(tab.requests().iter().map(|one| one.path().to_owned()).collect::<Vec<_>>(), [""; 0], "{screen}");
+        // What other screens need is fetched by and by, also just now.
+        let asked = tab.requests().iter().map(|one| one.path().to_owned()).collect::<Vec<_>>();
+        let asked: Vec<_> = asked.iter().filter(|path| !path.starts_with("/page/")).collect();
+        assert!(asked.is_empty(), "{screen}: {asked:?}");
     }
 }
 

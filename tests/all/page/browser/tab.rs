@@ -214,13 +214,18 @@ impl Tab {
         self.call("Network.setCookie", cookie);
     }
 
-    /// Lets the page and the test use the clipboard, which a person allows with a click.
+    /// Lets the page and the test use the clipboard, which a person allows with a click. There is one for all tabs, so this one has it
+    /// alone until what is returned goes.
+    #[must_use = "others may use the clipboard when this is dropped"]
     #[track_caller]
-    pub fn allow_clipboard(&self) {
+    pub fn allow_clipboard(&self) -> MutexGuard<'static, ()> {
+        static CLIPBOARD: Mutex<()> = Mutex::new(());
+        let alone = CLIPBOARD.lock().unwrap_or_else(PoisonError::into_inner);
         let params = json!({
             "browserContextId": self.profile.id, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"],
         });
         self.wire.call(None, "Browser.grantPermissions", &params).unwrap_or_else(|error| panic!("{error}"));
+        alone
     }
 
     /// The text in the clipboard.

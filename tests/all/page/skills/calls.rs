@@ -44,7 +44,7 @@ fn a_skill_is_called_by_a_form() {
     tab.wait_of(role("region", "Answer"), &format!("it.textContent.trim() === {}", json!(text)));
     tab.wait_of(css(".call-used"), "['time', 'memory', 'of'].every((part) => it.innerText.includes(part))");
     audit_in_both(tab, "what came of a call");
-    tab.allow_clipboard();
+    let _clipboard = tab.allow_clipboard();
     tab.click(role("button", "As JSON"));
     tab.wait("the call is in the clipboard", || {
         serde_json::from_str::<Value>(&tab.clipboard()).is_ok_and(|copied| copied == sent)

@@ -53,7 +53,7 @@ fn skills_of_indexes_are_found_with_the_command_that_installs_them() {
     }
     let at = stage.daemon.get("/indexed_skills")["indexes"][0].as_str().unwrap().to_owned();
     tab.shows(&at);
-    tab.allow_clipboard();
+    let _clipboard = tab.allow_clipboard();
     tab.click(role("button", "Copy the command that installs greet"));
     tab.wait("the command is in the clipboard", || tab.clipboard() == "kiso skill add greet");
     audit_in_both(tab, "skills of indexes");
