@@ -164,9 +164,9 @@ use writer::{Pending, Shipping, Work};
 /// down instead of filling the memory.
 const QUEUE: usize = 256;
 
-/// How long to wait for another process that holds the write lock. Its transactions take milliseconds, but on a slow card some of
-/// them take a second, and who waits is not served in turn.
-const BUSY: Duration = Duration::from_secs(60);
+/// How long to wait for another process that holds the write lock. Its transactions take milliseconds, so this is
+/// reached only when a process hangs with the lock held.
+const BUSY: Duration = Duration::from_secs(10);
 
 /// Bytes of a page in a new store; one from before keeps its pages of 4 KiB. A commit writes each page that it changes whole,
 /// and most of what a step changes are a few bytes in each of a dozen tables and indexes.
