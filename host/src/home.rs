@@ -332,15 +332,8 @@ impl Home {
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
         let dir = self.session_dir(session);
-        let (is_new, lock) = loop {
-            let is_new = self.make_session(session)?;
-            let path = dir.join("lock");
-            let lock = lock::take(&path, format!("the session {session} is in use"))?;
-            // The session may have been deleted between the two, and another one made: then this lock keeps nobody out.
-            if lock.is_at(&path) {
-                break (is_new, lock);
-            }
-        };
+        let what = format!("the session {session} is in use");
+        let (is_new, lock) = lock::take_in(&dir, &what, || self.make_session(session))?;
         // In a directory that was made just now, nobody has left anything.
         if !is_new {
             sweep(&dir);

@@ -20,7 +20,7 @@ pub struct HomeLock {
 
 impl HomeLock {
     /// Whether it is the file at `path` that is locked.
-    pub(super) fn is_at(&self, path: &Path) -> bool {
+    fn is_at(&self, path: &Path) -> bool {
         let id = |found: std::fs::Metadata| (found.dev(), found.ino());
         let (held, there) = (self.file.metadata().map(id), std::fs::metadata(path).map(id));
         held.is_ok_and(|held| there.is_ok_and(|there| there == held))
@@ -48,6 +48,23 @@ pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
     // The pid is for people. A full disk must not keep anybody from making room.
     let _ = writeln!(file, "{}", std::process::id());
     Ok(HomeLock { file, named: true })
+}
+
+/// Takes the lock of a directory that `make` makes, whose answer comes with it. The directory may be deleted between the two, and
+/// another one made: then the lock keeps nobody out, and that of the other one is taken.
+pub(super) fn take_in<T>(
+    dir: &Path,
+    what: &str,
+    mut make: impl FnMut() -> Result<T, HomeError>,
+) -> Result<(T, HomeLock), HomeError> {
+    let path = dir.join("lock");
+    loop {
+        let made = make()?;
+        let lock = take(&path, what.to_owned())?;
+        if lock.is_at(&path) {
+            return Ok((made, lock));
+        }
+    }
 }
 
 /// The lock at `path`, or `None` where somebody holds it: of which nobody asks who does, so that nothing is written.
