@@ -109,6 +109,11 @@ impl Package {
         parts::keep(self, home, &unpacked.parts)
     }
 
+    /// Whether what belongs to the component is missing in the home.
+    pub fn lacks_parts(&self, home: &Home) -> bool {
+        parts::directories(self, home).is_err()
+    }
+
     /// Makes words and environment fit for the command, started in `cwd`.
     pub fn launch(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) {
         (self.launch)(argv, env, cwd);

@@ -18,7 +18,7 @@ def _options(words):
         if word == "--":
             break
         if word in ("--help", "--version"):
-            return letters + "V"
+            return letters + ("h" if word == "--help" else "V")
         if word == "--check-hash-based-pycs":
             del words[:1]
             continue
@@ -64,9 +64,12 @@ def run():
     try:
         letters = _options(words)
     except ValueError as unknown:
-        print(f"unknown option {unknown}; `python3 --help` of a computer lists them", file=sys.stderr)
+        print(f"unknown option {unknown}; `python3 --help` lists those that have an effect here", file=sys.stderr)
         return 2
-    if set(letters) & set("hV?"):
+    if set(letters) & set("h?"):
+        print("usage: python3 [-u] [-I] [-E] [-P] [-V] [-c CODE | -m MODULE | FILE | -] [WORD]...")
+        return 0
+    if "V" in letters:
         print("Python", sys.version.split()[0])
         return 0
     own = {} if set(letters) & set("EI") else os.environ

@@ -90,6 +90,7 @@ fn it_is_python3_like_the_other() {
     run("python3 --version; python3 -V; python3-sci -V")
         .ok()
         .prints(&["Python 3.15.0\nPython 3.15.0\nPython 3.15.0\n"]);
+    run("python3 --help").ok().prints(&["usage: python3 [-u]"]);
     run("mkdir -p a/b && cd a/b && echo 'X = 5' > near.py && printf 'import os, sys, near\\nprint(os.getcwd(), __file__, sys.argv, near.X)' > here.py
 python3 here.py one; cd .. && python3 -u b/here.py; python3 ./b/here.py; PYTHONPATH=b python3 -c 'import near; print(near.X)'")
     .ok()

@@ -98,7 +98,7 @@ fn add(
     let is_current = |skill: &InstalledSkill| skill.manifest.version == package.version;
     let fetched = !there.as_deref().is_some_and(is_current);
     let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
-    let fetched = fetched || package.support(&opened.home).is_err();
+    let fetched = fetched || package.lacks_parts(&opened.home);
     if fetched {
         may_compile(opened, package)?;
         let bytes = fetch(show, package, from)?;

@@ -141,9 +141,8 @@ impl Commands {
             match package.support(&self.home) {
                 Ok(files) => support = files,
                 Err(error) => {
-                    let _ = stderr
-                        .write(format!("{}: its files cannot be written: {error}\n", skill.name()).as_bytes())
-                        .await;
+                    let _ =
+                        stderr.write(format!("{}: its files cannot be used: {error}\n", skill.name()).as_bytes()).await;
                     return Ok(126);
                 }
             }
