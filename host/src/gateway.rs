@@ -25,6 +25,7 @@ mod patient;
 mod polls;
 pub mod progress;
 mod reply;
+mod request_body;
 mod socket;
 mod wire;
 

@@ -22,6 +22,7 @@ mod entry;
 mod error;
 mod fair;
 mod fetched;
+mod file_version;
 pub mod grant;
 mod index;
 mod input;
@@ -95,7 +96,8 @@ pub mod sandbox {
 use self::compiler::Compiler;
 use self::ctx::Ctx;
 use self::engine::Sandbox;
-use self::grant::{EffectiveGrant, Grant, GrantStamp};
+use self::file_version::FileVersion;
+use self::grant::{EffectiveGrant, Grant};
 use self::input::{CallInput, DeclaredSecrets, Keep};
 use self::installed::BUNDLED;
 use self::instance::EntryPoint;
@@ -115,7 +117,6 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::SystemTime;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 
@@ -132,12 +133,12 @@ struct Inner {
     sandbox: OnceLock<Sandbox>,
     compiler: Compiler,
     bundled: OnceLock<Vec<Arc<InstalledSkill>>>,
-    /// What was read from the home, with the time stamp of its record.
-    known: Mutex<HashMap<SkillName, (SystemTime, Arc<InstalledSkill>)>>,
+    /// What was read from the home, with the version of its record.
+    known: Mutex<HashMap<SkillName, (FileVersion, Arc<InstalledSkill>)>>,
     /// Agent Skills, likewise.
-    agents: Mutex<HashMap<SkillName, (SystemTime, Arc<AgentSkill>)>>,
-    /// What was read of grants, with the stamp of each one's file.
-    grants: Mutex<HashMap<SkillName, (GrantStamp, Grant)>>,
+    agents: Mutex<HashMap<SkillName, (FileVersion, Arc<AgentSkill>)>>,
+    /// What was read of grants, with the version of each one's file.
+    grants: Mutex<HashMap<SkillName, (FileVersion, Grant)>>,
     /// What was loaded, by digest.
     loaded: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<EntryPoint>>>>,
     /// What workspaces hold, for sessions with a call that runs.
@@ -391,14 +392,17 @@ impl Skills {
     /// A skill of the home, read again only when its record changed on disk.
     fn read_known(&self, name: &SkillName) -> Result<Option<Arc<InstalledSkill>>, SkillError> {
         let record = self.home().skill_dir(name).join(installed::RECORD);
-        let Ok(stamp) = std::fs::metadata(&record).and_then(|m| m.modified()) else { return Ok(None) };
-        if let Some((known, skill)) = lock(&self.0.known).get(name)
-            && *known == stamp
+        let version = FileVersion::of(&record);
+        if let Some(version) = version
+            && let Some((known, skill)) = lock(&self.0.known).get(name)
+            && *known == version
         {
             return Ok(Some(skill.clone()));
         }
         let Some(skill) = self.read_installed(name)?.map(Arc::new) else { return Ok(None) };
-        lock(&self.0.known).insert(name.clone(), (stamp, skill.clone()));
+        if let Some(version) = version {
+            lock(&self.0.known).insert(name.clone(), (version, skill.clone()));
+        }
         Ok(Some(skill))
     }
 

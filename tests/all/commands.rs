@@ -30,8 +30,8 @@ fn doctor_looks_at_everything() {
 #[test]
 fn doctor_asks_the_daemon_and_looks_at_the_machine() {
     let home = Home::new();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
+    let port = crate::harness::own_port();
+    let free = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
     home.config(&format!("model = \"reflex\"\n[gateway]\nport = {port}\n"));
     let taken = format!("warn port: no daemon is running, and 127.0.0.1:{port} is not available");
     home.kiso(&["doctor"]).ok().prints(&[&taken, "memory: ", "pages of ", "ok   socket: "]);

@@ -1,8 +1,10 @@
 //! A home, the binary, and calls that read like the shell session they describe.
 
 use serde_json::Value;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -31,6 +33,19 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 #[track_caller]
 pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     wait_for(what, || so().then_some(()));
+}
+
+/// A port on which nobody listens, now and later, unless the caller does. It is below those that Linux hands out: one of these belongs
+/// to whoever connects next as soon as it is let go.
+pub fn own_port() -> u16 {
+    const PORTS: std::ops::Range<u16> = 16_384..32_768;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let mut ports = (0..PORTS.len()).map(|_| {
+        // Tests of two checkouts may run at once.
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add((std::process::id() as u16).wrapping_mul(97));
+        PORTS.start + nth % PORTS.len() as u16
+    });
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }
 
 /// A home of its own, gone with the test.

@@ -90,11 +90,25 @@ fn bodies_without_end_are_refused() {
 fn who_sends_too_much_hears_why() {
     let home = Home::new();
     // Not the one second of the others: all of it has to come within that time.
-    home.config(&CONFIG.replace("request_timeout_s = 1", "request_timeout_s = 60"));
+    home.config(&CONFIG.replace("request_timeout_s = 1", "request_timeout_s = 60\nmax_upload_mib = 1"));
     let served = Served::start(&home);
     // Far more than sockets hold: where the connection ended in the middle, the answer would be lost.
     let text = json!({ "text": "x".repeat(12 << 20) }).to_string();
     served.request("POST", "/msg", Some(&text)).refuses(413, "too_large");
+    served.request("PUT", "/sessions/main/files/large", Some(&text)).refuses(413, "too_large");
+    // The same where nobody looks at what was sent.
+    served.request("POST", "/nowhere", Some(&text)).refuses(404, "not_found");
+    served.request("PUT", "/msg", Some(&text)).refuses(405, "wrong_method");
+    let mut stranger = served.connect();
+    let head = format!("authorization: Bearer wrong\r\ncontent-length: {}\r\n", text.len());
+    stranger.write_all(&request("POST /msg HTTP/1.1", &head, text.as_bytes())).unwrap();
+    assert!(rest(&mut stranger).starts_with("HTTP/1.1 401"));
+    // Who waits to be asked is told before it has sent anything.
+    let mut waits = served.connect();
+    let head = format!("expect: 100-continue\r\ncontent-length: {}\r\n", text.len());
+    waits.write_all(&request("POST /nowhere HTTP/1.1", &head, b"")).unwrap();
+    let answer = rest(&mut waits);
+    assert!(answer.starts_with("HTTP/1.1 404") && !answer.contains("100 Continue"), "{answer}");
 }
 
 /// What is sent, and the status of the answer; 0 where the connection is closed without one.

@@ -1,6 +1,6 @@
 //! Requests of skills: only to granted hosts, never into this machine's network, with secrets that stay outside.
 
-use crate::harness::Home;
+use crate::harness::{Home, own_port};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
@@ -88,9 +88,7 @@ fn a_feed_is_read() {
 #[test]
 fn a_server_that_is_not_there_is_unavailable() {
     let home = Home::new();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    drop(listener);
+    let address = format!("127.0.0.1:{}", own_port());
     home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
     let object = home.call("fetch", &serde_json::json!({ "url": format!("http://{address}/") }));
     assert_eq!(object["error"]["retryable"], true, "{object}");

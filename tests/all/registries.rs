@@ -1,6 +1,6 @@
 //! OCI registries: Debian's on loopback, and one that lies.
 
-use crate::harness::{Home, guest, missing_tool, root, wait_for};
+use crate::harness::{Home, guest, missing_tool, own_port, root, wait_for};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -34,8 +34,7 @@ struct DebianRegistry {
 
 impl DebianRegistry {
     fn start(home: &Home, auth: &str) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
+        let address = format!("127.0.0.1:{}", own_port());
         let store = home.file("registry/placeholder", "");
         let store = store.parent().unwrap().display().to_string();
         let config = format!(

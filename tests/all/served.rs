@@ -68,8 +68,14 @@ impl Served {
     /// The same with more arguments, and a say in the environment.
     #[track_caller]
     pub fn start_with(home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
+        Served::start_on(0, home, args, adjust)
+    }
+
+    /// The same on a port that another daemon of this home can have after it.
+    #[track_caller]
+    pub fn start_on(port: u16, home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
         join_everywhere(home);
-        let mut command = home.command(&[&["--json", "serve", "--port", "0"], args].concat());
+        let mut command = home.command(&[&["--json", "serve", "--port", &port.to_string()], args].concat());
         adjust(&mut command);
         let served = Served::spawn(command);
         if std::env::var_os(TEST_FLEET).is_some() {

@@ -23,6 +23,7 @@ use tracing::Instrument;
 use super::auth::Peer;
 use super::connection_slots::{ConnectionSlot, ConnectionSlots, UnderWay};
 use super::patient::Patient;
+use super::request_body::RequestBody;
 use super::{App, ConnectionTimeouts, api, count, is_local};
 use crate::drive::RunExecutor;
 use crate::store::TokenScope;
@@ -232,7 +233,7 @@ async fn serve_one(
         request.extensions_mut().insert(Peer(peer));
         let under_way = place.under_way();
         let span = tracing::debug_span!("gateway.request", method = %request.method(), path = request.uri().path());
-        let answered = router.call(request);
+        let answered = router.call(RequestBody::of(request, patience.request));
         let answered = async move {
             let response = answered.await?;
             tracing::debug!(status = response.status().as_u16(), "answered");

@@ -316,10 +316,6 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargeBody<T> {
             false => Some(app.0.uploads.clone().acquire_owned().await.map_err(|closed| ApiError::internal(&closed))?),
         };
         let hint = "upload a larger file with PUT /sessions/SESSION/files/PATH, and use the model kiso/SESSION";
-        // What says itself that it is too large need not come first.
-        if request.body().size_hint().lower() > MAX_LARGE_BODY as u64 {
-            return Err(too_large(MAX_LARGE_BODY, hint));
-        }
         let bytes = read_body(request, app, MAX_LARGE_BODY, hint).await?;
         let value = crate::compute::run("reading the request", move || json::parse(&bytes)).await??;
         Ok(LargeBody(value))
@@ -332,14 +328,10 @@ impl From<json::JsonError> for ApiError {
     }
 }
 
-/// Bytes that are still read, and dropped, of a body that is too large. Where a connection ends with bytes on the way, the other side
-/// often loses the answer that says why.
-const MAX_DROPPED: usize = 32 << 20;
-
 /// The bytes of a body, at most `max`, within the time that a request has.
 pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
-    // What says itself that it is larger than that is not read at all.
-    if request.body().size_hint().lower() > max.saturating_add(MAX_DROPPED) as u64 {
+    // What says itself that it is too large need not come first.
+    if request.body().size_hint().lower() > max as u64 {
         return Err(too_large(max, hint));
     }
     let wait = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
@@ -355,25 +347,15 @@ pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> R
 
 /// All bytes of a body; none where they are more than `max`.
 async fn collect(mut body: axum::body::Body, max: usize) -> Result<Option<Bytes>, axum::Error> {
-    let (mut bytes, mut dropped) = (BytesMut::new(), None);
+    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
-        dropped = match dropped {
-            None if bytes.len() + data.len() <= max => {
-                bytes.extend_from_slice(&data);
-                continue;
-            }
-            None => {
-                bytes = BytesMut::new();
-                Some(data.len())
-            }
-            Some(dropped) => Some(dropped + data.len()),
-        };
-        if dropped.is_some_and(|dropped| dropped > MAX_DROPPED) {
-            break;
+        if bytes.len() + data.len() > max {
+            return Ok(None);
         }
+        bytes.extend_from_slice(&data);
     }
-    Ok(dropped.is_none().then(|| bytes.freeze()))
+    Ok(Some(bytes.freeze()))
 }
 
 fn too_large(max: usize, hint: &str) -> ApiError {

@@ -20,12 +20,13 @@ pub use self::project::{ProjectSkill, ProjectSkillState};
 
 use self::folder::{MAX_INSTRUCTIONS, SKILL_MD};
 use super::error::{Blame, SkillError};
+use super::file_version::FileVersion;
 use super::installed::Provenance;
 use super::{Skills, lock};
 use crate::home::SkillName;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -160,19 +161,24 @@ impl Skills {
 
     fn read_agent_skill(&self, name: &SkillName) -> Result<Option<Arc<AgentSkill>>, SkillError> {
         let place = self.home().agent_skill_record(name);
-        let Ok(stamp) = fs::metadata(&place).and_then(|found| found.modified()) else { return Ok(None) };
-        if let Some((known, skill)) = lock(&self.0.agents).get(name)
-            && *known == stamp
+        let version = FileVersion::of(&place);
+        if let Some(version) = version
+            && let Some((known, skill)) = lock(&self.0.agents).get(name)
+            && *known == version
         {
             return Ok(Some(skill.clone()));
         }
         let mut bytes = Vec::new();
-        let read = fs::File::open(&place).and_then(|file| file.take(MAX_RECORD).read_to_end(&mut bytes));
-        read.map_err(|error| damaged(name.as_str(), &place, &error))?;
+        match fs::File::open(&place).and_then(|file| file.take(MAX_RECORD).read_to_end(&mut bytes)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| damaged(name.as_str(), &place, &error))?,
+        };
         let skill: AgentSkill =
             serde_json::from_slice(&bytes).map_err(|error| damaged(name.as_str(), &place, &error.into()))?;
         let skill = Arc::new(AgentSkill { name: name.clone(), ..skill });
-        lock(&self.0.agents).insert(name.clone(), (stamp, skill.clone()));
+        if let Some(version) = version {
+            lock(&self.0.agents).insert(name.clone(), (version, skill.clone()));
+        }
         Ok(Some(skill))
     }
 }

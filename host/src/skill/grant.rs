@@ -10,15 +10,13 @@ pub use super::capability::{AskEffective, AskGrant, Capabilities, EffectiveGrant
 
 use super::capability::add_host;
 use super::error::{Blame, SkillError};
+use super::file_version::FileVersion;
 use super::manifest::Manifest;
 use super::{InstalledSkill, Skills, lock};
 use crate::config::Engine as EngineConfig;
 use crate::graph::approval::CardAccess;
 use crate::home::{Home, SkillName};
 use std::fmt;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 /// Why a grant file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -152,42 +150,18 @@ impl Skills {
     pub fn grant(&self, skill: &InstalledSkill) -> Result<Grant, SkillError> {
         let name = skill.name();
         // Before it is read: what takes its place meanwhile has another one.
-        let stamp = GrantStamp::of(&self.home().grant_path(name));
-        if let Some(stamp) = stamp
+        let version = FileVersion::of(&self.home().grant_path(name));
+        if let Some(version) = version
             && let Some((known, grant)) = lock(&self.0.grants).get(name)
-            && *known == stamp
+            && *known == version
         {
             return Ok(grant.clone());
         }
         let grant = Grant::load(self.home(), name).map_err(|e| bad_grant(name, &e))?.unwrap_or_default();
-        if let Some(stamp) = stamp {
-            lock(&self.0.grants).insert(name.clone(), (stamp, grant.clone()));
+        if let Some(version) = version {
+            lock(&self.0.grants).insert(name.clone(), (version, grant.clone()));
         }
         Ok(grant)
-    }
-}
-
-/// By what it is seen that a grant's file is as it was when it was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct GrantStamp {
-    inode: u64,
-    bytes: u64,
-    /// When it was changed last, in seconds and nanoseconds. Unlike the time of modification, nobody can set it.
-    changed: (i64, i64),
-}
-
-impl GrantStamp {
-    /// Systems count time in ticks of some milliseconds: a file that was changed just now may change again within the same.
-    const SETTLED: Duration = Duration::from_millis(100);
-
-    /// `None` where there is no such file, and while it may still change without its stamp.
-    fn of(path: &Path) -> Option<GrantStamp> {
-        let found = std::fs::metadata(path).ok()?;
-        let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
-        let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        let stamp = GrantStamp { inode: found.ino(), bytes: found.len(), changed: (seconds, nanos) };
-        now.checked_sub(changed).filter(|age| *age >= Self::SETTLED).map(|_| stamp)
     }
 }
 
@@ -203,6 +177,7 @@ mod tests {
     use crate::skill::Quiet;
     use crate::store::Store;
     use std::sync::Arc;
+    use std::time::Duration;
 
     /// What an administrator changes holds from the next call on, however soon that comes.
     #[test]
@@ -221,7 +196,7 @@ mod tests {
             // As an editor may do it, within the same tick of the system's clock.
             std::fs::write(&path, format!("memory_mib = {}\n", mib + 10)).unwrap();
             assert_eq!(granted(), Some(mib + 10));
-            while GrantStamp::of(&path).is_none() {
+            while FileVersion::of(&path).is_none() {
                 std::thread::sleep(Duration::from_millis(5));
             }
             assert_eq!((granted(), granted()), (Some(mib + 10), Some(mib + 10)));

@@ -6,7 +6,7 @@ mod buttons;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -50,6 +50,9 @@ struct State {
     blocked: HashSet<i64>,
     /// Answers to the next calls of a method instead of what it does.
     refusals: Vec<Refusal>,
+    /// Where somebody comes from who only says that nothing is refused of those who come behind him; and the first of those.
+    mark: Option<SocketAddr>,
+    accepted_from: usize,
     /// Whether nothing is ever confirmed.
     forgetful: bool,
     /// Whether errors repeat the address that was asked for.
@@ -82,8 +85,23 @@ struct Refusal {
     retry_after: Option<u32>,
 }
 
-/// A request.
+impl Shared {
+    /// Whether a connection is the mark from which on nothing is refused.
+    fn accepts_from(&self, number: usize, stream: &TcpStream) -> bool {
+        let mut state = self.state.lock().unwrap();
+        let is_mark = state.mark.is_some() && state.mark == stream.peer_addr().ok();
+        if is_mark {
+            (state.mark, state.accepted_from) = (None, number);
+            state.refusals.clear();
+            self.news.notify_all();
+        }
+        is_mark
+    }
+}
+
+/// A request, and the number of its connection.
 struct Asked {
+    number: usize,
     head: String,
     path: String,
     body: Vec<u8>,
@@ -99,9 +117,11 @@ impl BotApi {
         TOKEN.clone_into(&mut shared.state.lock().unwrap().token);
         let of_thread = shared.clone();
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let shared = of_thread.clone();
-                std::thread::spawn(move || answer(stream, &shared));
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                if !of_thread.accepts_from(number, &stream) {
+                    let shared = of_thread.clone();
+                    std::thread::spawn(move || answer(number, stream, &shared));
+                }
             }
         });
         BotApi { address, shared }
@@ -177,8 +197,12 @@ impl BotApi {
         self.with(|state| state.refusals.len())
     }
 
+    /// Nothing is refused any more, but for what is on its way already, and may be from somebody who is gone.
     pub fn accept_all(&self) {
-        self.with(|state| state.refusals.clear());
+        let mut state = self.shared.state.lock().unwrap();
+        let mark = TcpStream::connect(&self.address).unwrap();
+        state.mark = Some(mark.local_addr().unwrap());
+        drop(self.shared.news.wait_while(state, |state| state.mark.is_some()).unwrap());
     }
 
     pub fn confirm_nothing(&self) {
@@ -233,6 +257,9 @@ impl State {
         if let Some(at) = self.refusals.iter().position(|refusal| refusal.method == called) {
             let Refusal { status, description, retry_after, .. } = self.refusals.remove(at);
             return self.refused(asked, status, &description, retry_after);
+        }
+        if called == "sendMessage" && asked.number < self.accepted_from {
+            return self.refused(asked, 502, "Bad Gateway", None);
         }
         if is_file {
             let kept = method.strip_prefix("documents/file_").and_then(|id| self.files.get(id));
@@ -383,7 +410,7 @@ fn parts_of(body: &[u8], boundary: &str) -> Form {
     (fields, file)
 }
 
-fn answer(mut stream: TcpStream, shared: &Shared) -> Option<()> {
+fn answer(number: usize, mut stream: TcpStream, shared: &Shared) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -393,7 +420,7 @@ fn answer(mut stream: TcpStream, shared: &Shared) -> Option<()> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let path = head.split(' ').nth(1)?.to_owned();
-    let asked = Asked { head, path, body };
+    let asked = Asked { number, head, path, body };
     hold(&asked, shared);
     let (status, more, bytes) = shared.state.lock().unwrap().respond(&asked);
     let head = format!(

@@ -2,9 +2,8 @@
 
 use super::cable::Cable;
 use super::nats::Nats;
-use crate::harness::{Home, wait_until};
+use crate::harness::{Home, own_port, wait_until};
 use crate::served::Served;
-use std::net::TcpListener;
 use std::os::unix::fs::OpenOptionsExt;
 
 /// Seconds of the lease in tests: the least that may be configured.
@@ -31,9 +30,7 @@ impl Machine {
             nats.credentials().display()
         ));
         // It is the same after the process has replaced itself.
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("there is a port").port();
-        Machine { home, name, port }
+        Machine { home, name, port: own_port() }
     }
 
     /// One behind a cable that can be frozen.

@@ -2,8 +2,7 @@
 
 use super::cable::Cable;
 use super::wire::Wire;
-use crate::harness::{missing_tool, root, wait_for};
-use serde_json::Value;
+use crate::harness::{missing_tool, own_port, root, wait_for};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -52,17 +51,13 @@ impl Nats {
         let program = program()?;
         let dir = TempDir::new().expect("there is room for a server");
         let at = |name: &str| dir.path().join(name).display().to_string();
-        let config = format!(
-            "host: \"127.0.0.1\"\nport: -1\nports_file_dir: \"{}\"\n{}",
-            dir.path().display(),
-            rest.replace("STORE", &at("store")),
-        );
+        // The same after it was killed.
+        let port = own_port();
+        let config = format!("host: \"127.0.0.1\"\nport: {port}\n{}", rest.replace("STORE", &at("store")));
         std::fs::write(at("config"), config).expect("there is room");
         std::fs::write(at("credentials"), "kiso:a password\n").expect("there is room");
-        let process = spawn(program, dir.path(), None);
-        let mut nats = Nats { dir, process, port: 0 };
-        let ports = wait_for("the server says its port", || nats.written_port());
-        nats.port = ports;
+        let process = spawn(program, dir.path());
+        let mut nats = Nats { dir, process, port };
         nats.is_ready();
         Some(nats)
     }
@@ -96,7 +91,7 @@ impl Nats {
     /// After a kill: on the same port, with the same files.
     #[track_caller]
     pub fn restart(&mut self) {
-        self.process = spawn(program().expect("it was there before"), self.dir(), Some(self.port));
+        self.process = spawn(program().expect("it was there before"), self.dir());
         self.is_ready();
     }
 
@@ -127,29 +122,16 @@ impl Nats {
         assert!(ended.is_none(), "the server has ended: {ended:?}\n{}", self.log());
     }
 
-    /// The file with its ports is there as soon as it listens.
-    #[track_caller]
-    fn written_port(&mut self) -> Option<u16> {
-        self.runs();
-        let files = std::fs::read_dir(self.dir()).expect("it is there").flatten().map(|entry| entry.path());
-        let file = files.into_iter().find(|file| file.extension().is_some_and(|ending| ending == "ports"))?;
-        let ports: Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
-        ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
-    }
-
     fn log(&self) -> String {
         std::fs::read_to_string(self.dir().join("log")).unwrap_or_default()
     }
 }
 
 #[track_caller]
-fn spawn(program: &Path, dir: &Path, port: Option<u16>) -> Child {
+fn spawn(program: &Path, dir: &Path) -> Child {
     let log = std::fs::File::options().create(true).append(true).open(dir.join("log")).expect("there is room");
     let mut command = Command::new(program);
     command.arg("--config").arg(dir.join("config")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-    if let Some(port) = port {
-        command.args(["--port", &port.to_string()]);
-    }
     command.spawn().expect("a program that was fetched starts")
 }
 

@@ -105,11 +105,21 @@ impl Wire {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}: {error}: {text:?}"))
     }
 
-    /// Whether something has come that was not read.
+    /// Whether something has come that was not read; that the server asks whether anybody is there is nothing.
     pub fn has_more(&mut self) -> bool {
+        const ASKED: &[u8] = b"PING\r\n";
         self.stream.get_ref().set_nonblocking(true).expect("it can be asked");
-        let has = self.stream.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        let mut asked = 0;
+        let has = loop {
+            match self.stream.fill_buf() {
+                Ok(bytes) if bytes.starts_with(ASKED) => self.stream.consume(ASKED.len()),
+                Ok(bytes) => break !bytes.is_empty(),
+                Err(_) => break false,
+            }
+            asked += 1;
+        };
         self.stream.get_ref().set_nonblocking(false).expect("it can be asked");
+        (0..asked).for_each(|_| self.send(b"PONG\r\n").expect("it is there"));
         has || !self.unread.is_empty()
     }
 

@@ -1,10 +1,9 @@
 //! The search of indexes over HTTP.
 
 use super::{Hosted, echo, path};
-use crate::harness::Home;
+use crate::harness::{Home, own_port};
 use crate::served::{Answer, Served};
 use serde_json::{Value, json};
-use std::net::TcpListener;
 
 /// The daemon of a home, and somebody who may ask it.
 fn served(home: &Home) -> Served {
@@ -107,7 +106,7 @@ fn a_search_without_an_index_or_the_right_says_so() {
     let refused = daemon.ask_with(chat["token"].as_str().unwrap(), "/indexed_skills");
     assert!(refused.contains("403") && refused.contains("forbidden"), "{refused}");
     // Nobody listens where the index is said to be.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = format!("127.0.0.1:{}", own_port());
     let (_, public) = super::key(&home, "index");
     home.config(&format!("[skills]\nindex = [\"http://{address}/index.json#{public}\"]\n"));
     daemon.signal(rustix::process::Signal::HUP);

@@ -4,7 +4,7 @@ pub use crate::client_page::{blocks, section};
 
 use super::{CONFIG, MODERN, home};
 use crate::client_page::OfficialClients;
-use crate::harness::{Home, KISO, root};
+use crate::harness::{Home, KISO, own_port, root};
 use crate::served::Served;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -19,7 +19,7 @@ pub fn official(name: &str) -> Option<PathBuf> {
 
 /// A daemon with a token.
 pub fn served(home: &Home) -> Served {
-    let mut served = Served::start(home);
+    let mut served = Served::start_on(own_port(), home, &[], |_| {});
     served.token = Some(home.kiso(&["token", "add", "program"]).ok().stdout.trim().to_owned());
     served
 }

@@ -91,10 +91,8 @@ async fn a_connection_has_to_come_about() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_unavailable() {
     for format in BOTH {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        drop(listener);
-        let model = model(format, endpoint(&format!("http://{address}/v1"))).unwrap();
+        let url = format!("http://127.0.0.1:{}/v1", crate::harness::own_port());
+        let model = model(format, endpoint(&url)).unwrap();
         let error = model.complete(&question(), &mut |_: &str| {}).await.unwrap_err();
         let message = retryable(error);
         assert!(message.starts_with("no connection: ") && message.contains("refused"), "{message}");

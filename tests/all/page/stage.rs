@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "the first screens use a part of it")]
 
 use super::browser::{Browser, Find, Tab, role};
-use crate::harness::Home;
+use crate::harness::{Home, own_port};
 use crate::model_server::ModelServer;
 use crate::served::Served;
 use serde_json::json;
@@ -52,7 +52,7 @@ impl Stage {
         home.config(config);
         let token = home.kiso(&["--json", "token", "add", "suite", "--scope", "admin"]).json();
         prepare(&home);
-        let mut daemon = Served::start_with(&home, &[], |_: &mut Command| {});
+        let mut daemon = Served::start_on(own_port(), &home, &[], |_: &mut Command| {});
         daemon.token = Some(token["token"].as_str().expect("it is shown once").to_owned());
         let stage = Stage { tab: browser.tab(), daemon, home };
         stage.log_in(&stage.tab);

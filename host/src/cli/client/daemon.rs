@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// How often a daemon is looked for that holds the home and has no socket yet.
-const LOOKS: u32 = 50;
+const LOOKS: u32 = 100;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);

@@ -1,0 +1,58 @@
+//! Whether a file is still as it was when it was read.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// By what it is seen that a file is as it was when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileVersion {
+    inode: u64,
+    bytes: u64,
+    /// When it was changed last, in seconds and nanoseconds. Unlike the time of modification, nobody can set it.
+    changed: (i64, i64),
+}
+
+impl FileVersion {
+    /// Systems count time in ticks of some milliseconds: a file that was changed just now may change again within the same.
+    const SETTLED: Duration = Duration::from_millis(100);
+
+    /// `None` where there is no such file, and while it may still change without being seen. To be asked for before the file is
+    /// read: what takes its place meanwhile has another one.
+    pub fn of(path: &Path) -> Option<FileVersion> {
+        let found = std::fs::metadata(path).ok()?;
+        let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
+        let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let version = FileVersion { inode: found.ino(), bytes: found.len(), changed: (seconds, nanos) };
+        now.checked_sub(changed).filter(|age| *age >= Self::SETTLED).map(|_| version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_changed_is_another_version_however_soon() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("record");
+        assert_eq!(FileVersion::of(&path), None);
+        let settled = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            loop {
+                match FileVersion::of(&path) {
+                    Some(version) => return version,
+                    None => std::thread::sleep(Duration::from_millis(5)),
+                }
+            }
+        };
+        let (one, other) = (settled("one"), settled("two"));
+        assert_eq!(FileVersion::of(&path), Some(other));
+        assert_ne!(one, other, "of the same size");
+        let beside = dir.path().join("beside");
+        std::fs::write(&beside, "six").unwrap();
+        std::fs::rename(&beside, &path).unwrap();
+        assert_ne!(FileVersion::of(&path), Some(other));
+    }
+}
