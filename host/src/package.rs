@@ -8,16 +8,18 @@
 
 mod archive;
 mod download;
+mod module_index;
 mod parts;
 mod python;
 mod python_sci;
 mod reactor;
-mod stack;
+mod started;
 mod support;
 
 pub use self::archive::PackageError;
 pub use self::download::{DownloadError, download};
 pub use self::parts::PackagePart;
+pub use self::started::{MARK, StartedInterpreter};
 
 use crate::home::Home;
 use std::path::PathBuf;
@@ -53,6 +55,8 @@ pub struct Package {
     pub compiling: Option<CompileNeeds>,
     /// Makes what the publisher has fit to be a command.
     fit: Fit,
+    /// The interpreter that it is, if that is started once and kept so.
+    pub interpreter: Option<StartedInterpreter>,
     /// `kiso.toml` of the skill.
     pub manifest: &'static str,
     /// Where the command sees its [`support`] files, read-only.
@@ -79,8 +83,8 @@ pub struct PackageContent {
     parts: Vec<Vec<u8>>,
 }
 
-/// Makes words and environment fit for a command that was started in a directory.
-type Launch = fn(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str);
+/// Makes words and environment fit for a command that was started in a directory. Whether it goes on where its interpreter was kept.
+type Launch = fn(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool;
 
 /// What an installed skill that is a package has as its source.
 const SOURCE: &str = "package:";
@@ -114,9 +118,31 @@ impl Package {
         parts::directories(self, home).is_err()
     }
 
-    /// Makes words and environment fit for the command, started in `cwd`.
-    pub fn launch(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) {
-        (self.launch)(argv, env, cwd);
+    /// The program that starts the interpreter and prints it, instead of the component.
+    pub fn recorder(&self, unpacked: &PackageContent) -> Result<Vec<u8>, PackageError> {
+        started::recorder(&unpacked.component).map_err(PackageError::Unfit)
+    }
+
+    /// The component with the interpreter as it was printed.
+    pub fn started(
+        &self,
+        unpacked: &PackageContent,
+        interpreter: &StartedInterpreter,
+        printed: &[u8],
+    ) -> Result<Vec<u8>, PackageError> {
+        started::started(&unpacked.component, printed, interpreter).map_err(PackageError::Unfit)
+    }
+
+    /// Makes words and environment fit for the command, started in `cwd`. Whether it goes on where its interpreter was kept; then it
+    /// knows its directories by number, and must see the same ones.
+    pub fn launch(&self, argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
+        (self.launch)(argv, env, cwd)
+    }
+
+    /// What a kept interpreter sees where there are no Agent Skills.
+    pub fn no_skills(&self, home: &Home) -> std::io::Result<PathBuf> {
+        let dir = home.package_dir(self.name).join("no-skills");
+        std::fs::create_dir_all(&dir).map(|()| dir)
     }
 
     /// The directories with its support files, which are written if they are not there, and with its parts; and where the command

@@ -98,7 +98,7 @@ use self::ctx::Ctx;
 use self::engine::Sandbox;
 use self::file_version::FileVersion;
 use self::grant::{EffectiveGrant, Grant};
-use self::input::{CallInput, DeclaredSecrets, Keep};
+use self::input::{CallInput, Keep};
 use self::installed::BUNDLED;
 use self::instance::EntryPoint;
 use self::limits::{Budget, HitCell};
@@ -470,35 +470,5 @@ impl Skills {
         let usage = Arc::new(SpaceUsage::of(dirs, Some(space)));
         usages.insert(session.clone(), Arc::downgrade(&usage));
         usage
-    }
-
-    /// What a self-test gets: its manifest's memory and time, an empty workspace, and nothing else.
-    fn test_given<'a>(
-        &self,
-        manifest: &Manifest,
-        allowed: &EffectiveGrant,
-        work: PathBuf,
-        secrets: &'a Secrets,
-    ) -> CallInput<'a> {
-        CallInput {
-            skill: manifest.name.clone(),
-            tool: manifest.name.to_string(),
-            args: Value::Null,
-            session: SessionName::parse("self-test").expect("the name follows the rules"),
-            locale: "en".to_owned(),
-            budget: Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s),
-            visible: allowed.workspace != Workspace::None,
-            usage: Arc::new(SpaceUsage::of(vec![work.clone()], None)),
-            work,
-            transaction: None,
-            permit: Permit::default(),
-            labels: None,
-            declared: DeclaredSecrets::default(),
-            secrets,
-            http: self.config().http.clone(),
-            store: self.0.store.clone(),
-            observer: self.observer().clone(),
-            keep: Keep::Nothing,
-        }
     }
 }

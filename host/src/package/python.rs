@@ -2,7 +2,7 @@
 //! published it.
 
 use super::support::SupportFiles;
-use super::{Package, stack};
+use super::{MARK, Package, StartedInterpreter};
 use std::sync::LazyLock;
 
 /// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
@@ -14,8 +14,8 @@ const SQLITE3_PROGRAM: &str = "_sqlite_shell.py";
 
 pub static PYTHON: Package = Package {
     name: "python",
-    // Before the second, every exit code but 0 arrived as 1.
-    version: "3.12.0+2",
+    // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew.
+    version: "3.12.0+3",
     summary: "CPython 3.12 with its standard library, as python3 in every command line, and sqlite3",
     licence: "PSF-2.0",
     url: "https://github.com/vmware-labs/webassembly-language-runtimes/releases/download/python%2F3.12.0%2B20231211-040d5a6/python-3.12.0.wasm",
@@ -26,8 +26,18 @@ pub static PYTHON: Package = Package {
     parts: &[],
     commands: &["python3", "python", SQLITE3],
     compiling: None,
-    // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
-    fit: |module| stack::enlarge(module, 16 << 20),
+    fit: |module| Ok(module.to_vec()),
+    interpreter: Some(StartedInterpreter {
+        record: &["python3", "-c", "import _kiso_started; _kiso_started.record()"],
+        // `vectorcall` in a `PyFunctionObject`; `ob_size` and `ob_start` in a `PyByteArrayObject`.
+        call: 64,
+        size: 8,
+        bytes: 20,
+        // `handle_system_exit`.
+        exit: 4_061,
+        // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
+        stack: 16 << 20,
+    }),
     manifest: include_str!("../../../packages/python/kiso.toml"),
     mount: SITE_PACKAGES,
     files: || &FILES,
@@ -41,7 +51,8 @@ pub const START_FILES: [(&str, &[u8]); 2] = [
 ];
 
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
-    let own: [(&str, &[u8]); 4] = [
+    let own: [(&str, &[u8]); 5] = [
+        ("_kiso_started.py", include_bytes!("../../../packages/python/_kiso_started.py")),
         (SQLITE3_PROGRAM, include_bytes!("../../../packages/python/_sqlite_shell.py")),
         ("_sqlite_commands.py", include_bytes!("../../../packages/python/_sqlite_commands.py")),
         ("_sqlite_files.py", include_bytes!("../../../packages/python/_sqlite_files.py")),
@@ -58,13 +69,14 @@ static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
 
 /// The interpreter takes the path of its program before it can be told where it was started, so that is made absolute here;
 /// `sitecustomize` restores what the program sees of it, and goes to `PWD`.
-fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) {
+fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool {
     if argv.first().is_some_and(|name| name == SQLITE3) {
         // Apart from modules that lie in the directory, and from what the line sets for Python.
-        let interpreter = ["python3", "-I", "-B"].map(str::to_owned).into_iter();
+        let interpreter = [&format!("{MARK}python3"), "-I"].map(str::to_owned).into_iter();
         let _ = argv.splice(..1, interpreter.chain([format!("{SITE_PACKAGES}/{SQLITE3_PROGRAM}")]));
-        return;
+        return true;
     }
+    let goes_on = has_usual_options(argv) && env.iter().all(is_usual_variable);
     if let Some(program) = program(argv)
         && !argv[program].starts_with('/')
     {
@@ -80,6 +92,36 @@ fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) {
     // A workspace is for what people make, not for what an interpreter keeps.
     unless_set("PYTHONDONTWRITEBYTECODE", "1".to_owned());
     unless_set("PYTHONTZPATH", format!("{SITE_PACKAGES}/zoneinfo"));
+    if let (Some(name), true) = (argv.first_mut(), goes_on) {
+        name.insert(0, MARK);
+    }
+    goes_on
+}
+
+/// Whether there are none but those that `_kiso_started.py` does what they say for.
+fn has_usual_options(argv: &[String]) -> bool {
+    for (at, word) in argv.iter().enumerate().skip(1) {
+        let Some(options) = word.strip_prefix('-').filter(|options| !options.is_empty()) else {
+            // Compiled code is read in another way.
+            return !word.ends_with(".pyc");
+        };
+        match options.trim_start_matches(['u', 'B']) {
+            "" => {}
+            // What is missing is an error of the interpreter's own.
+            "c" | "m" => return argv.len() > at + 1,
+            rest => return rest.starts_with(['c', 'm']),
+        }
+    }
+    true
+}
+
+/// Whether the interpreter does not read it when it starts, or `_kiso_started.py` does what it says.
+fn is_usual_variable((name, value): &(String, String)) -> bool {
+    match name.as_str() {
+        "PYTHONDONTWRITEBYTECODE" => !value.is_empty(),
+        "PYTHONPATH" | "PYTHONTZPATH" | "PYTHONUNBUFFERED" => true,
+        name => !name.starts_with("PYTHON"),
+    }
 }
 
 /// Which word is the path of the program; none where it is given with `-c` or `-m`, or comes from standard input.
@@ -139,8 +181,8 @@ mod tests {
     fn a_relative_program_becomes_absolute_and_the_rest_stays() {
         let mut argv: Vec<String> = ["python3", "-u", "b.py", "c.py"].map(str::to_owned).to_vec();
         let mut env = vec![("PYTHONTZPATH".to_owned(), "/x".to_owned())];
-        launch(&mut argv, &mut env, "/work/a");
-        assert_eq!(argv, ["python3", "-u", "/work/a/b.py", "c.py"]);
+        assert!(launch(&mut argv, &mut env, "/work/a"));
+        assert_eq!(argv, ["+python3", "-u", "/work/a/b.py", "c.py"]);
         assert!(env.contains(&("KISO_ARGV0".to_owned(), "b.py".to_owned())));
         assert_eq!(env.iter().filter(|(name, _)| name == "PYTHONTZPATH").count(), 1, "what a line sets is its own");
     }
@@ -149,10 +191,45 @@ mod tests {
     fn sqlite3_is_a_program_of_the_interpreter() {
         let mut argv: Vec<String> = ["sqlite3", "a.db", "select 1"].map(str::to_owned).to_vec();
         let mut env = Vec::new();
-        launch(&mut argv, &mut env, "/work/a");
+        assert!(launch(&mut argv, &mut env, "/work/a"));
         let program = format!("{SITE_PACKAGES}/{SQLITE3_PROGRAM}");
-        assert_eq!(argv, ["python3", "-I", "-B", &program, "a.db", "select 1"]);
+        assert_eq!(argv, ["+python3", "-I", &program, "a.db", "select 1"]);
         assert!(env.is_empty());
+    }
+
+    #[test]
+    fn what_the_interpreter_reads_at_its_start_lets_it_start() {
+        let table: &[(&str, bool)] = &[
+            ("python3", true),
+            ("python3 -", true),
+            ("python3 a.py -O", true),
+            ("python3 -uB a.py", true),
+            ("python3 -c pass", true),
+            ("python3 -ucpass", true),
+            ("python3 -m a.b", true),
+            ("python3 -c", false),
+            ("python3 -O a.py", false),
+            ("python3 -uW error a.py", false),
+            ("python3 -I a.py", false),
+            ("python3 --version", false),
+            ("python3 -- a.py", false),
+            ("python3 a.pyc", false),
+        ];
+        for (line, expected) in table {
+            let mut argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(launch(&mut argv, &mut Vec::new(), "/work"), *expected, "{line}");
+            assert_eq!(argv[0].starts_with(MARK), *expected, "{line}");
+        }
+        for (name, value, expected) in [
+            ("PYTHONPATH", "/work", true),
+            ("PYTHONHASHSEED", "0", false),
+            ("PYTHONDONTWRITEBYTECODE", "", false),
+            ("LANG", "C", true),
+        ] {
+            let mut env = vec![(name.to_owned(), value.to_owned())];
+            let mut argv = vec!["python3".to_owned(), "a.py".to_owned()];
+            assert_eq!(launch(&mut argv, &mut env, "/work"), expected, "{name}");
+        }
     }
 
     #[test]

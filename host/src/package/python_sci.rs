@@ -47,6 +47,8 @@ pub static PYTHON_SCI: Package = Package {
     commands: &["python3-sci", "python3", "python"],
     compiling: Some(CompileNeeds { memory_mib: 3_072, timeout_s: 600 }),
     fit: |module| reactor::program(module, &REACTOR),
+    // As it is published.
+    interpreter: None,
     manifest: include_str!("../../../packages/python-sci/kiso.toml"),
     mount: SITE_PACKAGES,
     files: || &FILES,
@@ -60,13 +62,14 @@ static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
     SupportFiles::new(files.map(|(path, bytes)| (path.to_owned(), bytes)).collect())
 });
 
-fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, _cwd: &str) {
+fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, _cwd: &str) -> bool {
     let interpreter = ["python3", "-c", START].map(str::to_owned);
     let _ = argv.splice(..1.min(argv.len()), interpreter);
     // Its time zones are in its library; without this, directories of the system are looked for first.
     if !env.iter().any(|(name, _)| name == "PYTHONTZPATH") {
         env.push(("PYTHONTZPATH".to_owned(), String::new()));
     }
+    false
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 //! runs one program and ends with its answer. What the module imports beside WASI, to call whoever embeds it, becomes a function
 //! that always fails. Names of functions are left out; they serve debuggers.
 
+use super::module_index::{ModuleIndex, WASI};
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode, utils};
 use wasm_encoder::{CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, Module};
-use wasmparser::{CodeSectionReader, CompositeInnerType, CustomSectionReader, ExportSectionReader, ExternalKind};
-use wasmparser::{FuncType, FunctionSectionReader, ImportSectionReader, Imports, Parser, Payload, TypeRef, ValType};
+use wasmparser::{CodeSectionReader, CustomSectionReader, ExportSectionReader, FunctionSectionReader};
+use wasmparser::{ImportSectionReader, Imports, Parser, TypeRef, ValType};
 
 /// How a program for WASI preview 1 ends itself.
-const PROC_EXIT: (&str, &str) = ("wasi_snapshot_preview1", "proc_exit");
+const PROC_EXIT: &str = "proc_exit";
 
 /// What a program sees of an exit code.
 const EXIT_CODES: i32 = 0xff;
@@ -51,76 +52,28 @@ struct Shaping {
 
 impl Shaping {
     fn new(module: &[u8], reactor: &Reactor) -> Result<Self, String> {
-        let wrong = |error: wasmparser::Error| error.to_string();
-        let (mut types, mut imports, mut defined, mut run): (Vec<Option<FuncType>>, Vec<_>, Vec<u32>, _) =
-            Default::default();
-        for payload in Parser::new(0).parse_all(module) {
-            match payload.map_err(wrong)? {
-                Payload::TypeSection(groups) => {
-                    for group in groups {
-                        types.extend(group.map_err(wrong)?.into_types().map(|ty| match ty.composite_type.inner {
-                            CompositeInnerType::Func(ty) => Some(ty),
-                            _ => None,
-                        }));
-                    }
-                }
-                Payload::ImportSection(section) => {
-                    for import in section.into_imports() {
-                        let import = import.map_err(wrong)?;
-                        if let TypeRef::Func(ty) = import.ty {
-                            imports.push(((import.module, import.name), ty));
-                        }
-                    }
-                }
-                Payload::FunctionSection(section) => {
-                    defined = section.into_iter().collect::<Result<_, _>>().map_err(wrong)?
-                }
-                Payload::ExportSection(section) => {
-                    for export in section {
-                        let export = export.map_err(wrong)?;
-                        if export.kind == ExternalKind::Func && export.name == reactor.run {
-                            run = Some(export.index);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        let import = |(from, name): (&str, &str)| {
-            let found = imports.iter().position(|(import, _)| *import == (from, name));
-            found.ok_or_else(|| format!("it does not import {from} {name}"))
-        };
-        let (callback, proc_exit) = (import(reactor.callback)?, import(PROC_EXIT)?);
-        let run: Option<u32> = run;
-        let run = run.ok_or_else(|| format!("it does not export {}", reactor.run))?;
-        let has_type = |index: u32, params: &[ValType], results: &[ValType]| {
-            let ty = types.get(index as usize).and_then(Option::as_ref);
-            ty.is_some_and(|ty| ty.params() == params && ty.results() == results)
-        };
-        let of_run = (run as usize).checked_sub(imports.len()).and_then(|at| defined.get(at));
-        if !of_run.is_some_and(|ty| has_type(*ty, &[], &[ValType::I32])) {
+        let index = ModuleIndex::read(module)?;
+        let (callback, proc_exit) =
+            (index.import(reactor.callback.0, reactor.callback.1)?, index.import(WASI, PROC_EXIT)?);
+        let run = index.export(reactor.run)?;
+        if !index.has_type(run, &[], &[ValType::I32]) {
             return Err(format!("{} is no function from nothing to an exit code", reactor.run));
         }
-        if !has_type(imports[proc_exit].1, &[ValType::I32], &[]) {
+        if !index.has_type(proc_exit, &[ValType::I32], &[]) {
             return Err("its proc_exit is another function".to_owned());
         }
-        let callback_type = imports[callback].1;
-        let of_callback = types.get(callback_type as usize).and_then(Option::as_ref);
-        if of_callback.is_none_or(|ty| ty.results() != [ValType::I32]) {
+        if index.signature(callback).is_none_or(|ty| ty.results() != [ValType::I32]) {
             return Err("its callback does not answer with a number".to_owned());
         }
-        let plain_type =
-            types.iter().position(|ty| ty.as_ref().is_some_and(|ty| ty.params().is_empty() && ty.results().is_empty()));
-        let index = |at: usize| u32::try_from(at).map_err(|error| error.to_string());
         Ok(Self {
-            callback: index(callback)?,
-            callback_type,
+            callback,
+            callback_type: index.type_of(callback).ok_or("its callback has no type")?,
             nobody: reactor.nobody,
-            imported: index(imports.len())?,
-            defined: index(defined.len())?,
+            imported: index.imported(),
+            defined: index.functions() - index.imported(),
             run,
-            proc_exit: index(proc_exit)?,
-            plain_type: index(plain_type.ok_or("it has no function without parameters and results")?)?,
+            proc_exit,
+            plain_type: index.type_index(&[], &[])?,
         })
     }
 
@@ -221,11 +174,11 @@ mod tests {
             let made = program(&reactor(answer), &REACTOR).unwrap();
             let engine = Engine::default();
             let module = wasmtime::Module::new(&engine, &made).unwrap();
-            assert!(module.imports().all(|import| import.module() == PROC_EXIT.0));
+            assert!(module.imports().all(|import| import.module() == WASI));
             let mut linker = Linker::new(&engine);
-            linker.func_wrap(PROC_EXIT.0, "sched_yield", || 0).unwrap();
+            linker.func_wrap(WASI, "sched_yield", || 0).unwrap();
             let exit = |mut store: Caller<'_, Option<i32>>, code: i32| *store.data_mut() = Some(code);
-            linker.func_wrap(PROC_EXIT.0, PROC_EXIT.1, exit).unwrap();
+            linker.func_wrap(WASI, PROC_EXIT, exit).unwrap();
             let mut store = Store::new(&engine, None);
             let instance = linker.instantiate(&mut store, &module).unwrap();
             instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ()).unwrap();
@@ -244,7 +197,7 @@ mod tests {
             (format!("(module {exit} {call})"), "does not export run"),
             (format!(r#"(module {exit} {call} (func (export "run")))"#), "is no function from nothing"),
             (format!(r#"(module {exit} (import "host" "call" (func)) {run})"#), "does not answer with a number"),
-            (format!("(module {exit} {call} {run})"), "no function without parameters and results"),
+            (format!("(module {exit} {call} {run})"), "no function from [] to []"),
         ] {
             let error = program(&wat::parse_str(&text).unwrap(), &REACTOR).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

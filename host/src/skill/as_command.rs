@@ -10,6 +10,7 @@ use super::limits::{HitCell, Limit, LimitHit};
 use super::usage::CallUse;
 use super::workspace::DirId;
 use crate::graph::report::LimitUse;
+use crate::package::MARK;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::os::fd::AsRawFd;
@@ -43,6 +44,8 @@ pub struct CommandStreams<I, O> {
     pub support: Vec<(PathBuf, &'static str)>,
     /// Where the folders of Agent Skills are on this machine, if the line sees them.
     pub skills: Option<PathBuf>,
+    /// Whether it goes on where its interpreter was kept, which knows its directories by number.
+    pub goes_on: bool,
     pub stdin: I,
     pub stdout: O,
     pub stderr: O,
@@ -63,7 +66,7 @@ pub async fn call<I, O>(
     entry: &EntryPoint,
     given: CallInput<'_>,
     allowed: &EffectiveGrant,
-    streams: CommandStreams<I, O>,
+    mut streams: CommandStreams<I, O>,
     waits: bool,
     did: &mut Option<CallUse>,
 ) -> Result<CommandEnded, SkillError>
@@ -81,6 +84,12 @@ where
     };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
     let mut capabilities = Capabilities::prepare(&given, allowed, &hit)?;
+    if capabilities.workspace.permissions().is_none()
+        && let Some(name) = streams.argv.first_mut()
+    {
+        // Without its directories it begins at the beginning.
+        *name = name.trim_start_matches(MARK).to_owned();
+    }
     let mut wasi = WasiCtx::builder();
     wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);
     // What the skill was granted itself stands for itself.
@@ -91,7 +100,9 @@ where
     wasi.env("PWD", &streams.cwd).initial_cwd(&streams.cwd);
     if let Some(perms) = capabilities.workspace.permissions() {
         // A program that was not written for kiso resolves relative names against this.
-        give_cwd(&mut wasi, &streams.cwd, &[("/work", &given.work), ("/tmp", &streams.tmp)], perms);
+        if !streams.goes_on {
+            give_cwd(&mut wasi, &streams.cwd, &[("/work", &given.work), ("/tmp", &streams.tmp)], perms);
+        }
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
         let root = std::fs::File::open(&streams.tmp).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
@@ -100,7 +111,9 @@ where
         capabilities.workspace.touched.root(&dir, "/tmp");
         // An interpreter runs their scripts.
         if let Some(skills) = &streams.skills {
-            give_cwd(&mut wasi, &streams.cwd, &[(SKILLS_MOUNT, skills)], FsPerms::ReadOnly);
+            if !streams.goes_on {
+                give_cwd(&mut wasi, &streams.cwd, &[(SKILLS_MOUNT, skills)], FsPerms::ReadOnly);
+            }
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;

@@ -1,5 +1,6 @@
 //! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
 
+mod apart;
 mod derived;
 mod signing;
 

@@ -1,0 +1,106 @@
+//! Where things are in a core module: its functions, and their types.
+
+use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload, TypeRef, ValType};
+
+/// What a program for WASI preview 1 imports.
+pub const WASI: &str = "wasi_snapshot_preview1";
+
+/// The types of a module, and which one each of its functions has. What is imported has the first indices.
+#[derive(Debug, Default)]
+pub struct ModuleIndex<'a> {
+    types: Vec<Option<FuncType>>,
+    /// Module and name of each imported function, and its type.
+    imports: Vec<((&'a str, &'a str), u32)>,
+    /// The types of the functions that it has itself.
+    defined: Vec<u32>,
+    /// Its exported functions.
+    exports: Vec<(&'a str, u32)>,
+}
+
+impl<'a> ModuleIndex<'a> {
+    pub fn read(module: &'a [u8]) -> Result<ModuleIndex<'a>, String> {
+        let wrong = |error: wasmparser::Error| error.to_string();
+        let mut index = ModuleIndex::default();
+        for payload in Parser::new(0).parse_all(module) {
+            match payload.map_err(wrong)? {
+                Payload::TypeSection(groups) => {
+                    for group in groups {
+                        index.types.extend(group.map_err(wrong)?.into_types().map(
+                            |ty| match ty.composite_type.inner {
+                                CompositeInnerType::Func(ty) => Some(ty),
+                                _ => None,
+                            },
+                        ));
+                    }
+                }
+                Payload::ImportSection(section) => {
+                    for import in section.into_imports() {
+                        let import = import.map_err(wrong)?;
+                        if let TypeRef::Func(ty) = import.ty {
+                            index.imports.push(((import.module, import.name), ty));
+                        }
+                    }
+                }
+                Payload::FunctionSection(section) => {
+                    index.defined = section.into_iter().collect::<Result<_, _>>().map_err(wrong)?
+                }
+                Payload::ExportSection(section) => {
+                    for export in section {
+                        let export = export.map_err(wrong)?;
+                        if export.kind == ExternalKind::Func {
+                            index.exports.push((export.name, export.index));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        // What counts them below is as wide.
+        u32::try_from(index.imports.len() + index.defined.len() + 2).map_err(|error| error.to_string())?;
+        Ok(index)
+    }
+
+    pub fn import(&self, module: &str, name: &str) -> Result<u32, String> {
+        let found = self.imports.iter().position(|(import, _)| *import == (module, name));
+        found.map(|at| at as u32).ok_or_else(|| format!("it does not import {module} {name}"))
+    }
+
+    pub fn export(&self, name: &str) -> Result<u32, String> {
+        let found = self.exports.iter().find(|(exported, _)| *exported == name);
+        found.map(|(_, index)| *index).ok_or_else(|| format!("it does not export {name}"))
+    }
+
+    pub fn imported(&self) -> u32 {
+        self.imports.len() as u32
+    }
+
+    pub fn functions(&self) -> u32 {
+        (self.imports.len() + self.defined.len()) as u32
+    }
+
+    /// The index of the type of a function.
+    pub fn type_of(&self, function: u32) -> Option<u32> {
+        let function = function as usize;
+        match function.checked_sub(self.imports.len()) {
+            None => Some(self.imports[function].1),
+            Some(at) => self.defined.get(at).copied(),
+        }
+    }
+
+    /// The parameters and results of a function.
+    pub fn signature(&self, function: u32) -> Option<&FuncType> {
+        self.types.get(self.type_of(function)? as usize)?.as_ref()
+    }
+
+    pub fn has_type(&self, function: u32, params: &[ValType], results: &[ValType]) -> bool {
+        self.signature(function).is_some_and(|ty| ty.params() == params && ty.results() == results)
+    }
+
+    /// The index of a type of functions.
+    pub fn type_index(&self, params: &[ValType], results: &[ValType]) -> Result<u32, String> {
+        let is_it =
+            |ty: &Option<FuncType>| ty.as_ref().is_some_and(|ty| ty.params() == params && ty.results() == results);
+        let found = self.types.iter().position(is_it);
+        found.map(|at| at as u32).ok_or_else(|| format!("it has no function from {params:?} to {results:?}"))
+    }
+}

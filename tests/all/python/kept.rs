@@ -1,0 +1,133 @@
+//! The interpreter as it was kept after its start, against the same one started anew.
+
+use super::home;
+use crate::harness::Home;
+
+/// What the interpreter reads at its start makes it start anew. This one says what is so anyway.
+const ANEW: &str = "PYTHONINTMAXSTRDIGITS=4300";
+
+/// Lines with `python3` in them, run in a directory with the files below.
+const LINES: &[&str] = &[
+    "python3 -c pass",
+    "python3 -c 'import sys; print(sys.argv, sys.orig_argv, sys.path, sys.executable, sys.prefix)' a '' 'b c' ä",
+    "python3 -c 'import sys; print(sys.flags, sys.warnoptions, sys.getrecursionlimit(), sys.implementation.name)'",
+    "python3 -c 'print(sorted(globals()), __name__, __doc__, __package__, __spec__, __loader__, __annotations__)'",
+    "python3 -c 'import sys; print([s.encoding + s.errors + str(s.line_buffering) + s.name for s in (sys.stdin, sys.stdout, sys.stderr)])'",
+    "python3 -c 'import sys; print([name in sys.modules for name in (\"json\", \"re\", \"random\", \"os\", \"site\", \"threading\")])'",
+    "python3 -c 'import json, re; print(json.__spec__, type(json.__loader__).__name__, json.__file__, re.__package__, json.decoder.__name__)'",
+    "python3 -c 'import os; print(sorted(os.environ), os.getcwd(), os.getenv(\"A\"))'",
+    "A='ä b=c' python3 -c 'import os; print(os.environ[\"A\"], os.environb[b\"A\"]); os.environ[\"B\"] = \"2\"; print(os.getenv(\"B\"))'",
+    "TZ=Europe/Berlin python3 -c 'import time; print(time.tzname)'",
+    "python3 words.py one two",
+    "cd deep; python3 ../words.py; python3 ./../words.py; cat ../words.py | python3 - three; python3 < ../words.py",
+    "python3 -u words.py; python3 -B words.py; python3 -uB -c 'print(1)'; python3 -uc 'print(2)'",
+    "python3 -m words x; python3 -m package; python3 -m package.other; python3 -m nowhere",
+    "python3 package; python3 archive.zip y; python3 deep; python3 nowhere.py",
+    "python3 -m json.tool < data.json; python3 -m json.tool data.json; python3 -m base64 -e data.json",
+    "python3 -c 'import random, words; print(random.OWN)'; python3 shadow.py",
+    "PYTHONPATH=/work/deep:/nowhere python3 -c 'import inner, sys; print(inner.__file__, sys.path[:3])'",
+    "python3 -c '1/0'; echo $?; python3 -c '1 +'; echo $?; python3 bad.py; echo $?; python3 broken.py; echo $?; python3 < bad.py",
+    "python3 -c 'import bad'; echo $?; python3 -m bad; echo $?",
+    "for code in None 0 1 3 255 256 -1 True '\"words\"' '(1, 2)'; do python3 -c \"import sys; sys.exit($code)\"; echo $?; done",
+    "python3 -c 'f = open(\"made\", \"w\"); f.write(\"unflushed\")'; cat made",
+    "python3 -c 'import sys; sys.stdout.write(\"no line\")'; python3 -c 'import os; os.write(1, b\"x\"); print(\"y\", end=\"\")'",
+    "python3 ends.py; echo $?",
+    "python3 -c 'import atexit; atexit.register(lambda: 1/0)' 2>&1 | tail -n 2; echo $?",
+    "python3 -c 'raise KeyboardInterrupt' 2> /dev/null; echo $?; python3 -c 'import os; print(1, flush=True); os._exit(4)'; echo $?",
+    "python3 -c 'import sys; sys.excepthook = lambda *a: print(\"hooked\", a[1]); 1/0'; echo $?",
+    "python3 -c 'raise ExceptionGroup(\"g\", [ValueError(1), TypeError(2)])'; python3 -c 'try: 1/0\nexcept Exception as e: raise OSError(\"x\") from e'",
+    "python3 -c 'def f(n): return f(n + 1)\nf(0)' 2>&1 | tail -n 1",
+    "python3 -W error -c 'import warnings; warnings.warn(\"w\")'; python3 -O -c 'assert False; print(__debug__)'; python3 -I -c 'print(1)'",
+    "python3 -c 'import warnings; warnings.warn(\"w\")'; python3 -c 'import logging; logging.warning(\"%s\", 1)'",
+    "python3 -c 'import pickle, collections; P = collections.namedtuple(\"P\", \"a\"); print(pickle.loads(pickle.dumps(P(1))))'",
+    "python3 -c 'import dataclasses, typing\n@dataclasses.dataclass\nclass A:\n  x: int = 1\nprint(A(), typing.get_type_hints(A))'",
+    "python3 -c 'import asyncio\nasync def f(): await asyncio.sleep(0); return 5\nprint(asyncio.run(f()))'",
+    "python3 -c 'import inspect, json, importlib; print(len(inspect.getsource(json.dumps)) > 100, importlib.reload(json).loads(\"[1]\"))'",
+    "python3 -c 'import importlib.util, sys; del sys.modules[\"os\"]; import os; print(importlib.util.find_spec(\"re\"))'",
+    "python3 -m unittest -q test_words 2>&1 | grep -v Ran; python3 -m timeit -n 1 -r 1 pass > /dev/null; echo $?",
+    "python3 -c 'import sqlite3, decimal, datetime, zoneinfo; print(decimal.Decimal(1) / 3, datetime.datetime(2024, 1, 1, tzinfo=zoneinfo.ZoneInfo(\"Asia/Tokyo\")))'",
+    "python3 -c \"$(cat long.py)\" | tail -n 1",
+];
+
+const FILES: &str = r#"
+    mkdir -p deep package
+    printf 'import os, sys\nprint(__name__, "__file__" in globals() and __file__, sys.argv, os.path.realpath(sys.path[0] or "."), os.getcwd())\n' > words.py
+    printf 'import os, sys\nprint("package", __package__, __spec__ and __spec__.name, os.path.realpath(sys.path[0]), sys.argv)\n' > package/__main__.py
+    cp package/__main__.py package/other.py; touch package/__init__.py
+    python3 -m zipfile -c archive.zip package/__main__.py && (cd package && python3 -m zipfile -c ../archive.zip __main__.py)
+    echo '{"a": [1, "ä"]}' > data.json
+    echo 'OWN = "of the directory"' > random.py
+    printf 'import random\nprint(random.OWN, random.__file__)\n' > shadow.py
+    echo 'print("inner")' > deep/inner.py
+    printf 'def f(x):\n    return x / 0\n\nf(1)\n' > bad.py
+    printf 'def f(:\n' > broken.py
+    printf 'import atexit\nclass A:\n    def __init__(self, name): self.name = name\n    def __del__(self): print("gone", self.name)\n' > ends.py
+    printf 'a = A("global")\nb = [A("inside")]\nb.append(b)\natexit.register(print, "at exit")\ndef f(): local = A("local")\nf()\n' >> ends.py
+    printf 'import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(1, 1)\n' > test_words.py
+    for i in $(seq 3000); do echo "x$i = $i  # a line that makes the program longer than what fits a page"; done > long.py
+    echo 'print(x3000)' >> long.py
+"#;
+
+#[test]
+fn a_program_cannot_tell_whether_its_interpreter_was_kept() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "kept", "-c", line]);
+    run(FILES).ok();
+    let said = |line: &str| {
+        let ran = run(line);
+        // The one difference that there must be.
+        let stdout = ran.stdout.replace(&format!("'{}', ", ANEW.split('=').next().unwrap()), "");
+        format!("{stdout}--- said\n{}--- {:?}", ran.stderr, ran.code)
+    };
+    let mut different = String::new();
+    for line in LINES {
+        let (kept, anew) = (said(line), said(&format!("export {ANEW}; {line}")));
+        if kept != anew {
+            different += &format!("### {line}\nkept:\n{kept}\nanew:\n{anew}\n");
+        }
+    }
+    assert!(different.is_empty(), "{different}");
+}
+
+#[test]
+fn what_must_not_be_kept_is_not() {
+    let Some(home) = home() else { return };
+    let run = |line: &str| home.kiso(&["shell", "--session", "kept-2", "-c", line]);
+    let two = |code: &str| {
+        let line = format!("for i in 1 2; do python3 -c '{code}'; done");
+        let lines: Vec<_> = run(&line).ok().stdout.lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        lines
+    };
+    for code in [
+        "import random; print(random.random())",
+        "import secrets; print(secrets.token_hex())",
+        "import uuid; print(uuid.uuid4())",
+        "import tempfile; print(tempfile.mkdtemp())",
+    ] {
+        let lines = two(code);
+        assert_ne!(lines[0], lines[1], "{code}");
+    }
+    let began: f64 = two("import logging, time; print(time.time() - logging._startTime)")[0].parse().unwrap();
+    assert!((0.0..60.0).contains(&began), "{began}");
+    // A seed that somebody chose is that of every interpreter, and that of a home is its own.
+    let seeded = "PYTHONHASHSEED=1 python3 -c 'print(hash(\"kiso\"))'";
+    let of = |line: &str| run(line).ok().stdout.clone();
+    let chosen = of(seeded);
+    assert_eq!(chosen, of(seeded));
+    assert_ne!(of("python3 -c 'print(hash(\"kiso\"))'"), chosen);
+}
+
+/// A workspace that is taken away leaves an interpreter without the directories that it knew.
+#[test]
+fn without_its_directories_it_starts_anew() {
+    let Some(home) = home() else { return };
+    let apart = Home::new();
+    let copied = std::process::Command::new("cp").arg("-a").arg(home.path()).arg(apart.path()).status().unwrap();
+    assert!(copied.success());
+    apart.kiso(&["skill", "grant", "python3", "--none"]).ok();
+    apart
+        .kiso(&["shell", "-c", "python3 -c 'import os; print(os.path.exists(\"/work\"), 6 * 7)'"])
+        .ok()
+        .prints(&["False 42"]);
+}
