@@ -219,7 +219,7 @@ fn examine(opened: &Opened, package: &Package, component: &[u8]) -> Result<Insta
     let (wasm, manifest) = (dir.0.join("skill.wasm"), dir.0.join("kiso.toml"));
     opened.home.write_atomic(&wasm, component)?;
     opened.home.write_atomic(&manifest, package.manifest.as_bytes())?;
-    Ok(opened.skills.examine_package(&wasm, &manifest, &package.source())?)
+    Ok(opened.skills.examine_package(&wasm, &manifest, &package.source(), package.sha256)?)
 }
 
 /// Removed when it goes out of scope.

@@ -4,6 +4,7 @@ mod apart;
 mod derived;
 mod signing;
 
+use self::apart::ScratchDir;
 use self::signing::statement;
 use super::digest::Digest;
 use super::error::{Blame, SkillError};
@@ -18,7 +19,7 @@ use super::placing::{exchange, not_locked};
 use super::publisher::SignatureCheck;
 use super::source::{self, Identity};
 use super::{Caller, Skills, surface};
-use crate::home::{Home, SkillName};
+use crate::home::SkillName;
 use crate::secret::Secrets;
 use serde_json::{Value, json};
 use std::fs;
@@ -107,8 +108,11 @@ enum Origin<'a> {
     Upload,
     /// Out of a registry, from an address, or as an index names it.
     Fetched(&'a FetchedFile),
-    /// A package that is known by its digest.
-    Package(&'a str),
+    /// A package that is known by the digest of what is published.
+    Package {
+        source: &'a str,
+        published: &'a str,
+    },
 }
 
 /// What to do with what a skill asks for.
@@ -146,8 +150,14 @@ impl Skills {
     }
 
     /// The same for the component of a package, whose source is what identifies it.
-    pub fn examine_package(&self, file: &Path, manifest: &Path, source: &str) -> Result<InstallCandidate, SkillError> {
-        self.examine_from(Origin::Package(source), file, Some(manifest), None)
+    pub fn examine_package(
+        &self,
+        file: &Path,
+        manifest: &Path,
+        source: &str,
+        published: &str,
+    ) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Package { source, published }, file, Some(manifest), None)
     }
 
     fn examine_from(
@@ -219,7 +229,7 @@ impl Skills {
         let old = self.read_installed(&name)?;
         let signed = match origin {
             // A package is known by its digest, which no signature could say more about.
-            Origin::Upload | Origin::Package(_) => SignatureCheck::default(),
+            Origin::Upload | Origin::Package { .. } => SignatureCheck::default(),
             Origin::File => self.signed_beside(file, &statement)?,
             Origin::Fetched(fetched) => match &fetched.signature {
                 Some(text) => self.signed(text, &statement)?,
@@ -236,7 +246,7 @@ impl Skills {
         let digest = Digest::of(&parsed.wasm);
         let source = match origin {
             Origin::Upload => source::of_upload(&digest),
-            Origin::Package(source) => source.to_owned(),
+            Origin::Package { source, .. } => source.to_owned(),
             Origin::Fetched(fetched) => fetched.source.clone(),
             Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
         };
@@ -275,10 +285,14 @@ impl Skills {
         let seen = old.as_ref().map(seen);
         let location = match origin {
             Origin::Fetched(fetched) => fetched.location.clone(),
-            Origin::File | Origin::Upload | Origin::Package(_) => source.clone(),
+            Origin::File | Origin::Upload | Origin::Package { .. } => source.clone(),
         };
-        let provenance =
-            Provenance { location: Some(location), file_digest: Some(statement.digest), signer: signed.by };
+        // What is made of it differs from home to home.
+        let file_digest = match origin {
+            Origin::Package { published, .. } => published.to_owned(),
+            _ => statement.digest,
+        };
+        let provenance = Provenance { location: Some(location), file_digest: Some(file_digest), signer: signed.by };
         // The same file is as good from anywhere, and so is what the same key signed: what it was known by goes on.
         let source = old
             .as_ref()
@@ -461,27 +475,6 @@ impl Skills {
         self.home().write_atomic(&new.join(MANIFEST), manifest.as_bytes())?;
         self.home().write_atomic(&new.join(RECORD), &serde_json::to_vec_pretty(record)?)?;
         exchange(self.home(), &new, &dir)
-    }
-}
-
-/// A directory of the home for a moment. A guest may have filled it.
-pub(super) struct ScratchDir {
-    home: Home,
-    pub path: PathBuf,
-}
-
-impl ScratchDir {
-    pub fn new(home: &Home) -> std::io::Result<Self> {
-        let path = home.self_test_dir();
-        home.remove_tree(&path)?;
-        fs::create_dir_all(&path)?;
-        Ok(Self { home: home.clone(), path })
-    }
-}
-
-impl Drop for ScratchDir {
-    fn drop(&mut self) {
-        let _ = self.home.remove_tree(&self.path);
     }
 }
 

@@ -5,6 +5,7 @@ use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::package;
 use crate::skill::signature::{AGENT_SKILL, PublisherKey};
 use crate::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
 use serde_json::json;
@@ -68,7 +69,11 @@ impl SyncArgs {
         let file = match self.registry.fetch(skills, &locked.source, digest, show)? {
             Some(fetched) => SkillFile::Fetched(fetched),
             None => SkillFile::Named(PathBuf::from(locked.source.strip_prefix("file:").ok_or_else(|| {
-                let why = format!("it came by {}, which cannot be fetched again; install it by hand", locked.source);
+                let by_hand = match package::of_source(Some(&locked.source)) {
+                    Some(package) => format!("`kiso package add {}` installs it", package.name),
+                    None => "install it by hand".to_owned(),
+                };
+                let why = format!("it came by {}, which cannot be fetched again; {by_hand}", locked.source);
                 SkillError::new(&locked.name, Blame::Caller, "no-source", why)
             })?)),
         };

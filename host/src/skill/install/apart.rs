@@ -1,8 +1,8 @@
 //! Runs a program that is not installed, for what it prints.
 
-use super::{InstallCandidate, ScratchDir};
+use super::InstallCandidate;
 use crate::effect::sink::Permit;
-use crate::home::SessionName;
+use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::skill::as_command::{self, CommandStreams};
 use crate::skill::error::{Blame, SkillError};
@@ -97,5 +97,26 @@ impl Skills {
             observer: self.observer().clone(),
             keep: Keep::Nothing,
         }
+    }
+}
+
+/// A directory of the home for a moment. A guest may have filled it.
+pub(in crate::skill) struct ScratchDir {
+    home: Home,
+    pub path: PathBuf,
+}
+
+impl ScratchDir {
+    pub fn new(home: &Home) -> std::io::Result<Self> {
+        let path = home.self_test_dir();
+        home.remove_tree(&path)?;
+        fs::create_dir_all(&path)?;
+        Ok(Self { home: home.clone(), path })
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        let _ = self.home.remove_tree(&self.path);
     }
 }
