@@ -24,7 +24,7 @@ use crate::secret::Secrets;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A file that was read and checked, but not compiled and not installed.
