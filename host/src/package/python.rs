@@ -232,6 +232,22 @@ mod tests {
         }
     }
 
+    /// What is imported before the interpreter is kept is in homes as it was then, until the version says that it is another.
+    #[test]
+    fn what_is_kept_changes_with_the_version() {
+        let mut kept = ring::digest::Context::new(&ring::digest::SHA256);
+        for name in ["sitecustomize.py", "_thread_pool.py", "_kiso_started.py"] {
+            let (_, bytes) = FILES.iter().find(|(path, _)| path == name).unwrap();
+            kept.update(bytes);
+        }
+        let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
+        assert_eq!(
+            (PYTHON.version, digest.as_str()),
+            ("3.12.0+3", "cb338a4e81208a83"),
+            "raise the version in python.rs and kiso.toml"
+        );
+    }
+
     #[test]
     fn there_are_time_zones() {
         let dir = tempfile::tempdir().unwrap();

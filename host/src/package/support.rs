@@ -29,6 +29,12 @@ impl SupportFiles {
         Self { files, digest }
     }
 
+    /// Each by its path.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = &(String, &'static [u8])> {
+        self.files.iter()
+    }
+
     fn write(&self, dir: &Path) -> Result<()> {
         for (path, bytes) in &self.files {
             let file = dir.join(path);

@@ -74,6 +74,12 @@ unsafe fn mapped(sandbox: &Sandbox, file: &File) -> Option<Component> {
     unsafe { Component::deserialize_file(sandbox.engine(), path) }.ok()
 }
 
+/// Removes the code of a component that is not used again.
+pub fn forget(sandbox: &Sandbox, home: &Home, digest: &Digest) {
+    // What stays goes when room is wanted.
+    let _ = std::fs::remove_file(entry_path(sandbox, home, digest));
+}
+
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
 pub fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
     // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.

@@ -5,6 +5,7 @@ use crate::effect::sink::Permit;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::skill::as_command::{self, CommandStreams};
+use crate::skill::digest::Digest;
 use crate::skill::error::{Blame, SkillError};
 use crate::skill::grant::{EffectiveGrant, Workspace};
 use crate::skill::input::{CallInput, DeclaredSecrets, Keep};
@@ -13,7 +14,7 @@ use crate::skill::manifest::Manifest;
 use crate::skill::output::Capture;
 use crate::skill::placing::not_locked;
 use crate::skill::workspace::SpaceUsage;
-use crate::skill::{Skills, entry};
+use crate::skill::{Skills, cache, entry};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -58,7 +59,9 @@ impl Skills {
             stdout: stdout.clone(),
             stderr: stderr.clone(),
         };
-        let ended = as_command::call(sandbox, &entry, given, &allowed, streams, true, &mut None).await?;
+        let ended = as_command::call(sandbox, &entry, given, &allowed, streams, true, &mut None).await;
+        cache::forget(sandbox, self.home(), &Digest::of(&candidate.parsed.wasm));
+        let ended = ended?;
         match ended.code {
             0 => Ok(stdout.take()),
             code => {
