@@ -1,7 +1,6 @@
 //! The interpreter as it was kept after its start, against the same one started anew.
 
-use super::home;
-use crate::harness::Home;
+use super::{copy_of, home};
 
 /// What the interpreter reads at its start makes it start anew. This one says what is so anyway.
 const ANEW: &str = "PYTHONINTMAXSTRDIGITS=4300";
@@ -134,9 +133,7 @@ fn what_must_not_be_kept_is_not() {
 #[test]
 fn without_its_directories_it_starts_anew() {
     let Some(home) = home() else { return };
-    let apart = Home::new();
-    let copied = std::process::Command::new("cp").arg("-a").arg(home.path()).arg(apart.path()).status().unwrap();
-    assert!(copied.success());
+    let apart = copy_of(home);
     apart.kiso(&["skill", "grant", "python3", "--none"]).ok();
     apart
         .kiso(&["shell", "-c", "python3 -c 'import os; print(os.path.exists(\"/work\"), 6 * 7)'"])
