@@ -5,7 +5,7 @@ mod kept;
 use crate::harness::{Home, missing_tool, root};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -37,11 +37,20 @@ fn home() -> Option<&'static Home> {
     }))
 }
 
-/// Another one with the same in it, to be changed.
+/// Another one with the same Python, to be changed. Of the first, what its lines make and remove is left out.
 fn copy_of(home: &Home) -> Home {
     let copy = Home::new();
-    let copied = Command::new("cp").arg("-a").arg(home.path()).arg(copy.path()).status();
-    assert!(copied.expect("there is a cp").success());
+    let copied = |from: &Path, to: &Path| {
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().expect("there is a cp").success());
+    };
+    for part in ["config.toml", "grants", "key", "packages", "skills", "skills.lock"] {
+        copied(&home.path().join(part), &copy.path().join(part));
+    }
+    let cache = std::fs::read_dir(home.path().join("cache")).unwrap().map(|entry| entry.unwrap().path());
+    for compiled in cache.filter(|path| path.extension().is_some_and(|extension| extension == "cwasm")) {
+        copied(&compiled, &copy.path().join("cache").join(compiled.file_name().unwrap()));
+    }
     copy
 }
 
