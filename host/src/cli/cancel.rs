@@ -41,6 +41,11 @@ pub fn stop(opened: &Opened, run: &RunId, session: &SessionName) -> Result<&'sta
     // Where nobody drives it, its session is free: it is ended here, with what it has done on record.
     match opened.home.lock_session(session) {
         Ok(_lock) => {
+            // Whoever drove it may have ended it since it was asked to.
+            let now = opened.store.read_blocking(|view| view.run(run))?;
+            if let Some(ended) = now.filter(|run| !run.status.is_open()) {
+                return Ok(ended.status.as_str());
+            }
             let drive = opened.drive()?;
             let ended = block_on(async {
                 match drive.end_cancelled(run, environment_secrets()).await {
