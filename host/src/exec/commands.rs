@@ -138,7 +138,9 @@ impl Commands {
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
         if let Some(package) = package::of_source(skill.source()) {
-            goes_on = package.launch(&mut argv, &mut env, &given.cwd);
+            // What an older kiso installed cannot.
+            let is_current = skill.manifest.version == package.version;
+            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current;
             let files = package.support(&self.home).and_then(|files| {
                 if goes_on && skills.is_none() {
                     skills = Some(package.no_skills(&self.home)?);

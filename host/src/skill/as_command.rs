@@ -84,10 +84,10 @@ where
     };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
     let mut capabilities = Capabilities::prepare(&given, allowed, &hit)?;
-    if capabilities.workspace.permissions().is_none()
+    if (!streams.goes_on || capabilities.workspace.permissions().is_none())
         && let Some(name) = streams.argv.first_mut()
     {
-        // Without its directories it begins at the beginning.
+        // It begins at the beginning; so does one without its directories.
         *name = name.trim_start_matches(MARK).to_owned();
     }
     let mut wasi = WasiCtx::builder();
