@@ -148,6 +148,10 @@ pub struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        // Most lines leave nothing.
+        if std::fs::remove_dir(&self.0).is_ok() {
+            return;
+        }
         let remove = || Home::remove_scratch(&self.0);
         // A line may have left thousands of files; others must not wait for their removal.
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {

@@ -27,6 +27,7 @@ mod name;
 mod project;
 mod removal;
 mod server;
+mod session;
 mod text;
 mod tree;
 
@@ -45,8 +46,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::fs::Access;
 
@@ -88,6 +87,7 @@ struct Inner {
     /// Absolute and free of links, so that it stays the same directory when the process changes its own.
     root: PathBuf,
     key: HomeKey,
+    workspaces: session::KnownWorkspaces,
 }
 
 /// The key of a home. It authenticates compiled code and encrypts what is stored encrypted.
@@ -130,7 +130,7 @@ impl Home {
             private_dir(&root.join(folder))?;
         }
         let key = credential::key_or(&root, read_or_make_key)?;
-        Ok(Home(Arc::new(Inner { root, key })))
+        Ok(Home(Arc::new(Inner { root, key, workspaces: session::KnownWorkspaces::default() })))
     }
 
     /// The home's directory, absolute.
@@ -180,59 +180,6 @@ impl Home {
         self.path().join("grants").join(format!("{skill}.toml"))
     }
 
-    /// Holds the workspace and what belongs to the session but no task may see.
-    pub fn session_dir(&self, session: &SessionName) -> PathBuf {
-        self.path().join("sessions").join(session.as_str())
-    }
-
-    /// The workspace, `/work` for tasks. See [`Home::open_work`] for reaching into it.
-    pub fn work_dir(&self, session: &SessionName) -> PathBuf {
-        self.session_dir(session).join("work")
-    }
-
-    /// Makes the session's directories (`work/` and `work/pub/`) where they are missing.
-    pub fn create_session(&self, session: &SessionName) -> Result<(), HomeError> {
-        self.make_session(session).map(drop)
-    }
-
-    /// [`Home::create_session`]; whether there was none.
-    fn make_session(&self, session: &SessionName) -> Result<bool, HomeError> {
-        let dir = self.session_dir(session);
-        let is_new = make_private_dir(&dir)?;
-        // Where the file system ignores case, "Oslo" and "oslo" would share one workspace.
-        let real = dir.canonicalize().map_err(|error| HomeError::from_io(&dir, "find", error))?;
-        if real.file_name() != dir.file_name() {
-            return Err(HomeError::SameName { session: session.clone(), other: real });
-        }
-        private_dir(&self.work_dir(session))?;
-        let work = self.open_work(session)?;
-        let failed = |error| HomeError::from_io(&self.work_dir(session).join("pub"), "create", error);
-        // Through a link, what skills put there would stand elsewhere, and nothing of it could be published.
-        if work.symlink_metadata("pub").is_ok_and(|there| there.is_symlink()) {
-            work.remove_file("pub").map_err(failed)?;
-        }
-        match work.create_dir("pub") {
-            // A file that a guest left under that name is its own affair.
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
-            _ => Ok(is_new),
-        }
-    }
-
-    /// A fresh directory for what a task needs only while it runs, beside the workspace. The caller hands it to
-    /// [`Home::remove_scratch`]; [`Home::lock_session`] and [`Home::sweep_scratch`] remove what a crash left.
-    pub fn create_scratch(&self, session: &SessionName) -> Result<PathBuf, HomeError> {
-        let parent = self.scratch_dir(session);
-        private_dir(&parent)?;
-        loop {
-            let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
-            match DirBuilder::new().mode(0o700).create(&dir) {
-                // Of a killed process that had our pid: no task may see what another one left.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| dir.clone()).map_err(|error| HomeError::from_io(&dir, "create", error)),
-            }
-        }
-    }
-
     /// The directory that tasks see as `/` who see directories at these places: the same for all of them, since none can
     /// write to it.
     pub fn exec_root<'a>(&self, places: impl Iterator<Item = &'a str>) -> PathBuf {
@@ -245,27 +192,10 @@ impl Home {
         self.cache_dir().join(format!("root-{digest}"))
     }
 
-    /// Holds the scratch directories of the session's tasks.
-    pub fn scratch_dir(&self, session: &SessionName) -> PathBuf {
-        self.session_dir(session).join("tmp")
-    }
-
-    /// Removes what [`Home::create_scratch`] made. Links in it are removed, not followed; what cannot be removed waits for
-    /// [`Home::empty_trash`].
-    pub fn remove_scratch(dir: &Path) {
-        removal::drop_scratch(dir);
-    }
-
     /// Removes a directory of the home with everything below it, however deep a guest made that.
     pub fn remove_tree(&self, dir: &Path) -> io::Result<()> {
         debug_assert!(dir.starts_with(self.path()), "{} is not in the home", dir.display());
         tree::remove(dir)
-    }
-
-    /// The session's workspace as a capability: nothing opened through it lies outside, whatever links stand in it.
-    pub fn open_work(&self, session: &SessionName) -> Result<Dir, HomeError> {
-        let path = self.work_dir(session);
-        Dir::open_ambient_dir(&path, ambient_authority()).map_err(|error| HomeError::from_io(&path, "open", error))
     }
 
     /// Writes a file of the home (0600) so that after a crash either the old or the new content is there, whole.
@@ -327,27 +257,10 @@ impl Home {
         let stat = rustix::fs::statvfs(self.path())?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
-
-    /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
-    /// this one, holds it. Makes the session's directories.
-    pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
-        let dir = self.session_dir(session);
-        let what = format!("the session {session} is in use");
-        let (is_new, lock) = lock::take_in(&dir, &what, || self.make_session(session))?;
-        // In a directory that was made just now, nobody has left anything.
-        if !is_new {
-            sweep(&dir);
-            removal::drop_scratch(&dir.join("tmp"));
-        }
-        Ok(lock)
-    }
 }
 
 /// Free space under which writing becomes a matter of luck.
 pub const LOW_DISK: u64 = 256 << 20;
-
-/// Tells the scratch directories of one process apart.
-static SCRATCHES: AtomicU32 = AtomicU32::new(0);
 
 /// Makes the directory; parents that are missing too get the usual mode, the home itself is private.
 fn make_root(path: &Path) -> Result<(), HomeError> {
@@ -447,15 +360,6 @@ fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
 /// How the names of files begin that are not yet what they will be.
 const TEMP: &str = ".new-";
 
-/// Removes files that killed processes had begun beside a session's workspace. Only for the holder of the session's lock.
-fn sweep(session_dir: &Path) {
-    for entry in fs::read_dir(session_dir).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(TEMP) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
 /// A name that no other file being made has: other processes differ by pid, and `create_new` settles the rest.
 pub fn temp_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -497,7 +401,6 @@ fn place(path: &Path, bytes: &[u8], put: impl FnOnce(&Path) -> io::Result<()>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
 
     /// A directory that goes when the test ends.
     pub(super) struct Temp(pub PathBuf);
@@ -518,18 +421,6 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
-    }
-
-    #[test]
-    fn what_a_killed_process_left_beside_a_workspace_goes_with_the_next_lock() {
-        let temp = Temp::new();
-        let home = Home::open(&temp.0.join("home")).unwrap();
-        let session = SessionName::parse("s").unwrap();
-        home.create_session(&session).unwrap();
-        let left = home.session_dir(&session).join(".new-1-1");
-        fs::write(&left, "half").unwrap();
-        let _lock = home.lock_session(&session).unwrap();
-        assert!(!left.exists());
     }
 
     #[test]
@@ -641,28 +532,6 @@ mod tests {
                 .unwrap()
                 .any(|entry| { entry.unwrap().file_name().to_string_lossy().starts_with(TEMP) })
         );
-    }
-
-    #[test]
-    fn a_session_has_its_workspace_whatever_a_guest_did_to_it() {
-        let temp = Temp::new();
-        let home = Home::open(&temp.0.join("home")).unwrap();
-        let session = SessionName::parse("demo").unwrap();
-        home.create_session(&session).unwrap();
-        assert!(home.work_dir(&session).join("pub").is_dir());
-        assert_eq!(mode(&home.work_dir(&session)), 0o700);
-        // A link in place of pub/ is not followed, and gives way to the directory; a file stays.
-        let place = home.work_dir(&session).join("pub");
-        for target in ["/", "../..", "."] {
-            fs::remove_dir(&place).unwrap();
-            symlink(target, &place).unwrap();
-            home.create_session(&session).unwrap();
-            assert!(place.symlink_metadata().unwrap().is_dir());
-        }
-        fs::remove_dir(&place).unwrap();
-        fs::write(&place, "kept").unwrap();
-        home.create_session(&session).unwrap();
-        assert_eq!(fs::read_to_string(&place).unwrap(), "kept");
     }
 
     #[test]

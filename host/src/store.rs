@@ -426,6 +426,9 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     conn.pragma_update(None, "fullfsync", true)?;
     // A log that grew beyond that gives its space back.
     conn.pragma_update(None, "journal_size_limit", LOG)?;
+    // Else a statement is planned anew for each value that it gets, which takes longer than carrying it out. A plan that fits a
+    // value needs statistics, which are not kept here.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     // Has to come before the first thing that is written to the file (see `space`); later it would be a write each time.
     if conn.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {

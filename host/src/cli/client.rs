@@ -22,6 +22,9 @@ const STALLED: Duration = Duration::from_secs(30);
 /// Lines that wait for the screen; the daemon waits behind them.
 const AHEAD: usize = 256;
 
+/// How long a conversation waits for the connection before it begins without.
+const FIRST: Duration = Duration::from_secs(2);
+
 /// Until the daemon is looked for again: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
@@ -42,6 +45,8 @@ pub enum News {
 pub struct Client {
     say: mpsc::UnboundedSender<Say>,
     news: mpsc::Receiver<News>,
+    /// The first news, where it was waited for.
+    first: Option<News>,
 }
 
 impl Client {
@@ -61,7 +66,7 @@ impl Client {
             refused: String::new(),
         };
         tokio::spawn(connection.run());
-        Client { say, news }
+        Client { say, news, first: None }
     }
 
     /// Says something as soon as the connection stands.
@@ -70,8 +75,19 @@ impl Client {
         let _ = self.say.send(say);
     }
 
+    /// Waits until the connection stands, or tells why not, which [`Client::news`] says; not for long, because the daemon may be
+    /// away. What is said from then on is heard.
+    pub async fn stands(&mut self) {
+        if let Ok(news) = tokio::time::timeout(FIRST, self.news()).await {
+            self.first = Some(news);
+        }
+    }
+
     /// Waits for news.
     pub async fn news(&mut self) -> News {
+        if let Some(first) = self.first.take() {
+            return first;
+        }
         match self.news.recv().await {
             Some(news) => news,
             None => std::future::pending().await,
@@ -216,5 +232,29 @@ async fn next(lines: &mut Lines) -> Option<ServerLine> {
                 return None;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::UnixListener;
+
+    #[tokio::test]
+    async fn it_stands_when_the_daemon_tells_what_happens_and_not_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kiso.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut client = Client::start("test", path, &SessionName::parse("s").unwrap(), false);
+        let (mut daemon, mut asked) = (BufReader::new(listener.accept().await.unwrap().0), String::new());
+        daemon.read_line(&mut asked).await.unwrap();
+        assert!(asked.contains("register"), "{asked}");
+        let mut stands = Box::pin(client.stands());
+        assert!((&mut stands).now_or_never().is_none(), "it is connected, and not heard yet");
+        daemon.write_all(b"{\"type\":\"registered\",\"last\":7}\n").await.unwrap();
+        stands.await;
+        assert!(matches!(client.news().await, News::Connected { again: false }));
     }
 }

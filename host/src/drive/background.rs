@@ -237,7 +237,7 @@ impl RunExecutor {
 
     async fn remember(&self, work: &Due) -> Result<(), DriveError> {
         let Some(run) = work.run.clone() else { return Ok(()) };
-        let read = self.store.read(move |view| view.messages_of_run(&run));
+        let read = self.store.peek(move |view| view.messages_of_run(&run));
         let turn = read.await?;
         let said = |role| move |message: &&Message| message.role == role && !is_sealed(&message.text);
         let messages: Vec<_> = turn.iter().filter(said(MessageRole::User)).map(|m| m.text.as_str()).collect();

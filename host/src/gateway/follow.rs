@@ -26,6 +26,9 @@ const BATCH: u32 = 64;
 /// there are as many of them as clients.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// Notices, of all sessions, that are read without going to another thread, which takes longer than reading them.
+const SHORT: i64 = 4;
+
 /// Bytes of an event's body that is sent along; of a larger one, `GET /runs/ID/trace` has it.
 const MAX_BODY: usize = 64 << 10;
 
@@ -200,32 +203,33 @@ impl Following {
         self.ready.extend(so_far.iter().map(live));
     }
 
-    /// Makes ready what is in the feed since the last notice; false if nothing is.
+    /// Makes ready what is in the feed since the last notice; whether there is more.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let (session, last) = (self.wanted.session.clone(), self.last);
         let (vault, end) = (self.app.0.drive.vault.clone(), *self.feed.borrow_and_update());
-        let read = self.app.0.drive.store.read(move |view| {
-            let (mut told, mut read_to, mut bytes) = (Vec::new(), None, 0);
-            for notice in view.feed(session.as_ref(), last, BATCH)? {
-                read_to = Some(notice.id);
+        let read = move |view: &View<'_>| {
+            let (mut told, mut read_to, mut bytes) = (Vec::new(), last, 0);
+            let notices = view.feed(session.as_ref(), last, BATCH)?;
+            let mut more = notices.len() == BATCH as usize;
+            for notice in notices {
+                if bytes >= BATCH_BYTES {
+                    more = true;
+                    break;
+                }
+                read_to = notice.id;
                 for (one, size) in tell(view, &vault, notice)? {
                     told.push(one);
                     bytes += size;
                 }
-                if bytes >= BATCH_BYTES {
-                    break;
-                }
             }
-            Ok((told, read_to))
-        });
-        let (told, read_to) = read.await?;
-        let Some(read_to) = read_to else {
-            self.last = self.last.max(end);
-            return Ok(false);
+            Ok((told, read_to, more))
         };
-        self.last = read_to;
+        let store = &self.app.0.drive.store;
+        let is_short = end.saturating_sub(last) <= SHORT;
+        let (told, read_to, more) = if is_short { store.peek(read).await? } else { store.read(read).await? };
+        self.last = if more { read_to } else { read_to.max(end) };
         self.ready.extend(told);
-        Ok(true)
+        Ok(more)
     }
 }
 

@@ -250,7 +250,7 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
         }
         // Runs whose time to be answered is over go on without an answer.
         let expired = async {
-            if store.read(|view| view.has_expired_approvals(now_ms())).await? {
+            if store.peek(|view| view.has_expired_approvals(now_ms())).await? {
                 store.write(|tx| tx.expire_approvals(now_ms())).await?;
             }
             Ok::<_, StoreError>(())
@@ -260,7 +260,7 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
         {
             tracing::warn!("approvals could not be expired; it is tried again: {error}");
         }
-        let found = store.read(|view| {
+        let found = store.peek(|view| {
             let mut found = view.spawned_queued(MAX_FOUND)?;
             let retried = view.runs_to_retry(MAX_FOUND)?;
             found.extend(retried.into_iter().map(|(session, priority)| (session, 0, priority)));

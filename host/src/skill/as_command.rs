@@ -105,10 +105,8 @@ where
         }
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-        let root = std::fs::File::open(&streams.tmp).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
-        let (root, dir) = root.map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(root);
-        capabilities.workspace.touched.root(&dir, "/tmp");
+        capabilities.workspace.roots.push(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?);
+        capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         // An interpreter runs their scripts.
         if let Some(skills) = &streams.skills {
             if !streams.goes_on {
@@ -117,17 +115,14 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            let root = std::fs::File::open(skills).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
-            let (root, dir) = root.map_err(|e| unusable(&e))?;
-            capabilities.workspace.roots.push(root);
-            capabilities.workspace.touched.root(&dir, SKILLS_MOUNT);
+            capabilities.workspace.roots.push(DirId::at(skills).map_err(|e| unusable(&e))?);
+            capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
         }
     }
     for (path, at) in &streams.support {
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-        let root = std::fs::File::open(path).and_then(DirId::of);
-        capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
+        capabilities.workspace.roots.push(DirId::at(path).map_err(|e| unusable(&e))?);
     }
     let refused = capabilities.http.gate.refused.clone();
     let ctx = context(given, capabilities, wasi, &hit)?;

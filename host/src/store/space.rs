@@ -18,10 +18,11 @@ impl View<'_> {
     /// How large the store is, without what still stands in its log.
     pub fn space(&self) -> Result<Space, StoreError> {
         let number = |pragma: &str| -> Result<u64, StoreError> {
-            Ok(self.conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))?.unsigned_abs())
+            let mut query = self.conn.prepare_cached(pragma)?;
+            Ok(query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs())
         };
-        let page = number("page_size")?;
-        Ok(Space { bytes: page * number("page_count")?, free: page * number("freelist_count")? })
+        let page = number("PRAGMA page_size")?;
+        Ok(Space { bytes: page * number("PRAGMA page_count")?, free: page * number("PRAGMA freelist_count")? })
     }
 }
 

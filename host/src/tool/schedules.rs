@@ -341,7 +341,7 @@ impl Schedules {
     pub async fn fire_due(&self, now_ms: i64) -> Result<Option<i64>, ScheduleError> {
         // A schedule that is fired is not due any more, so this ends.
         loop {
-            let due = self.store.read(move |view| view.schedules_due(now_ms, DUE)).await?;
+            let due = self.store.peek(move |view| view.schedules_due(now_ms, DUE)).await?;
             if due.is_empty() {
                 break;
             }
@@ -349,7 +349,7 @@ impl Schedules {
                 self.fire(schedule, now_ms).await?;
             }
         }
-        Ok(self.store.read(|view| view.schedule_next_ms()).await?)
+        Ok(self.store.peek(|view| view.schedule_next_ms()).await?)
     }
 
     async fn fire(&self, schedule: Schedule, now_ms: i64) -> Result<(), ScheduleError> {

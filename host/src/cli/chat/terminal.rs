@@ -34,6 +34,9 @@ pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Fail
     let (status, history) = (StatusLine::default(), InputHistory::of_chat(&place.opened.home, secrets));
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;
+    let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, true);
+    // Whoever sees the prompt misses nothing of what others say from then on.
+    client.stands().await;
     let started = LineReader::start(prompt, names, history, status.clone(), paint);
     let (reader, printer) =
         started.map_err(|error| Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}")))?;
@@ -42,7 +45,7 @@ pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Fail
         place,
         asking: Asking::default(),
         talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
-        client: Client::start("chat", place.opened.home.socket_path(), place.session, true),
+        client,
         screen: Screen::new(printer, status, paint),
         reader,
         left: false,

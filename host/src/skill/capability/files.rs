@@ -101,10 +101,9 @@ impl Capability for WorkspaceFiles {
     fn prepare(call: &CallInput<'_>, access: &Workspace, hit: &HitCell) -> Result<Self, SkillError> {
         let (mut roots, mut touched) = (Roots::new(), DirectoryUse::default());
         if *access != Workspace::None {
-            let opened = std::fs::File::open(&call.work).and_then(|dir| Ok((DirId::of(&dir)?, dir)));
-            let (root, dir) = opened.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?;
-            roots.push(root);
-            touched.root(&dir, "/work");
+            let root = DirId::at(&call.work);
+            roots.push(root.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?);
+            touched.root(&call.work, "/work");
         }
         let quota = Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone());
         let quota = match &call.labels {

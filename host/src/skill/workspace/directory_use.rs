@@ -16,13 +16,16 @@ const LEVELS: usize = 2;
 pub struct DirectoryUse {
     /// Where the guest sees which directory of this machine.
     roots: Vec<(PathBuf, &'static str)>,
+    /// Whether they are without links, as the system names directories.
+    is_real: bool,
     used: CapabilityUse,
 }
 
 impl DirectoryUse {
     /// A directory that the guest sees, and where. What is below any other does not count: it is the host's, and given to all.
-    pub fn root(&mut self, dir: &File, at: &'static str) {
-        self.roots.extend(path_of(dir).map(|path| (path, at)));
+    pub fn root(&mut self, dir: &Path, at: &'static str) {
+        self.roots.push((dir.to_path_buf(), at));
+        self.is_real = false;
     }
 
     /// Something was done at a path that begins in a directory.
@@ -30,6 +33,16 @@ impl DirectoryUse {
         // Nothing that is added changes what will be said.
         if self.used.has_more() {
             return;
+        }
+        // Most calls look at nothing, so this waits for the first that does.
+        if !self.is_real {
+            self.roots.retain_mut(|(root, _)| {
+                root.canonicalize().is_ok_and(|real| {
+                    *root = real;
+                    true
+                })
+            });
+            self.is_real = true;
         }
         match path_of(dir) {
             Some(base) => {

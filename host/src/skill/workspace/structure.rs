@@ -8,11 +8,12 @@
 
 use crate::skill::limits::MAX_LEVELS;
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, fstat, openat, readlinkat, stat, statat};
 use rustix::path::Arg;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::rc::Rc;
 
 /// A directory, by what the system knows it as.
@@ -25,6 +26,12 @@ pub struct DirId {
 impl DirId {
     pub fn of(dir: impl AsFd) -> io::Result<DirId> {
         let found = fstat(dir)?;
+        Ok(DirId { device: found.st_dev, inode: found.st_ino })
+    }
+
+    /// Of the directory at a path, to which links may lead.
+    pub fn at(path: &Path) -> io::Result<DirId> {
+        let found = stat(path)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 }

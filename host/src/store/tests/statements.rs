@@ -128,8 +128,40 @@ fn nothing_is_found_by_reading_whole_tables() {
     }
 }
 
+#[test]
+fn a_statement_is_planned_once_whatever_values_it_gets() {
+    let house = House::new();
+    let store = house.open();
+    let runs = [begin(&store, 1), begin(&store, 2)];
+    let conn = connect(&house.path()).unwrap();
+    let tx = Tx(View::new(&conn));
+    for (n, run) in (1..).zip(&runs) {
+        let (s, at_ms) = (session(&format!("s{n}")), i64::from(n));
+        tx.add_message(&s, MessageRole::User, "x", at_ms, None).unwrap();
+        tx.append_event(run, 1, at_ms, "kind", "{}").unwrap();
+        tx.append_event(run, 2, at_ms, "kind", "{}").unwrap();
+        tx.messages_after(&s, at_ms, n).unwrap();
+        tx.waiting_messages(&s, n).unwrap();
+        tx.facts(n).unwrap();
+        tx.claim_work(at_ms, at_ms + 1, Some(&s)).unwrap();
+        tx.secrets(&s).unwrap();
+    }
+    assert!(prepared(&conn).len() > 10, "{:#?}", prepared(&conn));
+    let again = each_statement(&conn, |statement| {
+        // SAFETY: the statement lives, and nobody else uses it.
+        unsafe { rusqlite::ffi::sqlite3_stmt_status(statement, rusqlite::ffi::SQLITE_STMTSTATUS_REPREPARE, 0) }
+    });
+    let again: Vec<_> = again.into_iter().filter(|(_, times)| *times > 0).collect();
+    assert_eq!(again, []);
+}
+
 /// The statements that the connection has prepared and keeps, but for those of FTS5 itself.
 pub(super) fn prepared(conn: &Connection) -> Vec<String> {
+    each_statement(conn, |_| ()).into_iter().map(|(sql, ())| sql).collect()
+}
+
+/// [`prepared`], with what is asked of each.
+fn each_statement<T>(conn: &Connection, ask: impl Fn(*mut rusqlite::ffi::sqlite3_stmt) -> T) -> Vec<(String, T)> {
     let mut found = Vec::new();
     let mut statement = std::ptr::null_mut();
     loop {
@@ -144,7 +176,7 @@ pub(super) fn prepared(conn: &Connection) -> Vec<String> {
         };
         let sql = sql.to_str().unwrap().to_owned();
         if !sql.contains("_words_") && !sql.contains("'main'.") {
-            found.push(sql);
+            found.push((sql, ask(statement)));
         }
     }
 }
