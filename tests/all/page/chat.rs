@@ -1,8 +1,10 @@
 //! A message and its reply: how it comes, how it looks, and what can be done with it.
 
 use super::browser::{Tab, css, role};
+use super::fill;
 use super::script::{server, talk, title};
-use super::stage::{MESSAGE, Stage};
+use super::stage::{MESSAGE, QUICK, Stage};
+use crate::harness::Home;
 use serde_json::json;
 
 /// Everything that Markdown has and the page shows.
@@ -292,4 +294,20 @@ fn a_menu_stays_where_it_was_opened() {
         })()",
     );
     assert_eq!(moved, 0, "it moved by so many pixels");
+}
+
+/// Code that is too wide scrolls sideways, and does not hold up whoever scrolls over it.
+#[test]
+fn the_wheel_over_code_scrolls_the_conversation() {
+    let code = format!("```\n{}\n```", vec!["wider than a conversation ".repeat(20); 8].join("\n"));
+    let texts = vec![code; 24];
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, |home| fill::session(home, "code", texts)) else { return };
+    let tab = &stage.tab;
+    stage.open("code");
+    let code = css(".md-code pre");
+    tab.hover(code);
+    let top = || tab.eval("document.querySelector('[role=log]').scrollTop").as_f64().unwrap();
+    let before = top();
+    tab.scroll(code, 200);
+    tab.wait("it is scrolled down", || top() > before);
 }
