@@ -17,8 +17,8 @@ const SHIFTED: &str = "new Promise((done) => {
   watch.observe({ type: 'layout-shift', buffered: true });
   requestAnimationFrame(() => requestAnimationFrame(() => {
     take(watch.takeRecords());
-    done({ sum: found.reduce((sum, one) => sum + one.value, 0), of: found.flatMap((one) => one.sources.map(({ node }) =>
-      `${one.value.toFixed(4)} ${node?.outerHTML?.slice(0, 120) ?? node?.textContent?.slice(0, 120)}`)) });
+    done({ sum: found.reduce((sum, one) => sum + one.value, 0), of: found.flatMap((one) => one.sources.map(({ node, previousRect: from, currentRect: to }) =>
+      `${one.value.toFixed(4)} ${from.top}+${from.height} to ${to.top}+${to.height} ${node?.outerHTML?.slice(0, 120) ?? node?.textContent?.slice(0, 120)}`)) });
   }));
 })";
 
@@ -105,5 +105,25 @@ fn no_screen_shifts_while_it_comes() {
             let sum = shifted["sum"].as_f64().unwrap();
             assert!(sum < MOST, "{screen} at {width}: it shifted by {sum}: {:#}", shifted["of"]);
         }
+    }
+}
+
+/// Where all of it takes longer than anybody would look at nothing.
+#[test]
+fn a_conversation_shifts_on_no_machine_however_slow() {
+    let config = format!("model = \"reflex\"\n{QUICK}");
+    let texts = (0..20).map(|at| format!("message {at}, with **some** text and a list:\n\n- one\n- two"));
+    let Some(stage) = Stage::prepared(Home::new(), &config, |home| fill::session(home, "long", texts)) else { return };
+    let tab = &stage.tab;
+    tab.set_viewport(412, 823, true);
+    for rate in [10, 30] {
+        tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": rate }));
+        tab.goto("about:blank");
+        tab.goto(&stage.url("#/s/long"));
+        settled(tab, "#/s/long");
+        tab.wait("all of it is seen", || !tab.has(css(".building")));
+        let shifted = tab.eval(SHIFTED);
+        let sum = shifted["sum"].as_f64().unwrap();
+        assert!(sum < MOST, "{rate} times slower: it shifted by {sum}: {:#}", shifted["of"]);
     }
 }

@@ -2,14 +2,14 @@
 // what is read moves only when its reader does.
 
 import { Component, html } from './preact.js';
-import { poured, pouring } from './markdown.js';
+import { pouring } from './markdown.js';
 
 /** Pixels from the end that count as the end, and from either edge at which more is fetched. */
 const AT_END = 32;
 const NEAR = 1_200;
 
 /** Milliseconds for which a slow machine may build what is in view before it is seen as far as it is. */
-const BUILDING = 600;
+const BUILDING = 4_000;
 
 /** Milliseconds after a click in which what grows was unfolded by it, and is not followed. */
 const UNFOLDING = 400;
@@ -38,10 +38,17 @@ export class Log extends Component {
     this.observer.observe(this.box);
     this.follow();
     // On a slow machine texts are built in several frames: what is read first must not be pushed about by those above it.
-    if (pouring() && !document.hidden) {
-      this.box.classList.add('building');
-      poured(BUILDING).then(() => this.box?.classList.remove('building'));
-    }
+    if (!document.hidden) this.build(pouring(this.list), performance.now() + BUILDING);
+  }
+
+  /** Shows the messages when those in view and near it are whole. Further up, the browser gives them a size that their text does not change. */
+  build(texts, until) {
+    if (!this.box) return;
+    const left = performance.now() < until ? pouring(this.list, texts) : [];
+    const near = this.box.getBoundingClientRect().top - 2 * this.box.clientHeight;
+    const growing = left.some(({ root }) => root.closest('.chat-list > *').getBoundingClientRect().bottom > near);
+    this.box.classList.toggle('building', growing);
+    if (growing) requestAnimationFrame(() => this.build(left, until));
   }
 
   componentWillUnmount() {

@@ -103,17 +103,8 @@ function go() {
   for (const flow of unfinished) plan(flow);
 }
 
-/** Resolves when all texts stand in the page, or when `most` milliseconds are over. */
-export function poured(most) {
-  const until = performance.now() + most;
-  return new Promise((done) => {
-    const look = () => (unfinished.size === 0 || performance.now() > until ? done() : requestAnimationFrame(look));
-    look();
-  });
-}
-
-/** Whether a text is not yet whole. */
-export const pouring = () => unfinished.size > 0;
+/** The texts below an element that are not yet whole, each with its `root`; out of `among`, where that is given. */
+export const pouring = (element, among = unfinished) => [...among].filter((flow) => unfinished.has(flow) && element.contains(flow.root));
 
 /** Leads a text into the page: at most once a frame, and never for long. */
 class Flow {
