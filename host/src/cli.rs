@@ -114,18 +114,18 @@ enum Command {
     Chat(chat::ChatArgs),
     /// Carry out one message in this terminal, without a daemon
     Run(run::RunArgs),
-    /// Serve messages day and night: queue, HTTP, events
+    /// Run the daemon: message queue, HTTP, events
     Serve(serve::ServeArgs),
     /// Serve tools, files and pills to a client of the Model Context Protocol, on standard input and output
     Mcp(mcp::McpArgs),
-    /// Be the agent of an editor by the Agent Client Protocol, on standard input and output
+    /// Act as an editor's agent over the Agent Client Protocol, on standard input and output
     Acp(acp::AcpArgs),
     /// Open the daemon's page in a browser, logged in by a link that works once
     Open(open::OpenArgs),
-    /// Messages that come by themselves: add, list, run, pause and remove schedules
+    /// Schedule messages: add, list, run, pause and remove schedules
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
-    /// Workflows that are picked by name: make, list, remove and share pills
+    /// Create, list, remove and share pills: workflows called by name
     #[command(subcommand)]
     Pill(pill::PillCommand),
     /// The same home on several machines: begin, list the members, hand it over
@@ -158,7 +158,7 @@ enum Command {
     /// Keep secrets of a session
     #[command(subcommand)]
     Secret(secret::SecretCommand),
-    /// Run command lines in the sandbox: one with -c or a script, or one after the other
+    /// Run command lines in the sandbox: one with -c, a script, or interactively
     Shell(shell::ShellArgs),
     /// Install, inspect, call and write skills
     #[command(subcommand)]
@@ -166,7 +166,7 @@ enum Command {
     /// List, fetch and remove commands that are too large for the binary, such as Python
     #[command(subcommand)]
     Package(package::PackageCommand),
-    /// Say which publishers' signatures of skills count
+    /// Choose whose skill signatures to trust
     #[command(subcommand)]
     Trust(trust::TrustCommand),
     /// Show and override the prompts of the roles
@@ -191,7 +191,7 @@ enum Command {
     Config(config::ConfigCommand),
     /// Copy the store into one file, also while the daemon works
     Backup(backup::BackupArgs),
-    /// Put a backup in the place of the store, which is kept
+    /// Replace the store with a backup; the old store is kept
     Restore(restore::RestoreArgs),
     /// Write a session as JSON lines
     Export(export::ExportArgs),

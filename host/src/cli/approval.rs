@@ -45,7 +45,7 @@ pub enum ApprovalCommand {
         /// Number of the approval
         id: i64,
     },
-    /// List what is accepted without being asked (`--always`)
+    /// List what is accepted without asking you (`--always`)
     Remembered {
         /// Only what holds in this session
         #[arg(long, short, value_name = "NAME")]

@@ -111,7 +111,7 @@ const LEAST_TIMES: usize = 3;
 
 fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe()
-        .map_err(|error| Failure::new(Exit::Failed, format!("this program does not find itself: {error}")))
+        .map_err(|error| Failure::new(Exit::Failed, format!("kiso cannot find its own binary: {error}")))
 }
 
 /// The medians that another machine printed, by name.
@@ -120,7 +120,7 @@ fn other_machine(file: &Path) -> Result<HashMap<String, u64>, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
     let medians: HashMap<_, _> = text.lines().filter_map(Figure::parse_median).collect();
     if medians.is_empty() {
-        return Err(usage("there are no figures in it; write there what `kiso --json bench` prints".to_owned()));
+        return Err(usage("it has no figures; save the output of `kiso --json bench` there".to_owned()));
     }
     Ok(medians)
 }

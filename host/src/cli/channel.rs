@@ -18,16 +18,16 @@ use std::sync::Arc;
 pub enum ChannelCommand {
     /// List the channels in config.toml, what each can reach, and who may write
     List,
-    /// Let somebody write who was given a pairing code
+    /// Let the sender who was given a pairing code write
     Allow {
         name: String,
         /// The code that the sender was given
         code: String,
-        /// This is you: the messages are yours, commands included, and not text from outside
+        /// The sender is you: messages count as yours, not as outside text, and can be commands
         #[arg(long)]
         owner: bool,
     },
-    /// Let a sender write no more
+    /// Stop letting a sender write
     Remove {
         name: String,
         /// The sender, as `kiso channel list` shows it
@@ -124,7 +124,7 @@ fn remove(opened: &Opened, name: &str, sender: &str, as_json: bool) -> Result<Ex
     if as_json {
         outln!("{}", json!({ "type": "channel_sender_removed", "channel": name, "sender": sender }));
     } else {
-        outln!("{} can write through {name} no more", printable_line(sender));
+        outln!("{} can no longer write through {name}", printable_line(sender));
     }
     Ok(Exit::Done)
 }

@@ -35,7 +35,7 @@ Examples:
   kiso chat --session holiday       in another one
   echo '/status' | kiso chat        without a terminal: a message for each line; ends as the last one did
 
-Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ goes on with the next one. Ctrl-C stops what is being done, and a second one leaves; so does Ctrl-D. docs/chat.md tells more.";
+Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ continues on the next one. Ctrl-C stops the current run; a second Ctrl-C, or Ctrl-D, leaves. See docs/chat.md.";
 
 /// Where the conversation takes place.
 struct ChatSession<'a> {

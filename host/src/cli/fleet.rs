@@ -139,7 +139,7 @@ fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
         });
         outln!("{object}");
     } else if !begun {
-        outln!("the fleet {fleet} has not begun: `kiso fleet begin` on the machine whose home it is to have");
+        outln!("the fleet {fleet} has not begun: run `kiso fleet begin` on the machine whose home it will use");
     } else {
         let by = owner.as_deref().unwrap_or("nobody at the moment");
         outln!("owner {by}, epoch {epoch}; {log_messages} messages in the log since the last copy of the store");

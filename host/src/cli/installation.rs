@@ -16,7 +16,7 @@ use std::process::Command;
 pub enum InstallationCommand {
     /// Say how kiso was installed, and compare its files with what was installed
     Check,
-    /// Replace kiso by the newest version, or say the command that does
+    /// Update kiso to the newest version, or print the command that does
     Update,
     /// Remove kiso's files, or say the command that does; homes are kept
     Uninstall(UninstallArgs),

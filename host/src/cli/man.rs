@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
-    /// Where they go, such as ~/.local/share/man/man1; made if it is not there
+    /// Directory to write to, such as ~/.local/share/man/man1; created if missing
     dir: PathBuf,
 }
 

@@ -43,7 +43,7 @@ enum McpCommand {
     Allow {
         /// Server, as in config.toml
         name: String,
-        /// Without it, all that `allow` names in config.toml
+        /// Tool to allow [default: all that `allow` in config.toml names]
         tool: Option<String>,
     },
 }

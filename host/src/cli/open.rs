@@ -28,7 +28,7 @@ pub struct OpenArgs {
     log_out: bool,
 }
 
-const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until you log out, for 30 days after its last use, or until --log-out. Without a display, and over ssh, the link is only printed. docs/page.md tells more.";
+const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until you log out, for 30 days after its last use, or until --log-out. Without a display, and over ssh, the link is only printed. See docs/page.md.";
 
 /// For a daemon that does not answer at its socket.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum PolicyCommand {
-    /// Explain what was allowed and refused in a run, and whose words it went by
+    /// Explain what was allowed and refused in a run, and whose text decided it
     #[command(
         after_help = "A step is the number of an event, as in `kiso trace RUN`. Every line says what was read until then; a decision says \
                       who made it from what, and why it was allowed or not. docs/policy.md has the rules."
@@ -110,7 +110,7 @@ impl StepLine {
             Self::Read { what, label } => {
                 outln!("{seq:3}  read {}: {label}", printable_line(what));
                 if !seen.is_trusted() {
-                    outln!("     from here on, what a model decides that was told of it is {seen}");
+                    outln!("     from here on, decisions of a model that was shown it are {seen}");
                 }
             }
             Self::Sink(decision) => {

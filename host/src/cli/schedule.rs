@@ -40,7 +40,7 @@ pub enum ScheduleCommand {
         #[arg(long)]
         model: Option<String>,
     },
-    /// Change a schedule; what no option names stays as it is
+    /// Change a schedule; settings without an option stay unchanged
     #[command(after_help = TIMES)]
     Edit {
         name: String,

@@ -39,7 +39,7 @@ pub enum SkillCommand {
     List(list::ListArgs),
     /// Show what a skill takes, needs and was granted
     Info(info::InfoArgs),
-    /// Show what a skill has really used of what it may do, and the least grant that would have done
+    /// Show which permissions a skill has used, and the smallest grant that would have sufficed
     Audit(audit::AuditArgs),
     /// Call a skill directly
     Run(run::CallArgs),
@@ -57,15 +57,15 @@ pub enum SkillCommand {
     Pack(pack::PackArgs),
     /// Put a component into an OCI registry
     Push(push::PushArgs),
-    /// Print what a signature of a skill is over
+    /// Print the text that a skill's signature signs
     Statement(sign::StatementArgs),
     /// Search the indexes of config.toml, or the tags of a registry, for skills
     Search(search::SearchArgs),
-    /// Write a signed index of a folder of skills, for `kiso skill search` and `add` of whoever names it
+    /// Write a signed index of a folder of skills, for `kiso skill search` and `add` in other homes
     Index(index::IndexArgs),
-    /// Show which skills have another version where they came from
+    /// Show which skills have another version at their source
     Outdated(update::OutdatedArgs),
-    /// Install the other version of skills from where they came from
+    /// Update skills to the version at their source
     Update(update::UpdateArgs),
     /// Sign a skill with a key of minisign
     Sign(sign::SignArgs),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum TrustCommand {
-    /// Let a publisher's signatures count
+    /// Trust a publisher's signatures
     Add {
         /// The public key of minisign: its line, or a file with it
         key: String,
@@ -28,7 +28,7 @@ pub enum TrustCommand {
     },
     /// List the keys that are trusted, with the skills that are pinned to them
     List,
-    /// Let a publisher's signatures count no more; what is installed stays
+    /// Stop trusting a publisher's signatures; installed skills stay
     Remove {
         /// The number or label of the key
         key: String,

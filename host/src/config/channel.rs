@@ -176,7 +176,7 @@ pub(super) fn read<'a>(
     let per_minute = fields.int("per_minute");
     let max_waiting = fields.int("max_waiting");
     fields.finish(|key| {
-        is_secret(key).then_some("tokens do not belong into this file; name the environment variable with token_env.")
+        is_secret(key).then_some("tokens do not belong in this file; name the environment variable with token_env.")
     })?;
     let (Some(component), Some(url)) = (component, url) else { return Err(Vec::new()) };
     Ok(ChannelSettings {

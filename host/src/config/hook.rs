@@ -198,7 +198,7 @@ pub(super) fn read<'a>(
     let per_minute = fields.int("per_minute");
     let max_waiting = fields.int("max_waiting");
     fields.finish(|key| {
-        is_secret(key).then_some("secrets do not belong into this file; name the environment variable with secret_env.")
+        is_secret(key).then_some("secrets do not belong in this file; name the environment variable with secret_env.")
     })?;
     let (Some(auth), Some(template)) = (auth, template) else { return Err(Vec::new()) };
     Ok(HookSettings {

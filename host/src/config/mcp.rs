@@ -158,9 +158,8 @@ pub(super) fn read<'a>(
     let max_result_kib = fields.int("max_result_kib");
     fields.finish(|key| match key {
         "args" => Some("arguments stand in command, behind the program."),
-        key => is_secret(key).then_some(
-            "keys do not belong into this file; name the environment variable with headers_env or env_from.",
-        ),
+        key => is_secret(key)
+            .then_some("keys do not belong in this file; name the environment variable with headers_env or env_from."),
     })?;
     let Some(place) = place else { return Err(Vec::new()) };
     Ok(McpSettings { name: text.to_owned(), place, allow, ask, effects, results, timeout_s, max_result_kib })

@@ -115,7 +115,7 @@ pub(super) fn read<'a>(
     let key_env = fields.checked("key_env", variable);
     let max_response_mib = fields.int("max_response_mib");
     fields.finish(|key| {
-        is_secret(key).then_some("keys do not belong into this file; name the environment variable with key_env.")
+        is_secret(key).then_some("keys do not belong in this file; name the environment variable with key_env.")
     })?;
     let (Some(kind), Some(base_url)) = (kind, base_url) else { return Err(Vec::new()) };
     Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib })
@@ -161,7 +161,7 @@ pub(super) fn is_secret(key: &str) -> bool {
 
 /// The name of a variable, or why this cannot be one.
 pub(super) fn variable(text: &str) -> Result<String, &'static str> {
-    const IS_KEY: &str = "looks like a key itself, and keys do not belong into this file: put it into the environment, \
+    const IS_KEY: &str = "looks like a key itself, and keys do not belong in this file: put it into the environment, \
                           give the variable's name here, and change the key if others could read this file";
     let starts = ["sk-", "sk_", "gsk_", "ghp_", "xai-", "AIza", "hf_", "r8_", "pk-", "Bearer "];
     // Names of variables have their words apart and in capitals; keys are long and have digits anywhere.
@@ -219,7 +219,7 @@ mod tests {
             problems(text),
             "2:8: providers.mine.kind must be \"openai\" or \"anthropic\"\n\
              3:12: providers.mine.base_url must begin with https:// or http://\n\
-             4:1: unknown key providers.mine.key_evn: keys do not belong into this file; name the environment variable \
+             4:1: unknown key providers.mine.key_evn: keys do not belong in this file; name the environment variable \
              with key_env. Allowed here: base_url, key_env, kind, max_response_mib\n\
              5:20: providers.mine.max_response_mib = 0 is out of range: 1 to 4096\n"
         );

@@ -140,7 +140,7 @@ pub(super) fn read<'a>(
     let retry_base_ms = fields.int("retry_base_ms");
     let retry_max_s = fields.int("retry_max_s");
     fields.finish(|key| {
-        is_secret(key).then_some("keys do not belong into this file; name the environment variable with secret_env.")
+        is_secret(key).then_some("keys do not belong in this file; name the environment variable with secret_env.")
     })?;
     let url = match (here, elsewhere) {
         (Some(url), None) => WebhookUrl::Here(url),

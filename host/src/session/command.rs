@@ -45,7 +45,7 @@ pub const COMMANDS: [(&str, &str, &str); 13] = [
     ("status", "", "show the status of this session"),
     ("cancel", "", "stop the current run"),
     ("trace", "", "show what the last message did"),
-    ("undo", " [RUN] [force]", "put the files back as they were before the last run, or before this one"),
+    ("undo", " [RUN] [force]", "restore the files to before the last run, or before RUN"),
     ("redo", " [RUN] [force]", "take an undo back"),
     (
         "approve",

@@ -309,7 +309,7 @@ impl Budget {
             }
             Limit::Listings => (
                 format!("{MAX_LISTINGS}"),
-                "fixed; a tree that is nested deeper than that was not made here: move what lies deep up, where kiso runs",
+                "fixed; kiso did not create a tree that is nested deeper than this: flatten it on the machine that runs kiso",
             ),
             Limit::Unmeasured => ("an error of its disk".to_owned(), "none: the log says what is in the way"),
             Limit::Home => ("room".to_owned(), "[limits] home_mib in config.toml"),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Bytes of an address that is pasted.
 const MAX_PASTED: u64 = 16 << 10;
 
-pub const AFTER: &str = "The browser comes back to a port of this machine, within ten minutes. If it is on another machine (over ssh), it cannot: paste the address that it was sent to, http://127.0.0.1:…, here. Tokens are sealed in the home, and count for the url of the server only. docs/mcp.md tells more.";
+pub const AFTER: &str = "The browser must return to a port on this machine within ten minutes. If it is on another machine (over ssh), it cannot: paste the address it was sent to, http://127.0.0.1:…, here. Tokens are encrypted in the home and valid only for the server's url. See docs/mcp.md.";
 
 pub fn log_in(shared: &Shared, name: &str, print: bool) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
@@ -29,7 +29,7 @@ pub fn log_in(shared: &Shared, name: &str, print: bool) -> Result<Exit, Failure>
             true => errln!("Opening it in your browser. Log in there within 10 minutes."),
             false => errln!("Open it in a browser and log in there within 10 minutes."),
         }
-        errln!("If the browser is on another machine, paste the address here that it is sent to at the end.");
+        errln!("If the browser is on another machine, paste the final address it is sent to here.");
     };
     let asked = block_on(servers.log_in(settings, told, pasted()))?;
     let issuer = printable_line(&possible(name, asked)?);

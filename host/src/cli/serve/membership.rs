@@ -130,7 +130,7 @@ impl Membership {
         let accepts = self.bus.runtime().spawn(async move {
             known.send_replace(Some(name.clone()));
             if let Err(error) = tunnel::accept(&bus, &name, sender, ended).await {
-                tracing::warn!("what other members hand on does not arrive: {error}");
+                tracing::warn!("connections forwarded by other members do not arrive: {error}");
             }
         });
         let _ = self.handed_on.set((ending, accepts));
@@ -170,7 +170,7 @@ impl Membership {
             (self.bus.clone(), self.lease.clone(), asked.as_ref().and_then(|asked| asked.to.clone()));
         let given = self.bus.runtime().spawn(async move { lease.give_up(&bus, to).await });
         if let Ok(Err(error)) = given.await {
-            tracing::warn!("that the home was given up could not be said; the others wait for fleet.lease_s: {error}");
+            tracing::warn!("could not announce that the home was given up; the others wait for fleet.lease_s: {error}");
         }
         match asked {
             Some(asked) => Err(become_anew(asked.to.is_none())),

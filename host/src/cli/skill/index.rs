@@ -20,7 +20,7 @@ pub struct IndexArgs {
     /// What to call the index; another one of the same name and key is a version of it
     #[arg(long, default_value = "skills")]
     name: String,
-    /// Days that it counts for; make it anew before they are over
+    /// Days until it expires; create it again before then
     #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3_650))]
     days: u32,
 }

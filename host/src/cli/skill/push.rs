@@ -76,7 +76,7 @@ impl PushArgs {
         let (opened, show) = open(shared)?;
         let to = OciReference::parse(&self.to)?;
         if to.digest().is_some() {
-            return Err(Failure::new(Exit::Usage, "a digest is what a push results in; name a tag"));
+            return Err(Failure::new(Exit::Usage, "a push creates the digest; name a tag"));
         }
         let who = self.registry.credentials()?;
         show.busy(&to.to_string());

@@ -32,7 +32,7 @@ pub enum Owner {
 
 /// Holds for every owner: nothing of it needs more than a filter of system calls.
 const FILTERED: &str = "
-# What the sandbox of skills and commands needs is a compiler: memory that is written and then executed. So
+# The sandbox compiles skills and commands into memory that is written and then executed, so
 # MemoryDenyWriteExecute= must not be set. Everything else that kiso never does is forbidden.
 NoNewPrivileges=yes
 LockPersonality=yes
@@ -71,7 +71,7 @@ pub const STATE: &str = "/var/lib/kiso";
 impl Unit {
     pub fn text(&self) -> String {
         let mut text = format!(
-            "# Written by `kiso service install` of kiso {}. Changes belong into `systemctl edit kiso`.\n\n\
+            "# Written by `kiso service install` of kiso {}. Make changes with `systemctl edit kiso`.\n\n\
              [Unit]\nDescription=kiso: an agent whose skills and commands run in a sandbox\n",
             env!("CARGO_PKG_VERSION")
         );
@@ -88,7 +88,7 @@ impl Unit {
         let home = self.home.as_deref().unwrap_or(Path::new(STATE));
         let _ = writeln!(text, "ExecStart={} --home {} serve", quoted(&self.kiso), quoted(home));
         text += "Restart=on-failure\nRestartSec=2\nWatchdogSec=60\nTimeoutStartSec=120\n\
-                 # At its end kiso asks for daemon.shutdown_timeout_s besides.\nTimeoutStopSec=90\n";
+                 # When stopping, kiso also asks for daemon.shutdown_timeout_s.\nTimeoutStopSec=90\n";
         match &self.owner {
             Owner::Session { .. } => {}
             Owner::Dynamic => text += "DynamicUser=yes\nUser=kiso\n",

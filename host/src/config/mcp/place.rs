@@ -134,7 +134,7 @@ pub(super) fn read(fields: &mut TableFields<'_>) -> Option<McpPlace> {
     let rule = "must be a list of absolute paths";
     let read = fields.list("read", rule, |path| path.starts_with('/') && !path.contains('\0'));
     let connect_ports = fields.ports("connect_ports");
-    let rule = "must be a list such as [\"LANG = C.UTF-8\"]; values that are secrets belong into the environment, and env_from \
+    let rule = "must be a list such as [\"LANG = C.UTF-8\"]; values that are secrets belong in the environment, and env_from \
                 names their variables";
     let env = fields.list("env", rule, |entry| {
         let fits = |(name, value): (&str, &str)| {

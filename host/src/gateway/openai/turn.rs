@@ -242,7 +242,7 @@ impl Turn {
             Err(JobState::Held) => Err(ApiError::new(
                 StatusCode::CONFLICT,
                 "held",
-                "the run was cut off too often, and waits for a person to say that it is to be tried again",
+                "the run was cut off too often and is waiting for a person to retry it",
             )
             .hint("POST /runs/RUN/retry, or the page, goes on with it")),
             Err(_) => Ok(()),

@@ -87,7 +87,7 @@ impl AcpSession {
                 self.finish(reason).await;
             }
             Some(Err(JobState::Held)) => {
-                let message = "the run was cut off too often, and waits for a person to say that it is to be tried again, in kiso's page";
+                let message = "the run was cut off too often and is waiting for a person to retry it in kiso's page";
                 self.fail(RpcError::new(INTERNAL_ERROR, message)).await;
             }
             Some(Err(JobState::Waiting)) => self.ask_card().await?,

@@ -228,10 +228,10 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
     <p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
-      ? `What it was granted stays${anew ? ', memory and time excepted' : ''}.` : 'Only what you select is granted. You can change this later.'}
+      ? `It keeps what it was granted${anew ? ', except memory and time' : ''}.` : 'Only what you select is granted. You can change this later.'}
       ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Select all</button></p>
     ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,
-      which comes only with everything else.</p>`}
+      which is granted only with everything else.</p>`}
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
     <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('basic', give(old))}>Install without permissions<//>
       ${workspace && html`<${Button} onClick=${() => install('all')}>Install and grant everything<//>`}

@@ -78,7 +78,7 @@ function State({ of, away }) {
 /** What the daemon warns of, in its words. */
 const Warnings = ({ of }) => of.length > 0 && html`<section aria-label="Warnings"><ul class="health-warnings">
   ${of.map((warning) => html`<li key=${warning}><${Icon} name="alert" /><span><bdi>${warning}</bdi></span></li>`)}</ul>
-  <p class="muted">On the machine that runs kiso, <code>kiso doctor</code> looks at each closely and says what helps.</p></section>`;
+  <p class="muted">On the machine that runs kiso, <code>kiso doctor</code> checks each and suggests a fix.</p></section>`;
 
 function Groups({ of }) {
   const slots = of.model_slots ?? {};

@@ -46,7 +46,7 @@ function Line({ of, onEdit, changed }) {
   const may = of.origin === 'user' || (of.origin === 'admin' && isAdmin());
   const share = async () => {
     await copyText(shared(of));
-    toast(`${of.name} is copied: paste it where it is to go`, 'good');
+    toast(`Copied ${of.name}: paste it where you need it`, 'good');
   };
   const remove = async () => {
     if (!await confirm({ title: `Delete the pill ${of.name}?`, text: 'Messages that used it stay.', action: 'Delete' })) return;
@@ -57,7 +57,7 @@ function Line({ of, onEdit, changed }) {
   return html`<li class="card lists-card">
     <div class="lists-head"><h2>!<${Said}>${of.name}<//></h2>
       <${Badge}>${of.effort} effort<//>${of.origin === 'config' && html`<${Badge}>config.toml<//>`}
-      ${of.origin === 'user' && isAdmin() && html`<${Badge} kind="warn">a user’s: not for your messages<//>`}
+      ${of.origin === 'user' && isAdmin() && html`<${Badge} kind="warn">by a user: not for your messages<//>`}
       <div class="actions"><${Button} class="button small" icon="copy" aria-label=${`Share ${of.name}`} onClick=${share}>Share<//>
         ${may ? html`<${Button} class="button small" icon="edit" aria-label=${`Change ${of.name}`} onClick=${() => onEdit(of)}>Change<//>
           <${Menu} label=${`Actions for ${of.name}`} items=${[{ label: 'Delete…', icon: 'trash', danger: true, run: remove }]} />`
@@ -117,7 +117,7 @@ function Edit({ of, onClose, changed }) {
       <p class="muted" id="pill-name-help">Letters, digits, “-” and “_”.</p><//>
     <${Labelled} name="template" label="Prompt" wrong=${errors.template}>
       <textarea ...${told('template', 'pill-template-help')} rows="4" maxlength=${TEMPLATE} placeholder="Read {input} and tell me the five things that matter"></textarea>
-      <p class="muted" id="pill-template-help"><code>{input}</code> stands for what is written behind the name.</p><//>
+      <p class="muted" id="pill-template-help"><code>{input}</code> is replaced by the text after the name.</p><//>
     <${Labelled} name="description" label="Description" wrong=${errors.description}><input ...${told('description')} maxlength=${DESCRIPTION} autocomplete="off" /><//>
     <${Labelled} name="effort" label="Effort"><select id="pill-effort" onChange=${write('effort')}>
       ${EFFORTS.map(([one, words]) => html`<option key=${one} value=${one} selected=${one === value.effort}>${words}</option>`)}</select><//>
