@@ -71,7 +71,7 @@ pub enum Statement {
     While(Expr, Vec<Statement>),
     Do(Vec<Statement>, Expr),
     For(Option<Expr>, Option<Expr>, Option<Expr>, Vec<Statement>),
-    ForIn(Place, ArrayRef, Vec<Statement>),
+    ForIn(Lvalue, ArrayRef, Vec<Statement>),
     Switch(Expr, Vec<(Case, Vec<Statement>)>),
     Break,
     Continue,
@@ -108,7 +108,7 @@ pub enum ArrayRef {
     Element(Box<ArrayRef>, Vec<Expr>),
 }
 
-pub enum Place {
+pub enum Lvalue {
     Variable(Slot),
     Field(Expr),
     Element(ArrayRef, Vec<Expr>),
@@ -121,13 +121,13 @@ pub enum Expr {
     Regex(Regex),
     /// In parentheses.
     Group(Box<Expr>),
-    Place(Box<Place>),
-    Assign(Box<Place>, Box<Expr>),
+    Place(Box<Lvalue>),
+    Assign(Box<Lvalue>, Box<Expr>),
     /// `x = x a b`, which adds to the end of `x`.
     Append(Slot, Vec<Expr>),
-    Update(Operator, Box<Place>, Box<Expr>),
+    Update(Operator, Box<Lvalue>, Box<Expr>),
     /// `++` and `--`; `true`: the value is the one before.
-    Step(Box<Place>, f64, bool),
+    Step(Box<Lvalue>, f64, bool),
     Binary(Operator, Box<Expr>, Box<Expr>),
     Compare(Comparison, Box<Expr>, Box<Expr>),
     Concat(Vec<Expr>),
@@ -142,7 +142,7 @@ pub enum Expr {
     In(ArrayRef, Vec<Expr>),
     Call(usize, Vec<Expr>),
     Builtin(Builtin, Vec<Expr>),
-    Getline(Source, Option<Box<Place>>),
+    Getline(Source, Option<Box<Lvalue>>),
 }
 
 pub enum Source {

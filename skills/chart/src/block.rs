@@ -13,13 +13,13 @@ pub const MOST_BYTES: usize = 3_500;
 
 /// The chart of these series, and how many of how many points of the axis it has.
 pub fn of_series(prepared: &Prepared, request: &Request, x_name: &str) -> (Json, usize, usize) {
-    let mut values: BTreeMap<Place, Vec<Option<f64>>> = BTreeMap::new();
+    let mut values: BTreeMap<AxisPosition, Vec<Option<f64>>> = BTreeMap::new();
     let count = prepared.series.len();
     for (at, series) in prepared.series.iter().enumerate() {
         for (nth, point) in series.points.iter().enumerate() {
             // Points of a cloud may share an x; each stays a point of its own.
             let twin = if request.kind == Kind::Scatter { nth * count + at } else { 0 };
-            values.entry(Place(point.0, twin)).or_insert_with(|| vec![None; count])[at] = finite(point.1);
+            values.entry(AxisPosition(point.0, twin)).or_insert_with(|| vec![None; count])[at] = finite(point.1);
         }
     }
     let places: Vec<(f64, Vec<Option<f64>>)> = values.into_iter().map(|(place, values)| (place.0, values)).collect();
@@ -76,19 +76,19 @@ fn chart(kind: &str, request: &Request, x_name: &str, x: Vec<Json>, series: Vec<
     chart
 }
 
-/// A place on the axis, and which of the points that share it.
+/// A position on the axis, and which of the points that share it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Place(f64, usize);
+struct AxisPosition(f64, usize);
 
-impl Eq for Place {}
+impl Eq for AxisPosition {}
 
-impl PartialOrd for Place {
+impl PartialOrd for AxisPosition {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Place {
+impl Ord for AxisPosition {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
     }

@@ -4,6 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::io;
 use std::path::Path;
 
+// SAFETY: it has this signature in POSIX and in wasi-libc, and keeps neither string.
 unsafe extern "C" {
     #[link_name = "symlink"]
     fn c_symlink(target: *const c_char, path: *const c_char) -> c_int;

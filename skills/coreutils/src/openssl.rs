@@ -142,7 +142,7 @@ fn digests(mut parser: lexopt::Parser, named: Option<&'static Algorithm>) -> cli
         };
         let name = if implied { "stdin" } else { &file };
         let separator = if form == Form::Colons { ":" } else { "" };
-        let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator);
+        let hex = hexadecimal(&digest, separator);
         let label = if usual { "SHA256" } else { algorithm.label };
         let keyed = if key.is_some() { "HMAC-" } else { "" };
         match form {
@@ -183,6 +183,18 @@ fn hash(mut digest: Box<dyn Digest>, before: &[u8], mut input: impl Read) -> io:
     Ok(out)
 }
 
+/// Two digits for each byte.
+fn hexadecimal(bytes: &[u8], separator: &str) -> String {
+    let mut text = String::with_capacity(bytes.len() * (2 + separator.len()));
+    for (at, byte) in bytes.iter().enumerate() {
+        if at > 0 {
+            text.push_str(separator);
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
 fn random(mut parser: lexopt::Parser) -> cli::Outcome {
     let (mut hex, mut base64, mut count) = (false, false, None);
     for word in parser.raw_args()? {
@@ -201,7 +213,7 @@ fn random(mut parser: lexopt::Parser) -> cli::Outcome {
     std::fs::File::open("/dev/urandom")?.take(count).read_to_end(&mut bytes)?;
     let mut out = io::stdout().lock();
     if hex {
-        writeln!(out, "{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())?;
+        writeln!(out, "{}", hexadecimal(&bytes, ""))?;
     } else if base64 {
         return Err("rand -base64 is not here; use `openssl rand COUNT | base64`".into());
     } else {

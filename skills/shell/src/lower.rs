@@ -7,8 +7,8 @@ use brush_parser::ast::{self, CommandPrefixOrSuffixItem as Piece, SourceLocation
 use crate::parse::mask::Masked;
 use crate::parse::parse;
 use crate::program::{
-    Access, Argument, Assigned, Assignment, At, CaseItem, Clock, Command, Direction, Item, Kind, Link, List, Pipeline,
-    Redirection, Simple, Target, Then,
+    Access, Argument, Assigned, Assignment, CaseItem, Clock, Command, Descriptor, Direction, Item, Kind, Link, List,
+    Pipeline, Redirection, Simple, Target, Then,
 };
 
 /// A form that the parser knows and the shell does not.
@@ -223,9 +223,9 @@ fn redirection(source: &Masked, tree: ast::IoRedirect) -> Lowered<Redirection> {
         ast::IoRedirect::HereString(number, text) => (number, Target::Text(word(source, text))),
         ast::IoRedirect::OutputAndError(file, append) => (None, Target::Both { append, word: word(source, file) }),
     };
-    let at = number.map_or(At::Usual, |number| {
+    let at = number.map_or(Descriptor::Usual, |number| {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        source.name(number).map_or(At::Number(number), |name| At::Name(name.to_owned()))
+        source.name(number).map_or(Descriptor::Number(number), |name| Descriptor::Name(name.to_owned()))
     });
     Ok(Redirection { at, target })
 }

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use crate::expand::Value;
 use crate::expand::value::ordered;
 use crate::program::{
-    Access, Argument, Assigned, Assignment, At, CaseItem, Command, Direction, Item, Kind, Link, List, Pipeline,
+    Access, Argument, Assigned, Assignment, CaseItem, Command, Descriptor, Direction, Item, Kind, Link, List, Pipeline,
     Redirection, Target, Then,
 };
 
@@ -185,9 +185,9 @@ impl Display for Assignment {
 impl Display for Redirection {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match &self.at {
-            At::Usual => {}
-            At::Number(number) => write!(f, "{number}")?,
-            At::Name(name) => write!(f, "{{{name}}}")?,
+            Descriptor::Usual => {}
+            Descriptor::Number(number) => write!(f, "{number}")?,
+            Descriptor::Name(name) => write!(f, "{{{name}}}")?,
         }
         match &self.target {
             Target::File(access, word) => write!(f, "{} {word}", operator(*access)),

@@ -119,13 +119,13 @@ pub enum Then {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Redirection {
-    pub at: At,
+    pub at: Descriptor,
     pub target: Target,
 }
 
-/// Which number is redirected.
+/// The file descriptor that is redirected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum At {
+pub enum Descriptor {
     /// 0 or 1, as the operator says.
     Usual,
     Number(u32),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::bindings::kiso::exec::spawn::{self, Channel, Errno, Mode};
 use crate::expand::{self, Env, Reach, Stop};
 use crate::options::Flag;
-use crate::program::{Access, At, Redirection, Target};
+use crate::program::{Access, Descriptor, Redirection, Target};
 use crate::shell::{Outcome, Shell};
 use crate::table::{self, HIGHEST};
 use brush_parser::ast::Word;
@@ -30,13 +30,13 @@ impl Shell {
 
     fn redirect_one(&mut self, redirection: &Redirection) -> Outcome {
         let number = match &redirection.at {
-            At::Usual => None,
-            At::Number(number) if *number > HIGHEST => {
+            Descriptor::Usual => None,
+            Descriptor::Number(number) if *number > HIGHEST => {
                 self.complain(format_args!("{number}: Bad file descriptor"));
                 return Ok(1);
             }
-            At::Number(number) => Some(*number),
-            At::Name(name) => match self.named(name, &redirection.target) {
+            Descriptor::Number(number) => Some(*number),
+            Descriptor::Name(name) => match self.named(name, &redirection.target) {
                 Ok(number) => Some(number),
                 Err(stop) => return self.stopped(stop),
             },

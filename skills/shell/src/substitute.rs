@@ -11,7 +11,7 @@ use crate::expand::{Reach, Stop};
 use crate::external::Started;
 use crate::options::Flag;
 use crate::parse::parse;
-use crate::program::{Access, Argument, At, Command, Direction, Item, Kind, List, Target};
+use crate::program::{Access, Argument, Command, Descriptor, Direction, Item, Kind, List, Target};
 use crate::shell::{Flow, Shell, now};
 use crate::simple::is_calm;
 use crate::state::{self, Work};
@@ -103,8 +103,11 @@ fn reads_file(command: &Command) -> bool {
     let Kind::Simple(simple) = &command.kind else { return false };
     simple.words.is_empty()
         && simple.assignments.is_empty()
-        && matches!(command.redirections.as_slice(), [one] if matches!(one.at, At::Usual | At::Number(0))
-            && matches!(&one.target, Target::File(Access::Read, word) if is_calm(&word.value)))
+        && matches!(
+            command.redirections.as_slice(),
+            [one] if matches!(one.at, Descriptor::Usual | Descriptor::Number(0))
+                && matches!(&one.target, Target::File(Access::Read, word) if is_calm(&word.value))
+        )
 }
 
 fn read_file(shell: &mut Shell, command: &Command) -> (Vec<u8>, u8) {

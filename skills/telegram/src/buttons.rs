@@ -23,9 +23,9 @@ const MAX_SAID: usize = 190;
 const SHORT_ROW: usize = 5;
 const ROW: usize = 2;
 
-/// Where the buttons of a letter stand.
+/// The message below which the buttons of a letter stand.
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct ButtonMessage {
     message_id: i64,
     /// Markdown, below which it is said later what was decided.
     text: String,
@@ -39,7 +39,7 @@ pub fn send(config: &Config, chat: i64, letter: &Letter, text: &str) -> Result<(
     }
     let sent = say(config, chat, text, Some(&keyboard(&letter.choices)))?;
     if let Ok(Sent { message_id }) = serde_json::from_str(sent.get()) {
-        keep(chat, &letter.id, &Place { message_id, text: text.to_owned() })?;
+        keep(chat, &letter.id, &ButtonMessage { message_id, text: text.to_owned() })?;
     }
     Ok(())
 }
@@ -48,7 +48,7 @@ pub fn send(config: &Config, chat: i64, letter: &Letter, text: &str) -> Result<(
 pub fn change(config: &Config, chat: i64, letter: &str, note: Option<&str>, choices: &[Choice]) -> Result<(), Failure> {
     let known = kv::keys(PLACES).map_err(unavailable)?;
     let Some(key) = place(&known, chat, letter) else { return Ok(()) };
-    let Some(Place { message_id, text }) = read(key)? else { return Ok(()) };
+    let Some(ButtonMessage { message_id, text }) = read(key)? else { return Ok(()) };
     let of_message = json!({ "chat_id": chat, "message_id": message_id });
     let (method, request) = match note {
         Some(note) => {
@@ -136,13 +136,13 @@ fn newest<'k>(known: &'k [String], chat: i64, letter: &str) -> (String, &'k [Str
     (format!("{PLACES}{number:016}/{chat}/{letter}"), &known[..known.len().saturating_sub(KEPT - 1)])
 }
 
-fn read(key: &str) -> Result<Option<Place>, Failure> {
+fn read(key: &str) -> Result<Option<ButtonMessage>, Failure> {
     let bytes = kv::get(key).map_err(unavailable)?;
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 /// Remembers where the buttons of a letter stand. Those of a chat that is gone are never forgotten otherwise, so the oldest go.
-fn keep(chat: i64, letter: &str, at: &Place) -> Result<(), Failure> {
+fn keep(chat: i64, letter: &str, at: &ButtonMessage) -> Result<(), Failure> {
     let known = kv::keys(PLACES).map_err(unavailable)?;
     let (key, oldest) = newest(&known, chat, letter);
     for old in oldest.iter().chain(place(&known, chat, letter)) {

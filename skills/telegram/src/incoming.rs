@@ -63,7 +63,7 @@ struct Incoming {
     video_note: Option<Media>,
     sticker: Option<Emoji>,
     dice: Option<Emoji>,
-    location: Option<Place>,
+    location: Option<Location>,
     venue: Option<Venue>,
     contact: Option<Contact>,
     poll: Option<Poll>,
@@ -115,7 +115,7 @@ struct Emoji {
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct Location {
     latitude: f64,
     longitude: f64,
 }
@@ -250,7 +250,7 @@ fn described(message: &Incoming) -> String {
     if let Some(Venue { title, address }) = &message.venue {
         lines.push(format!("Place: {title}, {address}"));
     }
-    if let Some(Place { latitude, longitude }) = &message.location {
+    if let Some(Location { latitude, longitude }) = &message.location {
         lines.push(format!("Location: {latitude}, {longitude}"));
     }
     if let Some(contact) = &message.contact {

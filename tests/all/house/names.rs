@@ -1,4 +1,5 @@
-//! The names of the host's public types: one thing each, and a noun.
+//! The names of the host's public types: one thing each, and a noun. No type of a skill, public or private, has a vague
+//! name.
 
 use super::circles::code;
 use super::sources;
@@ -39,6 +40,9 @@ const PARTICIPLES: &[&str] = &[
     "Made", "Read", "Said", "Seen", "Sent", "Shown", "Spelt", "Spent", "Taken", "Told", "Written",
 ];
 
+/// Names that fit any type, and so tell of none what it is.
+const VAGUE: &[&str] = &["Asked", "At", "Doors", "Found", "Given", "Of", "Patience", "Place", "Told", "Wanted"];
+
 /// The public types of the host and of its crates, in its own words: name and file.
 fn public_types() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -50,31 +54,31 @@ fn public_types() -> BTreeMap<String, BTreeSet<String>> {
         if is_foreign || file.ends_with("tests.rs") || file.contains("/tests/") {
             continue;
         }
-        for name in types_of(&code(&std::fs::read_to_string(&path).unwrap())) {
+        let (public, _) = types_of(&code(&std::fs::read_to_string(&path).unwrap()));
+        for name in public {
             found.entry(name).or_default().insert(file.clone());
         }
     }
     found
 }
 
-/// The public types that a file defines, also those that are public within the crate only.
-fn types_of(code: &str) -> Vec<String> {
-    let mut found = Vec::new();
+/// The types that a file defines: the public ones, also those that are public within the crate only, and the others.
+fn types_of(code: &str) -> (Vec<String>, Vec<String>) {
+    let (mut public, mut private) = (Vec::new(), Vec::new());
     for line in code.lines() {
-        let mut words = line.split_whitespace();
-        if !words.next().is_some_and(|word| word == "pub" || word.starts_with("pub(")) {
-            continue;
-        }
+        let mut words = line.split_whitespace().peekable();
+        let is_public = words.next_if(|word| *word == "pub" || word.starts_with("pub(")).is_some();
         // `pub(in crate::a) struct X` has a word more.
-        let mut words = words.skip_while(|word| word.ends_with(')'));
+        let mut words = words.skip_while(|word| is_public && word.ends_with(')'));
         if !words.next().is_some_and(|word| ["struct", "enum", "trait", "type", "union"].contains(&word)) {
             continue;
         }
         // A macro's `$name` is none.
         let name = words.next().unwrap_or_default().split(|c: char| !c.is_ascii_alphanumeric()).next();
+        let found = if is_public { &mut public } else { &mut private };
         found.extend(name.filter(|name| !name.is_empty()).map(str::to_owned));
     }
-    found
+    (public, private)
 }
 
 #[test]
@@ -101,9 +105,22 @@ fn a_public_type_is_called_by_a_noun() {
 }
 
 #[test]
+fn a_type_of_a_skill_has_no_vague_name() {
+    let mut vague = Vec::new();
+    for path in sources(&root().join("skills"), ".rs") {
+        let (public, private) = types_of(&code(&std::fs::read_to_string(&path).unwrap()));
+        let names = public.into_iter().chain(private).filter(|name| VAGUE.contains(&name.as_str()));
+        vague.extend(names.map(|name| format!("{}: {name}", path.strip_prefix(root()).unwrap().display())));
+    }
+    assert!(vague.is_empty(), "name each after what it is: {vague:#?}");
+}
+
+#[test]
 fn types_and_participles_are_told_from_others() {
     let code = "pub struct A(u8);\npub(crate) enum B<T> {\n    pub fn c() {}\n    pub(in crate::d) trait D {}\nstruct E;\npub type F = u8;\npub struct $G;";
-    assert_eq!(types_of(code), ["A", "B", "D", "F"]);
+    let (public, private) = types_of(code);
+    assert_eq!(public, ["A", "B", "D", "F"]);
+    assert_eq!(private, ["E"]);
     for participle in ["Heard", "Refused", "Opened"] {
         assert!(is_participle(participle), "{participle}");
     }

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Error;
-use crate::code::{Builtin, Expr, Place};
+use crate::code::{Builtin, Expr, Lvalue};
 use crate::value::{Cell, Text, Value, length};
 use crate::{number, time};
 
@@ -87,7 +87,7 @@ impl<'p> Interpreter<'p, '_> {
             return Ok(Value::Number(length(self.record.text(&self.ofs, &self.convfmt)) as f64));
         };
         if let Expr::Place(place) = expr
-            && !matches!(**place, Place::Field(_))
+            && !matches!(**place, Lvalue::Field(_))
         {
             let size = match self.argument(expr)? {
                 Cell::Array(array) | Cell::Unused(array) => array.borrow().len(),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::Error;
-use crate::code::{Comparison, Expr, Operator, Place, Slot, Source, Special};
+use crate::code::{Comparison, Expr, Lvalue, Operator, Slot, Source, Special};
 use crate::regex::Regex;
 use crate::value::{Cell, Text, Value};
 
@@ -55,8 +55,8 @@ impl<'p> Interpreter<'p, '_> {
             Expr::Number(number) => *number,
             Expr::Group(inner) => return self.number(inner),
             Expr::Place(place) => match &**place {
-                Place::Variable(slot) => return self.number_of(*slot),
-                Place::Field(index) => {
+                Lvalue::Variable(slot) => return self.number_of(*slot),
+                Lvalue::Field(index) => {
                     let number = self.field_number(index)?;
                     if number == 0 {
                         return Ok(crate::number::of(self.record.text(&self.ofs, &self.convfmt)));
@@ -64,7 +64,7 @@ impl<'p> Interpreter<'p, '_> {
                     self.split_record();
                     self.record.number(number)
                 }
-                Place::Element(..) => self.read(place)?.number(),
+                Lvalue::Element(..) => self.read(place)?.number(),
             },
             Expr::Binary(operator, a, b) => {
                 let (a, b) = (self.number(a)?, self.number(b)?);
@@ -112,7 +112,7 @@ impl<'p> Interpreter<'p, '_> {
             Expr::Match(text, pattern, negated) => {
                 // `$n` is looked at where it stands.
                 if let (Expr::Place(place), Expr::Regex(regex)) = (&**text, &**pattern)
-                    && let Place::Field(index) = &**place
+                    && let Lvalue::Field(index) = &**place
                 {
                     let regex = self.folded(regex)?;
                     let number = self.field_number(index)?;
@@ -175,7 +175,7 @@ impl<'p> Interpreter<'p, '_> {
         match expr {
             Expr::Text(text) => out.extend_from_slice(text.bytes()),
             Expr::Place(place) => {
-                let Place::Field(index) = &**place else { return Ok(false) };
+                let Lvalue::Field(index) = &**place else { return Ok(false) };
                 let number = self.field_number(index)?;
                 if number == 0 {
                     out.extend_from_slice(self.record.text(&self.ofs, &self.convfmt));
@@ -247,7 +247,7 @@ impl<'p> Interpreter<'p, '_> {
         }
     }
 
-    fn getline(&mut self, source: &'p Source, place: Option<&'p Place>) -> Result<f64, Error> {
+    fn getline(&mut self, source: &'p Source, place: Option<&'p Lvalue>) -> Result<f64, Error> {
         let (name, command) = match source {
             Source::Main => return self.getline_main(place),
             Source::File(name) => (self.value(name)?, false),
@@ -279,7 +279,7 @@ impl<'p> Interpreter<'p, '_> {
         Ok(1.0)
     }
 
-    fn getline_main(&mut self, place: Option<&'p Place>) -> Result<f64, Error> {
+    fn getline_main(&mut self, place: Option<&'p Lvalue>) -> Result<f64, Error> {
         let Some(place) = place else { return Ok(f64::from(u8::from(self.next_record(None)?))) };
         let mut text = Vec::new();
         if !self.next_record(Some(&mut text))? {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::Error;
-use crate::code::{ArrayRef, Expr, Place, Special};
+use crate::code::{ArrayRef, Expr, Lvalue, Special};
 use crate::record::{self, Separator};
 use crate::regex::Regex;
 use crate::value::{Array, Cell, Text, Value, length, offset};
@@ -87,9 +87,9 @@ impl<'p> Interpreter<'p, '_> {
     pub fn array_argument(&mut self, expr: &'p Expr) -> Result<Array, Error> {
         let Expr::Place(place) = expr else { return Err(Error::new("an array is needed as an argument")) };
         match &**place {
-            Place::Variable(slot) => self.array_of(*slot),
-            Place::Element(array, subscripts) => self.inner_array(array, subscripts),
-            Place::Field(_) => Err(Error::new("an array is needed as an argument, not a field")),
+            Lvalue::Variable(slot) => self.array_of(*slot),
+            Lvalue::Element(array, subscripts) => self.inner_array(array, subscripts),
+            Lvalue::Field(_) => Err(Error::new("an array is needed as an argument, not a field")),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Variables, fields and elements: reading and assigning them.
 
 use crate::Error;
-use crate::code::{ArrayRef, Expr, Place, SPECIALS, Slot, Special};
+use crate::code::{ArrayRef, Expr, Lvalue, SPECIALS, Slot, Special};
 use crate::number;
 use crate::record::{MOST_FIELDS, Separator, Terminator};
 use crate::value::{Array, Cell, Text, Value};
@@ -235,26 +235,26 @@ impl<'p> Interpreter<'p, '_> {
         Ok(Value::Uninit)
     }
 
-    pub fn read(&mut self, place: &'p Place) -> Result<Value, Error> {
+    pub fn read(&mut self, place: &'p Lvalue) -> Result<Value, Error> {
         match place {
-            Place::Variable(slot) => self.get(*slot),
-            Place::Field(index) => {
+            Lvalue::Variable(slot) => self.get(*slot),
+            Lvalue::Field(index) => {
                 let number = self.field_number(index)?;
                 Ok(self.field(number))
             }
-            Place::Element(array, subscripts) => self.element(array, subscripts),
+            Lvalue::Element(array, subscripts) => self.element(array, subscripts),
         }
     }
 
-    pub fn assign(&mut self, place: &'p Place, value: Value) -> Result<(), Error> {
+    pub fn assign(&mut self, place: &'p Lvalue, value: Value) -> Result<(), Error> {
         match place {
-            Place::Variable(slot) => self.set_variable(*slot, value),
-            Place::Field(index) => {
+            Lvalue::Variable(slot) => self.set_variable(*slot, value),
+            Lvalue::Field(index) => {
                 let number = self.field_number(index)?;
                 self.set_field(number, value);
                 Ok(())
             }
-            Place::Element(array, subscripts) => {
+            Lvalue::Element(array, subscripts) => {
                 let array = self.array(array)?;
                 let key = self.key(subscripts)?;
                 let mut elements = array.borrow_mut();
@@ -270,24 +270,24 @@ impl<'p> Interpreter<'p, '_> {
     /// Replaces a number by another, with its place looked up once; returns the new one and the one before.
     pub fn update(
         &mut self,
-        place: &'p Place,
+        place: &'p Lvalue,
         change: impl FnOnce(f64) -> Result<f64, Error>,
     ) -> Result<(f64, f64), Error> {
         match place {
-            Place::Variable(slot) => {
+            Lvalue::Variable(slot) => {
                 let before = self.number_of(*slot)?;
                 let after = change(before)?;
                 self.set_variable(*slot, Value::Number(after))?;
                 Ok((after, before))
             }
-            Place::Field(index) => {
+            Lvalue::Field(index) => {
                 let number = self.field_number(index)?;
                 let before = self.field(number).number();
                 let after = change(before)?;
                 self.set_field(number, Value::Number(after));
                 Ok((after, before))
             }
-            Place::Element(array, subscripts) => {
+            Lvalue::Element(array, subscripts) => {
                 let array = self.array(array)?;
                 let key = self.key(subscripts)?;
                 let mut elements = array.borrow_mut();
@@ -308,19 +308,19 @@ impl<'p> Interpreter<'p, '_> {
     pub fn argument(&mut self, expr: &'p Expr) -> Result<Cell, Error> {
         if let Expr::Place(place) = expr {
             match &**place {
-                Place::Variable(slot) => {
+                Lvalue::Variable(slot) => {
                     if !matches!(slot, Slot::Global(at) if *at < SPECIALS.len())
                         || matches!(self.cell(*slot), Cell::Array(_))
                     {
                         return Ok(self.cell(*slot).share());
                     }
                 }
-                Place::Element(array, subscripts) => {
+                Lvalue::Element(array, subscripts) => {
                     let array = self.array(array)?;
                     let key = self.key(subscripts)?;
                     return Ok(array.borrow_mut().entry(key).or_default().share());
                 }
-                Place::Field(_) => {}
+                Lvalue::Field(_) => {}
             }
         }
         self.value(expr).map(Cell::Value)

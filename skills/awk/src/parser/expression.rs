@@ -1,7 +1,7 @@
 //! Expressions, from the loosest operator to the tightest.
 
 use crate::Error;
-use crate::code::{ANY, ArrayRef, BUILTINS, Builtin, Comparison, Expr, Operator, Place, SPECIALS, Slot, Source};
+use crate::code::{ANY, ArrayRef, BUILTINS, Builtin, Comparison, Expr, Lvalue, Operator, SPECIALS, Slot, Source};
 use crate::lexer::Token;
 use crate::regex::Regex;
 
@@ -201,7 +201,7 @@ impl Parser<'_> {
         })
     }
 
-    fn stepped(&mut self, place: Box<Place>) -> Result<Expr, Error> {
+    fn stepped(&mut self, place: Box<Lvalue>) -> Result<Expr, Error> {
         if self.taken("++")? {
             return Ok(Expr::Step(place, 1.0, true));
         }
@@ -233,7 +233,7 @@ impl Parser<'_> {
                 self.enter()?;
                 let index = self.field_index();
                 self.nest -= 1;
-                Ok(Expr::Place(Place::Field(index?).into()))
+                Ok(Expr::Place(Lvalue::Field(index?).into()))
             }
             Token::Sign(sign @ ("++" | "--")) => {
                 self.advance()?;
@@ -341,12 +341,12 @@ impl Parser<'_> {
             return self.user_call(name);
         }
         Ok(Expr::Place(match self.array()? {
-            ArrayRef::Variable(slot) => Place::Variable(slot).into(),
-            ArrayRef::Element(array, subscripts) => Place::Element(*array, subscripts).into(),
+            ArrayRef::Variable(slot) => Lvalue::Variable(slot).into(),
+            ArrayRef::Element(array, subscripts) => Lvalue::Element(*array, subscripts).into(),
         }))
     }
 
-    fn optional_place(&mut self) -> Result<Option<Box<Place>>, Error> {
+    fn optional_place(&mut self) -> Result<Option<Box<Lvalue>>, Error> {
         match self.token {
             Token::Name(_) | Token::Sign("$") => match self.operand()? {
                 Expr::Place(place) => Ok(Some(place)),
@@ -407,16 +407,16 @@ impl Parser<'_> {
 }
 
 /// `x = x "more"` adds to the end of `x`, which a copy would make slow in a loop.
-fn assigned(place: Box<Place>, value: Expr) -> Expr {
-    let Place::Variable(slot) = *place else { return Expr::Assign(place, value.into()) };
-    let Expr::Concat(mut parts) = value else { return Expr::Assign(Place::Variable(slot).into(), value.into()) };
-    let same = |part: &Expr| matches!(part, Expr::Place(place) if matches!(**place, Place::Variable(s) if s == slot));
+fn assigned(place: Box<Lvalue>, value: Expr) -> Expr {
+    let Lvalue::Variable(slot) = *place else { return Expr::Assign(place, value.into()) };
+    let Expr::Concat(mut parts) = value else { return Expr::Assign(Lvalue::Variable(slot).into(), value.into()) };
+    let same = |part: &Expr| matches!(part, Expr::Place(place) if matches!(**place, Lvalue::Variable(s) if s == slot));
     let plain = !matches!(slot, Slot::Global(at) if at < SPECIALS.len());
     if plain && parts.len() > 1 && same(&parts[0]) && parts.iter().all(changes_nothing) {
         parts.remove(0);
         return Expr::Append(slot, parts);
     }
-    Expr::Assign(Place::Variable(slot).into(), Expr::Concat(parts).into())
+    Expr::Assign(Lvalue::Variable(slot).into(), Expr::Concat(parts).into())
 }
 
 /// Whether it is certain that an expression changes no variable.
@@ -431,10 +431,10 @@ fn changes_nothing(expr: &Expr) -> bool {
             arguments.iter().all(changes_nothing)
         }
         Expr::Place(place) => match &**place {
-            Place::Variable(_) => true,
-            Place::Field(index) => changes_nothing(index),
-            Place::Element(ArrayRef::Variable(_), subscripts) => subscripts.iter().all(changes_nothing),
-            Place::Element(..) => false,
+            Lvalue::Variable(_) => true,
+            Lvalue::Field(index) => changes_nothing(index),
+            Lvalue::Element(ArrayRef::Variable(_), subscripts) => subscripts.iter().all(changes_nothing),
+            Lvalue::Element(..) => false,
         },
         _ => false,
     }

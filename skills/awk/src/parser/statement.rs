@@ -1,7 +1,7 @@
 //! Statements.
 
 use crate::Error;
-use crate::code::{ArrayRef, Case, Expr, Place, Redirect, Statement, Target};
+use crate::code::{ArrayRef, Case, Expr, Lvalue, Redirect, Statement, Target};
 use crate::lexer::Token;
 
 use super::Parser;
@@ -102,7 +102,7 @@ impl Parser<'_> {
             if self.taken_keyword("in")? && matches!(self.token, Token::Name(_)) {
                 let array = self.array()?;
                 if self.taken(")")? {
-                    let variable = Place::Variable(self.slot(&name));
+                    let variable = Lvalue::Variable(self.slot(&name));
                     return Ok(Statement::ForIn(variable, array, self.looped()?));
                 }
             }

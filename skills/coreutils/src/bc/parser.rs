@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::lexer::{Lexer, Token, Unread};
 use super::program::{
-    Argument, COMPARISON, Expression, Function, Item, KEYWORDS, LEVELS, Local, Operator, Place, Printed, Statement,
+    Argument, COMPARISON, Expression, Function, Item, KEYWORDS, LEVELS, Local, Lvalue, Operator, Printed, Statement,
 };
 
 /// Brackets and blocks within each other, and operators in a row: what the parser's and the interpreter's stack have room for.
@@ -380,7 +380,7 @@ impl Parser {
         }
     }
 
-    fn stepped_or_assigned(&mut self, place: Place) -> Parsed<Expression> {
+    fn stepped_or_assigned(&mut self, place: Lvalue) -> Parsed<Expression> {
         for (sign, up) in [("++", true), ("--", false)] {
             if self.accept(sign)? {
                 return Ok(Expression::Step { place, up, before: false });
@@ -420,10 +420,10 @@ impl Parser {
 
     fn named(&mut self, name: String) -> Parsed<Expression> {
         let of_one = match name.as_str() {
-            "ibase" => return Ok(Expression::Read(Place::Ibase)),
-            "obase" => return Ok(Expression::Read(Place::Obase)),
-            "last" => return Ok(Expression::Read(Place::Last)),
-            "scale" if !self.is_sign("(")? => return Ok(Expression::Read(Place::Scale)),
+            "ibase" => return Ok(Expression::Read(Lvalue::Ibase)),
+            "obase" => return Ok(Expression::Read(Lvalue::Obase)),
+            "last" => return Ok(Expression::Read(Lvalue::Last)),
+            "scale" if !self.is_sign("(")? => return Ok(Expression::Read(Lvalue::Scale)),
             "scale" => Some(Expression::ScaleOf as fn(Box<Expression>) -> Expression),
             "length" => Some(Expression::Length as _),
             "sqrt" => Some(Expression::SquareRoot as _),
@@ -444,10 +444,10 @@ impl Parser {
         if self.accept("[")? {
             let index = self.expression()?;
             self.expect("]")?;
-            return Ok(Expression::Read(Place::Element(name, Box::new(index))));
+            return Ok(Expression::Read(Lvalue::Element(name, Box::new(index))));
         }
         if !self.accept("(")? {
-            return Ok(Expression::Read(Place::Variable(name)));
+            return Ok(Expression::Read(Lvalue::Variable(name)));
         }
         let mut arguments = Vec::new();
         if self.accept(")")? {
@@ -475,7 +475,7 @@ impl Parser {
             }
             let index = self.expression()?;
             self.expect("]")?;
-            let element = Expression::Read(Place::Element(name, Box::new(index)));
+            let element = Expression::Read(Lvalue::Element(name, Box::new(index)));
             return Ok(Argument::Value(self.behind(element)?));
         }
         let operand = self.named(name)?;

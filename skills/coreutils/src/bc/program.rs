@@ -22,7 +22,7 @@ pub enum Operator {
 
 /// What can be assigned to.
 #[derive(Debug)]
-pub enum Place {
+pub enum Lvalue {
     Variable(String),
     Element(String, Box<Expression>),
     Ibase,
@@ -34,11 +34,11 @@ pub enum Place {
 #[derive(Debug)]
 pub enum Expression {
     Number(String),
-    Read(Place),
-    Assign(Place, Option<Operator>, Box<Expression>),
+    Read(Lvalue),
+    Assign(Lvalue, Option<Operator>, Box<Expression>),
     /// `++` and `--`, in front of the name or behind it.
     Step {
-        place: Place,
+        place: Lvalue,
         up: bool,
         before: bool,
     },

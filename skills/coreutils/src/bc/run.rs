@@ -9,7 +9,7 @@ use super::lexer::Lexer;
 use super::math;
 use super::number::{Failed, MOST_DIGITS, Number};
 use super::print;
-use super::program::{Argument, Expression, Function, Local, Operator, Place, Printed, Statement};
+use super::program::{Argument, Expression, Function, Local, Lvalue, Operator, Printed, Statement};
 
 /// Expressions, statements and calls within each other: what the stack has room for. A recursive function takes four for each
 /// call.
@@ -323,31 +323,31 @@ impl<W: Write> Machine<W> {
         }
     }
 
-    fn read(&mut self, place: &Place, input: &mut Lexer) -> Result<Number> {
+    fn read(&mut self, place: &Lvalue, input: &mut Lexer) -> Result<Number> {
         Ok(match place {
-            Place::Variable(name) => self.variables.get(name).cloned().unwrap_or_default(),
-            Place::Element(name, index) => {
+            Lvalue::Variable(name) => self.variables.get(name).cloned().unwrap_or_default(),
+            Lvalue::Element(name, index) => {
                 let index = self.index(name, index, input)?;
                 self.arrays.get(name).and_then(|array| array.get(&index)).cloned().unwrap_or_default()
             }
-            Place::Ibase => Number::integer(self.ibase),
-            Place::Obase => Number::integer(self.obase),
-            Place::Scale => Number::integer(self.scale),
-            Place::Last => self.last.clone(),
+            Lvalue::Ibase => Number::integer(self.ibase),
+            Lvalue::Obase => Number::integer(self.obase),
+            Lvalue::Scale => Number::integer(self.scale),
+            Lvalue::Last => self.last.clone(),
         })
     }
 
-    fn assign(&mut self, place: &Place, value: Number, input: &mut Lexer) -> Result<()> {
+    fn assign(&mut self, place: &Lvalue, value: Number, input: &mut Lexer) -> Result<()> {
         match place {
-            Place::Variable(name) => drop(self.variables.insert(name.clone(), value)),
-            Place::Element(name, index) => {
+            Lvalue::Variable(name) => drop(self.variables.insert(name.clone(), value)),
+            Lvalue::Element(name, index) => {
                 let index = self.index(name, index, input)?;
                 self.arrays.entry(name.clone()).or_default().insert(index, value);
             }
-            Place::Last => self.last = value,
-            Place::Ibase => self.ibase = setting("ibase", &value, 2, 36)? as u32,
-            Place::Obase => self.obase = setting("obase", &value, 2, MOST_BASE)?,
-            Place::Scale => self.scale = setting("scale", &value, 0, MOST_DIGITS)?,
+            Lvalue::Last => self.last = value,
+            Lvalue::Ibase => self.ibase = setting("ibase", &value, 2, 36)? as u32,
+            Lvalue::Obase => self.obase = setting("obase", &value, 2, MOST_BASE)?,
+            Lvalue::Scale => self.scale = setting("scale", &value, 0, MOST_DIGITS)?,
         }
         Ok(())
     }

@@ -17,9 +17,9 @@ pub enum Kind {
     Random,
 }
 
-/// A place in a line, counted from 0.
+/// A position in a line, counted from 0.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct Position {
     field: usize,
     character: usize,
     skip_blanks: bool,
@@ -28,9 +28,9 @@ struct Place {
 /// One `-k`, or the options of the whole line.
 #[derive(Clone, Debug, Default)]
 pub struct Key {
-    from: Place,
+    from: Position,
     /// Nothing: the end of the line. With character 0 the whole field belongs to the key.
-    to: Option<Place>,
+    to: Option<Position>,
     pub kind: Kind,
     /// More than one kind was asked for.
     pub mixed: bool,
@@ -83,7 +83,7 @@ impl Key {
         let mut key = Self::default();
         let (from, to) = text.split_once(',').map_or((text, None), |(from, to)| (from, Some(to)));
         let (field, character, letters) = place(from, text)?;
-        key.from = Place { field: field - 1, character: character.unwrap_or(1), skip_blanks: false };
+        key.from = Position { field: field - 1, character: character.unwrap_or(1), skip_blanks: false };
         key.from.character =
             key.from.character.checked_sub(1).ok_or_else(|| wrong("character offset is zero", text))?;
         key.letters(letters, text)?;
@@ -93,7 +93,7 @@ impl Key {
             key.letters(letters, text)?;
             let character = character.unwrap_or(0);
             let field = field - 1;
-            key.to = Some(Place { field, character, skip_blanks: key.from.skip_blanks });
+            key.to = Some(Position { field, character, skip_blanks: key.from.skip_blanks });
             key.from.skip_blanks = skips;
         }
         Ok(key)
@@ -112,7 +112,7 @@ impl Key {
         if !self.own {
             let skip_blanks = global.from.skip_blanks;
             self.from.skip_blanks = skip_blanks;
-            self.to = self.to.map(|to| Place { skip_blanks, ..to });
+            self.to = self.to.map(|to| Position { skip_blanks, ..to });
             self.kind = global.kind;
             (self.reverse, self.fold) = (global.reverse, global.fold);
             (self.dictionary, self.printable) = (global.dictionary, global.printable);
@@ -185,7 +185,7 @@ fn field(line: &[u8], count: usize, separator: Option<u8>) -> usize {
     at
 }
 
-fn begin(line: &[u8], place: Place, character: usize, separator: Option<u8>) -> usize {
+fn begin(line: &[u8], place: Position, character: usize, separator: Option<u8>) -> usize {
     let mut at = field(line, place.field, separator);
     if place.skip_blanks {
         at = skip(line, at, is_blank);

@@ -11,7 +11,7 @@ use crate::state::{Case, Variable};
 use crate::variable::is_name;
 
 #[derive(Default)]
-struct Wanted {
+struct DeclareOptions {
     array: bool,
     keyed: bool,
     integer: Option<bool>,
@@ -28,7 +28,7 @@ struct Wanted {
 pub fn declare(shell: &mut Shell, operands: Vec<Operand>) -> Outcome {
     let mut operands = operands.into_iter();
     let Some(Operand::Text(name)) = operands.next() else { return Ok(0) };
-    let mut wanted = Wanted::default();
+    let mut wanted = DeclareOptions::default();
     match name.as_str() {
         "export" => wanted.export = Some(true),
         "readonly" => wanted.readonly = true,
@@ -78,7 +78,7 @@ pub fn declare(shell: &mut Shell, operands: Vec<Operand>) -> Outcome {
     Ok(code)
 }
 
-impl Wanted {
+impl DeclareOptions {
     fn flags(&mut self, name: &str, text: &str) -> Result<(), char> {
         let on = text.starts_with('-');
         for flag in text[1..].chars() {
@@ -122,7 +122,7 @@ impl Wanted {
 }
 
 /// `name`, `name=value` or `name=(…)`.
-fn one(shell: &mut Shell, wanted: &Wanted, is_local: bool, operand: Operand) -> Result<(), Stop> {
+fn one(shell: &mut Shell, wanted: &DeclareOptions, is_local: bool, operand: Operand) -> Result<(), Stop> {
     let refused =
         |text: &str| Stop { message: format!("`{text}': not a valid identifier"), code: 1, reach: Reach::Command };
     let (name, assignment, text) = match operand {
@@ -185,7 +185,7 @@ fn is_reference(text: &str) -> bool {
 }
 
 /// What has to be known before the value is assigned.
-fn attributes(shell: &mut Shell, wanted: &Wanted, name: &str) -> Result<(), Stop> {
+fn attributes(shell: &mut Shell, wanted: &DeclareOptions, name: &str) -> Result<(), Stop> {
     let refused = |name: &str, why: &str| Stop { message: format!("{name}: {why}"), code: 1, reach: Reach::Command };
     let variable = shell.state.variables.entry(name.to_owned()).or_default();
     variable.integer = wanted.integer.unwrap_or(variable.integer);
@@ -207,7 +207,7 @@ fn attributes(shell: &mut Shell, wanted: &Wanted, name: &str) -> Result<(), Stop
 
 fn finish(
     shell: &mut Shell,
-    wanted: &Wanted,
+    wanted: &DeclareOptions,
     name: &str,
     assign: impl FnOnce(&mut Shell) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
@@ -218,7 +218,7 @@ fn finish(
     Ok(())
 }
 
-fn functions(shell: &mut Shell, name: &str, wanted: &Wanted, rest: Vec<Operand>) -> Outcome {
+fn functions(shell: &mut Shell, name: &str, wanted: &DeclareOptions, rest: Vec<Operand>) -> Outcome {
     let names: Vec<String> = crate::simple::texts(rest);
     // `export -f` has nothing to do: a fork gets all functions, and a component none.
     if name == "export" || name == "readonly" {
@@ -244,7 +244,7 @@ fn functions(shell: &mut Shell, name: &str, wanted: &Wanted, rest: Vec<Operand>)
     Ok(code.max(printed))
 }
 
-fn list(shell: &mut Shell, name: &str, wanted: &Wanted, rest: Vec<Operand>) -> Outcome {
+fn list(shell: &mut Shell, name: &str, wanted: &DeclareOptions, rest: Vec<Operand>) -> Outcome {
     let names = crate::simple::texts(rest);
     let mut text = String::new();
     let mut code = 0;

@@ -10,7 +10,7 @@ use crate::variable::is_name;
 /// One piece of a line; the host gives no more at a time.
 const PIECE: u32 = 1 << 20;
 
-struct Wanted {
+struct ReadOptions {
     raw: bool,
     array: Option<String>,
     delimiter: u8,
@@ -22,7 +22,7 @@ struct Wanted {
 
 pub fn read(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut wanted =
-        Wanted { raw: false, array: None, delimiter: b'\n', characters: None, channel: 0, prompt: String::new() };
+        ReadOptions { raw: false, array: None, delimiter: b'\n', characters: None, channel: 0, prompt: String::new() };
     let names = match options(&mut wanted, &args[1..]) {
         Ok(names) => names,
         Err(message) if message.contains("invalid number") => return failure(shell, "read", &message),
@@ -50,7 +50,7 @@ pub fn read(shell: &mut Shell, args: &[String]) -> Outcome {
     }
 }
 
-fn options<'a>(wanted: &mut Wanted, args: &'a [String]) -> Result<&'a [String], String> {
+fn options<'a>(wanted: &mut ReadOptions, args: &'a [String]) -> Result<&'a [String], String> {
     let mut words = args;
     while let Some(flags) = words.first().and_then(|word| word.strip_prefix('-')) {
         words = &words[1..];
@@ -91,7 +91,7 @@ fn options<'a>(wanted: &mut Wanted, args: &'a [String]) -> Result<&'a [String], 
 }
 
 /// The bytes of one line without its delimiter, and whether the input ended before one came.
-fn take(shell: &Shell, wanted: &Wanted) -> Result<(Vec<u8>, bool), Errno> {
+fn take(shell: &Shell, wanted: &ReadOptions) -> Result<(Vec<u8>, bool), Errno> {
     let mut line = Vec::new();
     if wanted.delimiter == b'\n' && wanted.characters.is_none() {
         loop {
@@ -137,7 +137,7 @@ fn take(shell: &Shell, wanted: &Wanted) -> Result<(Vec<u8>, bool), Errno> {
     Ok((line, false))
 }
 
-fn assign(shell: &mut Shell, wanted: &Wanted, names: &[String], text: &str) -> Result<(), Stop> {
+fn assign(shell: &mut Shell, wanted: &ReadOptions, names: &[String], text: &str) -> Result<(), Stop> {
     let characters = unescaped(text, wanted.raw);
     let plain = |part: &[(char, bool)]| part.iter().map(|(c, _)| *c).collect::<String>();
     if wanted.characters.is_some_and(|(_, exactly)| exactly) && wanted.array.is_none() {

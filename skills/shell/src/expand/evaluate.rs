@@ -18,9 +18,9 @@ pub struct Expander<'e> {
     vanished: bool,
 }
 
-/// What a parameter is before an operator changes it.
+/// What a parameter stands for, before an operator changes it or after.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum Expansion {
     One(Option<String>),
     /// `$@`, or with `star` `$*`; elements of arrays likewise.
     Many {
@@ -29,7 +29,7 @@ pub enum Found {
     },
 }
 
-impl Found {
+impl Expansion {
     pub fn is_set(&self) -> bool {
         match self {
             Self::One(value) => value.is_some(),
@@ -197,7 +197,7 @@ impl<'e> Expander<'e> {
                 operation::Use::Value => self.emit(found, kind),
                 operation::Use::Word if kind == Kind::Quoted => self.quoted(word),
                 operation::Use::Word => self.unquoted(word, Kind::Expanded),
-                operation::Use::Text(text) => self.emit(Found::One(Some(text)), kind),
+                operation::Use::Text(text) => self.emit(Expansion::One(Some(text)), kind),
             };
         }
         let found = operation::apply(self, target, parameter)?;
@@ -205,9 +205,9 @@ impl<'e> Expander<'e> {
     }
 
     /// `$*` is what joining makes of it.
-    fn is_empty(&self, found: &Found) -> bool {
+    fn is_empty(&self, found: &Expansion) -> bool {
         match found {
-            Found::Many { values, star: true } if first_separator(self.env).is_empty() => {
+            Expansion::Many { values, star: true } if first_separator(self.env).is_empty() => {
                 values.iter().all(String::is_empty)
             }
             found => found.is_empty(),
@@ -215,7 +215,7 @@ impl<'e> Expander<'e> {
     }
 
     /// The value of a parameter; one that is not set is an error under `set -u` unless the operator is for that.
-    pub fn checked(&mut self, target: &Target, source: &str) -> Result<Found, Stop> {
+    pub fn checked(&mut self, target: &Target, source: &str) -> Result<Expansion, Stop> {
         let found = self.found(target)?;
         let list = matches!(target, Target::Positions { .. } | Target::Elements { .. });
         if !found.is_set() && !list && self.env.option(Opt::Nounset) {
@@ -224,35 +224,35 @@ impl<'e> Expander<'e> {
         Ok(found)
     }
 
-    pub fn found(&mut self, target: &Target) -> Result<Found, Stop> {
+    pub fn found(&mut self, target: &Target) -> Result<Expansion, Stop> {
         Ok(match target {
-            Target::Name(name) => Found::One(self.scalar(name)),
+            Target::Name(name) => Expansion::One(self.scalar(name)),
             Target::Position(number) => {
-                Found::One(number.checked_sub(1).and_then(|index| self.env.positional().get(index)).cloned())
+                Expansion::One(number.checked_sub(1).and_then(|index| self.env.positional().get(index)).cloned())
             }
-            Target::Special(name) => Found::One(self.env.special(*name)),
-            Target::Positions { star } => Found::Many { values: self.env.positional().to_vec(), star: *star },
+            Target::Special(name) => Expansion::One(self.env.special(*name)),
+            Target::Positions { star } => Expansion::Many { values: self.env.positional().to_vec(), star: *star },
             Target::Elements { name, star } => {
                 let values = self.env.get(name).map_or_else(Vec::new, |value| value.elements());
-                Found::Many { values, star: *star }
+                Expansion::Many { values, star: *star }
             }
-            Target::Element { name, index } => Found::One(element(self.env, name, index)?),
+            Target::Element { name, index } => Expansion::One(element(self.env, name, index)?),
         })
     }
 
-    fn emit(&mut self, found: Found, kind: Kind) -> Result<(), Stop> {
+    fn emit(&mut self, found: Expansion, kind: Kind) -> Result<(), Stop> {
         match found {
-            Found::One(value) => self.push(&value.unwrap_or_default(), kind),
-            Found::Many { values, star } if values.is_empty() => self.vanished |= !star,
-            Found::Many { values, star } if self.joining || star && kind == Kind::Quoted => {
+            Expansion::One(value) => self.push(&value.unwrap_or_default(), kind),
+            Expansion::Many { values, star } if values.is_empty() => self.vanished |= !star,
+            Expansion::Many { values, star } if self.joining || star && kind == Kind::Quoted => {
                 let separator = if star { first_separator(self.env) } else { " ".into() };
                 self.push(&values.join(&separator), kind);
             }
-            Found::Many { values, .. } if kind == Kind::Expanded && splits_visibly(self.env) => {
+            Expansion::Many { values, .. } if kind == Kind::Expanded && splits_visibly(self.env) => {
                 // With such a separator splitting keeps the empty ones of a joined list, as bash does.
                 self.push(&values.join(&first_separator(self.env)), kind);
             }
-            Found::Many { values, .. } => {
+            Expansion::Many { values, .. } => {
                 for (index, value) in values.into_iter().enumerate() {
                     if index > 0 {
                         self.fields.end_field();

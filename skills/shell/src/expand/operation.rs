@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::evaluate::{self, Expander, Found, is_name};
+use super::evaluate::{self, Expander, Expansion, is_name};
 use super::lex::Piece;
 use super::parameter::{Operation, Parameter, Target, Unless, Where};
 use super::quote;
@@ -17,8 +17,8 @@ pub fn pointed<'a>(env: &mut dyn Env, parameter: &'a Parameter) -> Result<Cow<'a
         return Ok(Cow::Borrowed(&parameter.target));
     }
     let name = match Expander::joining(env).checked(&parameter.target, &parameter.source)? {
-        Found::One(name) => name,
-        Found::Many { values, .. } => Some(values.join(" ")),
+        Expansion::One(name) => name,
+        Expansion::Many { values, .. } => Some(values.join(" ")),
     };
     let invalid = |name: &str| Stop::failed(format!("{name}: invalid variable name"));
     let Some(name) = name.filter(|name| !name.is_empty()) else {
@@ -105,7 +105,7 @@ pub fn unless(
 }
 
 /// The value that the operator makes.
-pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) -> Result<Found, Stop> {
+pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) -> Result<Expansion, Stop> {
     match &parameter.operation {
         Operation::Length => length(expander, target, &parameter.source),
         Operation::Keys { star } => {
@@ -113,14 +113,14 @@ pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) ->
                 Target::Name(name) => expander.env.get(name).map_or_else(Vec::new, |value| value.keys()),
                 _ => Vec::new(),
             };
-            Ok(Found::Many { values, star: *star })
+            Ok(Expansion::Many { values, star: *star })
         }
         Operation::Names { star } => {
             let values = match target {
                 Target::Name(prefix) => expander.env.names(prefix),
                 _ => Vec::new(),
             };
-            Ok(Found::Many { values, star: *star })
+            Ok(Expansion::Many { values, star: *star })
         }
         Operation::Slice { offset, length } => slice(expander, target, &parameter.source, offset, length.as_deref()),
         Operation::Value | Operation::Unless { .. } => expander.checked(target, &parameter.source),
@@ -149,19 +149,19 @@ pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) ->
     }
 }
 
-fn each(found: Found, change: impl Fn(String) -> String) -> Found {
+fn each(found: Expansion, change: impl Fn(String) -> String) -> Expansion {
     match found {
-        Found::One(value) => Found::One(value.map(change)),
-        Found::Many { values, star } => Found::Many { values: values.into_iter().map(change).collect(), star },
+        Expansion::One(value) => Expansion::One(value.map(change)),
+        Expansion::Many { values, star } => Expansion::Many { values: values.into_iter().map(change).collect(), star },
     }
 }
 
-fn length(expander: &mut Expander, target: &Target, source: &str) -> Result<Found, Stop> {
+fn length(expander: &mut Expander, target: &Target, source: &str) -> Result<Expansion, Stop> {
     let length = match expander.checked(target, source.trim_start_matches('#'))? {
-        Found::One(value) => value.map_or(0, |value| value.chars().count()),
-        Found::Many { values, .. } => values.len(),
+        Expansion::One(value) => value.map_or(0, |value| value.chars().count()),
+        Expansion::Many { values, .. } => values.len(),
     };
-    Ok(Found::One(Some(length.to_string())))
+    Ok(Expansion::One(Some(length.to_string())))
 }
 
 fn strip(pattern: &Pattern, text: &str, suffix: bool, longest: bool) -> String {
@@ -250,7 +250,7 @@ fn slice(
     source: &str,
     offset: &[Piece],
     length: Option<&[Piece]>,
-) -> Result<Found, Stop> {
+) -> Result<Expansion, Stop> {
     let found = expander.checked(target, source)?;
     let number = |env: &mut dyn Env, pieces: &[Piece]| {
         let source = evaluate::text(env, pieces, Kind::Quoted)?;
@@ -259,17 +259,17 @@ fn slice(
     let offset = number(expander.env, offset)?;
     let length = length.map(|length| number(expander.env, length)).transpose()?;
     match found {
-        Found::One(value) => {
+        Expansion::One(value) => {
             let chars: Vec<char> = value.unwrap_or_default().chars().collect();
             let (start, end) = range(offset, length, chars.len(), true)?;
-            Ok(Found::One(Some(chars[start..end].iter().collect())))
+            Ok(Expansion::One(Some(chars[start..end].iter().collect())))
         }
-        Found::Many { mut values, star } => {
+        Expansion::Many { mut values, star } => {
             if let Target::Positions { .. } = target {
                 values.insert(0, expander.env.special('0').unwrap_or_default());
                 // `${@:-1}` counts from the end of the parameters, and 0 is the shell.
                 let (start, end) = range(offset, length, values.len(), false)?;
-                return Ok(Found::Many { values: values[start..end].to_vec(), star });
+                return Ok(Expansion::Many { values: values[start..end].to_vec(), star });
             }
             // The offset into an array is an index, and there may be gaps before it.
             let start = match (target, offset) {
@@ -280,7 +280,7 @@ fn slice(
                 _ => offset,
             };
             let (start, end) = range(start, length, values.len(), false)?;
-            Ok(Found::Many { values: values[start..end].to_vec(), star })
+            Ok(Expansion::Many { values: values[start..end].to_vec(), star })
         }
     }
 }
@@ -301,7 +301,7 @@ fn range(offset: i64, length: Option<i64>, count: usize, negative: bool) -> Resu
     Ok((start as usize, end as usize))
 }
 
-fn transform(expander: &mut Expander, target: &Target, source: &str, letter: char) -> Result<Found, Stop> {
+fn transform(expander: &mut Expander, target: &Target, source: &str, letter: char) -> Result<Expansion, Stop> {
     let name = match target {
         Target::Name(name) | Target::Elements { name, .. } | Target::Element { name, .. } => Some(name.as_str()),
         _ => None,
@@ -311,16 +311,16 @@ fn transform(expander: &mut Expander, target: &Target, source: &str, letter: cha
         let found = expander.found(target)?;
         let declared = name.is_some_and(|name| expander.env.get(name).is_some()) || !attributes.is_empty();
         return match found {
-            Found::Many { values, star } => Ok(Found::Many { values: vec![attributes; values.len()], star }),
-            Found::One(None) if !declared => {
+            Expansion::Many { values, star } => Ok(Expansion::Many { values: vec![attributes; values.len()], star }),
+            Expansion::One(None) if !declared => {
                 expander.checked(target, source)?;
-                Ok(Found::One(None))
+                Ok(Expansion::One(None))
             }
-            Found::One(_) => Ok(Found::One(Some(attributes))),
+            Expansion::One(_) => Ok(Expansion::One(Some(attributes))),
         };
     }
     if letter == 'A' {
-        return Ok(Found::One(declaration(expander, target)?));
+        return Ok(Expansion::One(declaration(expander, target)?));
     }
     if let ('K' | 'k', Target::Elements { name, star }) = (letter, target) {
         let value = expander.env.get(name).map(Cow::into_owned);
@@ -331,7 +331,7 @@ fn transform(expander: &mut Expander, target: &Target, source: &str, letter: cha
         };
         let values: Vec<String> = pairs.into_iter().flat_map(words).collect();
         let values = if letter == 'K' { vec![values.join(" ")] } else { values };
-        return Ok(Found::Many { values, star: *star });
+        return Ok(Expansion::Many { values, star: *star });
     }
     let found = expander.checked(target, source)?;
     Ok(each(found, |text| match letter {
