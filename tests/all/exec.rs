@@ -154,6 +154,9 @@ fn unknown_commands_and_missing_files_are_named() {
     let home = small();
     home.shell("sotr kept.txt").exit(127).says(&["sotr: command not found", "sort"]);
     home.shell("curl -s https://example.org").exit(127).says(&["curl: command not found", "the skill `fetch`"]);
+    home.shell("git clone https://example.org/x").exit(127).says(&["git: command not found", "`diff -ru`"]);
+    home.shell("node -e 1").exit(127).says(&["node: command not found", "`js FILE`"]);
+    home.shell("pip install numpy").exit(127).says(&["pip: command not found", "`kiso package add python-sci`"]);
     home.shell("echo a.py | xargs python3").exit(127).says(&["python3: command not found", "`js`"]);
     home.shell("/opt/tool").exit(127).says(&["/opt/tool"]);
     home.shell("cat missing.txt").exit(1).says(&["missing.txt", "No such file"]);

@@ -242,6 +242,25 @@ fn what_a_program_tries_ends_at_a_limit() {
     run("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 80))'").exit(1);
     run("python3 -c 'print(open(\"/etc/passwd\").read())'").exit(1).says(&["FileNotFoundError"]);
     run("python3 -c 'open(\"/usr/local/lib/python3.12/site-packages/sitecustomize.py\", \"w\")'").exit(1);
+    run("python3 -c 'import multiprocessing; multiprocessing.Process(target=print).start()'").exit(1);
+}
+
+/// With the limit as a word, for programs, and by the line's own deadline.
+#[test]
+fn a_limit_of_a_program_is_a_word_for_programs() {
+    let Some(home) = home() else { return };
+    let home = copy_of(home);
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 3\n");
+    for (program, limit) in [
+        ("while True: pass", "time"),
+        ("import time; time.sleep(1000)", "time"),
+        ("x = bytearray(300 << 20)", "memory"),
+        ("files = [open(str(n), \"w\") for n in range(10000)]", "open-files"),
+    ] {
+        let told = home.kiso(&["--json", "shell", "-c", &format!("python3 -c '{program}'")]).json();
+        let ended = (told["exit_code"].as_u64(), told["limit"]["limit"].as_str());
+        assert_eq!(ended, (Some(137), Some(limit)), "{program}: {told}");
+    }
 }
 
 #[test]

@@ -108,4 +108,16 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn models_are_told_which_package_has_what_is_missing() {
+        let package = |name: &str| crate::package::find(name).expect("there is such a package");
+        let (python, sci) = (package("python"), package("python-sci"));
+        let told = missing(&[]);
+        assert!(told.contains("`kiso package add python` adds them") && !told.contains("numpy"), "{told}");
+        let told = missing(&[python]);
+        assert!(told.contains("`kiso package add python-sci` adds them") && !told.contains("python3 and"), "{told}");
+        let told = missing(&[python, sci]);
+        assert!(!told.contains("kiso package"), "{told}");
+    }
 }
