@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -95,7 +96,7 @@ pub enum Answer {
     #[default]
     Text,
     /// JSON that fits this JSON Schema; its name is the role's.
-    Json(Value),
+    Json(Arc<Value>),
 }
 
 /// Whether tools may be called.

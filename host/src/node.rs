@@ -24,10 +24,22 @@ use crate::llm::estimate::request_tokens;
 use crate::llm::prompt::Pieces;
 use crate::llm::schema;
 use crate::llm::{Answer, Completion, LlmError, Request, Role, Stop, Turn};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
     request_beside(role, system, all, &[], boundary)
+}
+
+/// The form of a role's answers, which is built once.
+fn form(role: Role) -> Answer {
+    static FORMS: LazyLock<HashMap<Role, Arc<Value>>> = LazyLock::new(|| {
+        let schema = |role: Role| role.declaration().schema.map(|schema| (role, Arc::new(schema())));
+        Role::ALL.into_iter().filter_map(schema).collect()
+    });
+    FORMS.get(&role).cloned().map_or(Answer::Text, Answer::Json)
 }
 
 /// [`request`] where the caller puts the pieces `apart` into turns.
@@ -38,7 +50,7 @@ fn request_beside(role: Role, system: &str, all: &Pieces, apart: &'static [Piece
     Request {
         pieces,
         apart,
-        answer: declared.schema.map_or(Answer::Text, |schema| Answer::Json(schema())),
+        answer: form(role),
         temperature: declared.temperature,
         max_tokens: declared.max_tokens,
         ..Request::new(role, system.to_owned(), user)
@@ -79,7 +91,7 @@ pub fn bounded(mut request: Request) -> Request {
     if request.role.declaration().schema.is_some()
         && let Answer::Json(schema) = &mut request.answer
     {
-        *schema = schema::bounded(schema, tokens);
+        *schema = Arc::new(schema::bounded(schema, tokens));
         request.grammar = request.grammar.map(|grammar| schema::bounded(&grammar, tokens));
     }
     request

@@ -112,7 +112,7 @@ pub fn with_tools() -> Request {
 
 pub fn with_schema() -> Request {
     let schema = json!({ "type": "object", "properties": { "status": { "type": "string" } } });
-    Request { role: Role::Reviewer, answer: Answer::Json(schema), ..question() }
+    Request { role: Role::Reviewer, answer: Answer::Json(schema.into()), ..question() }
 }
 
 /// The message of an error after which the same call may be tried again.

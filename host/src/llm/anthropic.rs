@@ -105,7 +105,7 @@ impl Shape {
     fn forced(self, request: &Request) -> Option<&Value> {
         match &request.answer {
             Answer::Json(schema) if self.schema && request.tools.is_empty() && schema["type"] == "object" => {
-                Some(schema)
+                Some(schema.as_ref())
             }
             _ => None,
         }

@@ -122,7 +122,7 @@ mod tests {
         let parameters = serde_json::json!({});
         request.tools = vec![ToolSpec { name: "exec".to_owned(), description: "abcd".to_owned(), parameters }];
         assert_eq!(request_tokens(&request), 9 + 3);
-        request.answer = Answer::Json(serde_json::json!({ "type": "object" }));
+        request.answer = Answer::Json(serde_json::json!({ "type": "object" }).into());
         assert_eq!(request_tokens(&request), 9 + 3 + 5);
     }
 

@@ -93,7 +93,7 @@ fn json_answer() -> Request {
         "additionalProperties": false,
     });
     let text = "Answer with a JSON object: \"word\" is the string \"kiso\", \"number\" is 7. Nothing but the JSON.";
-    Request { answer: Answer::Json(schema), ..bounded(text) }
+    Request { answer: Answer::Json(schema.into()), ..bounded(text) }
 }
 
 fn bounded(user: &str) -> Request {

@@ -49,7 +49,7 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
 /// `request` with the forms of a plan that chooses among its skills, for a model that is asked for one of them.
 pub fn formed(request: Request) -> Request {
     let (plan, grammar) = forms(request.pieces.skills.as_deref().unwrap_or_default());
-    Request { answer: Answer::Json(plan), grammar, ..request }
+    Request { answer: Answer::Json(plan.into()), grammar, ..request }
 }
 
 /// The form of a plan with these skills, by their names alone, and with the arguments of each as far as a grammar can have them.
@@ -102,7 +102,7 @@ fn cut_commands(
     limits: &Limits,
 ) -> Option<Planning> {
     let Answer::Json(small) = &request.answer else { return None };
-    let most = [Some(small), request.grammar.as_ref()].into_iter().flatten().filter_map(most_of_command).min()?;
+    let most = [Some(&**small), request.grammar.as_ref()].into_iter().flatten().filter_map(most_of_command).min()?;
     let plan =
         plan::parse(&completion.text, catalog, limits.max_tasks).ok().filter(|_| completion.form == Form::Schema)?;
     let cut = plan

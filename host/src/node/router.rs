@@ -6,6 +6,7 @@ use crate::graph::step::{RoutedBy, StepResult};
 use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::{Answer, Completion, Model, Request, Role};
 use serde_json::json;
+use std::sync::Arc;
 
 /// Messages of the segment that the router sees with a message that follows up on them.
 pub const TAIL: usize = 4;
@@ -35,7 +36,7 @@ pub fn among(mut request: Request, known: &[String]) -> Request {
     if let Answer::Json(schema) = &mut request.answer
         && !known.is_empty()
     {
-        schema["properties"]["categories"]["items"] = json!({ "type": "string", "enum": known });
+        Arc::make_mut(schema)["properties"]["categories"]["items"] = json!({ "type": "string", "enum": known });
     }
     request
 }

@@ -13,7 +13,7 @@ pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, b
 /// The prompt that makes fewer facts out of many; the answer is a JSON list of strings, or an object with one.
 pub fn facts(system: &str, facts: Vec<String>, boundary: &str) -> Request {
     let all = Pieces { consolidate: Some(facts), ..Pieces::default() };
-    Request { answer: Answer::Json(facts_schema()), ..super::request(Role::Summarizer, system, &all, boundary) }
+    Request { answer: Answer::Json(facts_schema().into()), ..super::request(Role::Summarizer, system, &all, boundary) }
 }
 
 /// Reads consolidated facts. `None` for anything but a list of fewer texts than there were.

@@ -36,7 +36,7 @@ pub fn request(system: &str, given: &Pieces, brief: &Brief, boundary: &str) -> R
     };
     let request = super::request(writer(&brief.task), system, &all, boundary);
     match &brief.task.schema {
-        Some(schema) => Request { answer: Answer::Json(schema.clone()), ..request },
+        Some(schema) => Request { answer: Answer::Json(schema.clone().into()), ..request },
         None => request,
     }
 }

@@ -27,11 +27,11 @@ async fn a_schema_is_asked_for_and_enforced() {
         let (body, Answer::Json(schema)) = (scene.bodies().remove(0), with_schema().answer) else { panic!() };
         match format {
             Format::OpenAi => {
-                let named = json!({ "name": "reviewer", "strict": false, "schema": schema });
+                let named = json!({ "name": "reviewer", "strict": false, "schema": *schema });
                 assert_eq!(body["response_format"], json!({ "type": "json_schema", "json_schema": named }));
             }
             Format::Anthropic => {
-                assert_eq!(body["tools"][0]["input_schema"], schema);
+                assert_eq!(body["tools"][0]["input_schema"], *schema);
                 assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "answer" }));
             }
         }

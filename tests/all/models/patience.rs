@@ -100,7 +100,7 @@ async fn a_server_that_is_not_there_is_unavailable() {
 }
 
 /// Runs what else is ready until `done`.
-async fn until(done: impl Fn() -> bool) {
+async fn until_done(done: impl Fn() -> bool) {
     while !done() {
         tokio::task::yield_now().await;
     }
@@ -116,11 +116,11 @@ async fn a_dropped_call_is_cancelled() {
             let mut call = scene.model.complete(&request, &mut sink as &mut dyn Sink);
             tokio::select! {
                 _ = &mut call => panic!("the server holds the answer back"),
-                () = until(|| scene.server.held() == 1) => {}
+                () = until_done(|| scene.server.held() == 1) => {}
             }
             drop(call);
             // The server sees its client go.
-            until(|| scene.server.held() == 0).await;
+            until_done(|| scene.server.held() == 0).await;
         }
     }
 }

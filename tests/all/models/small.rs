@@ -127,7 +127,7 @@ async fn a_llama_server_is_asked_for_slots_and_grammars() {
     let slots: Vec<_> = bodies.iter().map(|body| body["id_slot"].as_u64()).collect();
     assert_eq!(slots, [None, Some(0), Some(1), Some(0), None], "the first request finds out");
     let schema = |n: usize| &bodies[n]["response_format"]["json_schema"]["schema"];
-    assert_eq!((schema(0), schema(1)), (&small, &large));
+    assert_eq!((schema(0), schema(1)), (&*small, &large));
     assert!(bodies[0].get("cache_prompt").is_none() && bodies[1]["cache_prompt"] == true);
 }
 
