@@ -2,7 +2,7 @@
 //! a deadline, so that nobody waits for it without end.
 //!
 //! A computation cannot be stopped from outside. Whoever hands one in bounds what it reads; the deadline is for what that
-//! did not foresee. One that is overdue keeps its place, so that no number of them takes all processors.
+//! did not foresee. One that is overdue keeps its slot, so that no number of them takes all processors.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -54,9 +54,9 @@ pub async fn run_within<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Overdue> {
     let computed = async {
-        let place = places().acquire_owned().await.expect("it is never closed");
+        let slot = slots().acquire_owned().await.expect("it is never closed");
         spawn_blocking(move || {
-            let _place = place;
+            let _slot = slot;
             work()
         })
         .await
@@ -75,11 +75,11 @@ fn ended(what: &'static str, error: JoinError) -> Overdue {
     }
 }
 
-/// One place for each processor, and two at least: a slow computation must not be all that there is.
-fn places() -> Arc<Semaphore> {
-    static PLACES: OnceLock<Arc<Semaphore>> = OnceLock::new();
+/// One slot for each processor, and two at least: a slow computation must not be all that there is.
+fn slots() -> Arc<Semaphore> {
+    static SLOTS: OnceLock<Arc<Semaphore>> = OnceLock::new();
     let count = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
-    PLACES.get_or_init(|| Arc::new(Semaphore::new(count()))).clone()
+    SLOTS.get_or_init(|| Arc::new(Semaphore::new(count()))).clone()
 }
 
 #[cfg(test)]

@@ -176,6 +176,13 @@ pub struct Caller<'a> {
     pub permit: Option<&'a Permit>,
 }
 
+impl<'a> Caller<'a> {
+    /// A call by hand: a part of no work, and nothing was asked for it.
+    pub fn by_hand(session: &'a SessionName, secrets: &'a Secrets) -> Self {
+        Self { session, locale: "en", secrets, transaction: None, accepted: None, permit: None }
+    }
+}
+
 /// The state behind a mutex; a panic elsewhere does not spoil it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

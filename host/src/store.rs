@@ -323,9 +323,9 @@ impl Store {
         T: Send + 'static,
     {
         let readers = Arc::clone(&self.0.readers);
-        let place = readers.place().await;
+        let slot = readers.slot().await;
         let read = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _slot = slot;
             readers.read(work)
         });
         let read = read.await;

@@ -268,14 +268,7 @@ async fn calls() -> (Times, Times, u64) {
         }
         for _ in 0..CALLS {
             let started = Instant::now();
-            let caller = Caller {
-                session: &session,
-                locale: "en",
-                secrets: &secrets,
-                transaction: None,
-                accepted: None,
-                permit: None,
-            };
+            let caller = Caller::by_hand(&session, &secrets);
             let ended = skills.call("echo-0", &args, caller).await;
             let kiso = started.elapsed();
             assert_eq!(ended.result.expect("it answers").text, "hello");
@@ -308,14 +301,7 @@ fn idle(home: &Path) {
         let skills = skills(home);
         let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
         for i in 0..20 {
-            let caller = Caller {
-                session: &session,
-                locale: "en",
-                secrets: &secrets,
-                transaction: None,
-                accepted: None,
-                permit: None,
-            };
+            let caller = Caller::by_hand(&session, &secrets);
             let ended = skills.call(&format!("echo-{i}"), &json!({ "text": "hello" }), caller).await;
             ended.result.expect("it answers");
         }

@@ -68,14 +68,7 @@ async fn in_process(home: &Path) -> Times {
     let mut times = Vec::new();
     for turn in 0..=CALLS {
         let started = Instant::now();
-        let caller = Caller {
-            session: &session,
-            locale: "en",
-            secrets: &secrets,
-            transaction: None,
-            accepted: None,
-            permit: None,
-        };
+        let caller = Caller::by_hand(&session, &secrets);
         let ended = skills.call("echo", &json!({ "text": "hello" }), caller).await;
         ended.result.expect("it answers");
         if turn > 0 {

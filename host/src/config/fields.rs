@@ -10,6 +10,9 @@ use toml::de::{DeTable, DeValue};
 /// Characters of a text that has no other limit: the name of a variable.
 const MAX_TEXT: usize = 500;
 
+/// Characters of a path, as many as the system takes bytes.
+const MAX_PATH: usize = 4_096;
+
 /// Entries of a list whose words are given.
 const MAX_LISTED: usize = 8;
 
@@ -72,7 +75,11 @@ impl<'a> TableFields<'a> {
 
     /// A text, and where it stands.
     pub fn text(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
-        let most = if let Kind::Characters(most, _) = self.kind(key) { most } else { MAX_TEXT };
+        let most = match self.kind(key) {
+            Kind::Characters(most, _) => most,
+            Kind::Path => MAX_PATH,
+            _ => MAX_TEXT,
+        };
         let value = self.get(key)?;
         match value.get_ref() {
             DeValue::String(text) if (1..=most).contains(&text.chars().count()) => {

@@ -6,10 +6,12 @@
 //! "/scans" = { path = "/srv/scans", write = true, role = "user" }  # for everybody
 //! ```
 
+use super::fields::{NAME_RULE, TableFields, is_name};
 use super::key::{Effect, Kind, NamedTable, ValueError, article, keys};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -57,61 +59,50 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
+/// What the path of a mount must be, for messages.
+const PATH_RULE: &str = "must be an absolute path of this machine";
+
 /// Names that are taken.
 const TAKEN: [&str; 9] = ["/work", "/tmp", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];
 
-/// Reads one line of the table.
-pub(super) fn read(at: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Result<Mount, ValueError> {
-    let name = at.get_ref().as_ref();
-    let wrong = |span: Range<usize>, what: String| Err((span, format!("exec.mounts.{name:?}: {what}")));
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let is_name = name.strip_prefix('/').is_some_and(|rest| (1..=32).contains(&rest.len()) && rest.chars().all(plain));
-    if !is_name {
-        return wrong(
-            at.span(),
-            "a mount is named like \"/books\": a slash, then up to 32 letters, digits, - or _".to_owned(),
-        );
+/// Reads one line of the table: a path, or a table of its own.
+pub(super) fn read<'a>(
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+) -> Result<Mount, Vec<ValueError>> {
+    let at = name.get_ref().as_ref();
+    let wrong = |span: Range<usize>, what: &str| Err(vec![(span, format!("exec.mounts.{at:?}: {what}"))]);
+    if !at.strip_prefix('/').is_some_and(is_name) {
+        return wrong(name.span(), &format!("a mount is named like \"/books\": a slash, then {NAME_RULE}"));
     }
-    if TAKEN.contains(&name) {
-        return wrong(at.span(), format!("{name} is taken; choose another name"));
+    if TAKEN.contains(&at) {
+        return wrong(name.span(), &format!("{at} is taken; choose another name"));
     }
-    let mut mount = Mount { at: name.to_owned(), path: PathBuf::new(), write: false, admin_only: true };
+    let absolute = |path: &str| match Path::new(path) {
+        path if path.is_absolute() => Ok(path.to_path_buf()),
+        _ => Err(PATH_RULE),
+    };
     match value.get_ref() {
-        DeValue::String(path) => mount.path = PathBuf::from(path.as_ref()),
-        DeValue::Table(table) => {
-            for (key, value) in table {
-                match (key.get_ref().as_ref(), value.get_ref()) {
-                    ("path", DeValue::String(path)) => mount.path = PathBuf::from(path.as_ref()),
-                    ("write", DeValue::Boolean(write)) => mount.write = *write,
-                    ("role", DeValue::String(role)) if role == "admin" => mount.admin_only = true,
-                    ("role", DeValue::String(role)) if role == "user" => mount.admin_only = false,
-                    ("role", _) => {
-                        return wrong(value.span(), "role is \"admin\" (the default) or \"user\"".to_owned());
-                    }
-                    ("path" | "write", other) => {
-                        let wanted = if key.get_ref() == "path" { "a string" } else { "true or false" };
-                        return wrong(
-                            value.span(),
-                            format!("{} must be {wanted}, and this is {}", key.get_ref(), article(other)),
-                        );
-                    }
-                    (key_name, _) => {
-                        return wrong(key.span(), format!("unknown key {key_name}: allowed here: path, role, write"));
-                    }
-                }
+        DeValue::String(path) => match absolute(path) {
+            Ok(path) => Ok(Mount { at: at.to_owned(), path, write: false, admin_only: true }),
+            Err(why) => wrong(value.span(), &format!("the path {why}")),
+        },
+        DeValue::Table(_) => {
+            let mut fields = TableFields::new(&TABLE, format!("exec.mounts.{at:?}"), value.span(), value)?;
+            let path = fields.checked("path", absolute);
+            if !fields.has("path") {
+                fields.missing("path", PATH_RULE);
             }
+            let write = fields.bool("write");
+            let admin_only = fields.one_of("role", &[("admin", true), ("user", false)]).unwrap_or(true);
+            fields.finish(|_| None)?;
+            let Some(path) = path else { return Err(Vec::new()) };
+            Ok(Mount { at: at.to_owned(), path, write, admin_only })
         }
         other => {
-            return wrong(
-                value.span(),
-                format!("a mount is a path or a table with path, and this is {}", article(other)),
-            );
+            wrong(value.span(), &format!("a mount is a path or a table with path, and this is {}", article(other)))
         }
     }
-    if !mount.path.is_absolute() {
-        return wrong(value.span(), "path must be an absolute path of this machine".to_owned());
-    }
-    Ok(mount)
 }
 
 #[cfg(test)]
@@ -141,12 +132,12 @@ mod tests {
             ("\"books\" = \"/srv\"", "2:1: exec.mounts.\"books\": a mount is named like"),
             ("\"/a/b\" = \"/srv\"", "a mount is named like"),
             ("\"/work\" = \"/srv\"", "/work is taken"),
-            ("\"/a\" = \"srv\"", "path must be an absolute path"),
+            ("\"/a\" = \"srv\"", "the path must be an absolute path"),
             ("\"/a\" = 3", "a mount is a path or a table with path, and this is an integer"),
-            ("\"/a\" = { write = true }", "path must be an absolute path"),
+            ("\"/a\" = { write = true }", "[exec.mounts.\"/a\"] needs path: must be an absolute path"),
             ("\"/a\" = { path = \"/s\", write = 1 }", "write must be true or false"),
-            ("\"/a\" = { path = \"/s\", role = \"root\" }", "role is \"admin\" (the default) or \"user\""),
-            ("\"/a\" = { path = \"/s\", mode = 1 }", "unknown key mode: allowed here: path, role, write"),
+            ("\"/a\" = { path = \"/s\", role = \"root\" }", "role must be \"admin\" or \"user\""),
+            ("\"/a\" = { path = \"/s\", mode = 1 }", "Allowed here: path, role, write"),
         ] {
             let told = problems(&format!("[exec.mounts]\n{line}\n"));
             assert!(told.contains(said), "{line}: {told}");

@@ -177,7 +177,7 @@ impl Reading<'_> {
                     self.models.push((section.to_owned(), name.span(), name.get_ref().to_string()));
                     model::read(name, value).map(|read| config.model_settings.push(read))
                 }
-                _ => mount::read(name, value).map(|read| config.mounts.push(read)).map_err(|wrong| vec![wrong]),
+                _ => mount::read(name, value).map(|read| config.mounts.push(read)),
             };
             self.providers_wrong |= section == "providers" && read.is_err();
             for (span, message) in read.err().unwrap_or_default() {

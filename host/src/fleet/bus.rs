@@ -157,11 +157,6 @@ impl Bus {
         format!("kiso.{}.{what}", self.0.settings.fleet)
     }
 
-    /// Whether there is a connection at the moment.
-    pub fn is_connected(&self) -> bool {
-        self.0.client.connection_state() == async_nats::connection::State::Connected
-    }
-
     /// The number of the log's last message; 0 where none ever was.
     pub async fn log_end(&self) -> Result<u64, FleetError> {
         let info = self.0.log.get_info().await.map_err(FleetError::jetstream)?;

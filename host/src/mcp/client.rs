@@ -92,7 +92,7 @@ pub struct McpClient {
     /// Values of headers and variables, by the variables that have them.
     pub keys: Vec<(String, SecretValue)>,
     known: Mutex<Option<Known>>,
-    places: Semaphore,
+    slots: Semaphore,
     count: AtomicI64,
 }
 
@@ -111,8 +111,8 @@ impl McpClient {
             let secret = environment(variable).map(|value| SecretValue::new(value.trim().to_owned()));
             keys.extend(secret.filter(|value| !value.expose().is_empty()).map(|value| (variable.clone(), value)));
         }
-        let (known, places, count) = (Mutex::default(), Semaphore::new(MAX_CALLS), AtomicI64::new(0));
-        McpClient { settings, transport, account, keys, known, places, count }
+        let (known, slots, count) = (Mutex::default(), Semaphore::new(MAX_CALLS), AtomicI64::new(0));
+        McpClient { settings, transport, account, keys, known, slots, count }
     }
 
     /// What runs on this machine, where something does.
@@ -138,6 +138,7 @@ impl McpClient {
     }
 
     /// Calls a tool, if the server says the same of it as was allowed. What it says otherwise comes with the error.
+    #[tracing::instrument(name = "mcp.call", level = "debug", skip_all, fields(server = %self.settings.name, tool = allowed.name.as_str()))]
     pub async fn call(
         &self,
         allowed: &ToolDefinition,
@@ -146,7 +147,7 @@ impl McpClient {
         self.transport.load().await.map_err(|fault| (self.error(fault), None))?;
         let bounds = self.bounds();
         let work = async {
-            let _place = self.places.acquire().await.expect("the semaphore is never closed");
+            let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
             let params = json!({ "name": allowed.name, "arguments": args });
             // What a session that is gone did not take can be sent once more.
             let mut again = true;

@@ -32,6 +32,7 @@ column!(
     JobState,
     Mark,
     MessageRole,
+    NoticeKind,
     Placement,
     ReceiptState,
     RunStatus,

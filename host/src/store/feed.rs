@@ -1,6 +1,6 @@
 //! The feed: what happened in all sessions, in one order. It holds no texts, only where they stand.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::session_name;
 use super::{RunId, StoreError, Tx, View};
@@ -20,7 +20,8 @@ pub struct Notice {
     pub message: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum NoticeKind {
     /// A message came, from a user or as a reply.
     Message,
@@ -112,17 +113,5 @@ impl Tx<'_> {
                  SELECT id FROM feed WHERE id <= (SELECT max(id) FROM feed) - ?1 ORDER BY id LIMIT ?2)",
         )?;
         Ok(delete.execute((keep, most))?)
-    }
-}
-
-impl FromSql for NoticeKind {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<NoticeKind> {
-        match value.as_str()? {
-            "message" => Ok(NoticeKind::Message),
-            "event" => Ok(NoticeKind::Event),
-            "run" => Ok(NoticeKind::Run),
-            "session" => Ok(NoticeKind::Session),
-            _ => Err(FromSqlError::InvalidType),
-        }
     }
 }

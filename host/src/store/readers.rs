@@ -24,22 +24,22 @@ pub(super) struct Readers {
     /// `None` when the store is closed.
     idle: Mutex<Option<Vec<Connection>>>,
     /// One for each of [`IDLE`].
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     /// Closed while a commit is not kept elsewhere yet, where commits are.
     gate: Option<Arc<Gate>>,
 }
 
 impl Readers {
     pub fn new(path: &Path, gate: Option<Arc<Gate>>) -> Readers {
-        let (idle, places) = (Mutex::new(Some(Vec::new())), Arc::new(Semaphore::new(IDLE)));
-        Readers { path: path.to_path_buf(), idle, places, gate }
+        let (idle, slots) = (Mutex::new(Some(Vec::new())), Arc::new(Semaphore::new(IDLE)));
+        Readers { path: path.to_path_buf(), idle, slots, gate }
     }
 
     /// Waits until a connection is free that is kept open; not for long.
-    pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        match self.places.clone().try_acquire_owned().ok() {
-            Some(place) => Some(place),
-            None => timeout(PATIENCE, self.places.clone().acquire_owned()).await.ok()?.ok(),
+    pub async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        match self.slots.clone().try_acquire_owned().ok() {
+            Some(slot) => Some(slot),
+            None => timeout(PATIENCE, self.slots.clone().acquire_owned()).await.ok()?.ok(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Readers {
         if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return None;
         }
-        self.places.clone().try_acquire_owned().ok()
+        self.slots.clone().try_acquire_owned().ok()
     }
 
     pub fn read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {

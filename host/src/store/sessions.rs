@@ -171,12 +171,6 @@ impl View<'_> {
         Ok(messages)
     }
 
-    /// The model string that stands in for the configured default.
-    pub fn session_model(&self, session: &SessionName) -> Result<Option<String>, StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT model FROM sessions WHERE name = ?1")?;
-        Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.flatten())
-    }
-
     /// Which models the session has of its own.
     pub fn model_choice(&self, session: &SessionName) -> Result<ModelChoice, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT model, role_models FROM sessions WHERE name = ?1")?;

@@ -40,14 +40,7 @@ impl CallArgs {
         opened.copy_in(&session, &self.file, &show)?;
         show.busy(&self.name);
         let secrets = environment_secrets();
-        let caller = Caller {
-            session: &session,
-            locale: "en",
-            secrets: &secrets,
-            transaction: None,
-            accepted: None,
-            permit: None,
-        };
+        let caller = Caller::by_hand(&session, &secrets);
         let ended = block_on(opened.skills.call(&self.name, &args, caller))?;
         print_ended(ended, &self.name, &session, &opened.home.work_dir(&session), &show, shared.json)
     }

@@ -38,14 +38,7 @@ impl TestArgs {
         opened.copy_in(&session, &self.file, &show)?;
         show.busy(&name);
         let secrets = environment_secrets();
-        let caller = Caller {
-            session: &session,
-            locale: "en",
-            secrets: &secrets,
-            transaction: None,
-            accepted: None,
-            permit: None,
-        };
+        let caller = Caller::by_hand(&session, &secrets);
         let ended = block_on(opened.skills.try_out(candidate, &args, caller))??;
         print_ended(ended, &name, &session, &opened.home.work_dir(&session), &show, shared.json)
     }

@@ -319,8 +319,7 @@ pub async fn call(
     })?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = args.unwrap_or_else(|| Map::new().into());
-    let caller =
-        Caller { session: &session, locale: "en", secrets: &secrets, transaction: None, accepted: None, permit: None };
+    let caller = Caller::by_hand(&session, &secrets);
     let ended = drive.tools.skills().call(&name, &args, caller).await;
     if let Err(error) = &ended.result
         && error.blame == Blame::Caller

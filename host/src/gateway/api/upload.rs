@@ -27,11 +27,15 @@ impl Upload {
     /// Receives the body of a request. Each piece of it must come within `gateway.request_timeout_s`.
     pub async fn receive(app: &App, request: Request, one: OwnedSemaphorePermit) -> Result<Upload, ApiError> {
         let dir = app.0.drive.home.cache_dir().join("upload");
-        // A crash may have left it.
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir(&dir).map_err(failed)?;
-        let upload = Upload { dir, _one: one };
-        let file = std::fs::File::create_new(upload.path()).map_err(failed)?;
+        let begin = move || {
+            // A crash may have left it.
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir(&dir)?;
+            let upload = Upload { dir, _one: one };
+            std::fs::File::create_new(upload.path()).map(|file| (upload, file))
+        };
+        let begun = tokio::task::spawn_blocking(begin).await.map_err(|panic| ApiError::internal(&panic))?;
+        let (upload, file) = begun.map_err(failed)?;
         let write = |file: &mut std::fs::File, piece: &[u8]| std::io::Write::write_all(file, piece).map_err(failed);
         let message = format!("a skill has at most {} MiB", MAX_WASM_BYTES >> 20);
         let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message);

@@ -140,7 +140,7 @@ async fn call_tool(
             at.meanings.push((question, meaning));
         }
     }
-    let caller = Caller { session, locale: "en", secrets: &secrets, transaction: None, accepted: None, permit: None };
+    let caller = Caller::by_hand(session, &secrets);
     let called = drive.tools.perform(&call, std::slice::from_ref(spec), asker.caller, caller, &at).await;
     Ok(match called {
         Ok(ToolAnswer::Text(text)) => Ok(ToolAnswer::Text(secrets.redact(&text))),

@@ -48,17 +48,17 @@ impl Redirect {
     /// The first that comes back with this state. Whoever comes with another one is turned away.
     pub async fn wait(&self, state: &str) -> RedirectAnswer {
         let (sender, mut returned) = mpsc::channel(1);
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let accept = async {
             loop {
-                let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+                let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
                 let Ok((stream, _)) = self.listener.accept().await else {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 };
                 let (sender, state) = (sender.clone(), state.to_owned());
                 tokio::spawn(async move {
-                    let _place = place;
+                    let _slot = slot;
                     let answered = tokio::time::timeout(PATIENCE, answer(stream, &state)).await;
                     if let Ok(Some(found)) = answered {
                         let _ = sender.try_send(found);
