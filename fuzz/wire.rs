@@ -84,13 +84,13 @@ impl Wire {
                 stream.set_read_timeout(Some(std::time::Duration::from_secs(60)))?;
                 stream.write_all(b"{\"type\":\"register\",\"client\":\"fuzz\",\"protocol\":1,\"ref\":\"begun\"}\n")?;
                 let mut socket = BufReader::new(stream);
-                until(&mut socket, "begun")?;
+                until_answer(&mut socket, "begun")?;
                 socket
             }
         };
         let sent = socket.get_mut().write_all(bytes);
         let sent = sent.and_then(|()| socket.get_mut().write_all(b"\n{\"type\":\"status\",\"ref\":\"asked\"}\n"));
-        match sent.and_then(|()| until(&mut socket, "asked")) {
+        match sent.and_then(|()| until_answer(&mut socket, "asked")) {
             Ok(refused) => {
                 self.socket = Some(socket);
                 Ok(!refused)
@@ -141,7 +141,7 @@ fn answer(port: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
 }
 
 /// Reads lines until the one with this `ref`; whether one before it was a refusal of what could not be understood.
-fn until(socket: &mut BufReader<UnixStream>, reference: &str) -> std::io::Result<bool> {
+fn until_answer(socket: &mut BufReader<UnixStream>, reference: &str) -> std::io::Result<bool> {
     let mut refused = false;
     loop {
         let mut line = String::new();

@@ -58,7 +58,7 @@ impl Editor {
     }
 
     /// Hears until something is so; what is heard before is kept.
-    fn until(&mut self, mut so: impl FnMut(&Value) -> bool) -> Value {
+    fn until_heard(&mut self, mut so: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let heard = self.hear();
             if so(&heard) {
@@ -70,7 +70,7 @@ impl Editor {
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
-        self.until(|heard| heard["id"] == id)
+        self.until_heard(|heard| heard["id"] == id)
     }
 
     /// Opens a conversation.
@@ -184,20 +184,20 @@ fn a_prompt_is_cancelled_and_the_next_one_works() {
     let mut editor = Editor::start(&home, &[]);
     let session = editor.open("/");
     let id = editor.send("session/prompt", prompt(&session, "$ while :; do :; done"));
-    editor.until(|heard| heard["params"]["update"]["sessionUpdate"] == "tool_call");
+    editor.until_heard(|heard| heard["params"]["update"]["sessionUpdate"] == "tool_call");
     let busy = editor.ask("session/prompt", prompt(&session, "$ echo no"));
     assert!(busy["error"]["message"].as_str().unwrap().contains("still under way"), "{busy}");
     // Another conversation goes on beside it.
     let other = editor.open("/");
     assert!(editor.prompt(&other, "$ echo beside").1.contains("beside"));
     editor.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }));
-    let ended = editor.until(|heard| heard["id"] == id);
+    let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "cancelled", "{ended}");
     assert!(editor.prompt(&session, "$ echo next").1.contains("next"));
     // At once, before it can have begun.
     let id = editor.send("session/prompt", prompt(&session, "$ while :; do :; done"));
     editor.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }));
-    let ended = editor.until(|heard| heard["id"] == id);
+    let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "cancelled", "{ended}");
 }
 
@@ -254,12 +254,12 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
         editor.told.clear();
         let id = editor
             .send("session/prompt", prompt(&session, "$ echo changed > /project/main.rs && cat /project/main.rs"));
-        let request = editor.until(|heard| heard["method"] == "session/request_permission");
+        let request = editor.until_heard(|heard| heard["method"] == "session/request_permission");
         let shown = request["params"]["toolCall"]["title"].as_str().unwrap();
         assert!(shown.contains(project.to_str().unwrap()), "{request}");
         let chosen = json!({ "outcome": { "outcome": "selected", "optionId": option } });
         editor.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": chosen }));
-        editor.until(|heard| heard["id"] == id);
+        editor.until_heard(|heard| heard["id"] == id);
         assert!(editor.reply().contains(outcome), "{option}: {}", editor.reply());
         let has_changed = std::fs::read_to_string(project.join("main.rs")).unwrap() == "changed\n";
         assert_eq!(has_changed, option == "write", "{option}");
@@ -273,9 +273,9 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
     }
     let session = editor.open(&project);
     let id = editor.send("session/prompt", prompt(&session, "$ echo x > /project/x"));
-    let request = editor.until(|heard| heard["method"] == "session/request_permission");
+    let request = editor.until_heard(|heard| heard["method"] == "session/request_permission");
     editor.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }));
-    let ended = editor.until(|heard| heard["id"] == id);
+    let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "cancelled", "{ended}");
     let late = json!({ "outcome": { "outcome": "selected", "optionId": "write" } });
     editor.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": late }));
@@ -296,12 +296,12 @@ fn the_editor_is_asked_about_what_its_prompt_would_do() {
     let mut answer = |option: &str, path: &str| {
         editor.told.clear();
         let id = editor.send("session/prompt", prompt(&session, &format!("fetch url=http://{address}/{path}")));
-        let request = editor.until(|heard| heard["method"] == "session/request_permission");
+        let request = editor.until_heard(|heard| heard["method"] == "session/request_permission");
         let shown = request["params"]["toolCall"]["content"][0]["content"]["text"].as_str().unwrap();
         assert!(shown.contains(&format!("GET to {address}")) && shown.contains(path), "{request}");
         let chosen = json!({ "outcome": { "outcome": "selected", "optionId": option } });
         editor.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": chosen }));
-        editor.until(|heard| heard["id"] == id);
+        editor.until_heard(|heard| heard["id"] == id);
         editor.reply()
     };
     let refused = answer("refuse", "no");
@@ -353,11 +353,11 @@ fn a_prompt_outlives_the_daemon() {
     let mut editor = Editor::start(&home, &[]);
     let session = editor.open("/");
     let id = editor.send("session/prompt", prompt(&session, "$ echo begun; while [ ! -e go ]; do :; done; echo went"));
-    editor.until(|heard| heard["params"]["update"]["sessionUpdate"] == "tool_call");
+    editor.until_heard(|heard| heard["params"]["update"]["sessionUpdate"] == "tool_call");
     served.kill();
     std::fs::write(home.work(&session).join("go"), "").unwrap();
     let _served = Served::start(&home);
-    let ended = editor.until(|heard| heard["id"] == id);
+    let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
     let texts = editor.reply();
     assert!(!texts.is_empty(), "{:?}", editor.told);

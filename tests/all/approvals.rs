@@ -4,7 +4,7 @@ mod bounds;
 mod terminal;
 
 use crate::crash::{serve, store};
-use crate::harness::{Home, wait_for};
+use crate::harness::{Home, wait_for, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::Served;
 use crate::web::Web;
@@ -76,7 +76,7 @@ fn a_run_waits_for_a_word_and_goes_on_with_it() {
     let served = Served::start(&home);
     let message = served.send("main", &format!("fetch url={}", web.url("a")));
     let card = card(&served, "main");
-    served.until(|| served.get(&format!("/messages/{message}"))["status"] == "waiting");
+    wait_until("the message to wait", || served.get(&format!("/messages/{message}"))["status"] == "waiting");
     let run = card["run"].as_str().unwrap();
     assert_eq!(served.get(&format!("/runs/{run}"))["run"]["status"], "waiting");
     assert_eq!(card["effects"].as_array().unwrap().len(), 1, "{card}");
@@ -204,7 +204,9 @@ fn a_run_that_waits_is_cancelled() {
         let message = served.send(session, &format!("fetch url={}", web.url("a")));
         let asked = card(&served, session);
         how(asked["run"].as_str().unwrap());
-        served.until(|| served.get(&format!("/messages/{message}"))["status"] == "cancelled");
+        wait_until("the message to be cancelled", || {
+            served.get(&format!("/messages/{message}"))["status"] == "cancelled"
+        });
         let path = format!("/approvals/{}", id(&asked));
         assert_eq!(served.get(&path)["state"], "withdrawn");
         served.request("POST", &path, Some("{\"accept\":[1]}")).refuses(409, "over");

@@ -1,13 +1,12 @@
 //! `kiso cancel` and Ctrl-C: a run stops wherever it is, leaves a clean record, and its session goes on.
 
-use crate::crash::{GUARD, Running, serve, store};
+use crate::crash::{Running, serve, store, wait_on};
 use crate::harness::{Home, Ran, root, wait_until};
 use crate::model_server::ModelServer;
 use rusqlite::OptionalExtension;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
 const MESSAGE: &str = "Set the mark and tell me when it is there.";
 
@@ -46,17 +45,6 @@ fn held(role: &'static str, fault: &str) -> (&'static str, Value) {
 /// A process whose output is kept.
 fn start(home: &Home, args: &[&str]) -> Child {
     home.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts")
-}
-
-/// Waits until there is what is looked for.
-#[track_caller]
-fn until(child: &mut Child, what: &str, there: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !there() {
-        let ended = child.try_wait().expect("it was started here");
-        assert!(ended.is_none() && began.elapsed() < GUARD, "{what}: waited for in vain, {ended:?}");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -215,7 +203,7 @@ fn a_run_stops_wherever_it_is() {
             replies.push(("titler", json!({ "text": "Marks" })));
             let server = serve(&home, &replies, "");
             let mut child = start(&home, &["run", MESSAGE]);
-            until(&mut child, name, || there(&home, &server));
+            wait_on(&mut child, name, || there(&home, &server));
             if how == "killed" {
                 child.kill().unwrap();
                 child.wait().unwrap();
@@ -256,7 +244,7 @@ fn a_run_stops_between_its_steps() {
         let home = Home::new();
         let server = serve(&home, &[routing("high"), plan(&tasks), ("titler", json!({ "text": "Marks" }))], "");
         let mut child = start(&home, &["run", MESSAGE]);
-        until(&mut child, "an effect", || effects(&home).lines().count() >= after);
+        wait_on(&mut child, "an effect", || effects(&home).lines().count() >= after);
         home.kiso(&CANCEL).ok().prints(&["is stopping"]);
         Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap()).exit(1).prints(&[CANCELLED]);
         server.finish();
@@ -277,7 +265,7 @@ fn a_wish_to_stop_outlives_the_process() {
         let replies = [routing("high"), plan(&[exec("echo one >> effects")]), held("worker", "slow_first_token")];
         let server = serve(&home, &replies, "");
         let mut child = Running(start(&home, &["run", MESSAGE]));
-        until(&mut child.0, "the worker", || server.held() == 1);
+        wait_on(&mut child.0, "the worker", || server.held() == 1);
         child.kill();
         drop(server);
         store(&home).execute("UPDATE runs SET cancel_requested = 1", ()).unwrap();
@@ -305,11 +293,11 @@ fn a_second_interrupt_leaves_at_once() {
     let home = Home::new();
     let server = serve(&home, &[held("router", "slow_first_token")], "");
     let mut child = start(&home, &["run", MESSAGE]);
-    until(&mut child, "the router", || server.held() == 1);
+    wait_on(&mut child, "the router", || server.held() == 1);
     let conn = store(&home);
     conn.execute_batch("BEGIN IMMEDIATE").unwrap();
     signal(&child, Signal::INT);
-    until(&mut child, "the call is given up", || server.held() == 0);
+    wait_on(&mut child, "the call is given up", || server.held() == 0);
     signal(&child, Signal::INT);
     let ran = Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap());
     ran.exit(130).says(&["press Ctrl-C again to quit immediately"]);
@@ -325,7 +313,7 @@ fn a_second_interrupt_leaves_at_once() {
 fn a_run_that_ends_as_soon_as_it_is_asked_to_is_cancelled() {
     let home = Home::new();
     let mut child = start(&home, &["run", "$ echo one > list; sleep 60"]);
-    until(&mut child, "the file", || home.work("default").join("list").exists());
+    wait_on(&mut child, "the file", || home.work("default").join("list").exists());
     Running(child).kill();
     let ends = "CREATE TRIGGER ends AFTER UPDATE OF cancel_requested ON runs
                 BEGIN UPDATE runs SET status = 'cancelled', ended_ms = 1 WHERE num = NEW.num; END";
@@ -362,7 +350,7 @@ fn the_documented_commands_do_what_they_say() {
     let list = || std::fs::read_to_string(home.work("default").join("list")).unwrap_or_default();
     let started = |text: &str| {
         let mut child = start(&home, run);
-        until(&mut child, "the first line", || list() == text);
+        wait_on(&mut child, "the first line", || list() == text);
         child
     };
     let child = started("one\n");

@@ -1,6 +1,6 @@
 //! How much there may be of everything together: sessions, bytes; and that what is deleted is gone and makes room.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::served::Served;
 use serde_json::json;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn there_are_no_more_sessions_than_may_be() {
     home.config(&format!("{QUICK}[limits]\nmax_sessions = 4\n"));
     home.kiso(&["config", "reload"]).ok();
     // The daemon reads it when it comes to it.
-    served.until(|| served.request("PUT", "/sessions/five/files/a", Some("x")).status == 201);
+    wait_until("room for a fifth session", || served.request("PUT", "/sessions/five/files/a", Some("x")).status == 201);
     assert!(served.reply(served.send("five", "$ echo more")).contains("more"));
 }
 
@@ -165,9 +165,9 @@ fn what_crashes_leave_is_swept_and_shown_until_then() {
     std::fs::create_dir(&trash).unwrap();
     nest(&trash, 3_000);
     home.kiso(&["doctor", "--offline"]).ok().prints(&["leftovers", ".trash-1-0", "still to be removed"]);
-    let served = Served::start(&home);
+    let _served = Served::start(&home);
     let left = || std::fs::read_dir(&sessions).unwrap().any(|entry| entry.unwrap().file_name() != "main");
-    served.until(|| !left() && !scratch.exists());
+    wait_until("nothing to be left over", || !left() && !scratch.exists());
     assert!(!home.kiso(&["doctor", "--offline"]).stdout.contains("leftovers"));
 }
 
@@ -179,7 +179,7 @@ fn deleting_while_writing_takes_no_room() {
     served.request("PUT", "/sessions/main/files/a", Some("x")).expect(201);
     let churn = "$ for i in $(seq 150); do mkdir -p d/a/b; echo x > d/a/b/f; rm -rf d; done; echo churned";
     let message = served.send("main", churn);
-    served.until(|| served.get("/status/main")["running"].is_string());
+    wait_until("the churn to run", || served.get("/status/main")["running"].is_string());
     let mut puts = 0;
     while served.get("/status/main")["running"].is_string() {
         let put = served.request("PUT", "/sessions/main/files/in/b?replace=true", Some("xx"));

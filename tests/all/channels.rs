@@ -170,7 +170,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
             ntfy.publish("alpha", &format!("$ echo answer-$(({round} * 10 + {n}))"));
         }
         // Between receipt and answer, or wherever it is by then.
-        served.until(|| asked(&served, "channel.phone").len() > round * 3);
+        wait_until("a message of the round", || asked(&served, "channel.phone").len() > round * 3);
         served.kill();
         served = Served::start(&home);
     }

@@ -168,7 +168,7 @@ impl Terminal {
     #[track_caller]
     fn ready(home: &Home, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
         let mut terminal = Terminal::open(home, args, environment);
-        terminal.until("the prompt", |screen| screen.last() == "default>");
+        terminal.until_screen("the prompt", |screen| screen.last() == "default>");
         terminal
     }
 
@@ -196,7 +196,7 @@ impl Terminal {
 
     /// Reads until the screen looks like this.
     #[track_caller]
-    fn until(&mut self, what: &str, there: impl Fn(&Screen) -> bool) {
+    fn until_screen(&mut self, what: &str, there: impl Fn(&Screen) -> bool) {
         let began = Instant::now();
         while !there(&self.screen) {
             let left = PATIENCE.saturating_sub(began.elapsed());
@@ -214,7 +214,7 @@ impl Terminal {
     /// Waits until the last line ends like this, as a prompt does.
     #[track_caller]
     pub fn prompts(&mut self, end: &str) {
-        self.until(&format!("the prompt {end:?}"), |screen| screen.last().ends_with(end));
+        self.until_screen(&format!("the prompt {end:?}"), |screen| screen.last().ends_with(end));
     }
 
     /// Every byte that was written so far.
@@ -224,7 +224,7 @@ impl Terminal {
 
     #[track_caller]
     pub fn shows(&mut self, part: &str) {
-        self.until(&format!("{part:?}"), |screen| screen.text().contains(part));
+        self.until_screen(&format!("{part:?}"), |screen| screen.text().contains(part));
     }
 
     /// Waits for the end; the exit code.
@@ -304,24 +304,26 @@ fn a_conversation_at_a_terminal() {
     let mut chat = Terminal::ready(&home, &[], &[]);
     chat.shows("the model is `reflex`");
     chat.keys("/sta\t");
-    chat.until("the completed command", |screen| screen.last().trim_end() == "default> /status");
+    chat.until_screen("the completed command", |screen| screen.last().trim_end() == "default> /status");
     chat.keys("\r");
     chat.shows("- model: reflex");
     // Several lines: by a mark at the end of one, and pasted.
     chat.keys("$ echo one; \\\recho two\r");
     chat.shows("✓ $ echo one");
-    chat.until("the reply", |screen| screen.text().contains("two\n\ndefault>"));
+    chat.until_screen("the reply", |screen| screen.text().contains("two\n\ndefault>"));
     chat.keys("\x1b[200~$ echo first\necho second\x1b[201~");
-    chat.until("the pasted text", |screen| screen.last().ends_with("echo second"));
+    chat.until_screen("the pasted text", |screen| screen.last().ends_with("echo second"));
     chat.keys("\r");
-    chat.until("the reply", |screen| screen.text().contains("second\n\ndefault>"));
+    chat.until_screen("the reply", |screen| screen.text().contains("second\n\ndefault>"));
     // What skills and models write cannot move the cursor.
     chat.keys("$ printf 'a\\033[2Jb'\r");
     chat.shows("a⟦U+001B⟧[2Jb");
     assert!(!chat.raw.contains("\x1b[2J"));
-    chat.until("the reply", |screen| screen.text().contains("[2Jb\n\ndefault>"));
+    chat.until_screen("the reply", |screen| screen.text().contains("[2Jb\n\ndefault>"));
     chat.keys("my password: hunter2hunter2\r");
-    chat.until("the reply", |screen| screen.text().contains("was not understood") && screen.last() == "default>");
+    chat.until_screen("the reply", |screen| {
+        screen.text().contains("was not understood") && screen.last() == "default>"
+    });
     chat.keys("\x04");
     assert_eq!(chat.code(), 0, "{}", chat.screen.text());
     let history = home.path().join("chat_history");
@@ -335,7 +337,7 @@ fn a_conversation_at_a_terminal() {
     // The next time the line is there again.
     let mut again = Terminal::ready(&home, &[], &[("NO_COLOR", "1")]);
     again.keys("\x1b[A");
-    again.until("the last line that was kept", |screen| screen.last().contains("printf"));
+    again.until_screen("the last line that was kept", |screen| screen.last().contains("printf"));
     again.keys("\x03");
     again.shows("Ctrl-C again to quit");
     again.keys("\x03");
@@ -355,7 +357,7 @@ fn ctrl_c_stops_the_run_and_a_second_one_leaves() {
     chat.shows("stopping the run; press Ctrl-C again to quit");
     chat.shows("The run was cancelled before the work was done.");
     chat.keys("$ echo on\r");
-    chat.until("the reply", |screen| screen.text().contains("\non\n\ndefault>"));
+    chat.until_screen("the reply", |screen| screen.text().contains("\non\n\ndefault>"));
     assert!(!chat.screen.text().contains("Stopping the current run"), "it is said once");
     chat.keys("\x03");
     chat.shows("press Ctrl-C again to quit, or Ctrl-D");
@@ -374,7 +376,7 @@ fn ctrl_c_that_comes_as_a_signal_is_the_same() {
     chat.shows("stopping the run; press Ctrl-C again to quit");
     chat.shows("The run was cancelled before the work was done.");
     chat.keys("$ echo on\r");
-    chat.until("the reply", |screen| screen.text().contains("\non\n\ndefault>"));
+    chat.until_screen("the reply", |screen| screen.text().contains("\non\n\ndefault>"));
     chat.signal(rustix::process::Signal::INT);
     chat.shows("press Ctrl-C again to quit, or Ctrl-D");
     chat.signal(rustix::process::Signal::INT);
@@ -387,14 +389,14 @@ fn what_comes_by_itself_leaves_the_line_alone() {
     let served = Served::start(&home);
     let mut chat = Terminal::ready(&home, &["chat"], &[]);
     chat.keys("half a li");
-    chat.until("the half-typed line", |screen| screen.last() == "default> half a li");
+    chat.until_screen("the half-typed line", |screen| screen.last() == "default> half a li");
     let message = served.send("default", "$ echo by itself");
     served.send("elsewhere", "$ echo somewhere else");
     served.reply(message);
-    chat.until("the reply above the line", |screen| {
+    chat.until_screen("the reply above the line", |screen| {
         screen.text().contains("» $ echo by itself") && screen.text().contains("\nby itself\n")
     });
-    chat.until("the line as it was", |screen| screen.last() == "default> half a li");
+    chat.until_screen("the line as it was", |screen| screen.last() == "default> half a li");
     assert!(!chat.screen.text().contains("somewhere else"), "another session is none of it");
     chat.signal(rustix::process::Signal::TERM);
     assert_eq!(chat.code(), 130, "a signal ends it, and the terminal is as it was");
@@ -408,20 +410,20 @@ fn a_restart_of_the_daemon_loses_nothing() {
     let served = Served::start(&home);
     let mut chat = Terminal::ready(&home, &[], &[]);
     chat.keys("$ echo before\r");
-    chat.until("the reply", |screen| screen.text().contains("\nbefore\n\ndefault>"));
+    chat.until_screen("the reply", |screen| screen.text().contains("\nbefore\n\ndefault>"));
     served.kill();
     chat.shows("kiso is offline");
     chat.keys("$ echo meanwhile\r");
     let served = Served::start(&home);
     chat.shows("reconnected");
     chat.shows("✓ $ echo meanwhile");
-    chat.until("the reply", |screen| screen.text().contains("\nmeanwhile\n"));
+    chat.until_screen("the reply", |screen| screen.text().contains("\nmeanwhile\n"));
     let messages = served.get("/sessions/default/messages");
     let asked = messages["items"].as_array().unwrap().iter().filter(|m| m["text"] == "$ echo meanwhile").count();
     assert_eq!(asked, 1, "{messages}");
     // One that is told to end says so.
     assert_eq!(served.terminate(), 0);
-    chat.until("that it is away again", |screen| screen.text().matches("kiso is offline").count() == 2);
+    chat.until_screen("that it is away again", |screen| screen.text().matches("kiso is offline").count() == 2);
     chat.keys("\x04");
     assert_eq!(chat.code(), 0);
 }

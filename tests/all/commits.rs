@@ -1,6 +1,6 @@
 //! How often a run has to wait for the disk: what must be there before an effect and before a reply, and no more.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::served::Served;
 use crate::wal::Written;
 use rusqlite::Connection;
@@ -58,7 +58,7 @@ fn an_answer_that_was_paid_for_is_on_disk_before_the_next_call() {
     let server = serve(&home, &replies, "[daemon]\ndebounce_ms = 0\n");
     let served = Served::start(&home);
     let message = served.send("paid", "Set up the mark for me and tell me when it is there.");
-    served.until(|| server.held() == 1);
+    wait_until("the model to be asked", || server.held() == 1);
     let store = Connection::open(home.path().join("store.db")).unwrap();
     let of = |sql: &str| store.query_row::<i64, _, _>(sql, (), |row| row.get(0)).unwrap();
     assert_eq!(of("SELECT count(*) FROM events WHERE kind IN ('routed', 'planned', 'started')"), 3);
@@ -77,7 +77,7 @@ fn a_store_that_is_locked_for_a_moment_loses_no_result() {
     let message = served.send("one", "$ until test -e go; do sleep 0.05; done; echo it is $((40 + 2))");
     let store = Connection::open(home.path().join("store.db")).unwrap();
     let count = |sql: &str| store.query_row::<i64, _, _>(sql, (), |row| row.get(0)).unwrap();
-    served.until(|| count("SELECT count(*) FROM events WHERE kind = 'started'") == 1);
+    wait_until("the command to begin", || count("SELECT count(*) FROM events WHERE kind = 'started'") == 1);
     store.execute_batch("BEGIN IMMEDIATE").unwrap();
     std::fs::write(home.path().join("sessions/one/work/go"), "").unwrap();
     served.logs("is locked", 1);

@@ -209,24 +209,24 @@ impl Running {
         self.0.kill().expect("it can be killed");
         self.0.wait().expect("it was started here");
     }
-
-    /// Looks again and again until there is what is looked for.
-    #[track_caller]
-    pub fn until(&mut self, what: &str, mut there: impl FnMut() -> bool) {
-        let began = Instant::now();
-        while !there() {
-            assert!(began.elapsed() < GUARD, "{what}: waited for in vain");
-            let left = self.0.try_wait().expect("it was started here");
-            assert!(left.is_none(), "{what}: kiso ended before, {left:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Looks until something is so that this process has to bring about before it ends.
+#[track_caller]
+pub fn wait_on(child: &mut Child, what: &str, mut so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < GUARD, "{what}: waited for in vain");
+        let ended = child.try_wait().expect("it was started here");
+        assert!(ended.is_none(), "{what}: kiso ended before, {ended:?}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -250,7 +250,7 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
     // does nothing else.
     let pid = running.0.id();
     let (mut locked, mut since) = (0, 0);
-    running.until(&format!("{death:?}"), || {
+    wait_on(&mut running.0, &format!("{death:?}"), || {
         let seq: Option<u32> =
             conn.query_row("SELECT max(seq) FROM events WHERE run = 1", (), |row| row.get(0)).unwrap();
         let busy = match conn.execute_batch("BEGIN IMMEDIATE") {

@@ -16,24 +16,24 @@ use std::os::unix::net::UnixStream;
 const QUICK: &str = "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
 /// A daemon whose model answers from a script.
-struct Lab {
+struct ScriptedDaemon {
     home: Home,
     model: ModelServer,
     served: Served,
 }
 
-impl Lab {
-    fn start(replies: &[(&'static str, Value)], config: &str) -> Lab {
-        Lab::with(replies, config, |_| {})
+impl ScriptedDaemon {
+    fn start(replies: &[(&'static str, Value)], config: &str) -> ScriptedDaemon {
+        ScriptedDaemon::with(replies, config, |_| {})
     }
 
     /// The same, with a say in what the store holds before the daemon starts.
-    fn with(replies: &[(&'static str, Value)], config: &str, prepare: impl FnOnce(&Connection)) -> Lab {
+    fn with(replies: &[(&'static str, Value)], config: &str, prepare: impl FnOnce(&Connection)) -> ScriptedDaemon {
         let home = Home::new();
         let model = crash::serve(&home, replies, &format!("{QUICK}{config}"));
         prepare(&crash::store(&home));
         let served = Served::start(&home);
-        Lab { home, model, served }
+        ScriptedDaemon { home, model, served }
     }
 
     /// Says something in the session `main` and waits for the reply.
@@ -86,32 +86,32 @@ mod debounce_test {
     use super::*;
 
     /// Two messages well within the time, and a third in another session.
-    fn talk() -> (Lab, [i64; 2], i64) {
+    fn talk() -> (ScriptedDaemon, [i64; 2], i64) {
         let home = Home::new();
         home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 4000\n");
         let model = ModelServer::start(crate::model_server::Script::default());
         let served = Served::start(&home);
         let pair = ["$ echo one", "two"].map(|text| served.send("main", text));
         let other = served.send("other", "$ echo three");
-        (Lab { home, model, served }, pair, other)
+        (ScriptedDaemon { home, model, served }, pair, other)
     }
 
     #[test]
     fn multiple_messages_from_same_chat_id_merged() {
-        let (lab, [first, second], other) = talk();
-        let reply = lab.served.reply(first);
-        assert_eq!(lab.served.reply(second), reply);
-        assert_ne!(lab.served.reply(other), reply);
-        let runs = [first, second].map(|id| lab.served.get(&format!("/messages/{id}"))["run"].clone());
+        let (daemon, [first, second], other) = talk();
+        let reply = daemon.served.reply(first);
+        assert_eq!(daemon.served.reply(second), reply);
+        assert_ne!(daemon.served.reply(other), reply);
+        let runs = [first, second].map(|id| daemon.served.get(&format!("/messages/{id}"))["run"].clone());
         assert_eq!(runs[0], runs[1], "one run");
     }
 
     #[test]
     fn messages_processed_in_order() {
-        let (lab, [first, _], _) = talk();
-        lab.served.reply(first);
-        let run = lab.served.get(&format!("/messages/{first}"))["run"].as_str().expect("it has a run").to_owned();
-        let trace = lab.served.get(&format!("/runs/{run}/trace?after=0"));
+        let (daemon, [first, _], _) = talk();
+        daemon.served.reply(first);
+        let run = daemon.served.get(&format!("/messages/{first}"))["run"].as_str().expect("it has a run").to_owned();
+        let trace = daemon.served.get(&format!("/runs/{run}/trace?after=0"));
         assert_eq!(trace["items"][0]["kind"], "admitted");
         assert_eq!(trace["items"][0]["body"]["message"], "$ echo one\n\ntwo", "{trace}");
     }
@@ -122,13 +122,13 @@ mod context_builder_test {
 
     #[test]
     fn context_includes_system_prompt_core_memory_sliding_window() {
-        let lab = Lab::with(&[says("The sea."), says("A ball of ice.")], "", |store| {
+        let daemon = ScriptedDaemon::with(&[says("The sea."), says("A ball of ice.")], "", |store| {
             let core = r#"INSERT INTO core_memory VALUES (1, '{"user": {"name": "Ada"}}', 1)"#;
             store.execute(core, ()).expect("core memory can be written");
         });
-        lab.ask("what is a tide?");
-        lab.ask("what is a comet?");
-        let seen = lab.asked("worker").pop().expect("it was asked");
+        daemon.ask("what is a tide?");
+        daemon.ask("what is a comet?");
+        let seen = daemon.asked("worker").pop().expect("it was asked");
         assert_eq!(seen.body["messages"][0]["role"], "system");
         let system = seen.body["messages"][0]["content"].to_string();
         assert!(system.contains("You are the voice of kiso"), "{system}");
@@ -146,11 +146,11 @@ mod context_builder_test {
         let replies: Vec<_> = replies.map(|(role, reply)| (role, uncounted(reply))).collect();
         let count = |budget: usize| {
             let config = format!("[model_settings.\"test:m\"]\ncontext_budget = {budget}\n");
-            let lab = Lab::start(&replies, &config);
+            let daemon = ScriptedDaemon::start(&replies, &config);
             for nth in 0..turns {
-                lab.ask(&format!("MARK{nth}: {filler}"));
+                daemon.ask(&format!("MARK{nth}: {filler}"));
             }
-            let prompt = lab.prompt("worker");
+            let prompt = daemon.prompt("worker");
             assert!(prompt.contains(&format!("MARK{}", turns - 2)), "the newest stays: {prompt}");
             (0..turns - 1).filter(|nth| prompt.contains(&format!("MARK{nth}:"))).count()
         };
@@ -161,14 +161,14 @@ mod context_builder_test {
 
     #[test]
     fn sliding_window_only_shows_messages_from_current_segment_after_session_break() {
-        let lab = Lab::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], "");
-        lab.ask("what is a tide?");
-        assert!(lab.command("/new").contains("Context cleared"));
-        lab.ask("what is a comet?");
-        let prompt = lab.prompt("worker");
+        let daemon = ScriptedDaemon::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], "");
+        daemon.ask("what is a tide?");
+        assert!(daemon.command("/new").contains("Context cleared"));
+        daemon.ask("what is a comet?");
+        let prompt = daemon.prompt("worker");
         assert!(!prompt.contains("what is a tide?") && !prompt.contains("The sea."), "{prompt}");
-        lab.ask("what is a star?");
-        let prompt = lab.prompt("worker");
+        daemon.ask("what is a star?");
+        let prompt = daemon.prompt("worker");
         assert!(prompt.contains("what is a comet?") && !prompt.contains("what is a tide?"), "{prompt}");
     }
 
@@ -176,14 +176,14 @@ mod context_builder_test {
     #[test]
     fn subagent_uses_subagent_window_instead_of_sliding_window() {
         let replies = [says("The sea."), says("A ball of ice."), says("A ball of fire.")];
-        let lab = Lab::start(&replies, "[context]\nsliding_window = 20\nsubagent_window = 2\n");
+        let daemon = ScriptedDaemon::start(&replies, "[context]\nsliding_window = 20\nsubagent_window = 2\n");
         let schedule = json!({ "name": "sky", "when": "@yearly", "message": "what is a tide?" }).to_string();
-        lab.served.request("POST", "/schedules", Some(&schedule)).expect(201);
+        daemon.served.request("POST", "/schedules", Some(&schedule)).expect(201);
         for _ in 0..replies.len() {
-            let fired = lab.served.request("POST", "/schedules/sky/run", None).expect(202);
-            lab.served.reply(fired["message"].as_i64().expect("it was sent"));
+            let fired = daemon.served.request("POST", "/schedules/sky/run", None).expect(202);
+            daemon.served.reply(fired["message"].as_i64().expect("it was sent"));
         }
-        let prompt = lab.prompt("worker");
+        let prompt = daemon.prompt("worker");
         assert!(prompt.contains("A ball of ice.") && !prompt.contains("The sea."), "{prompt}");
     }
 
@@ -194,11 +194,12 @@ mod context_builder_test {
         let turns = 10;
         let replies = (0..turns).flat_map(|_| [routed("low"), says("Yes.")]);
         let replies: Vec<_> = replies.map(|(role, reply)| (role, uncounted(reply))).collect();
-        let lab = Lab::start(&replies, &format!("[model_settings.\"test:m\"]\ncontext_budget = {BUDGET}\n"));
+        let daemon =
+            ScriptedDaemon::start(&replies, &format!("[model_settings.\"test:m\"]\ncontext_budget = {BUDGET}\n"));
         for _ in 0..turns {
-            lab.ask(&"waves and wind ".repeat(70));
+            daemon.ask(&"waves and wind ".repeat(70));
         }
-        let taken = lab.asked("worker").into_iter().map(|seen| {
+        let taken = daemon.asked("worker").into_iter().map(|seen| {
             let text = ["system", "user"].map(|role| {
                 let all = seen.body["messages"].as_array().expect("there are messages");
                 let of = all.iter().filter(|message| message["role"] == role);
@@ -216,22 +217,22 @@ mod context_builder_test {
     fn summary_included_when_available() {
         let summary = ("summarizer", json!({ "text": "TIDESANDCOMETS" }));
         let replies = [says("The sea."), says("A ball of ice."), says("A ball of fire."), summary];
-        let lab = Lab::start(&replies, "[context]\nsummarize_threshold = 2\n");
-        lab.ask("what is a tide?");
-        lab.ask("what is a comet?");
-        let store = crash::store(&lab.home);
+        let daemon = ScriptedDaemon::start(&replies, "[context]\nsummarize_threshold = 2\n");
+        daemon.ask("what is a tide?");
+        daemon.ask("what is a comet?");
+        let store = crash::store(&daemon.home);
         let summaries = || store.query_row("SELECT count(*) FROM summaries", (), |row| row.get::<_, u32>(0)).unwrap();
         wait_until("a summary behind the reply", || summaries() > 0);
-        lab.ask("what is a star?");
-        let prompt = lab.prompt("worker");
+        daemon.ask("what is a star?");
+        let prompt = daemon.prompt("worker");
         assert!(prompt.contains("Summary of the session so far") && prompt.contains("TIDESANDCOMETS"), "{prompt}");
     }
 
     #[test]
     fn tools_descriptions_included_in_context() {
-        let lab = Lab::start(&[routed("medium"), acted("None.")], "");
-        lab.ask("how many files are there in /work");
-        let body = lab.asked("actor").pop().expect("it was asked").body;
+        let daemon = ScriptedDaemon::start(&[routed("medium"), acted("None.")], "");
+        daemon.ask("how many files are there in /work");
+        let body = daemon.asked("actor").pop().expect("it was asked").body;
         let tools = body["tools"].as_array().expect("tools are sent");
         let exec = tools.iter().find(|tool| tool["function"]["name"] == "exec").expect("exec is one of them");
         assert!(exec["function"]["description"].as_str().is_some_and(|text| text.len() > 20), "{exec}");
@@ -244,27 +245,28 @@ mod tool_call_loop_test {
 
     #[test]
     fn single_tool_call_processed_correctly() {
-        let lab = Lab::start(&[routed("medium"), runs(&["echo one > file; cat file"]), acted("It is one.")], "");
-        assert_eq!(lab.ask("write one to a file"), "It is one.");
-        assert_eq!(std::fs::read_to_string(lab.home.work("main").join("file")).unwrap(), "one\n");
+        let daemon =
+            ScriptedDaemon::start(&[routed("medium"), runs(&["echo one > file; cat file"]), acted("It is one.")], "");
+        assert_eq!(daemon.ask("write one to a file"), "It is one.");
+        assert_eq!(std::fs::read_to_string(daemon.home.work("main").join("file")).unwrap(), "one\n");
     }
 
     #[test]
     fn multiple_sequential_tool_calls() {
         let script =
             [routed("medium"), runs(&["echo 1 >> n"]), runs(&["echo 2 >> n"]), runs(&["cat n"]), acted("Two.")];
-        let lab = Lab::start(&script, "");
-        assert_eq!(lab.ask("count up in a file"), "Two.");
-        assert_eq!(std::fs::read_to_string(lab.home.work("main").join("n")).unwrap(), "1\n2\n");
-        assert_eq!(lab.asked("actor").len(), 4);
+        let daemon = ScriptedDaemon::start(&script, "");
+        assert_eq!(daemon.ask("count up in a file"), "Two.");
+        assert_eq!(std::fs::read_to_string(daemon.home.work("main").join("n")).unwrap(), "1\n2\n");
+        assert_eq!(daemon.asked("actor").len(), 4);
     }
 
     #[test]
     fn loop_stops_when_llm_returns_no_tool_calls() {
-        let lab = Lab::start(&[routed("medium"), acted("Nothing to do."), runs(&["touch never"])], "");
-        assert_eq!(lab.ask("look at the files and say what to do"), "Nothing to do.");
-        assert_eq!(lab.asked("actor").len(), 1);
-        assert!(!lab.home.work("main").join("never").exists());
+        let daemon = ScriptedDaemon::start(&[routed("medium"), acted("Nothing to do."), runs(&["touch never"])], "");
+        assert_eq!(daemon.ask("look at the files and say what to do"), "Nothing to do.");
+        assert_eq!(daemon.asked("actor").len(), 1);
+        assert!(!daemon.home.work("main").join("never").exists());
     }
 
     /// The exception is an event and an honest message here: a run never stops without a word.
@@ -272,21 +274,22 @@ mod tool_call_loop_test {
     fn tool_call_loop_exception_thrown_after_max_tool_call_rounds() {
         let assessed = acted("GOAL NOT ACHIEVED\nThere was no end to it.");
         let script = [routed("medium"), runs(&["echo 1"]), runs(&["echo 2"]), assessed, runs(&["touch never"])];
-        let lab = Lab::start(&script, "[limits]\nmax_tool_call_rounds = 2\n");
-        let reply = lab.ask("count the files for ever");
+        let daemon = ScriptedDaemon::start(&script, "[limits]\nmax_tool_call_rounds = 2\n");
+        let reply = daemon.ask("count the files for ever");
         assert!(reply.contains("There was no end to it."), "{reply}");
-        assert_eq!(lab.asked("actor").len(), 3, "two rounds, and what came of them");
-        let run = lab.served.get("/runs?session=main")["items"][0]["id"].as_str().unwrap().to_owned();
-        let trace = lab.served.get(&format!("/runs/{run}/trace")).to_string();
+        assert_eq!(daemon.asked("actor").len(), 3, "two rounds, and what came of them");
+        let run = daemon.served.get("/runs?session=main")["items"][0]["id"].as_str().unwrap().to_owned();
+        let trace = daemon.served.get(&format!("/runs/{run}/trace")).to_string();
         assert!(trace.contains("max_tool_call_rounds"), "{trace}");
-        assert!(!lab.home.work("main").join("never").exists());
+        assert!(!daemon.home.work("main").join("never").exists());
     }
 
     #[test]
     fn tool_results_added_to_context_for_next_round() {
-        let lab = Lab::start(&[routed("medium"), runs(&["echo MARKED | tr A-Z a-z"]), acted("Done.")], "");
-        lab.ask("write something in small letters");
-        let seen = lab.asked("actor").pop().expect("it was asked");
+        let daemon =
+            ScriptedDaemon::start(&[routed("medium"), runs(&["echo MARKED | tr A-Z a-z"]), acted("Done.")], "");
+        daemon.ask("write something in small letters");
+        let seen = daemon.asked("actor").pop().expect("it was asked");
         let messages = seen.body["messages"].as_array().unwrap();
         let call = messages.iter().find(|message| message["tool_calls"].is_array()).expect("the call stands there");
         let result = messages.iter().find(|message| message["role"] == "tool").expect("and its result");
@@ -300,57 +303,59 @@ mod session_manager_test {
 
     #[test]
     fn creates_session_with_routing_default_model() {
-        let lab = Lab::start(&[says("The sea.")], "");
-        lab.ask("what is a tide?");
-        assert_eq!(lab.served.get("/status/main")["model"], "test:m");
-        assert_eq!(lab.asked("worker")[0].body["model"], "m");
+        let daemon = ScriptedDaemon::start(&[says("The sea.")], "");
+        daemon.ask("what is a tide?");
+        assert_eq!(daemon.served.get("/status/main")["model"], "test:m");
+        assert_eq!(daemon.asked("worker")[0].body["model"], "m");
     }
 
     #[test]
     fn returns_existing_session_for_known_chat_id() {
-        let lab = Lab::start(&[says("The sea."), says("A ball of ice.")], "");
-        lab.ask("what is a tide?");
-        let before = lab.served.get("/sessions")["items"][0].clone();
-        lab.ask("what is a comet?");
-        let sessions = lab.served.get("/sessions");
+        let daemon = ScriptedDaemon::start(&[says("The sea."), says("A ball of ice.")], "");
+        daemon.ask("what is a tide?");
+        let before = daemon.served.get("/sessions")["items"][0].clone();
+        daemon.ask("what is a comet?");
+        let sessions = daemon.served.get("/sessions");
         assert_eq!(sessions["items"].as_array().unwrap().len(), 1);
         assert_eq!(sessions["items"][0]["created_ms"], before["created_ms"]);
-        assert_eq!(lab.served.get("/sessions/main/messages")["items"].as_array().unwrap().len(), 4);
+        assert_eq!(daemon.served.get("/sessions/main/messages")["items"].as_array().unwrap().len(), 4);
     }
 
     #[test]
     fn update_model_changes_session_model() {
         let config = "[model_settings.\"test:other\"]\ncontext_budget = 8_000\n";
-        let lab = Lab::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], config);
-        lab.ask("what is a tide?");
-        assert!(lab.command("/model test:other").contains("now test:other"));
-        lab.ask("what is a comet?");
-        lab.served.reply(lab.served.send("elsewhere", "what is a star?"));
-        let models: Vec<_> = lab.asked("worker").iter().map(|seen| seen.body["model"].clone()).collect();
+        let daemon =
+            ScriptedDaemon::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], config);
+        daemon.ask("what is a tide?");
+        assert!(daemon.command("/model test:other").contains("now test:other"));
+        daemon.ask("what is a comet?");
+        daemon.served.reply(daemon.served.send("elsewhere", "what is a star?"));
+        let models: Vec<_> = daemon.asked("worker").iter().map(|seen| seen.body["model"].clone()).collect();
         assert_eq!(models, ["m", "other", "m"], "of this session alone");
     }
 
     #[test]
     fn reset_segment_writes_session_break_marker() {
-        let lab = Lab::start(&[says("The sea.")], "");
-        lab.ask("what is a tide?");
-        assert_eq!(lab.served.get("/status/main")["segment_start"], 0);
-        lab.command("/new");
-        let last = lab.served.get("/sessions/main/messages")["items"][1]["id"].clone();
-        assert_eq!(lab.served.get("/status/main")["segment_start"], last);
+        let daemon = ScriptedDaemon::start(&[says("The sea.")], "");
+        daemon.ask("what is a tide?");
+        assert_eq!(daemon.served.get("/status/main")["segment_start"], 0);
+        daemon.command("/new");
+        let last = daemon.served.get("/sessions/main/messages")["items"][1]["id"].clone();
+        assert_eq!(daemon.served.get("/status/main")["segment_start"], last);
     }
 
     /// Also after a restart: the break is in the store.
     #[test]
     fn new_segment_starts_after_reset_segment() {
-        let Lab { home, model, served } = Lab::start(&[says("The sea."), says("A ball of ice.")], "");
+        let ScriptedDaemon { home, model, served } =
+            ScriptedDaemon::start(&[says("The sea."), says("A ball of ice.")], "");
         served.reply(served.send("main", "what is a tide?"));
         served.command("main", "/new");
         served.kill();
-        let lab = Lab { served: Served::start(&home), home, model };
-        lab.ask("what is a comet?");
-        assert!(!lab.prompt("worker").contains("what is a tide?"));
-        let log = lab.served.get("/sessions/main/messages");
+        let daemon = ScriptedDaemon { served: Served::start(&home), home, model };
+        daemon.ask("what is a comet?");
+        assert!(!daemon.prompt("worker").contains("what is a tide?"));
+        let log = daemon.served.get("/sessions/main/messages");
         assert_eq!(log["items"][0]["text"], "what is a tide?", "the log keeps everything");
     }
 }
@@ -360,22 +365,23 @@ mod message_processor_integration_test {
 
     #[test]
     fn simple_message_processed_end_to_end() {
-        let lab = Lab::start(&[says("The sea, going up and down.")], "");
-        assert_eq!(lab.ask("what is a tide?"), "The sea, going up and down.");
-        assert_eq!(lab.model.problems(), Vec::<String>::new());
+        let daemon = ScriptedDaemon::start(&[says("The sea, going up and down.")], "");
+        assert_eq!(daemon.ask("what is a tide?"), "The sea, going up and down.");
+        assert_eq!(daemon.model.problems(), Vec::<String>::new());
     }
 
     #[test]
     fn tool_call_returned_by_llm_is_executed() {
-        let lab = Lab::start(&[routed("medium"), runs(&["seq 3 | tee numbers"]), acted("1, 2 and 3.")], "");
-        assert_eq!(lab.ask("write three numbers into a file"), "1, 2 and 3.");
-        assert_eq!(std::fs::read_to_string(lab.home.work("main").join("numbers")).unwrap(), "1\n2\n3\n");
+        let daemon =
+            ScriptedDaemon::start(&[routed("medium"), runs(&["seq 3 | tee numbers"]), acted("1, 2 and 3.")], "");
+        assert_eq!(daemon.ask("write three numbers into a file"), "1, 2 and 3.");
+        assert_eq!(std::fs::read_to_string(daemon.home.work("main").join("numbers")).unwrap(), "1\n2\n3\n");
     }
 
     #[test]
     fn response_sent_to_gateway_via_socket() {
-        let lab = Lab::start(&[says("The sea, going up and down.")], "");
-        let mut socket = UnixStream::connect(lab.home.path().join("kiso.sock")).expect("the socket is there");
+        let daemon = ScriptedDaemon::start(&[says("The sea, going up and down.")], "");
+        let mut socket = UnixStream::connect(daemon.home.path().join("kiso.sock")).expect("the socket is there");
         socket.set_read_timeout(Some(crash::GUARD)).unwrap();
         let mut tell = |line: Value| writeln!(socket, "{line}").expect("it takes lines");
         tell(json!({ "type": "register", "client": "test", "protocol": 1, "session": "main" }));
@@ -393,7 +399,7 @@ mod message_processor_integration_test {
 #[test]
 fn what_a_model_is_saying_at_the_end_is_not_lost() {
     let held = ("worker", json!({ "text": "The sea.", "fault": "slow_first_token" }));
-    let Lab { home, model, served } = Lab::start(&[held], "");
+    let ScriptedDaemon { home, model, served } = ScriptedDaemon::start(&[held], "");
     let message = served.send("main", "what is a tide?");
     wait_until("the model is asked", || model.held() == 1);
     let address = served.address.clone();

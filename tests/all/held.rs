@@ -2,7 +2,7 @@
 //! messages are answered. And a message that would have frozen the daemon.
 
 use crate::crash;
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::model_server::ModelServer;
 use crate::served::Served;
 use serde_json::{Value, json};
@@ -23,10 +23,10 @@ fn stalls() -> (&'static str, Value) {
 fn killed_twice(home: &Home, model: &ModelServer) -> i64 {
     let served = Served::start(home);
     let message = served.send("main", "what is a tide?");
-    served.until(|| model.requests().len() == 1);
+    wait_until("the model to be asked", || model.requests().len() == 1);
     served.kill();
     let served = Served::start(home);
-    served.until(|| model.requests().len() == 2);
+    wait_until("the model to be asked again", || model.requests().len() == 2);
     assert_eq!(served.get(&format!("/messages/{message}"))["status"], "running", "once may be anybody's fault");
     served.kill();
     message
@@ -39,7 +39,7 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
     let model = crash::serve(&home, &replies, QUICK);
     let message = killed_twice(&home, &model);
     let served = Served::start(&home);
-    served.until(|| served.get(&format!("/messages/{message}"))["status"] == "held");
+    wait_until("the message to be held", || served.get(&format!("/messages/{message}"))["status"] == "held");
     let run = served.get(&format!("/messages/{message}"))["run"].as_str().unwrap().to_owned();
     assert_eq!(served.get(&format!("/runs/{run}"))["run"]["status"], "held");
     assert_eq!(served.get("/status/main")["running"], Value::Null);
@@ -75,10 +75,10 @@ fn how_often_it_was_cut_off_is_said_as_it_was() {
     let model = crash::serve(&home, &[stalls()], &format!("{QUICK}hold_after = 1\n"));
     let served = Served::start(&home);
     let message = served.send("main", "what is a tide?");
-    served.until(|| model.requests().len() == 1);
+    wait_until("the model to be asked", || model.requests().len() == 1);
     served.kill();
     let served = Served::start(&home);
-    served.until(|| served.get(&format!("/messages/{message}"))["status"] == "held");
+    wait_until("the message to be held", || served.get(&format!("/messages/{message}"))["status"] == "held");
     let messages = served.get("/sessions/main/messages");
     let text = messages["items"][1]["text"].as_str().unwrap();
     assert!(text.contains("kiso was cut off once while it worked on this message"), "{text}");
@@ -94,10 +94,10 @@ fn a_run_that_is_held_can_be_given_up() {
     let model = crash::serve(&home, &[stalls(), stalls()], QUICK);
     let message = killed_twice(&home, &model);
     let served = Served::start(&home);
-    served.until(|| served.get(&format!("/messages/{message}"))["status"] == "held");
+    wait_until("the message to be held", || served.get(&format!("/messages/{message}"))["status"] == "held");
     let run = served.get(&format!("/messages/{message}"))["run"].as_str().unwrap().to_owned();
     served.request("POST", &format!("/runs/{run}/cancel"), Some("")).expect(200);
-    served.until(|| served.get(&format!("/messages/{message}"))["status"] == "cancelled");
+    wait_until("the message to be cancelled", || served.get(&format!("/messages/{message}"))["status"] == "cancelled");
     assert_eq!(served.get(&format!("/runs/{run}"))["run"]["status"], "cancelled");
 }
 

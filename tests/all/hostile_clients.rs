@@ -1,6 +1,6 @@
 //! Clients that do what no client should: each is answered or dropped by its rule, and the others are served meanwhile.
 
-use crate::harness::{Home, skipped};
+use crate::harness::{Home, skipped, wait_until};
 use crate::served::{Answer, Served};
 use serde_json::json;
 use std::io::{Read, Write};
@@ -263,7 +263,7 @@ fn a_stream_that_nobody_reads_is_dropped() {
     }
     let before = served.resident();
     let deaf = served.follow("?after=0", None);
-    served.until(|| metric(&served, "kiso_event_streams") == 0);
+    wait_until("the deaf one to be let go", || metric(&served, "kiso_event_streams") == 0);
     assert!(served.resident() < 2 * before, "{before} KiB before, {} KiB now", served.resident());
     drop(deaf);
     served.follow("?after=0", None).next(&["message"]);
@@ -332,7 +332,7 @@ fn streams_leave_places_for_requests() {
     served.request("GET", "/events", None).refuses(503, "too_many_streams");
     served.get("/sessions");
     drop(streams);
-    served.until(|| metric(&served, "kiso_event_streams") == 0);
+    wait_until("every stream to end", || metric(&served, "kiso_event_streams") == 0);
     served.follow("", None);
 }
 
@@ -372,7 +372,7 @@ fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     let (early, late) = (early.expect("there are a thousand at least"), served.resident());
     assert!(late * 2 < early * 3, "{early} KiB with 1,000 connections, {late} KiB with {count}");
     // One that was let go counts until its task has ended.
-    served.until(|| metric(&served, "kiso_http_connections") <= 512);
+    wait_until("connections to be let go", || metric(&served, "kiso_http_connections") <= 512);
     // Who has asked for something keeps it.
     let message = served.send("main", "$ echo hello");
     assert_eq!(stream.next(&["message"]).data["id"], message);

@@ -305,12 +305,8 @@ fn parts(name: &str) -> Vec<String> {
 
 /// Files of more than 500 lines, each with the reason why it is one.
 const LONG: &[(&str, &str)] = &[
-    ("host/src/context/tests.rs", "what the prompts of all roles have in common"),
     ("host/src/drive/models.rs", "which model answers for which role, and how each is opened"),
-    ("host/src/node/tests.rs", "how the answers of all roles are read"),
     ("skills/coreutils/src/sed/run.rs", "the commands of a script, one after the other as POSIX lists them"),
-    ("tests/all/markers.rs", "one table of what each role is told, which is read from top to bottom"),
-    ("tests/all/scenarios.rs", "the format of a scenario beside what plays it"),
 ];
 
 /// Reports sizes; a file past 500 lines has more than one subject. Tests at the end of a file do not count, and those that

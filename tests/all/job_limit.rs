@@ -1,7 +1,7 @@
 //! Rule: "**Job Registration**: Enforces 10-job concurrency limit": for the home, whichever processes work in it.
 
-use crate::crash::{self, Running};
-use crate::harness::Home;
+use crate::crash::{self, Running, wait_on};
+use crate::harness::{Home, wait_until};
 use crate::served::Served;
 use serde_json::{Value, json};
 
@@ -20,9 +20,9 @@ fn kiso_run_counts_beside_the_daemon() {
         let model = crash::serve(&home, &[stalls(), stalls(), stalls()], CONFIG);
         let served = Served::start(&home);
         let first = served.send("one", "what is a tide?");
-        served.until(|| model.requests().len() == 1);
+        wait_until("the first to be at work", || model.requests().len() == 1);
         let mut second = Running::start(home.command(&["run", "--session", "two", "what is a tide?"]));
-        second.until("the second is at work", || model.requests().len() == 2);
+        wait_on(&mut second.0, "the second is at work", || model.requests().len() == 2);
         let mut waiting = None;
         match third {
             "daemon" => drop(served.send("three", "what is a tide?")),
@@ -33,16 +33,18 @@ fn kiso_run_counts_beside_the_daemon() {
         }
         // It has its session, and so has come as far as it may.
         let lock = home.path().join("sessions/three/lock");
-        served.until(|| std::fs::read_to_string(&lock).is_ok_and(|pid| !pid.trim().is_empty()));
+        wait_until("the third to lock its session", || {
+            std::fs::read_to_string(&lock).is_ok_and(|pid| !pid.trim().is_empty())
+        });
         assert_eq!(model.requests().len(), 2, "{third}: two run, and the third waits");
         model.release();
-        served.until(|| model.requests().len() == 3);
+        wait_until("the third to be at work", || model.requests().len() == 3);
         model.release_many(2);
         assert_eq!(served.reply(first), "The sea.");
         for mut run in [Some(second), waiting].into_iter().flatten() {
             assert!(run.0.wait().expect("it was started here").success(), "{third}");
         }
-        served.until(|| model.requests().len() == 3 && model.held() == 0);
+        wait_until("the third to be answered", || model.requests().len() == 3 && model.held() == 0);
     }
 }
 
@@ -54,20 +56,20 @@ fn ten_jobs_run_at_once_and_the_eleventh_waits() {
     let model = crash::serve(&home, &replies, &CONFIG.replace("max_jobs = 2\n", ""));
     let served = Served::start(&home);
     let mut by_hand = Running::start(home.command(&["run", "--session", "by-hand", "what is a tide?"]));
-    by_hand.until("the first is at work", || model.requests().len() == 1);
+    wait_on(&mut by_hand.0, "the first is at work", || model.requests().len() == 1);
     for n in 0..10 {
         served.send(&format!("s{n}"), "what is a tide?");
     }
-    served.until(|| model.requests().len() == 10);
+    wait_until("ten to be at work", || model.requests().len() == 10);
     // Every message was begun with: all sessions are locked, and one of them has no place.
     let locked = |n: usize| {
         let pid = std::fs::read_to_string(home.path().join(format!("sessions/s{n}/lock")));
         pid.is_ok_and(|pid| !pid.trim().is_empty())
     };
-    served.until(|| (0..10).all(locked));
+    wait_until("all sessions to be locked", || (0..10).all(locked));
     assert_eq!(model.requests().len(), 10);
     model.release();
-    served.until(|| model.requests().len() == 11);
+    wait_until("the eleventh to be at work", || model.requests().len() == 11);
     model.release_many(10);
-    served.until(|| model.held() == 0);
+    wait_until("everybody to be answered", || model.held() == 0);
 }

@@ -76,20 +76,7 @@ impl Lab {
     pub async fn call_only(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let session = SessionName::parse(session).expect("a plain name");
         let secrets = Secrets::default();
-        self.skills
-            .call(
-                tool,
-                &args,
-                Caller {
-                    session: &session,
-                    locale: "en",
-                    secrets: &secrets,
-                    transaction: None,
-                    accepted: None,
-                    permit: None,
-                },
-            )
-            .await
+        self.skills.call(tool, &args, Caller::by_hand(&session, &secrets)).await
     }
 
     fn assert_untouched(&self, session: &str) {

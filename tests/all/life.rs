@@ -1,7 +1,7 @@
 //! The life of a daemon, from outside: what systemd hears, what the log says and never says, reading the configuration
 //! again, and the unit.
 
-use crate::harness::{Home, missing_tool, skipped};
+use crate::harness::{Home, missing_tool, skipped, wait_until};
 use crate::served::Served;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -112,9 +112,9 @@ const WAITING: &str =
     "$ touch began; while [ ! -e go ]; do sleep 0.02; done; head -c 2000000 /dev/zero > big && echo end";
 
 /// Waits until a run works on [`WAITING`].
-fn until_it_works(home: &Home, served: &Served) {
+fn until_it_works(home: &Home) {
     let began = home.work("main").join("began");
-    served.until(|| began.exists());
+    wait_until("the run to begin", || began.exists());
     std::fs::remove_file(began).unwrap();
 }
 
@@ -123,7 +123,7 @@ fn a_second_signal_ends_at_once_and_what_was_taken_is_answered_later() {
     let home = home(QUICK);
     let mut served = Served::start(&home);
     let message = served.send("main", WAITING);
-    until_it_works(&home, &served);
+    until_it_works(&home);
     served.signal(Signal::TERM);
     served.logs("send the signal again to stop immediately", 1);
     // It is still there, and does not stop for what a reload would be.
@@ -165,7 +165,7 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
     let home = home(QUICK);
     let served = Served::start(&home);
     let under_way = served.send("main", WAITING);
-    until_it_works(&home, &served);
+    until_it_works(&home);
     home.config(
         "model = \"lab:big\"\n[daemon]\ndebounce_ms = 10\nmax_queued = 1\n[exec]\nwrite_mib = 1\n\
          [gateway]\nmax_body_kib = 1\nport = 1\n[log]\nlevel = \"debug\"\n\

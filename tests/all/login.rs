@@ -1,6 +1,6 @@
 //! Browsers: how one is logged in to the page and out of it, and which requests its cookie is good for.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::served::{Answer, Events, Served};
 use kiso::store::{CODE_MS, LOGIN_MS};
 use rusqlite::Connection;
@@ -107,7 +107,9 @@ fn a_token_logs_a_browser_in_and_the_page_logs_it_out() {
     let sent = browser.ask("POST", "/msg", &json!({ "text": "$ echo hello" }).to_string()).expect(202);
     browser.ask("GET", "/config", "").refuses(403, "forbidden");
     let message = sent["message"].as_i64().unwrap();
-    served.until(|| browser.ask("GET", &format!("/messages/{message}"), "").expect(200)["status"] == "done");
+    wait_until("the message to be answered", || {
+        browser.ask("GET", &format!("/messages/{message}"), "").expect(200)["status"] == "done"
+    });
     // The value stands nowhere but in the browser, and not in the log either.
     let value = browser.cookie.split_once('=').unwrap().1;
     for file in ["store.db", "store.db-wal"] {

@@ -6,7 +6,7 @@ mod mcp;
 mod metrics;
 mod undo;
 
-use crate::harness::{Home, guest};
+use crate::harness::{Home, guest, wait_until};
 use crate::served::{Answer, Served};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -362,7 +362,7 @@ fn every_operation_answers_as_it_is_documented() {
     // A run that is under way is cancelled.
     let waiting = api.served.send("slow", "$ sleep 50");
     let started = |api: &Api| api.served.get(&format!("/messages/{waiting}"))["run"].as_str().map(str::to_owned);
-    api.served.until(|| started(&api).is_some());
+    wait_until("the run to start", || started(&api).is_some());
     let slow = started(&api).unwrap();
     let busy = api.ask("DELETE", "/sessions/{session}", "/sessions/slow", a.as_deref(), b"");
     busy.refuses(409, "at_work");

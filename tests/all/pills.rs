@@ -1,6 +1,6 @@
 //! Pills that people make: over HTTP and with `kiso pill`, in every message of a turn.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::model_server::{ModelServer, Reply, Script};
 use crate::served::Served;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn each_message_of_a_joined_turn_may_begin_with_a_pill() {
         server.base_url()
     ));
     let served = Served::start(&home);
-    served.until(|| served.get("/runs")["items"][0]["status"] == "done");
+    wait_until("the run to end", || served.get("/runs")["items"][0]["status"] == "done");
     let run = served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
     let trace = served.get(&format!("/runs/{run}/trace"));
     let events = trace["items"].as_array().unwrap();

@@ -1,6 +1,6 @@
 //! A daemon of a home, and a client that does no more than the protocol asks for.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -80,7 +80,9 @@ impl Served {
         let served = Served::spawn(command);
         if std::env::var_os(TEST_FLEET).is_some() {
             // A member stands by until it knows that the process before it is gone.
-            served.until(|| served.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200));
+            wait_until("the home to be served", || {
+                served.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200)
+            });
         }
         served
     }
@@ -212,16 +214,6 @@ impl Served {
                 return text.to_owned();
             }
             assert!(began.elapsed() < PATIENCE, "message {message} was not answered: {job}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// Waits until something that can be seen is so.
-    #[track_caller]
-    pub fn until(&self, so: impl Fn() -> bool) {
-        let began = Instant::now();
-        while !so() {
-            assert!(began.elapsed() < PATIENCE, "it did not come about");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

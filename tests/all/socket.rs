@@ -62,7 +62,7 @@ impl Talk {
 
     /// The next line for which this holds.
     #[track_caller]
-    fn until(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
+    fn until_line(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let line = self.hear().expect("the connection stands");
             if wanted(&line) {
@@ -76,14 +76,14 @@ impl Talk {
     pub fn ask(&mut self, line: Value) -> Value {
         let known = line["ref"].clone();
         self.say(line);
-        self.until(|line| line["type"] != "event" && line.get("id").is_none() && line["ref"] == known)
+        self.until_line(|line| line["type"] != "event" && line.get("id").is_none() && line["ref"] == known)
     }
 
     /// Says something that is not a line of the protocol, and expects to be told so.
     #[track_caller]
     fn refused(&mut self, bytes: &[u8], code: &str) -> Value {
         self.stream.write_all(bytes).expect("it reads");
-        let error = self.until(|line| line["type"] == "error");
+        let error = self.until_line(|line| line["type"] == "error");
         assert_eq!(error["code"], code, "{error}");
         error
     }
@@ -121,7 +121,7 @@ fn a_message_is_accepted_answered_and_told() {
     assert_eq!((&accepted["session"], &accepted["status"]), (&json!("main"), &json!("queued")));
     // A run is told as it is when the feed is read, so it goes on until it was seen.
     let (mut user, mut running, mut thought) = (Value::Null, false, false);
-    talk.until(|line| {
+    talk.until_line(|line| {
         running |= line["event"] == "run" && line["data"]["status"] == "running";
         thought |= line["event"] == "live" && line["data"]["type"] == "thought";
         if line["event"] == "message" {
@@ -133,7 +133,7 @@ fn a_message_is_accepted_answered_and_told() {
     wait_until("the workspace is there", || home.work("main").exists());
     std::fs::write(home.work("main").join("go"), "").unwrap();
     let mut ended = 0;
-    let reply = talk.until(|line| {
+    let reply = talk.until_line(|line| {
         ended += i32::from(line["event"] == "run" && line["data"]["status"] == "done");
         line["type"] == "outbound"
     });
@@ -145,7 +145,7 @@ fn a_message_is_accepted_answered_and_told() {
     assert_eq!(served.reply(accepted["message"].as_i64().unwrap()), reply["message"]["text"].as_str().unwrap());
     assert!(served.request("GET", "/metrics", None).body.contains("kiso_socket_connections 1"));
     assert_eq!(served.terminate(), 0);
-    talk.until(|line| line["type"] == "shutdown");
+    talk.until_line(|line| line["type"] == "shutdown");
     talk.is_over();
     assert!(!home.path().join("kiso.sock").exists(), "it goes with the daemon");
 }
@@ -169,7 +169,7 @@ fn commands_and_status_are_answered_with_their_ref() {
     assert_eq!(unknown["code"], "not_found", "{unknown}");
     let accepted = talk.ask(json!({ "type": "inbound", "text": "$ echo x", "ref": "i" }));
     assert_eq!(accepted["session"], "default", "where none is named");
-    talk.until(|line| line["type"] == "outbound");
+    talk.until_line(|line| line["type"] == "outbound");
     let status = talk.ask(json!({ "type": "status", "ref": "s" }));
     assert_eq!((&status["session"], &status["model"]), (&json!("default"), &json!("reflex")), "{status}");
     assert_eq!((&status["daemon"]["queued"], &status["daemon"]["running"]), (&json!(0), &json!(0)), "{status}");
@@ -183,7 +183,7 @@ fn a_client_that_was_away_goes_on_behind_what_it_heard_last() {
     let served = Served::start(&home);
     let (mut talk, _) = Talk::register(&home, json!({ "session": "main" }));
     talk.say(json!({ "type": "inbound", "text": "$ echo one" }));
-    let first = talk.until(|line| line["type"] == "outbound");
+    let first = talk.until_line(|line| line["type"] == "outbound");
     drop(talk);
     // Without it, in its session and in another one; and across a restart.
     served.reply(served.send("other", "$ echo no"));
@@ -274,7 +274,9 @@ fn who_does_not_read_or_is_one_too_many_is_dropped() {
     for _ in 0..40 {
         talk.ask(json!({ "type": "inbound", "session": "loud", "text": text, "ref": "x" }));
     }
-    served.until(|| served.request("GET", "/metrics", None).body.contains("kiso_socket_connections 1\n"));
+    wait_until("the stalled one to be let go", || {
+        served.request("GET", "/metrics", None).body.contains("kiso_socket_connections 1\n")
+    });
     assert_eq!(talk.ask(json!({ "type": "command", "command": "help", "ref": "h" }))["type"], "outbound");
     drop(stalled);
 }
@@ -299,7 +301,7 @@ fn messages_of_different_callers_are_answered_by_runs_of_their_own() {
     assert_ne!(run_of(admin), run_of(user));
     // While the other is under way, as something that adds to it.
     let admin = talk.ask(json!({ "type": "inbound", "text": WAITING, "ref": "a" }))["message"].as_i64().unwrap();
-    talk.until(|line| line["event"] == "event" && line["data"]["kind"] == "planned");
+    talk.until_line(|line| line["event"] == "event" && line["data"]["kind"] == "planned");
     let own = talk.ask(json!({ "type": "inbound", "text": "and 3", "ref": "a" }))["message"].as_i64().unwrap();
     let user = served.send("main", "and 4");
     std::fs::write(home.work("main").join("go"), "").unwrap();
@@ -317,9 +319,9 @@ fn many_idle_clients_are_no_trouble() {
     let idle: Vec<_> = (0..200).map(|_| Talk::register(&home, json!({ "live": true })).0).collect();
     let (mut talk, _) = Talk::register(&home, json!({ "session": "main" }));
     talk.say(json!({ "type": "inbound", "text": "$ echo here" }));
-    talk.until(|line| line["type"] == "outbound");
+    talk.until_line(|line| line["type"] == "outbound");
     for mut one in idle {
-        one.until(|line| line["type"] == "outbound");
+        one.until_line(|line| line["type"] == "outbound");
     }
     assert_eq!(served.terminate(), 0);
 }

@@ -2,7 +2,7 @@
 
 mod documented;
 
-use crate::harness::{Home, missing_tool, root};
+use crate::harness::{Home, missing_tool, root, wait_for};
 use crate::served::Served;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A guard against what never comes; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -138,16 +138,8 @@ fn is_as_documented(body: &Value) {
 
 /// Waits until `kiso webhook list` says it; one of the few things that can only be asked for.
 #[track_caller]
-fn until(home: &Home, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    let began = Instant::now();
-    loop {
-        let line = line(home, name);
-        if holds(&line) {
-            return line;
-        }
-        assert!(began.elapsed() < PATIENCE, "{line}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+fn until_listed(home: &Home, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    wait_for(&format!("the webhook {name}"), || Some(line(home, name)).filter(&holds))
 }
 
 #[test]
@@ -179,12 +171,12 @@ fn a_reply_is_delivered_once_with_a_signature_that_holds() {
 
     let key = request.key();
     request.answer("204 No Content", "");
-    until(&home, "a", |line| line["delivered"] == 1 && line["pending"] == 0);
+    until_listed(&home, "a", |line| line["delivered"] == 1 && line["pending"] == 0);
     served.send("main", "$ echo again");
     let second = inbox.next();
     assert_ne!(second.key(), key);
     second.answer("200 OK", "");
-    until(&home, "a", |line| line["delivered"] == 2);
+    until_listed(&home, "a", |line| line["delivered"] == 2);
     inbox.is_empty();
     let metrics = served.request("GET", "/metrics", None).body;
     for line in ["kiso_webhook_pending{webhook=\"a\"} 0", "kiso_webhook_delivered_total{webhook=\"a\"} 2"] {
@@ -209,7 +201,7 @@ fn what_fails_is_sent_again_with_the_same_key() {
     let third = inbox.next();
     assert_eq!((third.key(), third.attempt(), &third.json()["message"]), (key, 3, &text));
     third.answer("200 OK", "");
-    let line = until(&home, "a", |line| line["delivered"] == 1);
+    let line = until_listed(&home, "a", |line| line["delivered"] == 1);
     assert_eq!((&line["pending"], &line["failed"], &line["next_ms"]), (&json!(0), &json!(0), &json!(null)));
     drop(served);
     inbox.is_empty();
@@ -224,13 +216,13 @@ fn a_receiver_may_ask_for_time_and_a_person_may_be_faster() {
     let request = inbox.next();
     let at = request.json()["at_ms"].as_i64().unwrap();
     request.answer("503 Service Unavailable\r\nretry-after: 3600", "");
-    let line = until(&home, "a", |line| line["next_ms"].as_i64().is_some_and(|next| next > at + 1_000));
+    let line = until_listed(&home, "a", |line| line["next_ms"].as_i64().is_some_and(|next| next > at + 1_000));
     assert!(line["next_ms"].as_i64().unwrap() >= at + 3_600_000, "{line}");
     home.kiso(&["webhook", "retry", "a"]).ok().prints(&["1 delivery is due now"]);
     let again = inbox.next();
     assert_eq!(again.attempt(), 2);
     again.answer("200 OK", "");
-    until(&home, "a", |line| line["delivered"] == 1);
+    until_listed(&home, "a", |line| line["delivered"] == 1);
     drop(served);
 }
 
@@ -245,7 +237,7 @@ fn a_redirect_is_not_followed_and_what_is_given_up_can_be_brought_back() {
         assert!(request.path.starts_with("/hook"), "{}", request.path);
         request.answer(&format!("302 Found\r\nlocation: http://{}/other", inbox.address), "");
     }
-    until(&home, "a", |line| line["failed"] == 1);
+    until_listed(&home, "a", |line| line["failed"] == 1);
     let failed = home.kiso(&["webhook", "failed"]);
     failed.ok().prints(&["a  reply  message 2  2 attempts: it answered 302, a redirect, which is not followed"]);
     let object = home.kiso(&["--json", "webhook", "failed"]).json();
@@ -257,7 +249,7 @@ fn a_redirect_is_not_followed_and_what_is_given_up_can_be_brought_back() {
     assert_eq!((back.attempt(), back.key()), (1, object["id"].as_str().unwrap().to_owned()));
     // Who says that it is gone for good is not asked again.
     back.answer("410 Gone", "moved away");
-    until(&home, "a", |line| line["failed"] == 2 && line["pending"] == 0);
+    until_listed(&home, "a", |line| line["failed"] == 2 && line["pending"] == 0);
     home.kiso(&["webhook", "failed"]).ok().prints(&["1 attempt: it answered 410: moved away"]);
     inbox.is_empty();
 }
@@ -287,7 +279,7 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
     home.kiso(&["webhook", "test", "a"]).exit(4).says(&["its address is private"]);
     let served = Served::start(&home);
     served.send("main", "$ echo hello");
-    until(&home, "a", |line| line["failed"] == 1);
+    until_listed(&home, "a", |line| line["failed"] == 1);
     home.kiso(&["webhook", "failed"]).ok().prints(&["its address is private; allow_private = true allows it"]);
     drop(served);
     inbox.is_empty();
@@ -318,7 +310,7 @@ fn a_slow_receiver_holds_up_nobody_else() {
     for _ in 0..6 {
         quick.next().answer("200 OK", "");
     }
-    until(&home, "quick", |line| line["delivered"] == 6);
+    until_listed(&home, "quick", |line| line["delivered"] == 6);
     slow.is_empty();
     let mut keys: Vec<_> = held.iter().map(Request::key).collect();
     for request in held {
@@ -329,7 +321,7 @@ fn a_slow_receiver_holds_up_nobody_else() {
         keys.push(request.key());
         request.answer("200 OK", "");
     }
-    until(&home, "slow", |line| line["delivered"] == 6 && line["pending"] == 0);
+    until_listed(&home, "slow", |line| line["delivered"] == 6 && line["pending"] == 0);
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), 6, "each was sent once");
@@ -356,7 +348,7 @@ fn after_a_crash_what_has_no_end_on_record_is_sent_again() {
     assert!(new.json()["message"]["text"].as_str().unwrap().contains("by hand"));
     again.answer("200 OK", "");
     new.answer("200 OK", "");
-    until(&home, "a", |line| line["delivered"] == 2 && line["pending"] == 0);
+    until_listed(&home, "a", |line| line["delivered"] == 2 && line["pending"] == 0);
     assert_eq!(served.terminate(), 0);
     inbox.is_empty();
 }
@@ -375,16 +367,16 @@ fn an_answer_without_end_is_cut_off() {
     };
     served.send("main", "$ echo hello");
     endless("500 No\r\n");
-    until(&home, "a", |line| line["failed"] == 1);
+    until_listed(&home, "a", |line| line["failed"] == 1);
     let error = home.kiso(&["--json", "webhook", "failed"]).json()["error"].as_str().unwrap().to_owned();
     assert!(error.starts_with("it answered 500: many words many") && error.len() < 300, "{error}");
     served.send("main", "$ echo hello");
     endless("200 OK\r\n");
-    until(&home, "a", |line| line["delivered"] == 1);
+    until_listed(&home, "a", |line| line["delivered"] == 1);
     // A head without end is not an answer.
     served.send("main", "$ echo hello");
     endless("200 OK\r\nx-long: ");
-    until(&home, "a", |line| line["failed"] == 2);
+    until_listed(&home, "a", |line| line["failed"] == 2);
 }
 
 #[test]
@@ -394,7 +386,7 @@ fn a_webhook_that_goes_leaves_a_record() {
     let served = Served::start(&home);
     served.send("main", "$ echo hello");
     inbox.next().answer("500 No\r\nretry-after: 3600", "");
-    until(&home, "a", |line| line["next_ms"].is_i64());
+    until_listed(&home, "a", |line| line["next_ms"].is_i64());
     assert_eq!(served.terminate(), 0);
     home.config("model = \"reflex\"\n");
     let served = Served::start(&home);
@@ -418,7 +410,7 @@ fn a_webhook_is_told_of_what_it_asked_for() {
     assert_eq!((&body["status"], &body["status"]), (&run["run"]["status"], &json!("failed")), "{run}");
     is_as_documented(&body);
     request.answer("200 OK", "");
-    until(&home, "a", |line| line["delivered"] == 1 && line["pending"] == 0);
+    until_listed(&home, "a", |line| line["delivered"] == 1 && line["pending"] == 0);
     inbox.is_empty();
 }
 

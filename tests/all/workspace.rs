@@ -1,6 +1,6 @@
 //! Files of workspaces over HTTP: put there, listed, read and deleted, and nothing outside is reached.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::served::{Answer, Served};
 use serde_json::json;
 use std::io::{Read, Write};
@@ -157,7 +157,7 @@ fn a_file_that_is_too_large_leaves_nothing() {
         .write_all(b"PUT /sessions/main/files/two HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nhalf")
         .unwrap();
     drop(stream);
-    served.until(|| beside(&home, "main").is_empty());
+    wait_until("the half upload to be gone", || beside(&home, "main").is_empty());
     assert_eq!(paths(&served, "/sessions/main/files"), ["one"]);
     put(&served, "/sessions/main/files/small", "fits").expect(201);
 }
@@ -168,7 +168,7 @@ fn a_file_is_put_into_a_session_at_work() {
     let home = home(QUICK);
     let served = Served::start(&home);
     let message = served.send("main", "$ while [ ! -e go ]; do sleep 0.02; done; cat go");
-    served.until(|| served.get("/status/main")["running"].is_string());
+    wait_until("the command to run", || served.get("/status/main")["running"].is_string());
     put(&served, "/sessions/main/files/go", "it went on").expect(201);
     assert!(served.reply(message).contains("it went on"));
 }
@@ -191,7 +191,7 @@ fn uploads_that_fail_or_replace_take_no_room_from_a_session_at_work() {
     let home = home(&format!("{QUICK}[gateway]\nmax_upload_mib = 1\n[engine]\nworkspace_mib = 2\n"));
     let served = Served::start(&home);
     let message = served.send("main", "$ while [ ! -e go ]; do sleep 0.02; done; echo it went on > said; cat said");
-    served.until(|| served.get("/status/main")["running"].is_string());
+    wait_until("the command to run", || served.get("/status/main")["running"].is_string());
     let most = "x".repeat(900 << 10);
     for _ in 0..4 {
         put(&served, "/sessions/main/files/same?replace=true", &most).expect(201);
@@ -212,7 +212,7 @@ fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
         "PUT /sessions/main/files/b HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-length: 8\r\n\r\nhalf"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    served.until(|| !beside(&home, "main").is_empty());
+    wait_until("the half upload", || !beside(&home, "main").is_empty());
     let mut events = served.follow("", None);
     served.request("DELETE", "/sessions/main", None).expect(200);
     assert_eq!(events.next(&["deleted"]).data, json!({ "name": "main" }));
@@ -243,7 +243,7 @@ fn who_hangs_up_leaves_nothing_half_done() {
         ask(format!("PUT /sessions/{name}/files/a|x"));
     }
     // Each came, or none of it did.
-    served.until(|| names.iter().all(|name| found(name) == has_file(name)));
+    wait_until("all of it or nothing", || names.iter().all(|name| found(name) == has_file(name)));
     for name in names.iter().filter(|name| !found(name)) {
         put(&served, &format!("/sessions/{name}/files/a"), "x").expect(201);
     }
@@ -251,7 +251,7 @@ fn who_hangs_up_leaves_nothing_half_done() {
         ask(format!("DELETE /sessions/{name}|"));
     }
     let aside = |name: &str| home.path().join("sessions").join(format!(".gone-{name}")).exists();
-    served.until(|| names.iter().all(|name| found(name) == has_file(name) && !aside(name)));
+    wait_until("all of it or nothing", || names.iter().all(|name| found(name) == has_file(name) && !aside(name)));
     let left: Vec<_> = names.iter().filter(|name| found(name)).collect();
     for name in left {
         served.request("DELETE", &format!("/sessions/{name}"), None).expect(200);
@@ -276,7 +276,7 @@ fn a_deletion_that_was_cut_off_is_brought_to_an_end() {
     std::fs::write(sessions.join(".gone-other/work/b"), "y").unwrap();
     let served = Served::start(&home);
     assert_eq!(paths(&served, "/sessions/main/files"), ["a"]);
-    served.until(|| !sessions.join(".gone-other").exists());
+    wait_until("the rest to be removed", || !sessions.join(".gone-other").exists());
     assert!(!sessions.join("other").exists() && !sessions.join(".gone-main").exists());
 }
 

@@ -2,7 +2,7 @@
 
 use super::{QUICK, Web, answer, asking, card, grant, routed};
 use crate::crash::serve;
-use crate::harness::{Home, guest, root};
+use crate::harness::{Home, guest, root, wait_until};
 use crate::served::Served;
 use crate::web;
 use serde_json::json;
@@ -30,7 +30,7 @@ fn a_run_shows_ten_cards_and_no_more() {
         let asked = card(&served, "main");
         assert!(asked["effects"][0]["args"].to_string().contains(&web.url(&n.to_string())), "{asked}");
         answer(&served, &asked, json!([1]));
-        served.until(|| web.asked().len() == n);
+        wait_until("the page to be asked for", || web.asked().len() == n);
     }
     assert!(served.reply(message).contains("That was enough."));
     assert_eq!(web.asked().len(), 10, "{:?}", web.asked());
@@ -51,7 +51,7 @@ fn a_hundred_cards_wait_at_once_and_no_more() {
         |served: &Served, n: usize| served.send(&format!("s{n}"), &format!("fetch url={}", web.url(&n.to_string())));
     for n in 1..=100 {
         ask(&served, n);
-        served.until(|| waiting(&served) == n);
+        wait_until("another to wait", || waiting(&served) == n);
     }
     let beyond = ask(&served, 101);
     let reply = served.reply(beyond);
@@ -63,9 +63,9 @@ fn a_hundred_cards_wait_at_once_and_no_more() {
     // One place is free again.
     answer(&served, &card(&served, "s7"), json!([]));
     ask(&served, 102);
-    served.until(|| waiting(&served) == 100);
+    wait_until("a hundred to wait", || waiting(&served) == 100);
     answer(&served, &card(&served, "s102"), json!([1]));
-    served.until(|| web.asked() == ["/102"]);
+    wait_until("the page to be asked for", || web.asked() == ["/102"]);
 }
 
 /// A server that says what it was sent.

@@ -3,7 +3,7 @@
 use super::archive;
 use super::case::{Case, Component, Grant, Input, Outcome, Upload};
 use crate::chat::Terminal;
-use crate::harness::{Home, guest, root};
+use crate::harness::{Home, guest, root, wait_until};
 use crate::served::{Answer, Served};
 use crate::socket::Talk;
 use serde_json::{Value, json};
@@ -358,7 +358,7 @@ impl Target {
         assert_eq!(self.closed.heard.load(Ordering::SeqCst), 0, "something connected to the closed port");
         // It would have been heard.
         std::net::TcpStream::connect(("127.0.0.1", self.closed.port)).expect("it listens");
-        self.served.until(|| self.closed.heard.load(Ordering::SeqCst) == 1);
+        wait_until("the connection to be heard", || self.closed.heard.load(Ordering::SeqCst) == 1);
     }
 }
 

@@ -189,7 +189,7 @@ fn a_daemon_that_is_killed_loses_and_repeats_nothing() {
         for n in 0..3 {
             api.write(ADA, &format!("$ echo answer-$(({round} * 10 + {n}))"));
         }
-        served.until(|| asked(&served, "channel.bot").len() > round * 3);
+        wait_until("a message of the round", || asked(&served, "channel.bot").len() > round * 3);
         served.kill();
         api.accept_all();
         served = start(&home);

@@ -73,7 +73,7 @@ fn killed_in_the_middle_of_what_it_does() {
             let there = std::fs::read_to_string(home.work("default").join("effects")).unwrap_or_default();
             found.is_ok_and(|(kind, started)| kind == last && started == cut as isize) && there == effects
         };
-        running.until("the middle of the work", begun);
+        wait_on(&mut running.0, "the middle of the work", begun);
         running.kill();
         server.finish();
         std::fs::write(home.work("default").join("go"), "").unwrap();

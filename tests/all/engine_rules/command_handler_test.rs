@@ -6,31 +6,34 @@ const TWO: &str = "[model_settings.\"test:other\"]\ncontext_budget = 8_000\n";
 
 #[test]
 fn slash_new_resets_segment_and_returns_confirmation() {
-    let lab = Lab::start(&[says("The sea.")], "");
-    lab.ask("what is a tide?");
-    assert!(lab.command("/new").starts_with("Context cleared."));
-    assert_ne!(lab.served.get("/status/main")["segment_start"], 0);
-    assert_eq!(lab.model.requests().len(), 1, "no model was asked for it");
+    let daemon = ScriptedDaemon::start(&[says("The sea.")], "");
+    daemon.ask("what is a tide?");
+    assert!(daemon.command("/new").starts_with("Context cleared."));
+    assert_ne!(daemon.served.get("/status/main")["segment_start"], 0);
+    assert_eq!(daemon.model.requests().len(), 1, "no model was asked for it");
 }
 
 #[test]
 fn slash_model_without_args_shows_current_model() {
-    assert_eq!(Lab::start(&[], TWO).command("/model"), "The model of this session is test:m (titler: reflex).");
+    assert_eq!(
+        ScriptedDaemon::start(&[], TWO).command("/model"),
+        "The model of this session is test:m (titler: reflex)."
+    );
 }
 
 #[test]
 fn slash_model_with_valid_model_switches_model() {
-    let lab = Lab::start(&[], TWO);
-    assert_eq!(lab.command("/model test:other"), "The model of this session is now test:other (titler: reflex).");
-    assert_eq!(lab.command("/model"), "The model of this session is test:other (titler: reflex).");
+    let daemon = ScriptedDaemon::start(&[], TWO);
+    assert_eq!(daemon.command("/model test:other"), "The model of this session is now test:other (titler: reflex).");
+    assert_eq!(daemon.command("/model"), "The model of this session is test:other (titler: reflex).");
 }
 
 #[test]
 fn slash_model_with_invalid_model_returns_error() {
-    let lab = Lab::start(&[], TWO);
-    let answer = lab.command("/model nobody:nothing");
+    let daemon = ScriptedDaemon::start(&[], TWO);
+    let answer = daemon.command("/model nobody:nothing");
     assert!(answer.starts_with("The model was not changed") && answer.contains("nobody"), "{answer}");
-    assert_eq!(lab.command("/model"), "The model of this session is test:m (titler: reflex).");
+    assert_eq!(daemon.command("/model"), "The model of this session is test:m (titler: reflex).");
 }
 
 /// "with argument `provider/model-id` …: switches model for this session": for every role that works on its messages,
@@ -46,58 +49,62 @@ fn slash_model_changes_every_role_that_is_meant() {
     let replies: Vec<_> = ["One.", "Two.", "Three.", "Four."].into_iter().flat_map(said).collect();
     let home = Home::new();
     let model = crash::serve(&home, &replies, &config);
-    let lab = Lab { served: Served::start(&home), home, model };
-    let of_each = |lab: &Lab| {
-        let asked = lab.model.requests();
+    let daemon = ScriptedDaemon { served: Served::start(&home), home, model };
+    let of_each = |daemon: &ScriptedDaemon| {
+        let asked = daemon.model.requests();
         let last = asked[asked.len() - 3..].iter().map(|seen| (seen.role().to_owned(), seen.body["model"].clone()));
         last.map(|(role, model)| format!("{role} {}", model.as_str().unwrap())).collect::<Vec<_>>()
     };
     let message = "write a greeting for the whole team into the report";
-    lab.ask(message);
-    assert_eq!(of_each(&lab), ["router m", "planner own", "worker own"]);
+    daemon.ask(message);
+    assert_eq!(of_each(&daemon), ["router m", "planner own", "worker own"]);
     assert!(
-        lab.command("/status").contains(", router, reasoner, actor: test:m; titler: reflex)"),
+        daemon.command("/status").contains(", router, reasoner, actor: test:m; titler: reflex)"),
         "{}",
-        lab.command("/status")
+        daemon.command("/status")
     );
     let now = "The model of this session is now test:other (titler: reflex).";
-    assert_eq!(lab.command("/model test:other"), now, "the titler has its own");
-    lab.ask(message);
-    assert_eq!(of_each(&lab), ["router other", "planner other", "worker other"]);
-    assert!(lab.command("/status").contains("- model: test:other (titler: reflex)\n"), "{}", lab.command("/status"));
-    let status = lab.served.get("/status/main");
+    assert_eq!(daemon.command("/model test:other"), now, "the titler has its own");
+    daemon.ask(message);
+    assert_eq!(of_each(&daemon), ["router other", "planner other", "worker other"]);
+    assert!(
+        daemon.command("/status").contains("- model: test:other (titler: reflex)\n"),
+        "{}",
+        daemon.command("/status")
+    );
+    let status = daemon.served.get("/status/main");
     assert_eq!((&status["model"], &status["models"]["worker"]), (&json!("test:other"), &json!("test:other")));
     // One role alone, and back.
-    assert!(lab.command("/model worker test:m").contains("worker: test:m"));
-    lab.ask(message);
-    assert_eq!(of_each(&lab), ["router other", "planner other", "worker m"]);
-    assert!(lab.command("/model cook test:m").contains("\"cook\" is not a role; there are planner, "));
-    lab.command("/model default");
-    lab.ask(message);
-    assert_eq!(of_each(&lab), ["router m", "planner own", "worker own"]);
-    assert_eq!(lab.model.problems(), Vec::<String>::new());
+    assert!(daemon.command("/model worker test:m").contains("worker: test:m"));
+    daemon.ask(message);
+    assert_eq!(of_each(&daemon), ["router other", "planner other", "worker m"]);
+    assert!(daemon.command("/model cook test:m").contains("\"cook\" is not a role; there are planner, "));
+    daemon.command("/model default");
+    daemon.ask(message);
+    assert_eq!(of_each(&daemon), ["router m", "planner own", "worker own"]);
+    assert_eq!(daemon.model.problems(), Vec::<String>::new());
 }
 
 /// "**/help** — lists all available commands as configured in `engine.yaml` under `commands:`".
 #[test]
 fn slash_help_lists_what_is_configured_under_commands() {
-    let plain = Lab::start(&[], "").command("/help");
+    let plain = ScriptedDaemon::start(&[], "").command("/help");
     assert!(plain.contains("- /new: ") && plain.contains("- /status: "), "{plain}");
     let config = "[commands]\nnew = \"Forget it\"\ntides = \"Look a tide up\"\n[pills.tides]\n\
                   template = \"what is a tide at {input}?\"\neffort = \"low\"\n";
-    let lab = Lab::start(&[says("The sea.")], config);
-    assert_eq!(lab.command("/help"), "- /new: Forget it\n- /tides [TEXT]: Look a tide up");
-    let listed = lab.served.get("/input")["commands"].clone();
+    let daemon = ScriptedDaemon::start(&[says("The sea.")], config);
+    assert_eq!(daemon.command("/help"), "- /new: Forget it\n- /tides [TEXT]: Look a tide up");
+    let listed = daemon.served.get("/input")["commands"].clone();
     assert_eq!(listed[1], json!({ "name": "tides", "args": "[TEXT]", "summary": "Look a tide up" }));
     // What is listed can be said.
-    assert_eq!(lab.ask("/tides Brest"), "The sea.");
-    assert!(lab.prompt("worker").contains("what is a tide at Brest?"));
-    assert!(lab.command("/new").starts_with("Context cleared."));
+    assert_eq!(daemon.ask("/tides Brest"), "The sea.");
+    assert!(daemon.prompt("worker").contains("what is a tide at Brest?"));
+    assert!(daemon.command("/new").starts_with("Context cleared."));
 }
 
 #[test]
 fn slash_models_lists_all_configured_models() {
-    let answer = Lab::start(&[], TWO).command("/models");
+    let answer = ScriptedDaemon::start(&[], TWO).command("/models");
     assert!(answer.contains("test:m: a context of ") && answer.contains(", the default"), "{answer}");
     assert!(answer.contains("test:other: a context of 8000 tokens"), "{answer}");
     assert!(answer.contains("reflex"), "the titler's: {answer}");
@@ -105,7 +112,7 @@ fn slash_models_lists_all_configured_models() {
 
 #[test]
 fn slash_status_returns_uptime_and_session_info() {
-    let answer = Lab::start(&[], TWO).command("/status");
+    let answer = ScriptedDaemon::start(&[], TWO).command("/status");
     for part in ["up for ", "model: test:m", "segment begins", "nothing is running", "model calls waiting"] {
         assert!(answer.contains(part), "{part:?}: {answer}");
     }

@@ -1,7 +1,7 @@
 //! The search of indexes over HTTP.
 
 use super::{Hosted, echo, path};
-use crate::harness::{Home, own_port};
+use crate::harness::{Home, own_port, wait_until};
 use crate::served::{Answer, Served};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn what_indexes_have_is_found_over_http_and_nothing_of_one_that_is_not_as_signed
     let two = hosted.config.replace("[\"", &format!("[\"{place}#{public}\", \""));
     home.config(&two);
     daemon.signal(rustix::process::Signal::HUP);
-    daemon.until(|| search(&daemon, "").expect(200)["indexes"].as_array().unwrap().len() == 2);
+    wait_until("both indexes", || search(&daemon, "").expect(200)["indexes"].as_array().unwrap().len() == 2);
     let found = search(&daemon, "?q=echo").expect(200);
     let commands: Vec<&str> =
         found["items"].as_array().unwrap().iter().map(|item| item["command"].as_str().unwrap()).collect();
@@ -75,7 +75,7 @@ fn what_indexes_have_is_found_over_http_and_nothing_of_one_that_is_not_as_signed
     assert!(commands.contains(&&*format!("kiso skill add echo --index {at}")), "{commands:?}");
     home.config(&hosted.config);
     daemon.signal(rustix::process::Signal::HUP);
-    daemon.until(|| search(&daemon, "").expect(200)["indexes"].as_array().unwrap().len() == 1);
+    wait_until("the one index", || search(&daemon, "").expect(200)["indexes"].as_array().unwrap().len() == 1);
 
     let file = hosted.dir.join("index.json");
     let (good, signature) = (std::fs::read(&file).unwrap(), hosted.dir.join("index.json.minisig"));
@@ -110,6 +110,6 @@ fn a_search_without_an_index_or_the_right_says_so() {
     let (_, public) = super::key(&home, "index");
     home.config(&format!("[skills]\nindex = [\"http://{address}/index.json#{public}\"]\n"));
     daemon.signal(rustix::process::Signal::HUP);
-    daemon.until(|| search(&daemon, "").expect(200)["indexes"] != json!([]));
+    wait_until("the index", || search(&daemon, "").expect(200)["indexes"] != json!([]));
     problem(&daemon, "unreachable", &format!("the index http://{address}/index.json cannot be read"));
 }

@@ -3,7 +3,7 @@
 use super::browser::{css, role};
 use super::script::{server, talk, title};
 use super::stage::{MESSAGE, QUICK, Stage, log_out};
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use kiso_tests::root;
 use serde_json::json;
 
@@ -155,7 +155,7 @@ fn files_go_into_the_workspace() {
     tab.audit("chat with files to send");
     tab.click(role("button", "Remove mean-temperature.svg"));
     tab.wait_gone(role("button", "Remove mean-temperature.svg"));
-    stage.daemon.until(|| !stage.home.work("files").join("mean-temperature.svg").exists());
+    wait_until("the file to be gone", || !stage.home.work("files").join("mean-temperature.svg").exists());
     tab.focus(MESSAGE);
     tab.type_text("describe weather.csv");
     tab.press("Enter");

@@ -5,7 +5,7 @@ use super::fill;
 use super::script::{server, talk, title};
 use super::stage::{MESSAGE, QUICK, Stage};
 use super::themes::audit_in_both;
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use serde_json::{Value, json};
 
 #[test]
@@ -140,9 +140,9 @@ fn a_reply_of_scheduled_work_is_unread_until_it_is_read() {
     tab.shows("it is time");
     tab.wait_gone(role("link", "unread"));
     other.wait_gone(role("link", "unread"));
-    stage
-        .daemon
-        .until(|| stage.daemon.get("/sessions")["items"].as_array().unwrap().iter().all(|one| one["unread"] == 0));
+    wait_until("everything to be read", || {
+        stage.daemon.get("/sessions")["items"].as_array().unwrap().iter().all(|one| one["unread"] == 0)
+    });
 }
 
 /// Thousands of sessions are fetched as they are scrolled to.

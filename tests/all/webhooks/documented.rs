@@ -35,7 +35,7 @@ fn the_documented_receiver_works() {
     served.send("main", "$ echo hello | tr a-z A-Z");
     assert!(lines.next().expect("it prints what it is told").starts_with("main: "));
     lines.find(|line| line.contains("HELLO")).expect("it prints the whole text");
-    until(&home, "a", |line| line["delivered"] == 1);
+    until_listed(&home, "a", |line| line["delivered"] == 1);
     drop((served, receiver));
     // Who has another key believes nothing.
     let (_receiver, _lines, port) = start("another");

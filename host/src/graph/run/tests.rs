@@ -104,7 +104,7 @@ fn unplanned() -> StepResult {
     StepResult::Unplanned { chatter: String::new(), correction: correction(), call: Call::default() }
 }
 
-fn teb(action: &str) -> ExecutionBrief {
+fn execution_brief(action: &str) -> ExecutionBrief {
     ExecutionBrief {
         goal: "draw".to_owned(),
         required: Vec::new(),
@@ -116,7 +116,7 @@ fn teb(action: &str) -> ExecutionBrief {
 }
 
 fn briefed(action: &str) -> StepResult {
-    StepResult::Briefed { brief: teb(action), call: Call::default() }
+    StepResult::Briefed { brief: execution_brief(action), call: Call::default() }
 }
 
 fn unbriefed() -> StepResult {

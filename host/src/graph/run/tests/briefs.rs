@@ -20,7 +20,10 @@ fn the_brief_of_an_act_task_is_written_and_carried_out() {
     let event = live.start();
     assert_eq!(way(&event), [(Node::Reasoning, Why::Ready, Node::Action)]);
     let Step::Act(ask) = live.run.next_step() else { panic!() };
-    assert_eq!((ask.task, &ask.brief, ask.round, ask.of, ask.direct), (1, &teb("look in b.csv"), 0, 10, false));
+    assert_eq!(
+        (ask.task, &ask.brief, ask.round, ask.of, ask.direct),
+        (1, &execution_brief("look in b.csv"), 0, 10, false)
+    );
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn each_task_has_its_own_attempts_and_its_own_brief() {
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
     assert_eq!((ask.attempt, &ask.correction), (1, &None));
     let refused = "?\nThis could not be used:\nthere is no JSON object".to_owned();
-    assert_eq!(ask.lane, [refused, teb("look").text()], "what the reasoner wrote before");
+    assert_eq!(ask.lane, [refused, execution_brief("look").text()], "what the reasoner wrote before");
     assert_eq!(whys(&live.feed(unbriefed())), [Why::NoBrief]);
 }
 

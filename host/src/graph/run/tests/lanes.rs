@@ -173,7 +173,7 @@ fn what_could_not_be_used_stays_in_the_lane_of_its_node() {
     assert_eq!((ask.lane.len(), &ask.lane[..2]), (3, &[refused.to_owned(), refused.to_owned()][..]));
     live.feed(plan(vec![act(false), msg()]));
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
-    assert_eq!(ask.lane, [refused.to_owned(), teb("look").text()]);
+    assert_eq!(ask.lane, [refused.to_owned(), execution_brief("look").text()]);
 }
 
 /// Rule: "PlanRetrieval refreshes" observational memory, and the "user directive is the PlanRetrieval goal".
