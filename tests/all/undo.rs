@@ -303,6 +303,8 @@ fn programs_undo_over_http_unless_a_run_is_at_work() {
     assert_eq!(listed["items"][0]["tasks"], json!([1]));
     let plan = served.get(&format!("/runs/{run}/undo"));
     assert_eq!(plan["changes"][0], json!({ "path": "a", "change": "restore" }));
+    served.request("GET", &format!("/runs/{run}/undo?task=0"), None).expect(400);
+    post(&served, &format!("/runs/{run}/undo"), &json!({ "task": 0 })).expect(400);
     let undone = post(&served, &format!("/runs/{run}/undo"), &json!({})).expect(200);
     assert_eq!(undone["changes"].as_array().unwrap().len(), 3);
     before.assert_same(&tree(&home));

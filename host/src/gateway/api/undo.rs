@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 
 use super::sessions::no_session;
 use crate::drive::UndoFailure;
@@ -87,8 +88,7 @@ pub struct PlanPart {
     /// "undo" without it.
     kind: Option<UndoKind>,
     /// Only this task of the run and those behind it; counted from 1.
-    #[schemars(range(min = 1))]
-    task: Option<usize>,
+    task: Option<NonZeroUsize>,
 }
 
 /// How far to go, and whether also where files have changed since.
@@ -97,8 +97,7 @@ pub struct PlanPart {
 pub struct UndoRequest {
     /// Only this task of the run and those behind it; counted from 1.
     #[serde(default)]
-    #[schemars(range(min = 1))]
-    task: Option<usize>,
+    task: Option<NonZeroUsize>,
     /// Also where files were changed since. What is overwritten is kept, and a redo brings it back.
     #[serde(default)]
     force: bool,
@@ -160,7 +159,7 @@ pub async fn plan(
     Query(part): Query<PlanPart>,
 ) -> JsonResult<UndoView> {
     let session = session_of(&app, &run).await?;
-    let choice = UndoChoice { run: Some(run.to_string()), task: part.task };
+    let choice = UndoChoice { run: Some(run.to_string()), task: part.task.map(NonZeroUsize::get) };
     let plan = match app.0.drive.undo_plan(&session, part.kind.unwrap_or(UndoKind::Undo), choice).await {
         // To ask is no mistake: it would change nothing.
         Err(UndoFailure::Undo(UndoError::Nothing(_))) => {
@@ -192,7 +191,7 @@ pub async fn redo(
 async fn change(who: Who, app: &App, kind: UndoKind, run: RunId, request: UndoRequest) -> JsonResult<UndoView> {
     let session = session_of(app, &run).await?;
     tracing::info!(%run, by = who.name(), force = request.force, "a run is to be {}", kind.participle());
-    let choice = UndoChoice { run: Some(run.to_string()), task: request.task };
+    let choice = UndoChoice { run: Some(run.to_string()), task: request.task.map(NonZeroUsize::get) };
     let done = app.0.drive.now().undo(&session, kind, choice, request.force).await?;
     Ok(Json(UndoView::of(done.plan, done.problems)))
 }
