@@ -108,22 +108,20 @@ fn no_screen_shifts_while_it_comes() {
     }
 }
 
-/// Where all of it takes longer than anybody would look at nothing.
+/// Where its texts are built in many frames.
 #[test]
-fn a_conversation_shifts_on_no_machine_however_slow() {
+fn a_conversation_does_not_shift_on_a_slow_machine() {
     let config = format!("model = \"reflex\"\n{QUICK}");
     let texts = (0..20).map(|at| format!("message {at}, with **some** text and a list:\n\n- one\n- two"));
     let Some(stage) = Stage::prepared(Home::new(), &config, |home| fill::session(home, "long", texts)) else { return };
     let tab = &stage.tab;
     tab.set_viewport(412, 823, true);
-    for rate in [10, 30] {
-        tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": rate }));
-        tab.goto("about:blank");
-        tab.goto(&stage.url("#/s/long"));
-        settled(tab, "#/s/long");
-        tab.wait("all of it is seen", || !tab.has(css(".building")));
-        let shifted = tab.eval(SHIFTED);
-        let sum = shifted["sum"].as_f64().unwrap();
-        assert!(sum < MOST, "{rate} times slower: it shifted by {sum}: {:#}", shifted["of"]);
-    }
+    tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": 15 }));
+    tab.goto("about:blank");
+    tab.goto(&stage.url("#/s/long"));
+    settled(tab, "#/s/long");
+    tab.wait("all of it is seen", || !tab.has(css(".building")));
+    let shifted = tab.eval(SHIFTED);
+    let sum = shifted["sum"].as_f64().unwrap();
+    assert!(sum < MOST, "it shifted by {sum}: {:#}", shifted["of"]);
 }
