@@ -8,7 +8,7 @@
 //! What holds for every case: the daemon is the same process afterwards, nothing beside its home changed, the listener that
 //! nothing may reach heard nothing, and the session of the case can be deleted with all that is in it.
 
-mod archive;
+pub mod archive;
 mod case;
 mod health;
 mod target;

@@ -1,5 +1,7 @@
 //! OCI registries: Debian's on loopback, and one that lies.
 
+mod agent;
+
 use crate::harness::{Home, guest, missing_tool, own_port, root, wait_for};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -241,12 +243,17 @@ fn answer(mut stream: TcpStream, answers: &Answers, heard: &Mutex<Vec<String>>) 
 /// The answers of an honest registry for a component `a` with the tag 1.
 fn honest(layer: &[u8]) -> (Answers, Value) {
     let config = json!({ "created": "1970-01-01T00:00:00Z", "architecture": "wasm", "os": "wasip2", "layerDigests": [sha256(layer)] });
+    artifact(("application/vnd.wasm.config.v0+json", &config), ("application/wasm", layer))
+}
+
+/// The answers of an honest registry for an artifact `a` with the tag 1: of what type its configuration and its layer are, and they.
+fn artifact((config_type, config): (&str, &Value), (layer_type, layer): (&str, &[u8])) -> (Answers, Value) {
     let config = config.to_string().into_bytes();
     let part = |kind: &str, bytes: &[u8]| json!({ "mediaType": kind, "digest": sha256(bytes), "size": bytes.len() });
     let manifest = json!({
         "schemaVersion": 2,
-        "config": part("application/vnd.wasm.config.v0+json", &config),
-        "layers": [part("application/wasm", layer)],
+        "config": part(config_type, &config),
+        "layers": [part(layer_type, layer)],
     });
     let mut answers = Answers::new();
     answers.insert(format!("/v2/a/blobs/{}", sha256(layer)), (200, Vec::new(), layer.to_vec()));

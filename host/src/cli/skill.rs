@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum SkillCommand {
-    /// Install a .wasm file: a kiso skill, a WASI command, plain functions, or a WASI preview 1 module
+    /// Install a .wasm file (a kiso skill, a WASI command, plain functions, or a WASI preview 1 module) or an Agent Skill
     Add(add::AddArgs),
     /// List all skills
     List(list::ListArgs),
@@ -55,7 +55,7 @@ pub enum SkillCommand {
     Test(test::TestArgs),
     /// Put a kiso.toml into a .wasm file
     Pack(pack::PackArgs),
-    /// Put a component into an OCI registry
+    /// Put a component or an Agent Skill into an OCI registry
     Push(push::PushArgs),
     /// Print the text that a skill's signature signs
     Statement(sign::StatementArgs),

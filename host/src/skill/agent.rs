@@ -5,17 +5,20 @@
 //! files when they ask for them. Command lines see all of them below `/skills`, read-only, so that its scripts run with what the
 //! session has and nothing else.
 //!
-//! In reading order: [`folder`] and [`archive`] take the files in, [`frontmatter`] reads what they say, [`install`] puts them into
-//! the home, [`project`] finds those of a project.
+//! In reading order: [`folder`], [`archive`] and [`tar`] take the files in, [`frontmatter`] reads what they say, [`install`] puts them
+//! into the home, [`project`] finds those of a project.
 
 mod archive;
 mod folder;
 mod frontmatter;
 mod install;
 mod project;
+mod tar;
 
+pub(super) use self::archive::MAX_PACKED;
 pub use self::folder::FolderError;
 pub use self::install::AgentCandidate;
+pub(super) use self::install::AgentSkillArchive;
 pub use self::project::{ProjectSkill, ProjectSkillState};
 
 use self::folder::{MAX_INSTRUCTIONS, SKILL_MD};

@@ -102,7 +102,10 @@ impl Skills {
             return Ok(LatestVersion::Same);
         }
         let version = described.version.or_else(|| source::of_tag(&tag).map(str::to_owned));
-        if version.as_deref().is_some_and(|version| source::is_lower(version, &of.version)) {
+        // An Agent Skill need not have a version; then that of the tag that it came by is all that is known.
+        let here = Some(of.version.as_str()).filter(|version| !version.is_empty());
+        let here = here.or_else(|| named.and_then(source::of_tag)).unwrap_or_default();
+        if version.as_deref().is_some_and(|version| source::is_lower(version, here)) {
             return Ok(LatestVersion::Same);
         }
         Ok(LatestVersion::Other { version, place: at.to_string() })

@@ -1,5 +1,6 @@
-//! Components in OCI registries, as the CNCF's artifact for WebAssembly: a manifest that names a configuration
-//! (`application/vnd.wasm.config.v0+json`) and one layer (`application/wasm`).
+//! Skills in OCI registries: a manifest that names a configuration and one layer. A component is the CNCF's artifact for WebAssembly
+//! (`application/vnd.wasm.config.v0+json`, `application/wasm`), an Agent Skill that of the draft "Agent Skills OCI Artifacts"
+//! (`application/vnd.agentskills.skill.config.v1+json`, and its folder as `….content.v1.tar+gzip`).
 //!
 //! A registry is believed nothing: each part is as long as the manifest says, no longer than is taken, and has the digest by which it
 //! was asked for. In reading order: [`mod@reference`] says where, [`credential`] who asks, [`request`] is one, [`registry`] a
@@ -14,7 +15,7 @@ mod request;
 pub use self::credential::RegistryCredentials;
 pub use self::reference::OciReference;
 
-use self::artifact::{ANNOTATION_SIGNATURE, ArtifactManifest, config_of, manifest_of};
+use self::artifact::{ANNOTATION_SIGNATURE, ArtifactKind, ArtifactManifest, ArtifactParts};
 use self::registry::{Registry, RegistryAction};
 use super::digest::Digest;
 use super::error::{Blame, SkillError};
@@ -52,7 +53,7 @@ pub enum OciError {
         "{what} has the digest {is}, and {wanted} was asked for: it was changed on its way, or the registry is wrong"
     )]
     Digest { what: String, wanted: String, is: String },
-    #[error("{what} is not a component for WebAssembly: {why}")]
+    #[error("{what} is neither a component nor an Agent Skill: {why}")]
     Artifact { what: String, why: String },
     #[error("the credentials cannot be used: {0}")]
     Credentials(String),
@@ -91,22 +92,24 @@ impl OciError {
     }
 }
 
-/// What a manifest says of a component.
+/// What a manifest says of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciDescription {
     /// Of the manifest, as registries write it.
     pub digest: String,
+    /// "component" or "agent-skill".
+    pub kind: &'static str,
     pub title: Option<String>,
     pub version: Option<String>,
 }
 
 impl Skills {
-    /// Gets a component out of a registry. It is known by registry and name: another tag is another version of the same.
+    /// Gets a skill out of a registry. It is known by registry and name: another tag is another version of the same.
     pub async fn pull(&self, from: &OciReference, who: &RegistryCredentials) -> Result<FetchedFile, SkillError> {
-        let (bytes, manifest, digest) = pull(from, who).await.map_err(|error| error.told(from))?;
-        let signature = manifest.annotations.get(ANNOTATION_SIGNATURE).cloned();
+        let PulledArtifact { kind, layer, signature, digest } =
+            pull(from, who).await.map_err(|error| error.told(from))?;
         let places = (from.source(), from.at(&digest).to_string());
-        self.keep_fetched(&format!("{}.wasm", from.last()), &bytes, places, signature)
+        self.keep_fetched(&format!("{}.{}", from.last(), kind.ending()), &layer, places, signature)
     }
 
     /// The tags of a name in a registry, as many as are taken.
@@ -115,18 +118,19 @@ impl Skills {
         tags.map_err(|error| error.told(of))
     }
 
-    /// What a registry says of a component, without getting it.
+    /// What a registry says of a skill, without getting it.
     pub async fn described(&self, of: &OciReference, who: &RegistryCredentials) -> Result<OciDescription, SkillError> {
         let described = async {
             let text = Registry::new(of, who, RegistryAction::Pull).manifest(MAX_MANIFEST).await?;
-            let manifest = ArtifactManifest::read(&text, of)?;
-            Ok(OciDescription { digest: sha256(&text), title: manifest.title(), version: manifest.version() })
+            let (kind, manifest) = ArtifactManifest::read(&text, of)?;
+            let (title, version) = (manifest.title(), manifest.version());
+            Ok(OciDescription { digest: sha256(&text), kind: kind.word(), title, version })
         };
         described.await.map_err(|error: OciError| error.told(of))
     }
 
-    /// Puts a component into a registry, with the signature that lies beside it. Returns where it can be got from, with the digest of
-    /// its manifest.
+    /// Puts a component, or the folder or archive of an Agent Skill, into a registry, with the signature that lies beside it. Returns
+    /// where it can be got from, with the digest of its manifest.
     pub async fn push(
         &self,
         file: &Path,
@@ -134,18 +138,6 @@ impl Skills {
         who: &RegistryCredentials,
     ) -> Result<OciReference, SkillError> {
         let refuse = |code: &str, why: String| SkillError::new(&file.display().to_string(), Blame::Caller, code, why);
-        if Self::is_agent_skill(file) {
-            let why = "it is an Agent Skill, for which the artifact of WebAssembly has no place; share its archive"
-                .to_owned();
-            return Err(refuse("bad-component", why));
-        }
-        let bytes = loader::read_file(file).map_err(|why| refuse("not-found", why))?;
-        let parsed = loader::parse(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
-        if parsed.manifest.is_none() && file.with_file_name("kiso.toml").exists() {
-            let why =
-                "its kiso.toml lies beside it and would be left behind; `kiso skill pack` puts it inside".to_owned();
-            return Err(refuse("bad-manifest", why));
-        }
         let signature = match std::fs::read_to_string(signature_of(file)) {
             Ok(text) if text.len() as u64 <= MAX_FILE => Some(text),
             Ok(_) => return Err(refuse("bad-signature", "the signature beside it is too long".to_owned())),
@@ -154,14 +146,34 @@ impl Skills {
                 return Err(refuse("bad-signature", format!("the signature beside it cannot be read: {error}")));
             }
         };
-        let config = config_of(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
-        let statement = self.statement(file)?;
-        let manifest = manifest_of(&config, &bytes, &statement, signature);
-        push(to, who, &bytes, &config, &manifest).await.map_err(|error| error.told(to))
+        let parts = match Self::is_agent_skill(file) {
+            true => ArtifactParts::of_agent_skill(self.pack_agent_skill(file)?, signature),
+            false => {
+                let bytes = loader::read_file(file).map_err(|why| refuse("not-found", why))?;
+                let parsed = loader::parse(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
+                if parsed.manifest.is_none() && file.with_file_name("kiso.toml").exists() {
+                    let why = "its kiso.toml lies beside it and would be left behind; `kiso skill pack` puts it inside";
+                    return Err(refuse("bad-manifest", why.to_owned()));
+                }
+                let statement = self.statement(file)?;
+                let parts = ArtifactParts::of_component(bytes, &statement, signature);
+                parts.map_err(|error| refuse("bad-component", error.to_string()))?
+            }
+        };
+        push(to, who, &parts).await.map_err(|error| error.told(to))
     }
 }
 
-async fn pull(from: &OciReference, who: &RegistryCredentials) -> Result<(Vec<u8>, ArtifactManifest, String), OciError> {
+/// What came out of a registry, every part of it checked.
+struct PulledArtifact {
+    kind: ArtifactKind,
+    layer: Vec<u8>,
+    signature: Option<String>,
+    /// Of the manifest.
+    digest: String,
+}
+
+async fn pull(from: &OciReference, who: &RegistryCredentials) -> Result<PulledArtifact, OciError> {
     let mut registry = Registry::new(from, who, RegistryAction::Pull);
     let text = registry.manifest(MAX_MANIFEST).await?;
     let digest = sha256(&text);
@@ -170,27 +182,22 @@ async fn pull(from: &OciReference, who: &RegistryCredentials) -> Result<(Vec<u8>
     {
         return Err(OciError::Digest { what: "the manifest".to_owned(), wanted: wanted.to_owned(), is: digest });
     }
-    let manifest = ArtifactManifest::read(&text, from)?;
+    let (kind, manifest) = ArtifactManifest::read(&text, from)?;
     let (layer, config) = (&manifest.layers[0], &manifest.config);
-    // Small, and all that says which system the layer is for.
+    // Small, and of a component all that says which system the layer is for.
     let config = registry.blob(config, "the configuration", MAX_MANIFEST).await?;
-    artifact::check_config(&config, &layer.digest, from)?;
-    let bytes = registry.blob(layer, "the layer", loader::MAX_WASM_BYTES).await?;
-    Ok((bytes, manifest, digest))
+    artifact::check_config(kind, &config, &layer.digest, from)?;
+    let layer = registry.blob(layer, "the layer", kind.max_layer()).await?;
+    let signature = manifest.annotations.get(ANNOTATION_SIGNATURE).cloned();
+    Ok(PulledArtifact { kind, layer, signature, digest })
 }
 
-async fn push(
-    to: &OciReference,
-    who: &RegistryCredentials,
-    bytes: &[u8],
-    config: &[u8],
-    manifest: &[u8],
-) -> Result<OciReference, OciError> {
+async fn push(to: &OciReference, who: &RegistryCredentials, parts: &ArtifactParts) -> Result<OciReference, OciError> {
     let mut registry = Registry::new(to, who, RegistryAction::Push);
-    registry.put_blob(bytes, "the layer").await?;
-    registry.put_blob(config, "the configuration").await?;
-    registry.put_manifest(manifest).await?;
-    Ok(to.at(&sha256(manifest)))
+    registry.put_blob(&parts.layer, "the layer").await?;
+    registry.put_blob(&parts.config, "the configuration").await?;
+    registry.put_manifest(&parts.manifest).await?;
+    Ok(to.at(&sha256(&parts.manifest)))
 }
 
 /// A digest as registries write it.

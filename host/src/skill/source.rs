@@ -64,11 +64,11 @@ pub fn of_tag(tag: &str) -> Option<&str> {
     parsed(version).map(|_| version)
 }
 
-/// Whether a version comes before another one. Of versions that cannot be compared, every other one does.
+/// Whether a version comes before another one. Of versions that cannot be compared, every other one does; before none at all, none does.
 pub fn is_lower(new: &str, old: &str) -> bool {
     match (parsed(new), parsed(old)) {
         (Some(new), Some(old)) => new.cmp_precedence(&old) == Ordering::Less,
-        _ => new != old,
+        _ => new != old && !old.is_empty(),
     }
 }
 
@@ -98,6 +98,8 @@ mod tests {
             ("spring", "spring", false),
             ("summer", "spring", true),
             ("1.0.0.1", "1.0.0", true),
+            ("1.0.0", "", false),
+            ("", "1.0.0", true),
         ];
         for (new, old, expected) in table {
             assert_eq!(is_lower(new, old), expected, "{new} after {old}");

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// The .wasm file, https://HOST/FILE with --sha256, oci://HOST/NAME:TAG, or a name in an index; or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one
+    /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or either at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index
     file: PathBuf,
     #[command(flatten)]
     registry: RegistryArgs,

@@ -63,7 +63,7 @@ impl RegistryArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
-    /// The .wasm file; the signature beside it goes with it
+    /// The .wasm file, or the folder, .zip or .skill file of an Agent Skill; the signature beside it goes with it
     file: PathBuf,
     /// Where to put it: oci://HOST/NAME:TAG
     to: String,

@@ -5,6 +5,7 @@ use super::push::RegistryArgs;
 use crate::cli::listing::row;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::skill::signature::AGENT_SKILL;
 use crate::skill::{FoundSkill, OciReference, Skills};
 use serde_json::json;
 
@@ -73,7 +74,7 @@ impl SearchArgs {
             });
             show.rest();
             for (tag, described) in looked?? {
-                // Beside components, a name can have tags of other things.
+                // Beside skills, a name can have tags of other things.
                 let Ok(described) = described else { continue };
                 let title = described.title.as_deref().unwrap_or_default();
                 let text = format!("{title} {tag} {}", of.name()).to_lowercase();
@@ -83,11 +84,13 @@ impl SearchArgs {
                 let (place, version) = (of.tagged(&tag).to_string(), described.version.as_deref());
                 if as_json {
                     let object = json!({
-                        "type": "tag", "name": title, "version": version, "place": place, "digest": described.digest,
+                        "type": "tag", "name": title, "version": version, "kind": described.kind, "place": place,
+                        "digest": described.digest,
                     });
                     outln!("{object}");
                 } else {
-                    let head = format!("{:24} {:10}", printable_line(title), printable_line(version.unwrap_or("")));
+                    let (version, kind) = (printable_line(version.unwrap_or_default()), kind_word(described.kind));
+                    let head = format!("{:24} {version:10} {kind:9}", printable_line(title));
                     row(&head, &format!("{place}@{}", described.digest));
                 }
             }
@@ -107,7 +110,11 @@ fn print(found: &FoundSkill, as_json: bool) {
         outln!("{object}");
         return;
     }
-    let kind = if skill.kind == crate::skill::signature::AGENT_SKILL { "agent" } else { "component" };
-    let head = format!("{:24} {:10} {kind:9}", skill.name, printable_line(&skill.version));
+    let head = format!("{:24} {:10} {:9}", skill.name, printable_line(&skill.version), kind_word(&skill.kind));
     row(&head, &format!("{}  ({index_name})", skill.summary));
+}
+
+/// As listings call it.
+fn kind_word(kind: &str) -> &'static str {
+    if kind == AGENT_SKILL { "agent" } else { "component" }
 }

@@ -1,7 +1,8 @@
-//! A zip archive with the folder of an Agent Skill in it, or its files alone. What the archive says of itself is believed nowhere: sizes
-//! are counted while it is unpacked, in memory, and no path of it is opened.
+//! An archive with the folder of an Agent Skill in it, or its files alone: a zip, or a [`tar`], which registries keep. What it says of
+//! itself is believed nowhere: sizes are counted while it is unpacked, in memory, and no path of it is opened.
 
-use super::folder::{Folder, FolderError, SKILL_MD, check_path, is_left_out};
+use super::folder::{Folder, FolderError, SKILL_MD, archived_path};
+use super::tar;
 use flate2::bufread::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipArchive, ZipFileHeaderRecord, ZipSliceArchive};
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Bytes of an archive.
-const MAX_PACKED: u64 = 32 << 20;
+pub(in crate::skill) const MAX_PACKED: u64 = 32 << 20;
 
 /// The kind of file in a mode of Unix; nothing said, a file and a directory.
 const KIND: u32 = 0o170_000;
@@ -32,18 +33,38 @@ pub(super) fn read(path: &Path) -> Result<Folder, FolderError> {
     unpack(&bytes, stem)
 }
 
+/// The archive of a folder as registries keep it: the same bytes for the same files, below a directory of this name.
+pub(super) fn pack(folder: &Folder, name: &str) -> Result<Vec<u8>, FolderError> {
+    // What could not be unpacked again.
+    distinct(folder)?;
+    let packed = tar::write(name, &folder.files).map_err(|error| FolderError::Archive { why: error.to_string() })?;
+    let bytes = packed.len() as u64;
+    if bytes > MAX_PACKED {
+        return Err(FolderError::TooLarge { path: "its archive".to_owned(), bytes, max: MAX_PACKED });
+    }
+    Ok(packed)
+}
+
 /// `stem` is the folder's name where the archive has only what is in it.
 fn unpack(bytes: &[u8], stem: Option<String>) -> Result<Folder, FolderError> {
-    let damaged = |error: rawzip::Error| FolderError::Archive { why: error.to_string() };
-    let archive = ZipArchive::from_slice(bytes).map_err(damaged)?;
     let mut folder = Folder::default();
-    let mut entries = archive.entries();
-    while let Some(entry) = entries.next_entry().map_err(damaged)? {
-        take(&archive, &entry, &mut folder)?;
+    match tar::is_one(bytes) {
+        true => tar::read(bytes, &mut folder)?,
+        false => unzip(bytes, &mut folder)?,
     }
     place_at_root(&mut folder, stem);
     distinct(&folder)?;
     Ok(folder)
+}
+
+fn unzip(bytes: &[u8], folder: &mut Folder) -> Result<(), FolderError> {
+    let damaged = |error: rawzip::Error| FolderError::Archive { why: error.to_string() };
+    let archive = ZipArchive::from_slice(bytes).map_err(damaged)?;
+    let mut entries = archive.entries();
+    while let Some(entry) = entries.next_entry().map_err(damaged)? {
+        take(&archive, &entry, folder)?;
+    }
+    Ok(())
 }
 
 fn take(
@@ -59,18 +80,7 @@ fn take(
         path: String::from_utf8_lossy(name).chars().take(100).collect(),
         why: "it is not UTF-8",
     })?;
-    let path = name.strip_suffix('/').unwrap_or(name);
-    if path.split('/').any(is_left_out) {
-        return Ok(());
-    }
-    // One level more than in a directory: that of the folder itself.
-    match path.split_once('/') {
-        Some((first, rest)) => check_path(first).and_then(|()| check_path(rest)).map_err(|error| match error {
-            FolderError::Path { why, .. } => FolderError::Path { path: path.chars().take(100).collect(), why },
-            other => other,
-        })?,
-        None => check_path(path)?,
-    }
+    let Some(path) = archived_path(name)? else { return Ok(()) };
     if !PLAIN.contains(&(entry.mode().value() & KIND)) {
         return Err(FolderError::Link { path: path.to_owned() });
     }
@@ -116,7 +126,7 @@ fn distinct(folder: &Folder) -> Result<(), FolderError> {
     let mut seen = BTreeSet::new();
     for (path, _) in &folder.files {
         if !seen.insert(path.to_lowercase()) {
-            return Err(FolderError::Archive { why: format!("two of its files are {path}") });
+            return Err(FolderError::Twice { path: path.clone() });
         }
     }
     for (path, _) in &folder.files {
@@ -174,6 +184,24 @@ mod tests {
         let alone = unpack(&archive(&[("SKILL.md", SKILL.as_bytes()), ("a/b.sh", b"")]), Some("x".into())).unwrap();
         assert_eq!(alone.name.as_deref(), Some("x"));
         assert_eq!(inside.digest().to_string(), alone.digest().to_string());
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked_the_same() {
+        let read = |root: &str| {
+            let (skill, script) = (format!("{root}SKILL.md"), format!("{root}a/b.sh"));
+            let zip = archive(&[(&script, b"x"), (&skill, SKILL.as_bytes())]);
+            unpack(&zip, None).unwrap().complete().unwrap()
+        };
+        let packed = pack(&read("greet/"), "greet").unwrap();
+        assert_eq!(pack(&read(""), "greet").unwrap(), packed);
+        let again = unpack(&packed, None).unwrap().complete().unwrap();
+        assert_eq!((again.name.as_deref(), &again.files), (Some("greet"), &read("").files));
+        // What could not be unpacked again is not packed.
+        let mut twice = Folder::default();
+        twice.add("A.txt".to_owned(), &b"1"[..]).unwrap();
+        twice.add("a.txt".to_owned(), &b"2"[..]).unwrap();
+        assert_eq!(pack(&twice, "greet").unwrap_err().code(), "bad-archive");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub enum FolderError {
     Link { path: String },
     #[error("{path:?} is not a path inside the skill: {why}")]
     Path { path: String, why: &'static str },
+    #[error("two of its files are {path}, as far as letters are the same in either case")]
+    Twice { path: String },
     #[error("the archive cannot be read: {why}")]
     Archive { why: String },
 }
@@ -60,7 +62,7 @@ impl FolderError {
             Self::TooMany => "too-many-files",
             Self::Link { .. } => "link",
             Self::Path { .. } => "unsafe-path",
-            Self::Archive { .. } => "bad-archive",
+            Self::Twice { .. } | Self::Archive { .. } => "bad-archive",
         }
     }
 }
@@ -173,12 +175,29 @@ fn not_found(path: &Path, error: io::Error) -> FolderError {
 }
 
 /// Whether a file or directory of this name is not the skill's.
-pub(super) fn is_left_out(name: &str) -> bool {
+fn is_left_out(name: &str) -> bool {
     LEFT_OUT.contains(&name)
 }
 
+/// A path of an archive, without the slash of a directory. None where it is left out.
+pub(super) fn archived_path(name: &str) -> Result<Option<&str>, FolderError> {
+    let path = name.strip_suffix('/').unwrap_or(name);
+    if path.split('/').any(is_left_out) {
+        return Ok(None);
+    }
+    // One level more than in a directory: that of the folder itself.
+    match path.split_once('/') {
+        Some((first, rest)) => check_path(first).and_then(|()| check_path(rest)).map_err(|error| match error {
+            FolderError::Path { why, .. } => FolderError::Path { path: path.chars().take(100).collect(), why },
+            other => other,
+        })?,
+        None => check_path(path)?,
+    }
+    Ok(Some(path))
+}
+
 /// A path that stays inside: names between slashes, none of them special.
-pub(super) fn check_path(path: &str) -> Result<(), FolderError> {
+fn check_path(path: &str) -> Result<(), FolderError> {
     let refuse = |why| Err(FolderError::Path { path: path.chars().take(100).collect(), why });
     if path.len() > MAX_PATH {
         return refuse("it is too long");

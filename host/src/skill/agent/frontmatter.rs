@@ -20,7 +20,7 @@ const MAX_WORD: usize = 200;
 
 /// What the beginning of a `SKILL.md` says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Frontmatter {
+pub(in crate::skill) struct Frontmatter {
     /// As it stands there.
     pub name: Option<String>,
     pub description: String,

@@ -32,6 +32,16 @@ pub struct AgentCandidate {
     seen: Option<String>,
 }
 
+/// A folder or an archive as it goes into a registry.
+#[derive(Debug)]
+pub(in crate::skill) struct AgentSkillArchive {
+    /// What a signature is over.
+    pub statement: Statement,
+    pub said: Frontmatter,
+    /// Its files: a tar archive in gzip.
+    pub bytes: Vec<u8>,
+}
+
 /// How a folder or an archive came here.
 #[derive(Debug, Clone, Copy)]
 enum AgentOrigin<'a> {
@@ -165,17 +175,18 @@ impl Skills {
 
     /// What a signature of a folder or an archive is over.
     pub(in crate::skill) fn agent_statement(&self, path: &Path) -> Result<Statement, SkillError> {
-        let refuse = |error: FolderError| refused(path, &error);
-        let (folder, mut said) = said_by(path).map_err(refuse)?;
-        let name = named(&mut said, folder.name.as_deref()).map_err(|why| refuse(FolderError::Frontmatter { why }))?;
-        let version = said.metadata.iter().find(|(key, _)| key == "version").map(|(_, version)| version.clone());
-        Ok(Statement {
-            name: name.to_string(),
-            version: version.unwrap_or_default(),
-            kind: AGENT_SKILL,
-            digest: folder.digest().to_string(),
-            manifest: None,
-        })
+        let stated = said_by(path).and_then(|(folder, mut said)| own_statement(&folder, &mut said));
+        stated.map_err(|error| refused(path, &error))
+    }
+
+    /// Packs a folder or an archive for a registry. The same files are the same bytes.
+    pub(in crate::skill) fn pack_agent_skill(&self, path: &Path) -> Result<AgentSkillArchive, SkillError> {
+        let packed = said_by(path).and_then(|(folder, mut said)| {
+            let statement = own_statement(&folder, &mut said)?;
+            let bytes = archive::pack(&folder, &statement.name)?;
+            Ok(AgentSkillArchive { statement, said, bytes })
+        });
+        packed.map_err(|error| refused(path, &error))
     }
 
     /// Puts the folder where command lines see it, and lists it.
@@ -235,8 +246,9 @@ fn refused(path: &Path, error: &FolderError) -> SkillError {
 /// A directory or an archive, and what its instructions say of it.
 fn said_by(path: &Path) -> Result<(Folder, Frontmatter), FolderError> {
     let folder = take_in(path)?;
-    let text = String::from_utf8_lossy(folder.find(SKILL_MD).unwrap_or_default()).into_owned();
-    let (yaml, _) = frontmatter::split(&text).ok_or(FolderError::NoInstructions)?;
+    let text = std::str::from_utf8(folder.find(SKILL_MD).unwrap_or_default());
+    let text = text.map_err(|_| FolderError::Frontmatter { why: "it is not UTF-8 text".to_owned() })?;
+    let (yaml, _) = frontmatter::split(text).ok_or(FolderError::NoInstructions)?;
     let said = frontmatter::read(yaml)?;
     Ok((folder, said))
 }
@@ -245,6 +257,19 @@ fn said_by(path: &Path) -> Result<(Folder, Frontmatter), FolderError> {
 fn take_in(path: &Path) -> Result<Folder, FolderError> {
     let folder = if path.is_dir() { Folder::of_dir(path)? } else { archive::read(path)? };
     folder.complete()
+}
+
+/// The statement of what was taken in, under its own name.
+fn own_statement(folder: &Folder, said: &mut Frontmatter) -> Result<Statement, FolderError> {
+    let name = named(said, folder.name.as_deref()).map_err(|why| FolderError::Frontmatter { why })?;
+    let version = said.metadata.iter().find(|(key, _)| key == "version").map(|(_, version)| version.clone());
+    Ok(Statement {
+        name: name.to_string(),
+        version: version.unwrap_or_default(),
+        kind: AGENT_SKILL,
+        digest: folder.digest().to_string(),
+        manifest: None,
+    })
 }
 
 fn statement(own: &SkillName, skill: &AgentSkill) -> Statement {
