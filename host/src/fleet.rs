@@ -16,6 +16,7 @@ pub mod lease;
 pub mod log;
 pub mod member;
 pub mod seal;
+pub mod standby;
 pub mod status;
 pub mod tree;
 pub mod tunnel;

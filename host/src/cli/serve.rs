@@ -1,6 +1,7 @@
 //! `kiso serve`: the daemon.
 
 mod membership;
+mod standby;
 
 use self::membership::Membership;
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};

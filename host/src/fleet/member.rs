@@ -23,18 +23,18 @@ use crate::store::{CommittedPages, Store};
 
 /// The home's own files, as the bucket says it.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
-struct HomeFiles {
+pub(super) struct HomeFiles {
     /// Of the owner that kept them.
     epoch: u64,
     /// The name of their list.
-    files: BlobDigest,
+    pub(super) files: BlobDigest,
 }
 
 impl HomeFiles {
     const KEY: &str = "home";
 
     /// With the number that a change must name; 0 where there are none yet.
-    fn read(bus: &Bus) -> Result<(Option<HomeFiles>, u64), FleetError> {
+    pub(super) fn read(bus: &Bus) -> Result<(Option<HomeFiles>, u64), FleetError> {
         let Some(found) = bus.runtime().block_on(bus.value(HomeFiles::KEY))? else { return Ok((None, 0)) };
         let files = serde_json::from_slice(&found.value);
         let files = files.map_err(|_| FleetError::Log("the value of the home's files is of another form"))?;
@@ -225,6 +225,11 @@ pub fn begin_standby(home: &Home) -> Result<(), FleetError> {
     std::fs::write(&mark, "").map_err(|error| FleetError::file(&mark, error))
 }
 
+/// Whether nothing is in the home that is not the fleet's.
+pub(super) fn is_the_fleets(home: &Home) -> bool {
+    mark(home).exists() || !home.store_path().exists()
+}
+
 /// Says in the home that its store is the fleet's.
 fn mark(home: &Home) -> PathBuf {
     home.cache_dir().join("fleet")
@@ -270,7 +275,12 @@ fn apply(file: &File, commit: &CommittedPages) -> io::Result<()> {
 /// The home's own files: skills, grants, roles.
 fn restore_home(blobs: &Blobs, bus: &Bus, home: &Home) -> Result<(), FleetError> {
     let Some(kept) = HomeFiles::read(bus)?.0 else { return Ok(()) };
-    let tree = tree::load(blobs, kept.files)?;
+    restore_listed(blobs, kept.files, home)
+}
+
+/// The same as a list says.
+pub(super) fn restore_listed(blobs: &Blobs, files: BlobDigest, home: &Home) -> Result<(), FleetError> {
+    let tree = tree::load(blobs, files)?;
     tree::restore(blobs, &tree, home.path(), |name| !is_shared(name))
 }
 

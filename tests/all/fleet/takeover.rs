@@ -96,6 +96,40 @@ fn the_home_is_handed_over_when_somebody_asks() {
     assert!(owner.reply(owner.send("main", "$ echo there")).contains("there"));
 }
 
+/// How many components were compiled in its home.
+fn compiled(machine: &Machine) -> usize {
+    let cache = std::fs::read_dir(machine.home.path().join("cache")).unwrap();
+    cache
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "cwasm"))
+        .count()
+}
+
+#[test]
+fn whoever_stands_by_has_the_skills_compiled_for_its_own_machine() {
+    let Some(nats) = Nats::start() else { return };
+    let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    let standby = desk.start();
+    assert_eq!(compiled(&desk), 0);
+    pi.home.add("echo");
+    wait_until("it is compiled there, too", || compiled(&desk) == 1);
+    standby.logs("skills compiled for this machine: 1", 1);
+    assert!(!desk.home.path().join("store.db").exists(), "and nothing else is done");
+    // One that is removed goes, and one that comes is compiled.
+    pi.home.kiso(&["skill", "remove", "echo"]).ok();
+    wait_until("it is gone there, too", || !desk.home.path().join("skills/echo").exists());
+    pi.home.add("pair");
+    wait_until("the next one is compiled", || compiled(&desk) == 2);
+    owner.kill();
+    desk.owns();
+    serves(&standby);
+    assert!(!desk.home.path().join("cache/standby.db").exists());
+    desk.home.kiso(&["skill", "list"]).ok().prints(&["pair"]);
+    assert_eq!(compiled(&desk), 2, "nothing had to be compiled for that");
+}
+
 #[test]
 fn a_server_that_comes_back_within_the_lease_is_waited_for() {
     let Some(mut nats) = Nats::start() else { return };

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::super::{Exit, Failure, fleet};
+use super::standby;
 use crate::channel::Port;
 use crate::config::Config;
 use crate::daemon::systemd;
@@ -96,7 +97,13 @@ impl Membership {
             // What this member was before it started anew serves nobody: who asks waits until somebody takes over.
             known.send_replace(owner.filter(|owner| *owner != name).map(str::to_owned));
         };
+        let (taken, is_taken) = watch::channel(false);
+        let (of, at, by) = (bus.clone(), home.clone(), config.clone());
+        let prepares = std::thread::spawn(move || standby::prepare(&of, &at, &by, is_taken));
         let lease = bus.runtime().block_on(member::stand_by(&bus, lasts, stands_by, told))?;
+        // Two that restore the same files would be in each other's way.
+        taken.send_replace(true);
+        let _ = prepares.join();
         says.abort();
         tracing::info!("this member takes the home over, with epoch {}", lease.epoch());
         // Nothing more comes from the owner before. Who waits is served here, as soon as this one serves.

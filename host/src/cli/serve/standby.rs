@@ -1,0 +1,73 @@
+//! What a member does while it stands by: it has the home's skills there, and compiled for its own machine.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::super::Failure;
+use crate::config::Config;
+use crate::fleet::bus::Bus;
+use crate::fleet::standby::StandbyFiles;
+use crate::home::Home;
+use crate::skill::{Quiet, Skills};
+use crate::store::Store;
+
+/// How often the owner's files are looked at: as often as it keeps them.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Goes on until somebody says that the home is taken, or is not waited for any more. Waits on the caller's thread.
+pub fn prepare(bus: &Bus, home: &Home, config: &Config, taken: watch::Receiver<bool>) {
+    let store = home.cache_dir().join("standby.db");
+    follow(bus, home, config, taken, &store);
+    for ending in ["", "-wal", "-shm"] {
+        let mut path = store.as_os_str().to_owned();
+        path.push(ending);
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn follow(bus: &Bus, home: &Home, config: &Config, mut taken: watch::Receiver<bool>, store: &Path) {
+    let Some(mut files) = StandbyFiles::new(bus, home) else { return };
+    while !*taken.borrow() {
+        match files.refresh() {
+            Ok(true) => {
+                // What is being compiled ends with its future.
+                let compiled = bus.runtime().block_on(async {
+                    tokio::select! {
+                        compiled = compile(home, config, store) => Some(compiled),
+                        _ = taken.wait_for(|taken| *taken) => None,
+                    }
+                });
+                match compiled {
+                    Some(Ok(0)) => {}
+                    Some(Ok(skills)) => tracing::info!("skills compiled for this machine: {skills}"),
+                    Some(Err(error)) => tracing::warn!("the skills could not be compiled ahead: {}", error.message),
+                    None => return,
+                }
+            }
+            Ok(false) => {}
+            Err(error) => tracing::warn!("the home's own files could not be had ahead: {error}"),
+        }
+        let waited =
+            bus.runtime().block_on(async { tokio::time::timeout(LOOK, taken.wait_for(|taken| *taken)).await.is_ok() });
+        if waited {
+            return;
+        }
+    }
+}
+
+/// Compiles what is not compiled yet; how many skills are.
+async fn compile(home: &Home, config: &Config, store: &Path) -> Result<usize, Failure> {
+    // The home's own is another machine's while this one stands by. Compiling writes nothing into either.
+    let skills = Skills::new(home.clone(), config.clone(), Store::open(store)?, Arc::new(Quiet));
+    let mut compiled = 0;
+    for skill in skills.list().into_iter().flatten().filter(|skill| !skill.is_bundled()) {
+        match skills.warm(&skill).await {
+            Ok(()) => compiled += 1,
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+    Ok(compiled)
+}
