@@ -163,6 +163,8 @@ pub struct Ticker {
 #[derive(Debug, Default)]
 struct Running {
     calls: usize,
+    /// Whether the thread waits for a call. Waking one that does not costs as much.
+    waits: bool,
     ended: bool,
 }
 
@@ -179,7 +181,9 @@ impl Ticker {
         let mut running = self.lock();
         while !running.ended {
             if running.calls == 0 {
+                running.waits = true;
                 running = self.changed.wait(running).unwrap_or_else(PoisonError::into_inner);
+                running.waits = false;
                 continue;
             }
             drop(running);
@@ -192,8 +196,13 @@ impl Ticker {
 
     /// A call begins.
     pub fn enter(&self) {
-        self.lock().calls += 1;
-        self.changed.notify_one();
+        let mut running = self.lock();
+        running.calls += 1;
+        let waits = running.waits;
+        drop(running);
+        if waits {
+            self.changed.notify_one();
+        }
     }
 
     /// A call has ended.
