@@ -13,6 +13,9 @@ from pathlib import Path
 from elf import Elf
 from work import ROOT, Wrong, everything, must, run
 
+# Debian 12's, which Raspberry Pi OS 12 has as well.
+NEWEST_LIBC = (2, 36)
+
 
 class Missing(Exception):
     """What a check cannot do without."""
@@ -127,6 +130,8 @@ def segments(dist, native):
                 must(segment["flags"] & 3 != 3, f"a segment is written and executed: {segment}")
                 must(segment["align"] >= page and segment["align"] % page == 0, f"a segment is aligned to {segment['align']:#x}")
                 must((segment["address"] - segment["offset"]) % page == 0, f"{segment}")
+            libc = max(tuple(map(int, version)) for version in re.findall(rb"\0GLIBC_(\d+)\.(\d+)(?=[\0.])", program))
+            must(libc <= NEWEST_LIBC, f"it needs glibc {libc[0]}.{libc[1]}, and Debian 12 has {NEWEST_LIBC[0]}.{NEWEST_LIBC[1]}")
             code = [segment for segment in elf.loads() if segment["flags"] & 1]
             images = embedded(program)
             must(len(images) >= 2, f"{len(images)} compiled components found")
