@@ -251,6 +251,8 @@ settings! {
     policy: PolicySettings from NextRun {
         /// Effects that were not decided from the user's own words: they wait for your approval (enforce), are done and logged (warn) or only done (off). With ask_always, every effect that a card can name waits for your approval, and others are refused. See docs/policy.md.
         effects: Word("enforce", &["enforce", "warn", "off", "ask_always"]),
+        /// Agent Skills whose text counts as your own words, by name; that of all others counts as their publisher's. See docs/agent-skills.md.
+        trusted_skills: List(64),
     }
 
     /// The same home on several machines: one serves it, the others stand by and take over. See docs/fleet.md.

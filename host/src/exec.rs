@@ -275,7 +275,7 @@ impl Exec {
         };
         // Its exit code is the shell's word.
         let label = shell.map_or(line.permit.read().get(), |shell| shell.label.get());
-        let label = label.join(stdout.label().get()).join(stderr.label().get());
+        let label = label.join(stdout.label().get()).join(stderr.label().get()).join(task.cut_off());
         let result = CommandResult { allowed, label, ..done(&task, ended, (&stdout, &stderr), used) };
         tracing::debug!(code = result.code, processes, millis = used.millis, "the line has ended");
         Ok(result)
@@ -331,7 +331,7 @@ impl Exec {
         let all: Vec<_> =
             own.into_iter().chain(mounts).chain(project).chain(skills).map(open).collect::<Result<_, _>>()?;
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
-        Dirs::new(root.clone(), all).map_err(|e| ExecError(unusable("/", &root, &e)))
+        Dirs::new(root.clone(), all, self.0.skills.published_files()).map_err(|e| ExecError(unusable("/", &root, &e)))
     }
 }
 

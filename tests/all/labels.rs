@@ -2,6 +2,7 @@
 //! without a person's word.
 
 use crate::harness::Home;
+use crate::served::Served;
 use crate::web;
 use serde_json::Value;
 
@@ -17,14 +18,17 @@ fn fetching() -> (Home, String) {
     (home, address)
 }
 
+/// From the best to the worst.
+const INTEGRITIES: [&str; 4] = ["user", "publisher", "person", "world"];
+
 /// The worst integrity of what the last run's command lines have printed. That the conversation before it was from outside is another matter.
-fn integrity(home: &Home) -> String {
+pub fn integrity(home: &Home) -> String {
     let explained = home.kiso(&["--json", "policy", "explain", "last"]);
     let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut printed =
-        lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of $ ")));
-    let world = printed.any(|line| line["label"]["integrity"] == "world");
-    if world { "world".to_owned() } else { "user".to_owned() }
+    let printed = lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of $ ")));
+    let worst =
+        printed.filter_map(|line| INTEGRITIES.iter().position(|known| line["label"]["integrity"] == *known)).max();
+    INTEGRITIES[worst.unwrap_or(0)].to_owned()
 }
 
 fn prints(home: &Home, line: &str) -> (bool, String) {
@@ -149,5 +153,75 @@ fn what_is_open_carries_what_others_write_meanwhile() {
         home.kiso(&["run", "$ rm -f a copy go"]).ok();
         home.kiso(&["run", &format!("$ {line}")]).ok();
         assert_eq!(prints(&home, "cat copy"), (true, "world".to_owned()), "{line}");
+    }
+}
+
+#[test]
+fn what_a_command_reads_of_a_skill_is_its_publishers() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n");
+    let text = format!("---\nname: greet\ndescription: Greets people.\n---\n{CANARY}\n");
+    let dir = home.file("greet/SKILL.md", text).parent().unwrap().to_str().unwrap().to_owned();
+    home.file("greet/scripts/hello.sh", format!("echo {CANARY}\n"));
+    home.file("greet/scripts/hello.js", format!("console.log('{CANARY}')\n"));
+    home.file(&format!("greet/{CANARY}.txt"), "");
+    home.kiso(&["skill", "add", &dir]).ok();
+    for line in ["ls /skills", "cd /skills/greet; pwd", "test -d /skills/greet && echo there"] {
+        assert_eq!(
+            prints(&home, line),
+            (false, "user".to_owned()),
+            "{line}: what it is called is the administrator's word"
+        );
+    }
+    for line in [
+        "cat /skills/greet/SKILL.md",
+        "cat < /skills/greet/SKILL.md",
+        "while read line; do echo $line; done < /skills/greet/SKILL.md",
+        "cd /skills/greet && sh scripts/hello.sh",
+        ". /skills/greet/scripts/hello.sh",
+        "js /skills/greet/scripts/hello.js",
+        "ls /skills/greet",
+        "cd /skills/greet; echo *",
+        "grep -r canary /skills",
+        "cp -r /skills/greet g; cat g/SKILL.md",
+        "sh /skills/greet/scripts/hello.sh > out.txt; cat out.txt",
+    ] {
+        assert_eq!(prints(&home, line), (true, "publisher".to_owned()), "{line}");
+    }
+    assert_eq!(prints(&home, "cat out.txt"), (true, "publisher".to_owned()), "it stays with what was written");
+    assert_eq!(prints(&home, "echo mine"), (false, "user".to_owned()));
+    // An administrator answers for it; what was written before keeps its label.
+    home.config("model = \"reflex\"\n[policy]\ntrusted_skills = [\"greet\"]\n");
+    assert_eq!(prints(&home, "cat /skills/greet/SKILL.md"), (true, "user".to_owned()));
+    assert_eq!(prints(&home, "cat out.txt"), (true, "publisher".to_owned()));
+}
+
+/// What is said of a limit names a command by the words that it was started with, which may be anybody's.
+#[test]
+fn what_is_said_of_a_limit_has_the_label_of_what_reached_it() {
+    let address = web::serve(|_| web::text(&format!("yes {CANARY} > /dev/null\n")));
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 1\n");
+    home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
+    home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.sh")]).ok();
+    let ran = home.kiso(&["run", "$ sh page.sh"]);
+    assert!(ran.stdout.contains(CANARY), "it is named: {ran:?}");
+    assert_eq!(integrity(&home), "world");
+}
+
+/// An administrator who answers for a skill, or does not any more, is heard by a daemon that runs.
+#[test]
+fn who_is_answered_for_changes_with_the_configuration() {
+    let home = Home::new();
+    let file = home.file("greet/SKILL.md", format!("---\nname: greet\ndescription: Greets people.\n---\n{CANARY}\n"));
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n");
+    home.kiso(&["skill", "add", file.parent().unwrap().to_str().unwrap()]).ok();
+    let served = Served::start(&home);
+    for (trusted, whose) in [("", "publisher"), ("\"greet\"", "user"), ("", "publisher")] {
+        let policy = format!("[policy]\ntrusted_skills = [{trusted}]\n");
+        home.config(&format!("model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n{policy}"));
+        home.kiso(&["config", "reload"]).ok();
+        assert!(served.reply(served.send("main", "$ cat /skills/greet/SKILL.md")).contains(CANARY));
+        assert_eq!(integrity(&home), whose, "{trusted}");
     }
 }

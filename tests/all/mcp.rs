@@ -11,6 +11,7 @@ mod oauth;
 mod outside;
 mod pipe;
 pub mod runs;
+mod skills;
 pub mod stand_in;
 
 use crate::harness::Home;

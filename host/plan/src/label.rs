@@ -16,6 +16,8 @@ pub enum Integrity {
     /// The owner of the session, or an administrator.
     #[default]
     User,
+    /// Whoever published an Agent Skill that is installed: an administrator took it in, and did not write it.
+    Publisher,
     /// Another person: the sender of a channel's message who is not its owner.
     Person,
     /// Anybody: a web page, a tool of a server, what a hook was sent.
@@ -45,6 +47,9 @@ pub const MAX_SOURCE: usize = 120;
 /// With this begins the name of a place whose data everybody can have, such as "web:example.org".
 pub const PUBLIC: &str = "web:";
 
+/// With this begins the name of an Agent Skill, such as "skill:greet". Whoever has the skill has its text.
+pub const SKILL_SOURCE: &str = "skill:";
+
 /// The session itself: its files, what is remembered, what was said.
 pub const SESSION_SOURCE: &str = "session";
 
@@ -72,7 +77,8 @@ impl SourceSet {
 
     /// Whether all of it that is not public came from this place.
     pub fn is_all(&self, source: &str) -> bool {
-        self.0.iter().all(|known| known == source || known.starts_with(PUBLIC))
+        let is_public = |known: &String| known.starts_with(PUBLIC) || known.starts_with(SKILL_SOURCE);
+        self.0.iter().all(|known| known == source || is_public(known))
     }
 
     fn join(&mut self, other: &Self) {
@@ -99,6 +105,11 @@ impl Label {
         Self::of(Integrity::User, Confidentiality::Session, SESSION_SOURCE)
     }
 
+    /// What an Agent Skill says.
+    pub fn of_skill(name: &str) -> Self {
+        Self::of(Integrity::Publisher, Confidentiality::Everybody, &format!("{SKILL_SOURCE}{name}"))
+    }
+
     /// What came from outside, and everybody may read.
     pub fn world(source: &str) -> Self {
         Self::of(Integrity::World, Confidentiality::Everybody, source)
@@ -123,6 +134,11 @@ impl Label {
     /// The label of data that is made of all of these.
     pub fn join_all<'a>(labels: impl IntoIterator<Item = &'a Label>) -> Self {
         labels.into_iter().fold(Self::default(), Self::joined)
+    }
+
+    /// Whether data with this label keeps it if data with the other is added.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.clone().joined(other) == *self
     }
 
     /// Whether nobody but the owner of the session, or an administrator, could have written it.
@@ -157,6 +173,7 @@ impl Integrity {
     pub fn words(self) -> &'static str {
         match self {
             Self::User => "written by the user",
+            Self::Publisher => "written by the publisher of a skill",
             Self::Person => "written by another person",
             Self::World => "written by anybody",
         }
@@ -185,7 +202,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn label() -> impl Strategy<Value = Label> {
-        let integrity = prop_oneof![Just(Integrity::User), Just(Integrity::Person), Just(Integrity::World)];
+        let integrity = prop_oneof![
+            Just(Integrity::User),
+            Just(Integrity::Publisher),
+            Just(Integrity::Person),
+            Just(Integrity::World)
+        ];
         let confidentiality = prop_oneof![
             Just(Confidentiality::Everybody),
             Just(Confidentiality::Session),
@@ -207,6 +229,7 @@ mod tests {
             prop_assert_eq!(&left, &a.clone().joined(&b.clone().joined(&c)));
             prop_assert_eq!(a.clone().joined(&b), b.clone().joined(&a));
             prop_assert_eq!(a.clone().joined(&a), a.clone());
+            prop_assert!(left.covers(&a) && left.covers(&c) && a.covers(&Label::default()));
             // Never better than any of its parts, in any way that a rule asks about.
             prop_assert!(left.integrity >= a.integrity && left.confidentiality >= b.confidentiality);
             for place in ["host:1.example", "host:29.example", "mcp:x"] {
@@ -221,6 +244,14 @@ mod tests {
         fn a_label_is_read_as_it_was_written(a in label()) {
             prop_assert_eq!(serde_json::from_str::<Label>(&serde_json::to_string(&a).unwrap()).unwrap(), a);
         }
+    }
+
+    #[test]
+    fn what_a_skill_says_may_go_wherever_the_rest_came_from() {
+        let bank = Label::of(Integrity::World, Confidentiality::Hosts, "mcp:bank");
+        let both = bank.joined(&Label::of_skill("greet"));
+        assert!(both.may_flow_to("mcp:bank") && !both.may_flow_to("mcp:mail"));
+        assert!(!Label::of_skill("greet").is_trusted() && Label::of_skill("greet").is_known_to("mcp:mail"));
     }
 
     #[test]

@@ -140,6 +140,16 @@ fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
         }
     };
     match result {
+        StepResult::Admitted { instructions, .. } => {
+            take("the Agent Skills that the message names".to_owned(), &instructions, Vec::new());
+        }
+        // Each is read when its task begins, and counts from there.
+        StepResult::Planned { instructions, .. } | StepResult::Reviewed { instructions, .. }
+            if !instructions.is_empty() =>
+        {
+            let label = Label::join_all(&instructions);
+            lines.push(StepLine::read("what the Agent Skills say that its tasks name", &label));
+        }
         StepResult::Executed { report, .. } => {
             let what = format!("the output of {}", report.task.label());
             take(what, &report.label.clone(), report.sinks);

@@ -54,6 +54,7 @@ impl RunContext<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(StepResult::Admitted { message, tags: tags.names, pill, categories, unknown, archived })
+        let instructions = self.instructions_of_message(&message);
+        Ok(StepResult::Admitted { message, tags: tags.names, pill, categories, unknown, archived, instructions })
     }
 }

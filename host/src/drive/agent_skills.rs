@@ -1,6 +1,7 @@
 //! Agent Skills in a run: which of them a message or a task names, what models are told of them, and what they take away.
 
 use super::run_context::RunContext;
+use crate::graph::label::Label;
 use crate::graph::mention;
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::{TaskError, TaskReport};
@@ -38,7 +39,11 @@ impl RunContext<'_> {
 
     /// Those that the message names, or the task under way. What came from outside with a message names none.
     pub(super) fn agent_skills_in_use(&self, run: &Run) -> Vec<Arc<AgentSkill>> {
-        let texts = [said(run.message()), run.task().map_or("", |task| task.detail.as_str())];
+        self.agent_skills_named(&[said(run.message()), run.task().map_or("", |task| task.detail.as_str())])
+    }
+
+    /// Those that these texts name.
+    fn agent_skills_named(&self, texts: &[&str]) -> Vec<Arc<AgentSkill>> {
         if !texts.iter().any(|text| text.contains('@')) {
             return Vec::new();
         }
@@ -50,7 +55,29 @@ impl RunContext<'_> {
         installed.into_iter().filter(named).collect()
     }
 
-    /// What those say.
+    /// Of what those say that a message names.
+    pub(super) fn instructions_of_message(&self, message: &str) -> Label {
+        self.label_of_instructions(&[said(message)])
+    }
+
+    /// The same for each task of a plan whose model is told; empty where none is told anything.
+    pub(super) fn instructions_of_tasks(&self, tasks: &[Task]) -> Vec<Label> {
+        let of_task = |task: &Task| match task.kind {
+            TaskKind::Msg | TaskKind::Act => self.label_of_instructions(&[&task.detail]),
+            TaskKind::Exec | TaskKind::Skill => Label::default(),
+        };
+        let labels: Vec<_> = tasks.iter().map(of_task).collect();
+        if labels.iter().all(Label::is_default) { Vec::new() } else { labels }
+    }
+
+    fn label_of_instructions(&self, texts: &[&str]) -> Label {
+        let skills = self.drive.tools.skills();
+        let labels: Vec<_> =
+            self.agent_skills_named(texts).iter().map(|skill| skills.agent_skill_label(skill.name.as_str())).collect();
+        Label::join_all(&labels)
+    }
+
+    /// What those in use say, as far as the run knows that it goes by them: one that came into use since is not told.
     pub(super) fn instructions(&self, run: &Run) -> Option<Vec<Instructions>> {
         let skills = self.drive.tools.skills();
         let instructions = |skill: Arc<AgentSkill>| match skills.instructions(&skill) {
@@ -64,7 +91,9 @@ impl RunContext<'_> {
                 None
             }
         };
-        let all: Vec<_> = self.agent_skills_in_use(run).into_iter().filter_map(instructions).collect();
+        let expected = |skill: &Arc<AgentSkill>| run.expects(&skills.agent_skill_label(skill.name.as_str()));
+        let in_use = self.agent_skills_in_use(run).into_iter().filter(expected);
+        let all: Vec<_> = in_use.filter_map(instructions).collect();
         (!all.is_empty()).then_some(all)
     }
 

@@ -23,8 +23,8 @@ struct Parts {
     tools: Tools,
 }
 
-/// Tables that the sandbox is made from.
-const OF_THE_SANDBOX: [&str; 4] = ["engine.", "exec.", "http.", "skills."];
+/// Tables, and a key, that the sandbox is made from.
+const OF_THE_SANDBOX: [&str; 5] = ["engine.", "exec.", "http.", "skills.", "policy.trusted_skills"];
 
 impl RunExecutor {
     /// The drive with the newest configuration, for a piece of work that begins.

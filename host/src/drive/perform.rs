@@ -52,8 +52,11 @@ impl RunContext<'_> {
             },
             Step::Call { calls } => self.call_tools(run, &calls).await?,
             Step::Review(ask) => {
-                let result = self.review(run, &ask).await?;
+                let mut result = self.review(run, &ask).await?;
                 self.learn(&result);
+                if let StepResult::Reviewed { verdict, instructions, .. } = &mut result {
+                    *instructions = self.instructions_of_tasks(&verdict.inject);
+                }
                 result
             }
             Step::Converse { message } => self.converse(run, &message, listener).await?,
@@ -164,7 +167,8 @@ impl RunContext<'_> {
                 }
                 let names = plan.tasks.iter().filter_map(|task| task.skill.as_deref());
                 let skill_environment = self.drive.tools.environment(names, &self.secrets);
-                StepResult::Planned { plan, chatter, secrets, skill_environment, call }
+                let instructions = self.instructions_of_tasks(&plan.tasks);
+                StepResult::Planned { plan, chatter, secrets, skill_environment, instructions, call }
             }
             other => other,
         })

@@ -340,6 +340,8 @@ async fn wait(notify: &Notify, is_so: impl Fn() -> bool) {
 #[derive(Debug)]
 pub struct OpenFile {
     pub file: File,
+    /// What its publisher gave it, if it is an Agent Skill's.
+    pub published: LabelId,
     pub append: bool,
     pub readable: bool,
     pub writable: bool,
@@ -356,7 +358,8 @@ const LINE_BYTES: usize = 512;
 
 impl OpenFile {
     fn label(&self) -> LabelId {
-        self.quota.labels().map_or(LabelId::session(), |labels| labels.of(&self.file))
+        let label = self.quota.labels().map_or(LabelId::session(), |labels| labels.of(&self.file));
+        label.join(self.published)
     }
 
     fn mark(&self, label: LabelId) -> Result<(), IoError> {

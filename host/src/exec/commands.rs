@@ -137,6 +137,7 @@ impl Commands {
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
+        let published = dirs.published().clone();
         if let Some(package) = package::of_source(skill.source()) {
             // What an older kiso installed cannot.
             let is_current = skill.manifest.version == package.version;
@@ -162,7 +163,7 @@ impl Commands {
             support,
             cwd: given.cwd.clone(),
             tmp: dirs.tmp().to_owned(),
-            skills,
+            skills: skills.map(|skills| (skills, published)),
             goes_on,
             stdin: Stdio::new(given.channel(0), label.clone()),
             stdout: Stdio::new(given.channel(1), label.clone()),

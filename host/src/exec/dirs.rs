@@ -4,6 +4,7 @@ use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
 use crate::effect::label::LabelId;
+use crate::effect::published::PublishedFiles;
 use crate::effect::sink::{MountSink, Permit};
 use crate::effect::undo::Opening;
 use crate::home::PROJECT;
@@ -44,6 +45,7 @@ impl MountPoint {
 pub struct Dirs {
     mounted: Vec<MountPoint>,
     roots: Roots,
+    published: PublishedFiles,
 }
 
 /// The directories of the session itself.
@@ -69,13 +71,13 @@ impl Dirs {
 
     /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
     /// It is made at `root`, where it stays from one line to the next: no task can change it.
-    pub fn new(root: PathBuf, mut mounted: Vec<MountPoint>) -> io::Result<Self> {
+    pub fn new(root: PathBuf, mut mounted: Vec<MountPoint>, published: PublishedFiles) -> io::Result<Self> {
         for mounted in &mounted {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
         mounted.push(MountPoint::open("/", root, false)?);
         let roots = mounted.iter().map(|mounted| DirId::of(&mounted.dir)).collect::<Result<_, _>>()?;
-        Ok(Self { mounted, roots })
+        Ok(Self { mounted, roots, published })
     }
 
     /// Where `/tmp` is on this machine.
@@ -92,6 +94,11 @@ impl Dirs {
             .iter()
             .find(|mounted| mounted.at == SKILLS_MOUNT && !mounted.write)
             .map(|mounted| mounted.path.as_path())
+    }
+
+    /// The labels of the files in there.
+    pub fn published(&self) -> &PublishedFiles {
+        &self.published
     }
 
     /// Each directory as processes see it, whether they may write there, and whether it counts against the quota of the
@@ -206,8 +213,10 @@ impl Dirs {
             Some(labels) if mode == Mode::Write => labels.emptied(&file, label)?,
             _ => {}
         }
+        let published = self.published.of(&file);
         Ok(Channel::File(Arc::new(OpenFile {
             file,
+            published,
             append: mode == Mode::Append,
             readable,
             writable,

@@ -11,6 +11,7 @@ use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::config::Exec as ExecConfig;
 use crate::effect::label::LabelCell;
+use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
@@ -158,6 +159,10 @@ impl ChargedFiles for ProcessCtx {
     fn machine(&self, at: &File) -> Option<MountSink> {
         let at = self.task.dirs.machine(at)?;
         Some(MountSink::new(at, self.task.commands.permit.clone()))
+    }
+
+    fn published(&self) -> Option<&PublishedFiles> {
+        self.task.dirs.skills().map(|_| self.task.dirs.published())
     }
 
     fn roots(&self) -> &Roots {

@@ -6,7 +6,7 @@ use super::dirs::Dirs;
 use super::engine::Engine;
 use super::limiter::{MemoryUse, Share};
 use super::process::Process;
-use crate::effect::label::LabelCell;
+use crate::effect::label::{LabelCell, LabelId};
 use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
 use crate::skill::sandbox::Quota;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,8 @@ pub struct ExecTask {
     started: AtomicU32,
     hit: HitCell,
     culprit: OnceLock<String>,
+    /// Of the processes that a limit ended: what is said of that names one of them, by words that it was started with.
+    cut_off: LabelCell,
     memory: Arc<MemoryUse>,
     /// Its place among the tasks that run at once: free when the last process is gone.
     _place: OwnedSemaphorePermit,
@@ -75,6 +77,7 @@ impl ExecTask {
             started: AtomicU32::new(0),
             hit,
             culprit: OnceLock::new(),
+            cut_off: LabelCell::default(),
             memory: Arc::default(),
             _place: place,
         })
@@ -100,6 +103,11 @@ impl ExecTask {
     pub fn blame_command(&self, title: &str) {
         let _ = self.culprit.set(title.to_owned());
         self.changed.notify_waiters();
+    }
+
+    /// Of what may be said of a limit that was reached; complete when the last process is gone.
+    pub fn cut_off(&self) -> LabelId {
+        self.cut_off.get()
     }
 
     /// The command that reached the limit.
@@ -221,6 +229,9 @@ impl ExecTask {
 
     /// A process is gone, with its memory.
     pub fn gone(&self, process: &Process) {
+        if self.limit().is_some() {
+            self.cut_off.join(process.label.get());
+        }
         self.lock().remove(&process.id);
         self.changed.notify_waiters();
     }

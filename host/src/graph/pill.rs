@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::route::Effort;
-use super::step::PillUse;
+use super::route::PillUse;
 
 /// Where the message stands in a template.
 pub const INPUT: &str = "{input}";

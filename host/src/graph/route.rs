@@ -28,6 +28,27 @@ pub enum Effort {
     High,
 }
 
+/// What a pill does to a message: it takes the router's place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PillUse {
+    pub name: String,
+    pub effort: Effort,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+}
+
+/// Who decided how much a message needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoutedBy {
+    Router,
+    /// Short and conceptual: nobody was asked.
+    FastPath,
+    Pill,
+    /// The router gave no answer that can be used.
+    Default,
+}
+
 impl Effort {
     /// The word in the router's `effort` field and in a pill's configuration.
     pub fn name(self) -> &'static str {

@@ -44,8 +44,8 @@ use super::plan::Task;
 use super::reflection::Ledger;
 use super::repeat::Repeat;
 use super::report::{Attempt, Correction, TaskReport};
-use super::route::Routing;
-use super::step::{Call, Event, IllegalResult, Move, PillUse, StepResult, ToolResult};
+use super::route::{PillUse, Routing};
+use super::step::{Call, Event, IllegalResult, Move, StepResult, ToolResult};
 use super::{Node, Why, edge};
 
 /// Calls of one answer that are made. A model that wants more than this at once has lost its way; it is told.
@@ -217,6 +217,9 @@ struct Waiting {
     /// Of what the model was told that wrote it.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     label: Label,
+    /// Of what its own model is told beside that: the Agent Skills that it names.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    instructions: Label,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -382,8 +385,8 @@ impl Run {
                 self.take_retrieval(event, &files, &memory, credentials)
             }
             StepResult::Routed { routing, memory, secrets, .. } => self.take_routing(event, routing, memory, secrets),
-            StepResult::Planned { plan, chatter, skill_environment, secrets, .. } => {
-                self.take_plan(event, plan, &chatter, skill_environment, secrets)
+            StepResult::Planned { plan, chatter, skill_environment, secrets, instructions, .. } => {
+                self.take_plan(event, plan, &chatter, skill_environment, (secrets, instructions))
             }
             StepResult::Unplanned { correction, .. } => self.retry_plan(event, correction),
             StepResult::Briefed { brief, .. } => self.take_brief(brief),
@@ -397,7 +400,7 @@ impl Run {
             StepResult::CallsStarted => self.start_calls(),
             StepResult::Called { results } => self.take_results(event, results),
             StepResult::Assessed { text, .. } => self.take_assessment(event, &text),
-            StepResult::Reviewed { verdict, .. } => self.take_verdict(event, verdict),
+            StepResult::Reviewed { verdict, instructions, .. } => self.take_verdict(event, verdict, instructions),
             StepResult::Unreviewed { correction, .. } => self.retry_review(event, correction),
             StepResult::Conversed { text, .. } => self.take_conversation(event, &text),
             StepResult::ModelFailed { message } => self.do_without_answer(event, &message),

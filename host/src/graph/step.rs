@@ -13,7 +13,7 @@ use super::outcome::Outcome;
 use super::plan::{Plan, Task, TaskKind};
 use super::reflection;
 use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, LimitUse, TaskReport};
-use super::route::{Effort, Routing};
+use super::route::{PillUse, RoutedBy, Routing};
 use super::sink::SinkDecision;
 use super::tags::UnknownTag;
 use super::verdict::Verdict;
@@ -164,27 +164,6 @@ pub struct ReviewAsk {
     pub transcript: Vec<String>,
 }
 
-/// What a pill does to a message: it takes the router's place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PillUse {
-    pub name: String,
-    pub effort: Effort,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub categories: Vec<String>,
-}
-
-/// Who decided how much a message needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RoutedBy {
-    Router,
-    /// Short and conceptual: nobody was asked.
-    FastPath,
-    Pill,
-    /// The router gave no answer that can be used.
-    Default,
-}
-
 /// What a tool gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
@@ -275,6 +254,9 @@ pub enum StepResult {
         /// Key of the scratchpad entry that has the whole input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         archived: Option<String>,
+        /// Of what the Agent Skills say that the text names.
+        #[serde(default, skip_serializing_if = "Label::is_default")]
+        instructions: Label,
     },
     Retrieved {
         /// Paths in the workspace when the run began, relative to `/work`.
@@ -313,6 +295,9 @@ pub enum StepResult {
         /// What the skills of the plan need and have, a line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skill_environment: Vec<String>,
+        /// Of what the Agent Skills say that each task names; empty where none names any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        instructions: Vec<Label>,
         call: Call,
     },
     Unplanned {
@@ -370,6 +355,9 @@ pub enum StepResult {
     },
     Reviewed {
         verdict: Verdict,
+        /// Of what the Agent Skills say that each of its tasks names; empty where none names any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        instructions: Vec<Label>,
         call: Call,
     },
     Unreviewed {

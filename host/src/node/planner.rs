@@ -156,7 +156,14 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
         Ok(plan::ParsedPlan { plan, secrets, chatter }) => {
             let secret_names = secrets.names();
             let skill_environment = Vec::new();
-            let result = StepResult::Planned { plan, chatter, secrets: secret_names, skill_environment, call };
+            let result = StepResult::Planned {
+                plan,
+                chatter,
+                secrets: secret_names,
+                skill_environment,
+                instructions: Vec::new(),
+                call,
+            };
             let answer = Some(plan::without_secrets(&completion.text, &secrets));
             Planning { result, secrets, answer }
         }

@@ -41,7 +41,7 @@ pub fn again(reviewed: &StepResult) -> Option<String> {
 pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> StepResult {
     let call = super::call_of(completion);
     match verdict::parse(&completion.text, catalog, limits.max_tasks) {
-        Ok(verdict) => StepResult::Reviewed { verdict, call },
+        Ok(verdict) => StepResult::Reviewed { verdict, instructions: Vec::new(), call },
         Err(unusable) => {
             let violations = super::violations(completion, &unusable.violations);
             StepResult::Unreviewed { correction: Correction { broken: unusable.broken, violations }, call }

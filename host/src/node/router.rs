@@ -1,8 +1,8 @@
 //! The router: how much a message needs, and which tools.
 
 use crate::graph::plan::Secrets;
-use crate::graph::route::{self, Routing};
-use crate::graph::step::{RoutedBy, StepResult};
+use crate::graph::route::{self, RoutedBy, Routing};
+use crate::graph::step::StepResult;
 use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::{Answer, Completion, Model, Request, Role};
 use serde_json::json;

@@ -154,7 +154,8 @@ async fn a_message_becomes_a_reply() {
 
 fn admitted(message: &str) -> StepResult {
     let (message, tags, categories) = (message.to_owned(), Vec::new(), Vec::new());
-    StepResult::Admitted { message, tags, pill: None, categories, unknown: Vec::new(), archived: None }
+    let (unknown, instructions) = (Vec::new(), Default::default());
+    StepResult::Admitted { message, tags, pill: None, categories, unknown, archived: None, instructions }
 }
 
 fn found(call: &ToolCall, text: &str) -> ToolResult {

@@ -26,6 +26,8 @@ use super::error::{Blame, SkillError};
 use super::file_version::FileVersion;
 use super::installed::Provenance;
 use super::{Skills, lock};
+use crate::effect::published::{PublishedFiles, label_of_skill};
+use crate::graph::label::Label;
 use crate::home::SkillName;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -151,6 +153,17 @@ impl Skills {
             let message = format!("{path} is no text; a command line finds it at {}/{path}", skill.place());
             Err(SkillError::new(name, Blame::Caller, "not-text", message))
         })
+    }
+
+    /// Of what one says.
+    pub fn agent_skill_label(&self, name: &str) -> Label {
+        label_of_skill(&self.config().policy.trusted_skills, name)
+    }
+
+    /// Of the files of all of them, where guests see them.
+    pub fn published_files(&self) -> PublishedFiles {
+        let (root, folders) = (self.home().agent_skills_dir(), self.home().agent_skill_folders());
+        PublishedFiles::new(&root, &folders, self.config().policy.trusted_skills.clone())
     }
 
     /// Takes one away.

@@ -9,6 +9,7 @@ use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::limits::{HitCell, Limit, LimitHit};
 use super::usage::CallUse;
 use super::workspace::DirId;
+use crate::effect::published::PublishedFiles;
 use crate::graph::report::LimitUse;
 use crate::package::MARK;
 use cap_std::ambient_authority;
@@ -42,8 +43,8 @@ pub struct CommandStreams<I, O> {
     pub tmp: PathBuf,
     /// Directories of this machine that it may read, and where it sees them.
     pub support: Vec<(PathBuf, &'static str)>,
-    /// Where the folders of Agent Skills are on this machine, if the line sees them.
-    pub skills: Option<PathBuf>,
+    /// Where the folders of Agent Skills are on this machine, if the line sees them, and the labels of their files.
+    pub skills: Option<(PathBuf, PublishedFiles)>,
     /// Whether it goes on where its interpreter was kept, which knows its directories by number.
     pub goes_on: bool,
     pub stdin: I,
@@ -108,7 +109,8 @@ where
         capabilities.workspace.roots.push(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?);
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         // An interpreter runs their scripts.
-        if let Some(skills) = &streams.skills {
+        if let Some((skills, published)) = &streams.skills {
+            capabilities.workspace.published = Some(published.clone());
             if !streams.goes_on {
                 give_cwd(&mut wasi, &streams.cwd, &[(SKILLS_MOUNT, skills)], FsPerms::ReadOnly);
             }

@@ -4,6 +4,7 @@ use super::capability::{Capabilities, GuestState};
 use super::limits::{LimitHit, Meter};
 use super::workspace::{ChargedFiles, DirectoryUse, Quota, Roots};
 use crate::effect::label::LabelCell;
+use crate::effect::published::PublishedFiles;
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -44,6 +45,10 @@ impl ChargedFiles for Ctx {
 
     fn listings_hit(&self) -> LimitHit {
         self.capabilities.workspace.listings_hit()
+    }
+
+    fn published(&self) -> Option<&PublishedFiles> {
+        self.capabilities.workspace.published.as_ref()
     }
 
     fn roots(&self) -> &Roots {

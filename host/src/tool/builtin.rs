@@ -258,7 +258,10 @@ impl Builtins {
             return Err(ToolFault::new(format!("{name} is not for subagents: nobody reads along"))
                 .hint("say in your answer what should be scheduled"));
         }
-        at.read.join(&Label::session());
+        // What an Agent Skill says is nothing that the session has.
+        if tool.category != skills::CATEGORY {
+            at.read.join(&Label::session());
+        }
         let mut answer = match tool.category {
             scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
             memory::CATEGORY if matches!(name, messages::SEARCH | messages::READ) => {
@@ -269,7 +272,10 @@ impl Builtins {
             skills::CATEGORY => {
                 let (skills, name) = (self.skills.clone(), tool.name);
                 let read = tokio::task::spawn_blocking(move || skills::call(&skills, name, &args)).await;
-                read.unwrap_or_else(|error| Err(ToolFault::new(error.to_string())))
+                let (answer, label) =
+                    read.unwrap_or_else(|error| (Err(ToolFault::new(error.to_string())), Label::session()));
+                at.read.join(&label);
+                answer
             }
             subagents::CATEGORY => subagents::call(self, name, &args, at).await,
             schedule::CATEGORY => schedule::call(self, name, &args, at).await,

@@ -155,3 +155,25 @@ fn without_its_directories_it_starts_anew() {
         .ok()
         .prints(&["False 42"]);
 }
+
+/// With which label it goes on is that of what it has read, as with every other command.
+#[test]
+fn what_it_reads_of_a_skill_is_its_publishers() {
+    let Some(home) = home() else { return };
+    let home = copy_of(home);
+    home.config("model = \"reflex\"\n");
+    let file =
+        home.file("greet/SKILL.md", "---\nname: greet\ndescription: Greets people.\n---\nRun scripts/hello.py.\n");
+    home.file("greet/scripts/hello.py", "print('Hello!')\n");
+    home.kiso(&["skill", "add", file.parent().unwrap().to_str().unwrap()]).ok();
+    for (line, whose) in [
+        ("python3 -c 'import os; print(os.listdir(\"/skills\"), 6 * 7)'", "user"),
+        ("python3 /skills/greet/scripts/hello.py", "publisher"),
+        ("python3 -c 'print(open(\"/skills/greet/SKILL.md\").read())'", "publisher"),
+        ("python3 -c 'import os; print(os.listdir(\"/skills/greet\"))'", "publisher"),
+        ("python3 -I -c 'print(open(\"/skills/greet/SKILL.md\").read())'", "publisher"),
+    ] {
+        home.kiso(&["run", &format!("$ {line}")]).ok();
+        assert_eq!(crate::labels::integrity(&home), whose, "{line}");
+    }
+}

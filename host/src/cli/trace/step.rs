@@ -91,7 +91,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
             outln!("{head}  task {}: {}{who} {time}", task + 1, printable_line(&report.task.label()));
             executed(report, &more);
         }
-        StepResult::Reviewed { verdict, call } => {
+        StepResult::Reviewed { verdict, call, .. } => {
             let status = format!("{:?}", verdict.status).to_lowercase();
             outln!("{head}  reviewer{}: {status}", model(call, took));
             for text in verdict.reason.iter().chain(&verdict.learn) {

@@ -1,7 +1,8 @@
 //! Which result answers which step.
 
 use super::super::approval::MAX_EFFECTS;
-use super::super::step::{IllegalResult, RoutedBy, Step, StepResult};
+use super::super::route::RoutedBy;
+use super::super::step::{IllegalResult, Step, StepResult};
 use super::super::verdict::Status;
 use super::Run;
 

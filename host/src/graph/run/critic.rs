@@ -2,6 +2,7 @@
 
 use super::super::Why;
 use super::super::brief;
+use super::super::label::Label;
 use super::super::lane::Entry;
 use super::super::limits::LimitReached;
 use super::super::outcome::{Ending, ReplyText};
@@ -59,7 +60,12 @@ impl Run {
         }
     }
 
-    pub(super) fn take_verdict(&mut self, event: &mut Event, verdict: Verdict) -> Result<(), IllegalResult> {
+    pub(super) fn take_verdict(
+        &mut self,
+        event: &mut Event,
+        verdict: Verdict,
+        instructions: Vec<Label>,
+    ) -> Result<(), IllegalResult> {
         let Verdict { status, inject, reason, goal_met, .. } = verdict;
         match status {
             // A reviewer sees one task and cannot know what else is planned, so its word that the goal is unmet
@@ -75,11 +81,16 @@ impl Run {
                 self.accept_task(event)
             }
             Status::Replan => self.give_up_plan(event, reason.unwrap_or_default()),
-            Status::NeedsFix => self.inject(event, inject, reason),
+            Status::NeedsFix => self.inject(event, (inject, instructions), reason),
         }
     }
 
-    fn inject(&mut self, event: &mut Event, tasks: Vec<Task>, reason: Option<String>) -> Result<(), IllegalResult> {
+    fn inject(
+        &mut self,
+        event: &mut Event,
+        (tasks, instructions): (Vec<Task>, Vec<Label>),
+        reason: Option<String>,
+    ) -> Result<(), IllegalResult> {
         let max = self.spec.limits.max_tasks;
         let reason = reason.unwrap_or_else(|| "the output was not what was expected".to_owned());
         if self.current.size + tasks.len() > max {
@@ -95,7 +106,11 @@ impl Run {
         self.lane.push(Entry::Feedback(reason));
         self.current.size += tasks.len();
         let label = self.label();
-        let waiting = |task| Waiting { id: self.new_id(), task, depth, label: label.clone() };
+        let mut instructions = instructions.into_iter();
+        let waiting = |task| {
+            let instructions = instructions.next().unwrap_or_default();
+            Waiting { id: self.new_id(), task, depth, label: label.clone(), instructions }
+        };
         let tasks: Vec<_> = tasks.into_iter().map(waiting).collect();
         for waiting in tasks.into_iter().rev() {
             self.current.waiting.push_front(waiting);

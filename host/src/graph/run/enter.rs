@@ -1,14 +1,15 @@
 //! From the message to a plan: input, retrieval, planner, and the briefs of reasoning.
 
 use super::super::execution_brief::{self, ExecutionBrief};
+use super::super::label::Label;
 use super::super::lane::{Entry, SharedKind};
 use super::super::limits::LimitReached;
 use super::super::outcome::Ending;
 use super::super::plan::{Plan, Task, TaskKind};
 use super::super::repeat::Repeat;
 use super::super::report::{Correction, TaskReport};
-use super::super::route::{self, Effort, Routing};
-use super::super::step::{Event, IllegalResult, PillUse};
+use super::super::route::{self, Effort, PillUse, Routing};
+use super::super::step::{Event, IllegalResult};
 use super::super::{Why, brief};
 use super::named::NamedEffects;
 use super::{Current, Run, Stage, State, Waiting};
@@ -115,7 +116,8 @@ impl Run {
         self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
         let id = self.new_id();
         let label = self.label();
-        self.enter_loop(event, Why::Medium, Waiting { id, task, depth: 0, label }, brief)
+        let waiting = Waiting { id, task, depth: 0, label, instructions: Label::default() };
+        self.enter_loop(event, Why::Medium, waiting, brief)
     }
 
     pub(super) fn take_plan(
@@ -124,7 +126,7 @@ impl Run {
         plan: Plan,
         chatter: &str,
         skill_environment: Vec<String>,
-        secrets: Vec<String>,
+        (secrets, instructions): (Vec<String>, Vec<Label>),
     ) -> Result<(), IllegalResult> {
         self.take_credentials(secrets);
         let tasks = plan.tasks.iter().map(|task| format!("- {}: {}", task.label(), brief::clip(&task.detail, 200)));
@@ -134,7 +136,11 @@ impl Run {
         self.lane.refresh(SharedKind::SkillEnvironment, skill_environment.join("\n"));
         let size = plan.tasks.len();
         let (label, first_id) = (self.planner_label(), self.next_id + 1);
-        let waiting = |task| Waiting { id: self.new_id(), task, depth: 0, label: label.clone() };
+        let mut instructions = instructions.into_iter();
+        let waiting = |task| {
+            let instructions = instructions.next().unwrap_or_default();
+            Waiting { id: self.new_id(), task, depth: 0, label: label.clone(), instructions }
+        };
         let waiting = plan.tasks.into_iter().map(waiting).collect();
         self.current = Current {
             goal: plan.goal,
@@ -206,12 +212,14 @@ impl Run {
             return Ok(());
         };
         let brief = brief.clone();
-        let Some(Waiting { id, task, depth, label }) = self.current.waiting.pop_front() else {
+        let Some(waiting) = self.current.waiting.pop_front() else {
             return Ok(());
         };
+        self.labels.take_in(&waiting.instructions);
+        let Waiting { id, task, depth, label, instructions } = waiting;
         let brief = brief.unwrap_or_else(|| self.derived(&self.current.goal, &task));
         if task.kind == TaskKind::Act {
-            return self.enter_loop(event, Why::Ready, Waiting { id, task, depth, label }, brief);
+            return self.enter_loop(event, Why::Ready, Waiting { id, task, depth, label, instructions }, brief);
         }
         if task.kind != TaskKind::Msg {
             self.lane.push(Entry::Brief(brief.text()));
@@ -223,7 +231,7 @@ impl Run {
         &mut self,
         event: &mut Event,
         why: Why,
-        Waiting { id, task, depth, label }: Waiting,
+        Waiting { id, task, depth, label, .. }: Waiting,
         mut brief: ExecutionBrief,
     ) -> Result<(), IllegalResult> {
         brief.agree(&task.effects);

@@ -21,6 +21,13 @@ pub(super) struct RunLabels {
     seen: Label,
 }
 
+impl RunLabels {
+    /// Something that a model is about to be told.
+    pub fn take_in(&mut self, label: &Label) {
+        self.seen.join(label);
+    }
+}
+
 impl Run {
     /// Of what the router and the planner are told: nothing of what the session knew that is below the user, unless labels are not enforced.
     pub fn planner_label(&self) -> Label {
@@ -60,10 +67,16 @@ impl Run {
         bind(args, |number| self.result_of_task(number))
     }
 
+    /// Whether a model may be told what has this label: only if its answers are known to be made of it.
+    pub fn expects(&self, label: &Label) -> bool {
+        label.is_default() || self.spec.label.clone().joined(&self.labels.seen).covers(label)
+    }
+
     /// Takes in what came back.
     pub(super) fn see(&mut self, result: &StepResult) {
         let seen = &mut self.labels.seen;
         match result {
+            StepResult::Admitted { instructions, .. } => seen.join(instructions),
             StepResult::Executed { report, .. } => seen.join(&report.label),
             StepResult::Called { results } => results.iter().for_each(|result| seen.join(&result.label)),
             // What is remembered is the session's.

@@ -25,8 +25,8 @@ use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::plan::{CallerScope, Plan, TaskKind};
 use crate::graph::reflection::Status as ToolStatus;
 use crate::graph::report::{FileNote, INTERRUPTED, TaskError, TaskStatus};
-use crate::graph::route::Effort;
-use crate::graph::step::{Call, RoutedBy, Step};
+use crate::graph::route::{Effort, RoutedBy};
+use crate::graph::step::{Call, Step};
 use serde_json::{Value, json};
 
 fn task(value: Value) -> Task {
@@ -59,6 +59,7 @@ fn admitted(message: &str) -> StepResult {
         categories: Vec::new(),
         unknown: Vec::new(),
         archived: None,
+        instructions: Default::default(),
     }
 }
 
@@ -92,6 +93,7 @@ fn planned(plan: Plan, tokens: u64) -> StepResult {
         chatter: String::new(),
         secrets: Vec::new(),
         skill_environment: Vec::new(),
+        instructions: Vec::new(),
         call: paid(tokens),
     }
 }
@@ -151,7 +153,8 @@ fn unreviewed() -> StepResult {
 }
 
 fn verdict(value: Value) -> StepResult {
-    StepResult::Reviewed { verdict: serde_json::from_value(value).unwrap(), call: Call::default() }
+    let verdict = serde_json::from_value(value).unwrap();
+    StepResult::Reviewed { verdict, instructions: Vec::new(), call: Call::default() }
 }
 
 fn ok() -> StepResult {

@@ -4,6 +4,7 @@
 
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::effect::label::LabelCell;
+use crate::effect::published::PublishedFiles;
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
@@ -63,6 +64,8 @@ pub struct WorkspaceFiles {
     pub label: LabelCell,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
+    /// Of Agent Skills' files, where it sees them.
+    pub published: Option<PublishedFiles>,
     access: Workspace,
     work: PathBuf,
     budget: Budget,
@@ -116,6 +119,7 @@ impl Capability for WorkspaceFiles {
             roots,
             touched,
             listings: Vec::new(),
+            published: None,
             access: *access,
             work: call.work.clone(),
             budget: call.budget.clone(),

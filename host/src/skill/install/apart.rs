@@ -53,7 +53,7 @@ impl Skills {
             cwd: "/tmp".to_owned(),
             tmp,
             support,
-            skills: Some(skills),
+            skills: Some((skills, self.published_files())),
             goes_on: true,
             stdin: std::io::empty(),
             stdout: stdout.clone(),

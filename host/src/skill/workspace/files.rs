@@ -4,6 +4,7 @@ use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
+use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::skill::limits::LimitHit;
 use std::fs::File;
@@ -33,6 +34,11 @@ pub trait ChargedFiles: WasiView + 'static {
 
     /// Where a file lies that is not of the session.
     fn machine(&self, _at: &File) -> Option<MountSink> {
+        None
+    }
+
+    /// The labels of Agent Skills' files; none where the guest does not see them.
+    fn published(&self) -> Option<&PublishedFiles> {
         None
     }
 

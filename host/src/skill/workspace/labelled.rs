@@ -66,8 +66,11 @@ pub(super) fn opened<T: ChargedFiles>(
     fd: &Resource<Descriptor>,
     (new, emptied): (bool, bool),
 ) -> Labelled {
-    let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
     let Some(opened) = file(ctx, fd)? else { return Ok(Ok(())) };
+    if let Some(published) = ctx.published() {
+        ctx.label().join(published.of(&opened));
+    }
+    let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
     let label = ctx.label().get();
     Ok(told(match (new, emptied) {
         (true, _) => labels.made(&opened, label),
@@ -81,9 +84,12 @@ pub(super) fn opened<T: ChargedFiles>(
 
 /// Something at a path is looked at, but for what is in it.
 pub(super) fn looked<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path: &str) -> wasmtime::Result<()> {
-    let Some(labels) = labels(ctx) else { return Ok(()) };
-    let label = match dir(ctx, fd)? {
-        Some(dir) if !labels.is_empty() => labels.of_entry(&*dir, path.as_ref()),
+    let Some(dir) = dir(ctx, fd)? else { return Ok(()) };
+    if let Some(published) = ctx.published() {
+        ctx.label().join(published.of_entry(&dir, path));
+    }
+    let label = match labels(ctx) {
+        Some(labels) if !labels.is_empty() => labels.of_entry(&*dir, path.as_ref()),
         _ => return Ok(()),
     };
     if !label.is_ordinary() {
@@ -94,12 +100,13 @@ pub(super) fn looked<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, pa
 
 /// The names in a directory are read.
 pub(super) fn listed<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<()> {
-    let Some(labels) = labels(ctx) else { return Ok(()) };
-    let label = match dir(ctx, fd)? {
-        Some(dir) => labels.of_names(&*dir),
-        None => return Ok(()),
-    };
-    ctx.label().join(label);
+    let Some(dir) = dir(ctx, fd)? else { return Ok(()) };
+    if let Some(published) = ctx.published() {
+        ctx.label().join(published.of(&dir));
+    }
+    if let Some(labels) = labels(ctx) {
+        ctx.label().join(labels.of_names(&*dir));
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Tool, ToolFault, number, page, text, tool};
+use crate::graph::label::Label;
 use crate::skill::{AgentSkill, InstalledSkill, SkillError, Skills};
 
 pub(super) const CATEGORY: &str = "skills";
@@ -33,20 +34,29 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Both read files of the home.
-pub(super) fn call(skills: &Skills, name: &str, args: &Value) -> Result<String, ToolFault> {
+/// Both read files of the home. With the label of what was read, also where that is the reason of a failure.
+pub(super) fn call(skills: &Skills, name: &str, args: &Value) -> (Result<String, ToolFault>, Label) {
     if name == LIST {
-        return Ok(list(skills));
+        return (Ok(list(skills)), Label::session());
     }
     let wanted = text(args, "skill").trim().trim_start_matches('@');
     let fault = |error: SkillError| ToolFault::new(error.to_string());
-    if let Some(skill) = skills.agent_skill(wanted).map_err(fault)? {
-        let whole = match text(args, "file") {
-            "" => activated(skills, &skill).map_err(fault)?,
-            file => skills.agent_file(&skill, file.trim_start_matches("./")).map_err(fault)?,
-        };
-        return Ok(page(&whole, number(args, "offset"), number(args, "limit")));
+    match skills.agent_skill(wanted) {
+        Ok(Some(skill)) => {
+            let whole = match text(args, "file") {
+                "" => activated(skills, &skill),
+                file => skills.agent_file(&skill, file.trim_start_matches("./")),
+            };
+            let paged = whole.map(|whole| page(&whole, number(args, "offset"), number(args, "limit"))).map_err(fault);
+            (paged, skills.agent_skill_label(skill.name.as_str()))
+        }
+        Ok(None) => (component(skills, wanted, args), Label::session()),
+        Err(error) => (Err(fault(error)), Label::session()),
     }
+}
+
+/// The documentation of one that can be called.
+fn component(skills: &Skills, wanted: &str, args: &Value) -> Result<String, ToolFault> {
     if args.get("file").is_some() {
         return Err(
             ToolFault::new(format!("{wanted} is no Agent Skill, so it has no files to read")).hint("leave `file` out")

@@ -86,7 +86,8 @@ fn the_reasoner_hears_what_the_critic_did_not_accept_and_what_skills_need() {
     let mut live = Live::at_planner(Limits::default());
     let StepResult::Planned { plan, chatter, secrets, call, .. } = plan(vec![act(true), msg()]) else { panic!() };
     let skill_environment = vec!["chart: needs api_key".to_owned()];
-    live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment: skill_environment.clone(), call });
+    let (instructions, planned) = (Vec::new(), skill_environment.clone());
+    live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment: planned, instructions, call });
     live.brief();
     live.feed(acted("1 bar", Vec::new()));
     live.feed(verdict(json!({"status": "needs_fix", "reason": "in which unit?", "inject": [act(false)]})));

@@ -91,6 +91,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
             categories: web(dice),
             unknown: Vec::new(),
             archived: None,
+            instructions: instructions(dice),
         },
         Step::Retrieve { .. } => StepResult::Retrieved {
             files: dice.of(&[vec![], vec!["a.csv".to_owned()]]),
@@ -183,6 +184,11 @@ fn route(dice: &mut Dice, message: &str) -> StepResult {
     StepResult::Routed { routing, by: RoutedBy::Router, memory: None, secrets, trouble, call }
 }
 
+/// Of what Agent Skills say that a text names.
+fn instructions(dice: &mut Dice) -> Label {
+    if dice.one_in(8) { Label::of_skill("greet") } else { Label::default() }
+}
+
 fn a_task(dice: &mut Dice) -> Task {
     let kind = dice.of(&[TaskKind::Msg, TaskKind::Act, TaskKind::Skill, TaskKind::Act, TaskKind::Exec]);
     let skill = (kind == TaskKind::Skill).then(|| "chart".to_owned());
@@ -198,11 +204,13 @@ fn a_plan(dice: &mut Dice, max_tasks: usize) -> StepResult {
         tasks.retain(|task| task.kind == TaskKind::Msg);
     }
     tasks.push(Task { kind: TaskKind::Msg, skill: None, notify: true, ..a_task(dice) });
+    let told = tasks.iter().map(|_| instructions(dice)).collect();
     StepResult::Planned {
         plan: Plan { goal: "draw".to_owned(), tasks, blocked },
         chatter: String::new(),
         secrets: Vec::new(),
         skill_environment: web(dice),
+        instructions: told,
         call: some_call(dice),
     }
 }
@@ -247,5 +255,7 @@ fn review(dice: &mut Dice) -> StepResult {
     };
     let reason = (status == Status::Replan || dice.one_in(2)).then(|| "too small".to_owned());
     let goal_met = dice.of(&[None, Some(true), Some(false)]);
-    StepResult::Reviewed { verdict: Verdict { status, inject, reason, learn: None, goal_met }, call }
+    let told = inject.iter().map(|_| instructions(dice)).collect();
+    let verdict = Verdict { status, inject, reason, learn: None, goal_met };
+    StepResult::Reviewed { verdict, instructions: told, call }
 }

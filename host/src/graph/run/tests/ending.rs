@@ -148,7 +148,7 @@ fn tokens_run_out() {
     live.feed(planned(Plan { goal: "g".to_owned(), tasks: vec![skill(true), msg()], blocked: None }, 60));
     live.done();
     let StepResult::Reviewed { verdict, .. } = replan("no") else { panic!() };
-    let event = live.feed(StepResult::Reviewed { verdict, call: paid(40) });
+    let event = live.feed(StepResult::Reviewed { verdict, instructions: Vec::new(), call: paid(40) });
     assert_eq!(way(&event), [(Node::Critic, Why::LimitReached, Node::Output)]);
     let outcome = live.finish();
     assert_eq!(outcome.ending, Ending::LimitHit(LimitReached::new("max_tokens_per_run", 100)));

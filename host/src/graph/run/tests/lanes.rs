@@ -19,7 +19,8 @@ fn shared_contexts_are_replaced_and_never_appended() {
             panic!()
         };
         let skill_environment = vec![format!("chart {cycle}")];
-        live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, call });
+        let instructions = Vec::new();
+        live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, instructions, call });
         for (kind, text) in [
             (SharedKind::Environment, format!("{cycle}.csv")),
             (SharedKind::ObservationalMemory, format!("likes {cycle}")),
@@ -75,7 +76,8 @@ fn the_planners_lane_has_what_it_said_and_no_message_of_the_user() {
         panic!()
     };
     let chatter = "I will draw it.".to_owned();
-    live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, call });
+    let instructions = Vec::new();
+    live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, instructions, call });
     live.failed();
     live.told();
     let Step::Plan(ask) = live.run.next_step() else { panic!() };

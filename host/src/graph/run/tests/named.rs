@@ -41,6 +41,34 @@ fn made(live: &mut Live, calls: &[ToolCall]) {
     live.feed(StepResult::Called { results: calls.iter().map(|call| given(call, "sent")).collect() });
 }
 
+/// Of a run that a message began with what a skill says, and of one whose second task names it.
+#[test]
+fn what_a_skill_says_counts_from_where_a_model_is_told() {
+    let says = Label::of_skill("greet");
+    let mut live = Live::new("@greet Ada", Limits::default(), Policy::default());
+    assert!(!live.run.expects(&says) && live.run.expects(&Label::default()));
+    let StepResult::Admitted { message, tags, pill, categories, unknown, archived, .. } = admitted("@greet Ada") else {
+        panic!()
+    };
+    let instructions = says.clone();
+    live.feed(StepResult::Admitted { message, tags, pill, categories, unknown, archived, instructions });
+    assert!(live.run.expects(&says) && !live.run.expects(&Label::of_skill("other")));
+    assert_eq!((live.run.planner_label(), live.run.label()), (says.clone(), says.clone()));
+
+    let mut live = Live::at_planner(Limits::default());
+    let tasks = vec![skill(false), act(false), msg()];
+    let StepResult::Planned { plan, chatter, secrets, skill_environment, call, .. } = plan(tasks) else { panic!() };
+    let instructions = vec![Label::default(), says.clone(), Label::default()];
+    live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, instructions, call });
+    live.done();
+    assert!(live.run.label().is_trusted() && !live.run.expects(&says), "the task has not begun");
+    live.brief();
+    assert!(live.run.expects(&says));
+    assert_eq!(live.run.decision_label(), says);
+    live.feed(acted("Hello!", Vec::new()));
+    assert_eq!(live.run.label(), says, "what follows is made of its words");
+}
+
 #[test]
 fn the_closest_is_taken_and_each_is_made_once() {
     let mut live = looping(&[json!({}), json!({"to": "ada"})]);

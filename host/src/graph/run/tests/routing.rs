@@ -10,6 +10,7 @@ fn pill(effort: Effort) -> StepResult {
         categories: Vec::new(),
         unknown: Vec::new(),
         archived: None,
+        instructions: Default::default(),
     }
 }
 
@@ -21,6 +22,7 @@ fn tagged(message: &str, categories: &[&str]) -> StepResult {
         categories: categories.iter().map(|&tag| tag.to_owned()).collect(),
         unknown: Vec::new(),
         archived: None,
+        instructions: Default::default(),
     }
 }
 
