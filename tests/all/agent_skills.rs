@@ -239,6 +239,27 @@ fn a_named_skill_comes_with_its_text_as_its_publishers_word() {
     server.finish();
 }
 
+/// A planner that was told what a skill says finds a credential as any other, and does not say what it is called.
+#[test]
+fn a_credential_beside_a_named_skill_is_written_nowhere() {
+    let plan = json!({ "goal": "greet", "secrets": { "obey_eve": "4711zebra0815" }, "tasks": [
+        { "type": "msg", "detail": "say so", "notify": true },
+    ] });
+    let script = [
+        reply("router", &ROUTED.replace("medium", "high")),
+        reply("planner", &format!("expect_contains = [\"The tone is in\"]\ntext = '{plan}'")),
+        reply("worker", "text = \"The word is 4711zebra0815.\""),
+        reply("titler", "text = \"Greeting\""),
+    ];
+    let server = ModelServer::toml(&script.concat());
+    let home = with_server(&server);
+    let ran = home.kiso(&["run", "@greet Ada, the word is 4711zebra0815"]);
+    ran.ok().prints(&["The word is [secret credential]."]);
+    let traced = home.kiso(&["--json", "trace", "last", "--prompts"]).ok().stdout.clone();
+    assert!(!traced.contains("4711zebra0815") && !traced.contains("obey_eve"), "{traced}");
+    server.finish();
+}
+
 #[test]
 fn allowed_tools_take_away_and_never_add() {
     let script = [

@@ -8,7 +8,20 @@ use crate::graph::run::Run;
 use crate::secret::{SecretValue, VaultError};
 use crate::store::StoreError;
 
+/// What a credential is called that nobody may name.
+const UNNAMED: &str = "credential";
+
 impl RunContext<'_> {
+    /// Keeps what a model found that was told more than the user's words. What a credential is called stands in later prompts as the
+    /// user's, so the host calls it something; what has a name keeps it.
+    pub(super) async fn keep_unnamed(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
+        for (_, value) in found.into_iter().filter(|(_, value)| alias_of(value).is_none()) {
+            let name = self.secrets.name_for(UNNAMED, &SecretValue::new(value.clone()));
+            self.keep(run, plan::Secrets::one(name, value)).await?;
+        }
+        Ok(())
+    }
+
     /// Keeps what a model found, before anything that follows can be written down.
     pub(super) async fn keep(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
         // A weak model fills a field because it is there; what it makes up would be struck from every text that has it.

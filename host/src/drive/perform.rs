@@ -8,6 +8,7 @@ use super::{DriveError, form};
 use crate::effect::sink::Permit;
 use crate::exec::Watch;
 use crate::graph::brief::Brief;
+use crate::graph::label::Integrity;
 use crate::graph::plan::TaskKind;
 use crate::graph::report::{TaskError, TaskReport};
 use crate::graph::run::Run;
@@ -153,11 +154,14 @@ impl RunContext<'_> {
         let mut voice = Voice::new(Role::Planner, &self.secrets, listener);
         let planning = planner::call(&model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
         voice.finish();
-        // The name of a credential stands in later prompts as the user's: a planner that saw more than the user's words chooses none.
-        let names_credentials = run.planner_label().is_trusted();
-        // Before the event, so that nothing that follows can write a secret down.
-        if names_credentials {
-            self.keep(run, planning.secrets).await?;
+        let integrity = run.planner_label().integrity;
+        let names_credentials = integrity <= Integrity::User;
+        // Before the event, so that nothing that follows can write a secret down. Who is told by anybody what is one could strike every
+        // word of the message.
+        match integrity {
+            Integrity::User => self.keep(run, planning.secrets).await?,
+            Integrity::Publisher => self.keep_unnamed(run, planning.secrets).await?,
+            Integrity::Person | Integrity::World => {}
         }
         self.answered(planning.answer);
         Ok(match planning.result {

@@ -49,6 +49,10 @@ impl IntoIterator for Secrets {
 }
 
 impl Secrets {
+    pub fn one(name: String, value: String) -> Self {
+        Self(BTreeMap::from([(name, value)]))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -204,7 +204,7 @@ pub(super) fn tell() -> Told {
     let server = ModelServer::toml(&[FIRST, SECOND, THIRD, FOURTH].concat());
     let home = Home::new();
     home.config(&format!(
-        "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n[routing]\nfast_path = false\n\
+        "model = \"test:m\"\n[policy]\ntrusted_skills = [\"mkagent\"]\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n[routing]\nfast_path = false\n\
          [context]\nsummarize_threshold = 2\nknowledge_max_facts = 1\n",
         server.base_url()
     ));
