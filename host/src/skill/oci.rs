@@ -33,7 +33,7 @@ const MAX_MANIFEST: u64 = 1 << 20;
 pub enum OciError {
     #[error("{text:?} is not a place in a registry: {why}; write oci://HOST/NAME:TAG or oci://HOST/NAME@sha256:DIGEST")]
     Reference { text: String, why: &'static str },
-    #[error("{host} cannot be reached: {why}")]
+    #[error("{host}: {why}")]
     Unreachable { host: String, why: String },
     #[error("{host} would be asked without encryption; that is done on this machine alone")]
     Plain { host: String },
