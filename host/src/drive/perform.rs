@@ -156,8 +156,8 @@ impl RunContext<'_> {
         voice.finish();
         let integrity = run.planner_label().integrity;
         let names_credentials = integrity <= Integrity::User;
-        // Before the event, so that nothing that follows can write a secret down. Who is told by anybody what is one could strike every
-        // word of the message.
+        // Before the event, so that nothing that follows can write a secret down. A planner that has read what anybody could have
+        // written is not heard: it could have every word of the message struck.
         match integrity {
             Integrity::User => self.keep(run, planning.secrets).await?,
             Integrity::Publisher => self.keep_unnamed(run, planning.secrets).await?,

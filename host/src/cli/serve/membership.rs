@@ -101,9 +101,7 @@ impl Membership {
         let (of, at, by) = (bus.clone(), home.clone(), config.clone());
         let prepares = std::thread::spawn(move || standby::prepare(&of, &at, &by, is_taken));
         let lease = bus.runtime().block_on(member::stand_by(&bus, lasts, stands_by, told))?;
-        // Two that restore the same files would be in each other's way.
         taken.send_replace(true);
-        let _ = prepares.join();
         says.abort();
         tracing::info!("this member takes the home over, with epoch {}", lease.epoch());
         // Nothing more comes from the owner before. Who waits is served here, as soon as this one serves.
@@ -113,6 +111,8 @@ impl Membership {
         bus.runtime().spawn(lease.clone().renew(bus.clone()));
         bus.runtime().spawn(replaced_when_lost(lease.clone(), ending.clone()));
         bus.runtime().spawn(MemberState::keep_saying(bus.clone(), true));
+        // Two that restore the same files would be in each other's way. The lease is renewed while this waits.
+        let _ = prepares.join();
         let owned = match member::take_over(&bus, home, &lease, false) {
             Ok(owned) => owned,
             Err(error) => {

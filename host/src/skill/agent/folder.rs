@@ -46,7 +46,7 @@ pub enum FolderError {
     Link { path: String },
     #[error("{path:?} is not a path inside the skill: {why}")]
     Path { path: String, why: &'static str },
-    #[error("two of its files are {path}, as far as letters are the same in either case")]
+    #[error("two of its files are {path}; upper and lower case count as the same")]
     Twice { path: String },
     #[error("the archive cannot be read: {why}")]
     Archive { why: String },
