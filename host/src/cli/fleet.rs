@@ -112,7 +112,10 @@ fn begin(home: &Home, config: &Config, bus: &Bus) -> Result<Exit, Failure> {
     if let Some(member) = &owner.member {
         return Err(Failure::new(Exit::Failed, format!("{member} owns the home of this fleet: it has begun already")));
     }
-    let taken = bus.runtime().block_on(Lease::take(bus, &owner, revision, lasts))?;
+    let taken = bus.runtime().block_on(async {
+        let taken = tokio::time::timeout(lasts, Lease::take(bus, &owner, revision, lasts)).await;
+        taken.map_err(|_| FleetError::Jetstream("it does not answer in time".to_owned()))
+    })?;
     let lease = taken.ok_or_else(|| Failure::new(Exit::Failed, "another member was first; try again"))?;
     bus.runtime().spawn(lease.clone().renew(bus.clone()));
     let owned = member::take_over(bus, home, &lease, true).and_then(|owned| {
@@ -120,8 +123,9 @@ fn begin(home: &Home, config: &Config, bus: &Bus) -> Result<Exit, Failure> {
         owned.store.close();
         Ok(())
     });
-    bus.runtime().block_on(lease.give_up(bus, None))?;
+    let given = bus.runtime().block_on(lease.give_up(bus, None));
     owned?;
+    given?;
     outln!("the fleet {} has begun with {}", bus.settings().fleet, home.path().display());
     outln!(
         "start `kiso serve` here and on the other machines; each needs this home's `key` and [fleet] in config.toml"

@@ -16,6 +16,9 @@ use super::FleetError;
 use super::bus::Bus;
 use crate::clock::since_boot;
 
+/// Between two tries to take the home.
+const AGAIN: Duration = Duration::from_millis(200);
+
 /// The value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ownership {
@@ -99,23 +102,38 @@ impl Held {
 }
 
 impl Lease {
-    /// Takes the home over from what `owner` says at `revision`; `None` where somebody else was first.
-    pub async fn take(
-        bus: &Bus,
-        owner: &Ownership,
-        revision: u64,
-        lasts: Duration,
-    ) -> Result<Option<Lease>, FleetError> {
+    /// Takes the home over from what `owner` says at `revision`; `None` where somebody else was first. Waits for NATS: whether it was
+    /// taken has to be known.
+    pub async fn take(bus: &Bus, owner: &Ownership, revision: u64, lasts: Duration) -> Option<Lease> {
         let renewed = since_boot();
         let member = Some(bus.settings().member.clone());
         let owner = Ownership { member, epoch: owner.epoch + 1, beat: 0, meant_for: None };
-        let Some(revision) = owner.write(bus, revision).await? else { return Ok(None) };
+        let mut unconfirmed = false;
+        let revision = loop {
+            let error = match owner.write(bus, revision).await {
+                Ok(Some(revision)) => break revision,
+                Ok(None) if !unconfirmed => return None,
+                Ok(None) => match Ownership::read(bus).await {
+                    Ok((found, revision)) if found == owner => break revision,
+                    Ok(_) => return None,
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            tracing::warn!("whether this member has taken the home is not known: {error}");
+            unconfirmed = true;
+            tokio::time::sleep(AGAIN).await;
+        };
         let held = Mutex::new(Held { owner, revision, renewed });
-        Ok(Some(Lease(Arc::new(Inner { lasts, held, lost: watch::Sender::new(None) }))))
+        Some(Lease(Arc::new(Inner { lasts, held, lost: watch::Sender::new(None) })))
     }
 
     pub fn epoch(&self) -> u64 {
         self.held().owner.epoch
+    }
+
+    pub fn lasts(&self) -> Duration {
+        self.0.lasts
     }
 
     /// Whether something may be begun that cannot be taken back: a third of the lease is left at least, so it has begun before

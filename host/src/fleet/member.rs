@@ -88,10 +88,10 @@ pub async fn stand_by(
                 }
                 let observed = observed.get_or_insert_with(|| OwnerWatch::new(revision));
                 if any && observed.may_take(&owner, revision, &name, lasts) {
-                    if let Some(lease) = Lease::take(bus, &owner, revision, lasts).await? {
-                        return Ok(lease);
+                    match Lease::take(bus, &owner, revision, lasts).await {
+                        Some(lease) => return Ok(lease),
+                        None => continue,
                     }
-                    continue;
                 }
             }
             Err(error @ FleetError::OtherKey) => return Err(error),
@@ -113,13 +113,13 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
     let blobs = Blobs::new(bus.clone());
     let path = home.store_path();
     let (end, base) = loop {
-        let (base, revision) = bus.runtime().block_on(Base::read(bus))?;
-        let end = match (&base, begins) {
-            (None, false) => return Err(FleetError::Empty),
-            (Some(_), true) => return Err(FleetError::Begun),
+        let (base, revision) = insist(lease, || bus.runtime().block_on(Base::read(bus)))?;
+        let end = insist(lease, || match (&base, begins) {
+            (None, false) => Err(FleetError::Empty),
+            (Some(_), true) => Err(FleetError::Begun),
             (Some(base), false) => restore_store(bus, &blobs, lease, base, home),
             (None, true) => begin_epoch(bus, lease, 0, &mut Replay::default(), |_| Ok(())),
-        };
+        });
         match end {
             // A newer base was put in the place of what was to be read.
             Err(FleetError::Gap) if lease.is_held() => {}
@@ -134,7 +134,7 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
         let mark = mark(home);
         std::fs::write(&mark, &bus.settings().fleet).map_err(|error| FleetError::file(&mark, error))?;
     } else {
-        restore_home(&blobs, bus, home)?;
+        insist(lease, || restore_home(&blobs, bus, home))?;
     }
     let store = Store::open_logged(&path, Box::new(log))?;
     remove(&mark_of_standby(home))?;
@@ -145,9 +145,23 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
             store.write_blocking(move |tx| tx.set_tree(&session, &root))?;
         }
     } else {
-        restore_sessions(&blobs, &store, home)?;
+        insist(lease, || restore_sessions(&blobs, &store, home))?;
     }
     Ok(OwnedHome { store, files: Arc::new(files) })
+}
+
+/// Does it until NATS answers, for as long as a lease lasts: whoever has taken the home is the only one that may serve it until then.
+fn insist<T>(lease: &Lease, mut work: impl FnMut() -> Result<T, FleetError>) -> Result<T, FleetError> {
+    let began = Instant::now();
+    loop {
+        match work() {
+            Err(FleetError::Jetstream(error)) if lease.is_held() && began.elapsed() < lease.lasts() => {
+                tracing::warn!("the home cannot be taken over yet: {error}");
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Appends this owner's epoch behind all that is in the log, which is replayed from behind the message `read`; where the log ends then.
@@ -164,6 +178,10 @@ fn begin_epoch(
         let take = |_, message: &[u8]| replay.take(message)?.map_or(Ok(()), &mut each);
         bus.runtime().block_on(bus.read_log(read + 1, end, take))?;
         read = end;
+        if replay.epoch == lease.epoch() && replay.number == 0 {
+            // No other member has this epoch: it was appended at an earlier try.
+            return Ok(end);
+        }
         if replay.epoch >= lease.epoch() || !lease.is_held() {
             return Err(FleetError::Superseded);
         }

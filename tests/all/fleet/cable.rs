@@ -30,6 +30,8 @@ struct Shared {
 #[derive(Default)]
 struct Flow {
     frozen: bool,
+    /// What freezes it when it goes up.
+    trap: Option<Vec<u8>>,
     /// Writes that have begun.
     writing: usize,
     /// Threads that have bytes to pass on, up and down.
@@ -71,6 +73,11 @@ impl Cable {
         drop(self.shared.changed.wait_while(flow, |flow| flow.writing > 0).expect("no thread panics with it"));
     }
 
+    /// The same from the moment in which these bytes would go up, which do not arrive.
+    pub fn freeze_at(&self, bytes: &str) {
+        self.shared.lock().trap = Some(bytes.as_bytes().to_vec());
+    }
+
     /// What was sent meanwhile arrives, and everything after it.
     pub fn thaw(&self) {
         self.shared.lock().frozen = false;
@@ -107,6 +114,14 @@ impl Shared {
         self.changed.wait_while(self.lock(), |flow| flow.frozen).expect("no thread panics with it")
     }
 
+    fn spring(&self, bytes: &[u8]) {
+        let mut flow = self.lock();
+        let is_in = |trap: &Vec<u8>| bytes.windows(trap.len()).any(|window| window == trap);
+        if flow.trap.take_if(|trap| is_in(trap)).is_some() {
+            flow.frozen = true;
+        }
+    }
+
     /// Waits as long as it is frozen, with bytes that go this way.
     fn hold(&self, way: Way) -> MutexGuard<'_, Flow> {
         let mut flow = self.lock();
@@ -135,6 +150,9 @@ fn pump(shared: &Shared, mut from: TcpStream, mut to: TcpStream, way: Way) {
     let mut buffer = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         let mut rest = &buffer[..read];
+        if matches!(way, Way::Up) {
+            shared.spring(rest);
+        }
         while !rest.is_empty() {
             shared.hold(way).writing += 1;
             let written = to.write(rest);

@@ -38,6 +38,15 @@ impl Machine {
         Machine::new(name, nats, &cable.url(), more)
     }
 
+    /// From now on a lease lasts so many seconds.
+    pub fn leases(&self, seconds: u64) {
+        let config = self.home.path().join("config.toml");
+        let text = std::fs::read_to_string(&config).expect("it has a configuration");
+        let before = format!("lease_s = {LEASE_S}\n");
+        assert!(text.contains(&before), "{text}");
+        std::fs::write(&config, text.replace(&before, &format!("lease_s = {seconds}\n"))).expect("there is room");
+    }
+
     /// Its daemon.
     #[track_caller]
     pub fn start(&self) -> Served {

@@ -1,5 +1,6 @@
 //! One member dies, is cut off or gives the home up, and another one goes on.
 
+use super::cable::Way;
 use super::members::{Machine, begun};
 use super::nats::Nats;
 use crate::harness::wait_until;
@@ -134,11 +135,8 @@ fn whoever_stands_by_has_the_skills_compiled_for_its_own_machine() {
 fn a_server_that_comes_back_within_the_lease_is_waited_for() {
     let Some(mut nats) = Nats::start() else { return };
     let pi = Machine::new("pi", &nats, &nats.url(), "");
-    // A lease that no restart outlasts on a slow machine.
-    let config = pi.home.path().join("config.toml");
-    let text = std::fs::read_to_string(&config).unwrap();
-    assert!(text.contains("lease_s = 3\n"), "{text}");
-    std::fs::write(&config, text.replace("lease_s = 3\n", "lease_s = 60\n")).unwrap();
+    // No restart outlasts it on a slow machine.
+    pi.leases(60);
     begun(&pi);
     let owner = pi.start();
     pi.owns();
@@ -147,6 +145,34 @@ fn a_server_that_comes_back_within_the_lease_is_waited_for() {
         nats.restart();
         assert!(owner.reply(owner.send("main", &format!("$ echo round {round}"))).contains(&format!("round {round}")));
     }
+    assert!(!owner.log().contains("does not own the home any more"), "{}", owner.log());
+}
+
+#[test]
+fn a_server_that_is_away_while_the_home_is_taken_over_is_waited_for() {
+    let Some(nats) = Nats::start() else { return };
+    let cable = nats.cable();
+    let pi = Machine::behind("pi", &nats, &cable, "");
+    pi.leases(60);
+    pi.home.kiso(&["run", "$ echo before > before.txt"]).ok();
+    begun(&pi);
+    // The lease, the base of the log, and the files of the session: each is asked for, and no answer comes.
+    cable.freeze_at("PUB $KV.KISO_kiso.owner ");
+    let owner = pi.start();
+    for (now, next) in [
+        ("whether this member has taken the home is not known", Some("$KV.KISO_kiso.base")),
+        ("the home cannot be taken over yet", Some("STREAM.MSG.GET.KISO_kiso_CHUNKS")),
+        ("the home cannot be taken over yet", None),
+    ] {
+        let seen = owner.log().matches(now).count();
+        wait_until("it is asked for", || cable.holds(Way::Up));
+        owner.logs(now, seen + 1);
+        if let Some(next) = next {
+            cable.freeze_at(next);
+        }
+        cable.thaw();
+    }
+    assert!(owner.reply(owner.send("default", "$ cat before.txt")).contains("before"));
     assert!(!owner.log().contains("does not own the home any more"), "{}", owner.log());
 }
 

@@ -45,6 +45,8 @@ const HANDED_ON: usize = 64;
 /// Connections that wait for an owner or are forwarded to it; more are told 503.
 const FORWARDED: usize = 256;
 
+const UNANNOUNCED: &str = "could not announce that the home was given up; the others wait for fleet.lease_s";
+
 /// How long the last answers have to reach members that stand by.
 const LAST: Duration = Duration::from_secs(5);
 
@@ -115,9 +117,15 @@ impl Membership {
         let _ = prepares.join();
         let owned = match member::take_over(&bus, home, &lease, false) {
             Ok(owned) => owned,
+            Err(error) if !lease.is_held() => {
+                tracing::error!("the home could not be taken over, and this member starts anew: {error}");
+                return Err(become_anew(false));
+            }
             Err(error) => {
                 ending.store(true, Ordering::Release);
-                bus.runtime().block_on(lease.give_up(&bus, None))?;
+                if let Err(error) = bus.runtime().block_on(lease.give_up(&bus, None)) {
+                    tracing::warn!("{UNANNOUNCED}: {error}");
+                }
                 return Err(error.into());
             }
         };
@@ -177,7 +185,7 @@ impl Membership {
             (self.bus.clone(), self.lease.clone(), asked.as_ref().and_then(|asked| asked.to.clone()));
         let given = self.bus.runtime().spawn(async move { lease.give_up(&bus, to).await });
         if let Ok(Err(error)) = given.await {
-            tracing::warn!("could not announce that the home was given up; the others wait for fleet.lease_s: {error}");
+            tracing::warn!("{UNANNOUNCED}: {error}");
         }
         match asked {
             Some(asked) => Err(become_anew(asked.to.is_none())),
