@@ -14,7 +14,7 @@
 //! ```
 //!
 //! In reading order, each above those that follow: [`spawn`] is what guests ask for ([`wit`]), [`start`] starts a process,
-//! [`instance`] is a process as an instance of a component ([`embedded`]), [`task`] what all processes of a line share ([`limiter`],
+//! [`requests`] is what those ask for that know WASI alone, [`instance`] is a process as an instance of a component ([`embedded`]), [`task`] what all processes of a line share ([`limiter`],
 //! [`dirs`], [`output`]), [`engine`] the threads they run on, [`commands`] finds what implements a name, [`process`] is what others
 //! know of one, [`channel`] and [`streams`] are what processes read and write, and [`watch`] tells of it meanwhile.
 
@@ -29,6 +29,7 @@ mod instance;
 mod limiter;
 mod output;
 mod process;
+mod requests;
 mod spawn;
 mod start;
 mod streams;

@@ -86,6 +86,9 @@ pub struct PackageContent {
 /// Makes words and environment fit for a command that was started in a directory. Whether it goes on where its interpreter was kept.
 type Launch = fn(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) -> bool;
 
+/// The name of a file among those that a command sees beside the workspace: what it asks for in it, the host answers in it.
+pub const CONTROL_FILE: &str = "kiso-commands";
+
 /// What an installed skill that is a package has as its source.
 const SOURCE: &str = "package:";
 

@@ -1,13 +1,10 @@
-# Python on WASI knows neither where it was started nor how to start another program. This makes up for the first,
-# says what to do instead of the second, and lets asyncio run in one process. It is imported before every program, so
-# it imports nothing that the interpreter has not imported itself.
+# Python on WASI knows neither where it was started nor how to start another program. This makes up for both, and lets asyncio run in
+# one process. It is imported before every program, so it imports nothing that the interpreter has not imported itself.
 import os
 import sys
 
-NO_PROGRAMS = (
-    "Python cannot start programs here; start them in the command line around it, "
-    "as in `sort names.txt | python3 count.py`"
-)
+NO_NETWORK = "Python has no network here; the skill `fetch` reads web addresses"
+NO_PROCESSES = "Python cannot copy itself into another process here; start a command with subprocess, or use asyncio"
 NO_THREADS = "Python has no threads here; call the function itself, or use asyncio"
 
 _IN_PYTHON_SCI = frozenset(
@@ -30,8 +27,27 @@ def _start_here():
         sys.argv[0] = written
 
 
-def _no_programs(*_args, **_kwargs):
-    raise OSError(58, NO_PROGRAMS)
+def _kill(pid, sig):
+    import _host
+
+    _host.kill(pid, sig)
+
+
+# Of what `os.system` returns.
+_STATUS = {
+    "kill": _kill,
+    "WIFEXITED": lambda status: status & 0x7F == 0,
+    "WIFSIGNALED": lambda status: status & 0x7F != 0,
+    "WEXITSTATUS": lambda status: status >> 8 & 0xFF,
+    "WTERMSIG": lambda status: status & 0x7F,
+    "waitstatus_to_exitcode": lambda status: -(status & 0x7F) if status & 0x7F else status >> 8,
+}
+
+
+def _system(command):
+    import _commands
+
+    return _commands.system(command)
 
 
 def _say_where_libraries_are(show):
@@ -45,13 +61,21 @@ def _say_where_libraries_are(show):
 
 
 def _patch_subprocess(module):
-    class Popen(module.Popen):
-        def __init__(self, *_args, **_kwargs):
-            # What `__del__` asks of one that never started.
-            self._child_created = False
-            _no_programs()
+    import _commands
 
-    module.Popen = Popen
+    _commands.patch(module)
+
+
+def _patch_asyncio_subprocess(module):
+    import _async_commands
+
+    _async_commands.patch(module)
+
+
+def _patch_shutil(module):
+    import _commands
+
+    _commands.patch_shutil(module)
 
 
 def _patch_selector_events(module):
@@ -112,6 +136,33 @@ def _patch_threading(module):
             setattr(module, name, explained(start))
 
 
+def _patch_socket(module):
+    def no_network(*_args, **_kwargs):
+        raise OSError(58, NO_NETWORK)
+
+    module.create_connection = module.getaddrinfo = module.gethostbyname = no_network
+
+
+def _patch_urllib_request(module):
+    def open_with(own):
+        def open(self, fullurl, data=None, *args, **kwargs):
+            url = fullurl if isinstance(fullurl, str) else fullurl.full_url
+            if url.split(":", 1)[0].lower() in ("http", "https", "ftp"):
+                raise module.URLError(NO_NETWORK)
+            return own(self, fullurl, data, *args, **kwargs)
+
+        return open
+
+    module.OpenerDirector.open = open_with(module.OpenerDirector.open)
+
+
+def _patch_multiprocessing(module):
+    def start(self):
+        raise OSError(58, NO_PROCESSES)
+
+    module.BaseProcess.start = start
+
+
 def _patch_futures(module):
     # The build leaves out the module that starts threads.
     import _thread_pool
@@ -122,11 +173,16 @@ def _patch_futures(module):
 
 _PATCHES = {
     "asyncio.base_events": _patch_base_events,
+    "asyncio.subprocess": _patch_asyncio_subprocess,
     "asyncio.selector_events": _patch_selector_events,
     "concurrent.futures": _patch_futures,
+    "multiprocessing.process": _patch_multiprocessing,
     "selectors": _patch_selectors,
+    "shutil": _patch_shutil,
+    "socket": _patch_socket,
     "subprocess": _patch_subprocess,
     "threading": _patch_threading,
+    "urllib.request": _patch_urllib_request,
 }
 
 
@@ -165,6 +221,11 @@ class _Finder:
 
 
 _start_here()
-os.system = os.popen = _no_programs
+os.system = _system
+# Programs start themselves with it; there is no such file.
+sys.executable = "/usr/bin/python3"
+for _name, _function in _STATUS.items():
+    if not hasattr(os, _name):
+        setattr(os, _name, _function)
 sys.excepthook = _say_where_libraries_are(sys.excepthook)
 sys.meta_path.insert(0, _Finder)

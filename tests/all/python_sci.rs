@@ -112,9 +112,13 @@ python3 here.py one; cd .. && python3 -u b/here.py; python3 ./b/here.py; PYTHONP
         .says(&["File \"/work/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
     run("python3 none.py").exit(2).says(&["can't open file '/work/none.py'"]);
     run("python3 -Z").exit(2).says(&["unknown option -Z"]);
-    run("python3 -c 'import subprocess; subprocess.run([\"ls\"])'")
-        .exit(1)
-        .says(&["Python cannot start programs here"]);
+    run("python3 -c 'import subprocess; print(subprocess.check_output([\"sort\"], input=b\"b\na\n\"))'")
+        .ok()
+        .prints(&["b'a\\nb\\n'"]);
+    run("python3 -c 'import os; os.system(\"echo from the shell\")'").ok().prints(&["from the shell"]);
+    run("python3 -c 'import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec(\"echo\", \"hello\", stdout=-1)\n    print(await p.communicate())\nasyncio.run(f())'")
+        .ok()
+        .prints(&["(b'hello\\n', None)"]);
     run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
     run("python3 -c 'import random; print(random.random())' > one; python3 -c 'import random; print(random.random())' > two; cmp one two")
         .exit(1);

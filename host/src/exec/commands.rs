@@ -14,6 +14,7 @@ use crate::home::{Home, SessionName};
 use crate::package::{self, Package};
 use crate::secret::Secrets;
 use crate::skill::limits::LimitHit;
+use crate::skill::sandbox::CommandRequests;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -121,8 +122,8 @@ impl Commands {
         skill: &Arc<InstalledSkill>,
         given: ProcessSpec,
         dirs: &Dirs,
-        stderr: &Channel,
-        label: &LabelCell,
+        (stderr, label): (&Channel, &LabelCell),
+        requests: Box<dyn CommandRequests>,
     ) -> Result<u8, LimitHit> {
         let transaction = self.transaction.as_ref();
         let (accepted, locale) = (self.accepted.as_deref(), self.locale.as_str());
@@ -138,6 +139,7 @@ impl Commands {
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
         let published = dirs.published().clone();
+        let is_package = package::of_source(skill.source()).is_some();
         if let Some(package) = package::of_source(skill.source()) {
             // What an older kiso installed cannot.
             let is_current = skill.manifest.version == package.version;
@@ -164,6 +166,7 @@ impl Commands {
             cwd: given.cwd.clone(),
             tmp: dirs.tmp().to_owned(),
             skills: skills.map(|skills| (skills, published)),
+            requests: is_package.then_some(requests),
             goes_on,
             stdin: Stdio::new(given.channel(0), label.clone()),
             stdout: Stdio::new(given.channel(1), label.clone()),

@@ -20,6 +20,25 @@ pub enum Errno {
 }
 
 impl Errno {
+    /// As programs know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotFound => "ENOENT",
+            Self::NotADirectory => "ENOTDIR",
+            Self::IsADirectory => "EISDIR",
+            Self::Exists => "EEXIST",
+            Self::Denied | Self::NotPlain => "EACCES",
+            Self::ReadOnly => "EROFS",
+            Self::NameTooLong => "ENAMETOOLONG",
+            Self::TooManyLinks => "ELOOP",
+            Self::NoSpace => "ENOSPC",
+            Self::Closed => "EPIPE",
+            Self::BadChannel => "EBADF",
+            Self::Invalid => "EINVAL",
+            Self::Io => "EIO",
+        }
+    }
+
     /// As people know it.
     pub fn in_words(self) -> &'static str {
         match self {

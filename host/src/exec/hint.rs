@@ -21,10 +21,21 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (&["lua", "perl", "php", "ruby"], "it is not included; use `js`, `awk` or `sed`"),
     (&["Rscript", "julia", "octave"], "it is not included; use `js`, `awk` or the skill `data`"),
+    (&["gh", "glab"], "commands have no network; the skill `fetch` and MCP servers reach such services"),
     (
-        &["gh", "git", "hg", "svn"],
-        "version control is not included; compare with `diff -ru` and keep copies with `cp -r`",
+        &["libreoffice", "pandoc", "soffice"],
+        "it is not included; with `kiso package add python-sci`, Python has openpyxl, pypdf, reportlab and lxml",
     ),
+    (
+        &["pdfimages", "pdfinfo", "pdftoppm", "pdftotext", "qpdf"],
+        "it is not included; with `kiso package add python-sci`, Python has pypdf and reportlab",
+    ),
+    (
+        &["convert", "ffmpeg", "identify", "magick"],
+        "it is not included; with `kiso package add python-sci`, Python has Pillow and matplotlib",
+    ),
+    (&["py.test", "pytest"], "use `python3 -m unittest`"),
+    (&["git", "hg", "svn"], "version control is not included; compare with `diff -ru` and keep copies with `cp -r`"),
     (&["cmake", "gmake", "make", "ninja"], "it is not included; run the commands of its rules with `sh`"),
     (
         &["c++", "cargo", "cc", "clang", "g++", "gcc", "go", "java", "javac", "rustc", "tsc"],

@@ -81,6 +81,11 @@ impl Process {
         code.ok().and_then(|code| *code).unwrap_or(KILLED)
     }
 
+    /// The code that it has ended with, if it has.
+    pub fn code(&self) -> Option<u8> {
+        *self.ended.borrow()
+    }
+
     /// It has ended, with this code.
     pub fn ended(&self, code: u8) {
         self.ended.send_replace(Some(code));

@@ -1,10 +1,10 @@
 //! `kiso:exec/spawn`: what the shell and some commands ask of the host.
 
 use super::channel::{Channel, IoError, TaskEnded};
-use super::commands::{Program, plain_name};
 use super::errno::Errno;
 use super::instance::ProcessCtx;
 use super::process::{Child, ProcessSpec};
+use super::requests::{Parent, StartRefusal};
 use super::start::{ShellWork, start, start_shell};
 use super::wit::kiso::exec::spawn::{
     Command, Errno as WitErrno, Host, HostChannel, HostProcess, Mode, Refusal, Space, Volume,
@@ -19,9 +19,6 @@ type Answer<T> = wasmtime::Result<Result<T, WitErrno>>;
 
 /// Channels of a process: those of 0 to 9, and what scripts number themselves.
 const MAX_CHANNELS: usize = 64;
-
-/// Most bytes of arguments and environment together, as on Linux: each process holds them a second time.
-const MAX_ARGUMENTS: usize = 2 << 20;
 
 /// Splits what the guest may handle from what ends it.
 fn answer<T>(result: Result<T, IoError>) -> Answer<T> {
@@ -102,29 +99,14 @@ impl Host for ProcessCtx {
     }
 
     fn start(&mut self, command: Command) -> wasmtime::Result<Result<Resource<Child>, Refusal>> {
-        let Command { mut argv, env, cwd, channels } = command;
-        let channels = self.collect(channels)?;
-        let name = plain_name(argv.first().map_or("", String::as_str)).to_owned();
-        let Some(program) = self.task.commands.find(&name) else {
-            return Ok(Err(Refusal::Unknown(self.task.commands.instead(&name))));
-        };
-        argv[0] = name;
-        let size: usize =
-            argv.iter().map(String::len).sum::<usize>() + env.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
-        if size > MAX_ARGUMENTS {
-            return Ok(Err(Refusal::Failed("Argument list too long".to_owned())));
-        }
-        let spec = ProcessSpec { argv, env, cwd, channels };
-        let process = match program {
-            Program::Shell => {
-                // It reads its own options: `sh -c`, `sh FILE`.
-                let (source, args) = (format!("{} \"$@\"", spec.argv[0]), spec.argv[1..].to_vec());
-                let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
-                start_shell(&self.components, &self.task, Some(&self.process), work, spec)?.0
-            }
-            Program::Coreutils | Program::Js | Program::Skill(_) => start(self, program, spec)?,
-        };
-        Ok(Ok(self.table.push(process)?))
+        let Command { argv, env, cwd, channels } = command;
+        let spec = ProcessSpec { argv, env, cwd, channels: self.collect(channels)? };
+        let parent = Parent { components: &self.components, task: &self.task, process: &self.process };
+        Ok(match start(parent, spec)? {
+            Ok(process) => Ok(self.table.push(process)?),
+            Err(StartRefusal::Unknown(instead)) => Err(Refusal::Unknown(instead)),
+            Err(StartRefusal::Failed(why)) => Err(Refusal::Failed(why.to_owned())),
+        })
     }
 
     fn fork(&mut self, state: Vec<u8>, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<Resource<Child>> {

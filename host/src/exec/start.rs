@@ -1,10 +1,11 @@
 //! How a process is started, runs, and comes to its exit code.
 
 use super::channel::{Channel, TaskEnded};
-use super::commands::Program;
+use super::commands::{Program, plain_name};
 use super::engine::STACK_BYTES;
 use super::instance::{Components, ProcessCtx, Streams, store};
 use super::process::{CRASHED, KILLED, Process, ProcessSpec};
+use super::requests::{ChildRequests, Parent, StartRefusal};
 use super::streams::WriteError;
 use super::task::{ExecTask, SHELL};
 use super::wit::exports::kiso::exec::shell::Ended;
@@ -27,9 +28,34 @@ pub enum ShellWork {
     Fork { state: Vec<u8> },
 }
 
-/// Starts a command, as a child of the process that asks.
-pub fn start(parent: &ProcessCtx, program: Program, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
-    let process = parent.task.admit(Some(&parent.process), spec.title())?;
+/// Most bytes of arguments and environment together, as on Linux: each process holds them a second time.
+const MAX_ARGUMENTS: usize = 2 << 20;
+
+/// Starts what the first word names, as a child of the process that asks.
+pub fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Process>, StartRefusal>, LimitHit> {
+    let name = plain_name(spec.argv.first().map_or("", String::as_str)).to_owned();
+    let Some(program) = parent.task.commands.find(&name) else {
+        return Ok(Err(StartRefusal::Unknown(parent.task.commands.instead(&name))));
+    };
+    spec.argv[0] = name;
+    let words: usize = spec.argv.iter().map(String::len).sum();
+    if words + spec.env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > MAX_ARGUMENTS {
+        return Ok(Err(StartRefusal::Failed("Argument list too long")));
+    }
+    match program {
+        Program::Shell => {
+            // It reads its own options: `sh -c`, `sh FILE`.
+            let (source, args) = (format!("{} \"$@\"", spec.argv[0]), spec.argv[1..].to_vec());
+            let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
+            let Parent { components, task, process } = parent;
+            Ok(Ok(start_shell(components, task, Some(process), work, spec)?.0))
+        }
+        Program::Coreutils | Program::Js | Program::Skill(_) => start_program(parent, program, spec).map(Ok),
+    }
+}
+
+fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
+    let process = parent.task.admit(Some(parent.process), spec.title())?;
     // Made here: a future that is dropped before it was polled runs nothing of its body.
     let running = EndGuard::new(parent.task.clone(), process.clone());
     let components = parent.components.clone();
@@ -42,10 +68,13 @@ pub fn start(parent: &ProcessCtx, program: Program, spec: ProcessSpec) -> Result
         let result = match program {
             Program::Coreutils => command(&running, &components, components.coreutils(), spec).await,
             Program::Js => command(&running, &components, components.js(), spec).await,
-            Program::Shell => unreachable!("a shell is started by `start_shell`"),
+            Program::Shell => unreachable!("a shell is started as one"),
             Program::Skill(skill) => {
+                let parent = Parent { components: &components, task: &task, process: &running.process };
+                let own = [0, 1, 2].map(|number| spec.channel(number));
+                let requests = Box::new(ChildRequests::new(parent, own, self::start));
                 let (dirs, label) = (&task.dirs, &running.process.label);
-                let ran = task.commands.run_skill(&skill, spec, dirs, &stderr, label).await;
+                let ran = task.commands.run_skill(&skill, spec, dirs, (&stderr, label), requests).await;
                 ran.map_err(|hit| task.hit_with(hit).into())
             }
         };

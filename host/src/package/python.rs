@@ -2,7 +2,7 @@
 //! published it.
 
 use super::support::SupportFiles;
-use super::{MARK, Package, StartedInterpreter};
+use super::{CONTROL_FILE, MARK, Package, StartedInterpreter};
 use std::sync::LazyLock;
 
 /// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
@@ -14,8 +14,9 @@ const SQLITE3_PROGRAM: &str = "_sqlite_shell.py";
 
 pub static PYTHON: Package = Package {
     name: "python",
-    // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew.
-    version: "3.12.0+3",
+    // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew; before the
+    // fourth, it started no commands.
+    version: "3.12.0+4",
     summary: "CPython 3.12 with its standard library, as python3 in every command line, and sqlite3",
     licence: "PSF-2.0",
     url: "https://github.com/vmware-labs/webassembly-language-runtimes/releases/download/python%2F3.12.0%2B20231211-040d5a6/python-3.12.0.wasm",
@@ -45,9 +46,13 @@ pub static PYTHON: Package = Package {
 };
 
 /// What makes up for what an interpreter on WASI cannot know or do.
-pub const START_FILES: [(&str, &[u8]); 2] = [
+pub const START_FILES: [(&str, &[u8]); 6] = [
     ("sitecustomize.py", include_bytes!("../../../packages/python/sitecustomize.py")),
     ("_thread_pool.py", include_bytes!("../../../packages/python/_thread_pool.py")),
+    ("_commands.py", include_bytes!("../../../packages/python/_commands.py")),
+    ("_host.py", include_bytes!("../../../packages/python/_host.py")),
+    ("_async_commands.py", include_bytes!("../../../packages/python/_async_commands.py")),
+    (CONTROL_FILE, b"Programs ask for commands here; see _host.py.\n"),
 ];
 
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
@@ -236,14 +241,21 @@ mod tests {
     #[test]
     fn what_is_kept_changes_with_the_version() {
         let mut kept = ring::digest::Context::new(&ring::digest::SHA256);
-        for name in ["sitecustomize.py", "_thread_pool.py", "_kiso_started.py"] {
+        for name in [
+            "sitecustomize.py",
+            "_thread_pool.py",
+            "_commands.py",
+            "_host.py",
+            "_async_commands.py",
+            "_kiso_started.py",
+        ] {
             let (_, bytes) = FILES.iter().find(|(path, _)| path == name).unwrap();
             kept.update(bytes);
         }
         let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
         assert_eq!(
             (PYTHON.version, digest.as_str()),
-            ("3.12.0+3", "cb338a4e81208a83"),
+            ("3.12.0+4", "6771ddfad3123822"),
             "raise the version in python.rs and kiso.toml"
         );
     }

@@ -8,10 +8,10 @@ use super::input::CallInput;
 use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::limits::{HitCell, Limit, LimitHit};
 use super::usage::CallUse;
-use super::workspace::DirId;
+use super::workspace::{CommandRequests, ControlFile, DirId};
 use crate::effect::published::PublishedFiles;
 use crate::graph::report::LimitUse;
-use crate::package::MARK;
+use crate::package::{CONTROL_FILE, MARK};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::os::fd::AsRawFd;
@@ -45,6 +45,8 @@ pub struct CommandStreams<I, O> {
     pub support: Vec<(PathBuf, &'static str)>,
     /// Where the folders of Agent Skills are on this machine, if the line sees them, and the labels of their files.
     pub skills: Option<(PathBuf, PublishedFiles)>,
+    /// Who starts the commands that it asks for, in the control file among its support files.
+    pub requests: Option<Box<dyn CommandRequests>>,
     /// Whether it goes on where its interpreter was kept, which knows its directories by number.
     pub goes_on: bool,
     pub stdin: I,
@@ -125,6 +127,12 @@ where
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
         capabilities.workspace.roots.push(DirId::at(path).map_err(|e| unusable(&e))?);
+    }
+    // What it starts may write to the workspace, so it must be allowed that itself.
+    let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);
+    if let (Some(requests), Some((dir, _)), true) = (streams.requests, streams.support.first(), writes) {
+        let unusable = |e| SkillError::host(&skill, format!("{CONTROL_FILE} cannot be used: {e}"));
+        capabilities.workspace.control = Some(ControlFile::new(dir, requests).map_err(unusable)?);
     }
     let refused = capabilities.http.gate.refused.clone();
     let ctx = context(given, capabilities, wasi, &hit)?;

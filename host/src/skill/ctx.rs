@@ -2,7 +2,7 @@
 
 use super::capability::{Capabilities, GuestState};
 use super::limits::{LimitHit, Meter};
-use super::workspace::{ChargedFiles, DirectoryUse, Quota, Roots};
+use super::workspace::{ChargedFiles, ControlFile, DirectoryUse, Quota, Roots};
 use crate::effect::label::LabelCell;
 use crate::effect::published::PublishedFiles;
 use std::sync::Arc;
@@ -53,6 +53,10 @@ impl ChargedFiles for Ctx {
 
     fn roots(&self) -> &Roots {
         &self.capabilities.workspace.roots
+    }
+
+    fn control(&mut self) -> Option<&mut ControlFile> {
+        self.capabilities.workspace.control.as_mut()
     }
 
     fn touched(&mut self) -> Option<&mut DirectoryUse> {

@@ -1,6 +1,7 @@
 //! What a session's workspace holds, what guests may add to it, and where.
 
 mod charged;
+mod control;
 mod directory_use;
 mod files;
 mod home_space;
@@ -13,6 +14,7 @@ mod structure;
 mod undoable;
 
 pub use self::charged::add_to_linker;
+pub use self::control::{CommandRequests, ControlFile};
 pub use self::directory_use::{DirectoryUse, READ, WRITE};
 pub use self::files::ChargedFiles;
 pub use self::home_space::{HomeSpace, SessionSpace};

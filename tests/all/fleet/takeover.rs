@@ -84,12 +84,14 @@ fn the_home_is_handed_over_when_somebody_asks() {
     begun(&pi);
     let owner = pi.start();
     pi.owns();
+    serves(&owner);
     let standby = desk.start();
     desk.home.kiso(&["fleet", "move", "nobody"]).exit(2).says(&["there is no member \"nobody\""]);
     wait_until("it is a member", || desk.home.kiso(&["fleet", "status"]).stdout.contains("desk"));
     pi.home.add("echo");
     desk.home.kiso(&["fleet", "move", "desk"]).ok().prints(&["pi gives the home to desk"]);
     desk.owns();
+    serves(&standby);
     assert!(standby.reply(standby.send("main", "$ echo here")).contains("here"));
     desk.home.kiso(&["skill", "list"]).ok().prints(&["echo"]);
     pi.home.kiso(&["fleet", "drain"]).ok().prints(&["desk gives the home up"]);
@@ -112,6 +114,7 @@ fn whoever_stands_by_has_the_skills_compiled_for_its_own_machine() {
     begun(&pi);
     let owner = pi.start();
     pi.owns();
+    serves(&owner);
     let standby = desk.start();
     assert_eq!(compiled(&desk), 0);
     pi.home.add("echo");

@@ -10,7 +10,7 @@ use crate::skill::input::CallInput;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
-use crate::skill::workspace::{self, DirId, DirectoryUse, Quota, READ, Roots, WRITE};
+use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Quota, READ, Roots, WRITE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -66,6 +66,8 @@ pub struct WorkspaceFiles {
     pub listings: Vec<u32>,
     /// Of Agent Skills' files, where it sees them.
     pub published: Option<PublishedFiles>,
+    /// Where it asks for commands, if it can.
+    pub control: Option<ControlFile>,
     access: Workspace,
     work: PathBuf,
     budget: Budget,
@@ -120,6 +122,7 @@ impl Capability for WorkspaceFiles {
             touched,
             listings: Vec::new(),
             published: None,
+            control: None,
             access: *access,
             work: call.work.clone(),
             budget: call.budget.clone(),

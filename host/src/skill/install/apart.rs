@@ -54,6 +54,7 @@ impl Skills {
             tmp,
             support,
             skills: Some((skills, self.published_files())),
+            requests: None,
             goes_on: true,
             stdin: std::io::empty(),
             stdout: stdout.clone(),

@@ -3,6 +3,7 @@
 //! The implementation is wasmtime's. The functions that change a workspace are shadowed by ones that keep what is there
 //! ([`undoable`]), charge the call's quota, and then delegate.
 
+use super::control;
 use super::directory_use::{READ, WRITE};
 use super::files::{ChargedFiles, note};
 use super::labelled::{self, LabelledReads, LabelledWrites};
@@ -42,6 +43,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         "[method]descriptor.read-via-stream",
         |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
             let ctx = store.data_mut();
+            if control::is_meant(ctx, &fd)? {
+                return Ok((control::reads(ctx)?,));
+            }
             let read = fd_of(&fd);
             match ctx.filesystem().read_via_stream(fd, offset) {
                 Ok(stream) => Ok((Ok(LabelledReads::wrap(ctx, &read, stream)?),)),
@@ -66,6 +70,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                if control::is_meant(ctx, &fd)? {
+                    return Ok((control::writes(ctx)?,));
+                }
                 unless_refused!(writing(ctx, &fd, false));
                 // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
                 let hole = if offset == 0 { 0 } else { offset.saturating_sub(size(ctx, &fd).await) };
@@ -98,6 +105,18 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let written = ctx.filesystem().write(fd, bytes, offset).await;
                 drop(charge);
                 answer(written)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.sync",
+        |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                if control::is_meant(ctx, &fd)? {
+                    return Ok((control::answer(ctx).await?,));
+                }
+                answer(ctx.filesystem().sync(fd).await)
             })
         },
     )?;

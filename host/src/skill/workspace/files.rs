@@ -1,5 +1,6 @@
 //! What a guest that writes to a workspace must have.
 
+use super::control::ControlFile;
 use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
@@ -44,6 +45,11 @@ pub trait ChargedFiles: WasiView + 'static {
 
     /// The directories that the guest sees.
     fn roots(&self) -> &Roots;
+
+    /// Where the guest asks for commands; none where it cannot, or has another way.
+    fn control(&mut self) -> Option<&mut ControlFile> {
+        None
+    }
 
     /// Where it is noted what the guest looks at and changes; none where nobody wants to know.
     fn touched(&mut self) -> Option<&mut DirectoryUse> {

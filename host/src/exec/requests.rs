@@ -1,0 +1,356 @@
+//! What a command asks for through its control file that knows WASI alone: other commands, and the pipes to them. `_host.py` of the
+//! package `python` is the other side.
+//!
+//! ```text
+//!  request, answer:  u32 length of JSON │ u32 length of bytes │ JSON │ bytes      (little endian)
+//! ```
+
+use super::channel::{Channel, IoError, TaskEnded};
+use super::errno::Errno;
+use super::instance::Components;
+use super::process::{Child, Process, ProcessSpec};
+use super::task::ExecTask;
+use crate::skill::limits::LimitHit;
+use crate::skill::sandbox::CommandRequests;
+use bytes::Bytes;
+use futures_util::future::select_all;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Most pipes that are open at once, each of 64 KiB at most.
+const MAX_PIPES: usize = 256;
+
+/// Most commands that were started and of whose end nobody has heard.
+const MAX_CHILDREN: usize = 4_096;
+
+/// Most bytes that are read at once.
+const READ: usize = 256 << 10;
+
+/// Most milliseconds that somebody waits for at once; a line ends long before.
+const MAX_MILLIS: u64 = 86_400_000;
+
+/// Who asks for a command.
+#[derive(Debug, Clone, Copy)]
+pub struct Parent<'a> {
+    pub components: &'a Arc<Components>,
+    pub task: &'a Arc<ExecTask>,
+    pub process: &'a Arc<Process>,
+}
+
+/// Why a command was not started.
+#[derive(Debug)]
+pub enum StartRefusal {
+    /// There is none of that name; what may help, as a phrase.
+    Unknown(Option<String>),
+    /// As a sentence without a dot.
+    Failed(&'static str),
+}
+
+/// Starts what the first word names, as a child of whoever asks.
+pub type StartCommand = fn(Parent<'_>, ProcessSpec) -> Result<Result<Child, StartRefusal>, LimitHit>;
+
+/// The commands of one process, and what it has of them.
+pub struct ChildRequests {
+    components: Arc<Components>,
+    task: Arc<ExecTask>,
+    process: Arc<Process>,
+    start: StartCommand,
+    /// Its own streams.
+    own: [Channel; 3],
+    pipes: BTreeMap<u32, Channel>,
+    children: BTreeMap<u32, Child>,
+    pipes_made: u32,
+}
+
+impl std::fmt::Debug for ChildRequests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChildRequests").field("children", &self.children).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+enum Request {
+    /// Starts a command.
+    Start {
+        argv: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: String,
+        streams: [Plug; 3],
+    },
+    /// Waits until bytes could be written or read, the command has ended, or the time is over; and does what can be done then.
+    Move {
+        /// Where the bytes of the request go.
+        write: Option<u32>,
+        read: Vec<u32>,
+        /// Most bytes to be read.
+        max: Option<usize>,
+        child: Option<u32>,
+        millis: Option<u64>,
+    },
+    /// Ends a command and everything that it started.
+    Kill {
+        child: u32,
+    },
+    /// Nobody will ask for it.
+    Forget {
+        child: u32,
+    },
+    Close {
+        pipe: u32,
+    },
+    /// Whether there is such a command.
+    Exists {
+        name: String,
+    },
+}
+
+/// What a stream of a command is.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Plug {
+    Null,
+    /// A new pipe to the process that asks.
+    Pipe,
+    /// A stream of the process that asks, by number.
+    Own(usize),
+    /// A pipe that it has.
+    Of(u32),
+    /// Standard error as standard output.
+    Stdout,
+}
+
+/// What the guest is told, or what ends it.
+type Answer = wasmtime::Result<Result<(Value, Bytes), Errno>>;
+
+/// Returns what the guest is told.
+macro_rules! told {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(errno) => return Ok(Err(errno)),
+        }
+    };
+}
+
+impl ChildRequests {
+    pub fn new(parent: Parent<'_>, own: [Channel; 3], start: StartCommand) -> Self {
+        let (components, task, process) = (parent.components.clone(), parent.task.clone(), parent.process.clone());
+        let (pipes, children) = (BTreeMap::new(), BTreeMap::new());
+        Self { components, task, process, start, own, pipes, children, pipes_made: 0 }
+    }
+
+    async fn answered(&mut self, request: &[u8]) -> Answer {
+        let (head, bytes) = told!(parts(request).ok_or(Errno::Invalid));
+        match told!(serde_json::from_slice(head).map_err(|_| Errno::Invalid)) {
+            Request::Start { argv, env, cwd, streams } => self.start(argv, env, cwd, streams),
+            Request::Move { read, .. } if read.len() > MAX_PIPES => Ok(Err(Errno::Invalid)),
+            Request::Move { write, read, max, child, millis } => {
+                let write = told!(write.map(|pipe| self.pipe(pipe)).transpose()).filter(|_| !bytes.is_empty());
+                let read =
+                    told!(read.into_iter().map(|pipe| Ok((pipe, self.pipe(pipe)?))).collect::<Result<Vec<_>, _>>());
+                let child = told!(child.map(|child| self.child(child)).transpose());
+                let moved = Moved { write, bytes, read, max: max.unwrap_or(READ).clamp(1, READ), child };
+                self.moved(moved, millis.map(|millis| Duration::from_millis(millis.min(MAX_MILLIS)))).await
+            }
+            Request::Kill { child } => {
+                let child = told!(self.child(child));
+                self.task.kill(&child);
+                Ok(Ok((json!({}), Bytes::new())))
+            }
+            Request::Forget { child } => {
+                self.children.remove(&child);
+                Ok(Ok((json!({}), Bytes::new())))
+            }
+            Request::Close { pipe } => {
+                self.pipes.remove(&pipe);
+                Ok(Ok((json!({}), Bytes::new())))
+            }
+            Request::Exists { name } => {
+                Ok(Ok((json!({ "exists": self.task.commands.find(&name).is_some() }), Bytes::new())))
+            }
+        }
+    }
+
+    fn pipe(&self, number: u32) -> Result<Channel, Errno> {
+        self.pipes.get(&number).cloned().ok_or(Errno::BadChannel)
+    }
+
+    fn child(&self, number: u32) -> Result<Child, Errno> {
+        self.children.get(&number).cloned().ok_or(Errno::Invalid)
+    }
+
+    fn start(&mut self, argv: Vec<String>, mut env: Vec<(String, String)>, cwd: String, streams: [Plug; 3]) -> Answer {
+        if argv.is_empty() || !cwd.starts_with('/') {
+            return Ok(Err(Errno::Invalid));
+        }
+        if self.children.len() >= MAX_CHILDREN || self.pipes.len() + streams.len() > MAX_PIPES {
+            let said = format!(
+                "a program may have at most {MAX_PIPES} pipes to commands and {MAX_CHILDREN} commands that it does not wait for"
+            );
+            return Ok(Ok(refused("EMFILE", said)));
+        }
+        // What this one was granted for itself goes no further.
+        env.retain(|(_, value)| self.task.commands.secrets.redact(value) == *value);
+        let (mut channels, mut kept) = (BTreeMap::new(), [const { None }; 3]);
+        for (number, plug) in (0..).zip(streams) {
+            let channel = match plug {
+                Plug::Null => Channel::Null,
+                Plug::Own(own) => told!(self.own.get(own).cloned().ok_or(Errno::BadChannel)),
+                Plug::Of(pipe) => told!(self.pipe(pipe)),
+                Plug::Stdout => channels.get(&1).cloned().unwrap_or(Channel::Null),
+                Plug::Pipe => {
+                    let (reader, writer) = self.task.pipe();
+                    let (reader, writer) = (Channel::Reader(reader), Channel::Writer(writer));
+                    let (given, left) = if number == 0 { (reader, writer) } else { (writer, reader) };
+                    kept[number as usize] = Some(left);
+                    given
+                }
+            };
+            channels.insert(number, channel);
+        }
+        let parent = Parent { components: &self.components, task: &self.task, process: &self.process };
+        let child = match (self.start)(parent, ProcessSpec { argv, env, cwd, channels })? {
+            Ok(child) => child,
+            Err(StartRefusal::Unknown(instead)) => return Ok(Ok(refused("ENOENT", instead.unwrap_or_default()))),
+            Err(StartRefusal::Failed(why)) => return Ok(Ok(refused("E2BIG", why.to_owned()))),
+        };
+        let pipes = kept.map(|channel| {
+            channel.map(|channel| {
+                self.pipes_made += 1;
+                self.pipes.insert(self.pipes_made, channel);
+                self.pipes_made
+            })
+        });
+        let number = child.id;
+        self.children.insert(number, child);
+        Ok(Ok((json!({ "child": number, "pipes": pipes }), Bytes::new())))
+    }
+
+    async fn moved(&mut self, moved: Moved<'_>, within: Option<Duration>) -> Answer {
+        let until = within.map(|within| Instant::now() + within);
+        loop {
+            let (mut answer, mut bytes) = (json!({}), Bytes::new());
+            if let Some(pipe) = &moved.write {
+                match put(pipe, moved.bytes, &self.process) {
+                    Ok(0) => {}
+                    Ok(count) => answer["wrote"] = count.into(),
+                    Err(IoError::Errno(Errno::Closed)) => answer["closed"] = true.into(),
+                    Err(error) => return self.failed(error),
+                }
+            }
+            for (number, pipe) in &moved.read {
+                match pipe.try_read(moved.max) {
+                    Ok(None) => {}
+                    Ok(Some(read)) => {
+                        self.process.label.join(pipe.label());
+                        answer["read"] = (*number).into();
+                        bytes = read;
+                        break;
+                    }
+                    Err(error) => return self.failed(error),
+                }
+            }
+            let ended = moved.child.as_ref().and_then(|child| Some((child, child.code()?)));
+            if let Some((child, code)) = ended {
+                // How it ended is told by what it has read.
+                self.process.label.join(child.label.get());
+                if let Some(hit) = self.task.limit() {
+                    return Err(hit.into());
+                }
+                self.children.remove(&child.id);
+                answer["code"] = code.into();
+            }
+            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            if answer.as_object().is_some_and(|answer| !answer.is_empty()) || is_over || moved.is_nothing() {
+                return Ok(Ok((answer, bytes)));
+            }
+            moved.possible(until).await;
+        }
+    }
+
+    fn failed(&self, error: IoError) -> Answer {
+        match error {
+            IoError::Errno(errno) => Ok(Err(errno)),
+            IoError::Limit(hit) => Err(hit.into()),
+            IoError::Ended => Err(self.task.limit().map_or_else(|| TaskEnded.into(), Into::into)),
+        }
+    }
+}
+
+/// What is to be moved.
+struct Moved<'a> {
+    write: Option<Channel>,
+    bytes: &'a [u8],
+    read: Vec<(u32, Channel)>,
+    max: usize,
+    child: Option<Child>,
+}
+
+impl Moved<'_> {
+    fn is_nothing(&self) -> bool {
+        self.write.is_none() && self.read.is_empty() && self.child.is_none()
+    }
+
+    /// Waits until some of it can be done.
+    async fn possible(&self, until: Option<Instant>) {
+        let mut any: Vec<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = Vec::new();
+        any.extend(self.write.iter().map(|pipe| Box::pin(pipe.writable()) as _));
+        any.extend(self.read.iter().map(|(_, pipe)| Box::pin(pipe.readable()) as _));
+        any.extend(self.child.iter().map(|child| Box::pin(async { _ = child.wait().await }) as _));
+        any.push(Box::pin(async move {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => pending().await,
+            }
+        }));
+        select_all(any).await;
+    }
+}
+
+/// Writes what there is room for; how much.
+fn put(pipe: &Channel, bytes: &[u8], process: &Process) -> Result<usize, IoError> {
+    let room = pipe.room()?.min(bytes.len());
+    if room > 0 {
+        pipe.mark(process.label.get())?;
+        pipe.put(&bytes[..room])?;
+    }
+    Ok(room)
+}
+
+fn refused(errno: &str, said: String) -> (Value, Bytes) {
+    (json!({ "errno": errno, "said": said }), Bytes::new())
+}
+
+/// The JSON of a request, and its bytes.
+fn parts(request: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (sizes, rest) = request.split_at_checked(8)?;
+    let [head, bytes] =
+        [&sizes[..4], &sizes[4..]].map(|size| u32::from_le_bytes(size.try_into().expect("it has four")));
+    let (head, rest) = rest.split_at_checked(head as usize)?;
+    (rest.len() == bytes as usize).then_some((head, rest))
+}
+
+fn joined(head: &Value, bytes: &[u8]) -> Vec<u8> {
+    let head = head.to_string();
+    let size = |bytes: &[u8]| u32::try_from(bytes.len()).expect("an answer is short").to_le_bytes();
+    [&size(head.as_bytes())[..], &size(bytes), head.as_bytes(), bytes].concat()
+}
+
+impl CommandRequests for ChildRequests {
+    fn answer(&mut self, request: Vec<u8>) -> Pin<Box<dyn Future<Output = wasmtime::Result<Vec<u8>>> + Send + '_>> {
+        Box::pin(async move {
+            let (head, bytes) = match self.answered(&request).await? {
+                Ok(answer) => answer,
+                Err(errno) => refused(errno.name(), errno.in_words().to_owned()),
+            };
+            Ok(joined(&head, &bytes))
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! How a command that knows WASI alone, which has no processes, asks for other commands: through a file among those that its package
+//! brings. What it writes there is a request; `fsync` returns when that is answered; and the answer is what it reads then. Nothing of
+//! it comes to the disk.
+
+use super::files::ChargedFiles;
+use super::structure::DirId;
+use crate::package::CONTROL_FILE;
+use bytes::Bytes;
+use std::fmt::Debug;
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wasmtime::component::Resource;
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+};
+
+/// Most bytes of a request: arguments and environment, or what is written to a pipe at once.
+const MAX_REQUEST: usize = 4 << 20;
+
+/// Who answers requests.
+pub trait CommandRequests: Debug + Send {
+    /// An error ends the guest.
+    fn answer(&mut self, request: Vec<u8>) -> Pin<Box<dyn Future<Output = wasmtime::Result<Vec<u8>>> + Send + '_>>;
+}
+
+/// The file of one guest.
+#[derive(Debug)]
+pub struct ControlFile {
+    id: DirId,
+    exchange: Arc<Mutex<Exchange>>,
+    /// Not while one of them is answered.
+    requests: Option<Box<dyn CommandRequests>>,
+}
+
+#[derive(Debug, Default)]
+struct Exchange {
+    request: Vec<u8>,
+    /// What was not read yet.
+    answer: Bytes,
+}
+
+impl ControlFile {
+    /// In this directory.
+    pub fn new(dir: &Path, requests: Box<dyn CommandRequests>) -> io::Result<Self> {
+        Ok(Self { id: DirId::at(&dir.join(CONTROL_FILE))?, exchange: Arc::default(), requests: Some(requests) })
+    }
+}
+
+/// Whether it is the guest's control file.
+pub(super) fn is_meant<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<bool> {
+    let Some(id) = ctx.control().map(|control| control.id) else { return Ok(false) };
+    let Descriptor::File(file) = ctx.ctx().table.get(fd)? else { return Ok(false) };
+    Ok(DirId::of(&*file.file).is_ok_and(|found| found == id))
+}
+
+/// What comes to the request.
+pub(super) fn writes<T: ChargedFiles>(ctx: &mut T) -> wasmtime::Result<Result<Resource<DynOutputStream>, ErrorCode>> {
+    let Some(exchange) = ctx.control().map(|control| control.exchange.clone()) else {
+        return Ok(Err(ErrorCode::Access));
+    };
+    let stream: DynOutputStream = Box::new(ControlStream(exchange));
+    Ok(Ok(ctx.ctx().table.push(stream)?))
+}
+
+/// What is left of the answer.
+pub(super) fn reads<T: ChargedFiles>(ctx: &mut T) -> wasmtime::Result<Result<Resource<DynInputStream>, ErrorCode>> {
+    let Some(exchange) = ctx.control().map(|control| control.exchange.clone()) else {
+        return Ok(Err(ErrorCode::Access));
+    };
+    let stream: DynInputStream = Box::new(ControlStream(exchange));
+    Ok(Ok(ctx.ctx().table.push(stream)?))
+}
+
+/// Answers what was written.
+pub(super) async fn answer<T: ChargedFiles>(ctx: &mut T) -> wasmtime::Result<Result<(), ErrorCode>> {
+    let Some(control) = ctx.control() else { return Ok(Err(ErrorCode::Access)) };
+    let (exchange, requests) = (control.exchange.clone(), control.requests.take());
+    let Some(mut requests) = requests else { return Ok(Err(ErrorCode::Busy)) };
+    let request = std::mem::take(&mut lock(&exchange).request);
+    let answer = requests.answer(request).await;
+    if let Some(control) = ctx.control() {
+        control.requests = Some(requests);
+    }
+    lock(&exchange).answer = answer?.into();
+    Ok(Ok(()))
+}
+
+fn lock(exchange: &Mutex<Exchange>) -> MutexGuard<'_, Exchange> {
+    exchange.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes what is written, and has what is read, wherever in the file that is.
+struct ControlStream(Arc<Mutex<Exchange>>);
+
+impl OutputStream for ControlStream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let mut exchange = lock(&self.0);
+        if exchange.request.len() + bytes.len() > MAX_REQUEST {
+            return Err(StreamError::LastOperationFailed(wasmtime::format_err!("the request is too long")));
+        }
+        exchange.request.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        // More than there is room for fails, so nobody waits for room that does not come.
+        Ok(MAX_REQUEST)
+    }
+}
+
+impl InputStream for ControlStream {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let mut exchange = lock(&self.0);
+        if exchange.answer.is_empty() {
+            return Err(StreamError::Closed);
+        }
+        let count = size.min(exchange.answer.len());
+        Ok(exchange.answer.split_to(count))
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for ControlStream {
+    async fn ready(&mut self) {}
+}

@@ -1,0 +1,175 @@
+# What `asyncio.create_subprocess_exec` and `create_subprocess_shell` are here, where no thread and no socket tells of a command: it is
+# asked again and again what can be moved, and other tasks run meanwhile.
+import asyncio
+import subprocess
+
+import _commands
+import _host
+
+_PAUSE = 0.005
+
+
+class _Reader:
+    """A pipe from a command, with as much of `StreamReader` as there is to it."""
+
+    def __init__(self, command, file):
+        self._command, self._number = command, _commands.number_of_pipe(file)
+        self._data, self._ended = bytearray(), False
+
+    async def _more(self):
+        data = self._command._move(wanted=self._number, within=0)
+        if data is None:
+            await asyncio.sleep(_PAUSE)
+        elif data:
+            self._data += data
+        else:
+            self._ended = True
+
+    def _take(self, count):
+        taken = bytes(self._data[:count])
+        del self._data[:count]
+        return taken
+
+    def at_eof(self):
+        return self._ended and not self._data
+
+    async def read(self, n=-1):
+        while not self._ended and n and (n < 0 or not self._data):
+            await self._more()
+        return self._take(len(self._data) if n < 0 else n)
+
+    async def readexactly(self, n):
+        while not self._ended and len(self._data) < n:
+            await self._more()
+        if len(self._data) < n:
+            raise asyncio.IncompleteReadError(self._take(n), n)
+        return self._take(n)
+
+    async def readuntil(self, separator=b"\n"):
+        while (at := self._data.find(separator)) < 0:
+            if self._ended:
+                raise asyncio.IncompleteReadError(self._take(len(self._data)), None)
+            await self._more()
+        return self._take(at + len(separator))
+
+    async def readline(self):
+        try:
+            return await self.readuntil()
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        line = await self.readline()
+        if not line:
+            raise StopAsyncIteration
+        return line
+
+
+class _Writer:
+    """A pipe to a command, with as much of `StreamWriter` as there is to it."""
+
+    def __init__(self, file):
+        self._file, self._data = file, bytearray()
+
+    def write(self, data):
+        self._data += data
+
+    def writelines(self, lines):
+        self.write(b"".join(lines))
+
+    async def drain(self):
+        number = _commands.number_of_pipe(self._file)
+        while self._data:
+            part = bytes(self._data[: _commands.CHUNK])
+            answer, _ = _host.ask({"op": "move", "write": number, "read": [], "millis": 0}, part)
+            if answer.get("closed"):
+                self._data.clear()
+                raise BrokenPipeError("nobody reads it any more")
+            del self._data[: answer.get("wrote", 0)]
+            await asyncio.sleep(0 if answer else _PAUSE)
+
+    def can_write_eof(self):
+        return True
+
+    def write_eof(self):
+        self.close()
+
+    def is_closing(self):
+        return self._file.closed
+
+    def close(self):
+        if not self._file.closed:
+            try:
+                self._file.write(self._data)
+                self._file.close()
+            except BrokenPipeError:
+                pass
+            self._data.clear()
+
+    async def wait_closed(self):
+        self.close()
+
+
+class Process:
+    def __init__(self, command):
+        self._command = command
+        self.pid = command.pid
+        self.stdin = command.stdin and _Writer(command.stdin)
+        self.stdout = command.stdout and _Reader(command, command.stdout)
+        self.stderr = command.stderr and _Reader(command, command.stderr)
+
+    def __repr__(self):
+        return f"<Process {self.pid}>"
+
+    @property
+    def returncode(self):
+        return self._command.returncode
+
+    async def _until(self, done):
+        while not done():
+            self._command._move(within=0)
+            if not done():
+                await asyncio.sleep(_PAUSE)
+
+    async def wait(self):
+        command = self._command
+        await self._until(lambda: command.returncode is not None and not command._to_files)
+        return command.returncode
+
+    async def communicate(self, input=None):
+        command = self._command
+        if command._communicated is None:
+            command._begin((bytes(self.stdin._data) if self.stdin else b"") + (input or b""))
+        await self._until(command._is_done)
+        return command.communicate()
+
+    def send_signal(self, signal):
+        self._command.send_signal(signal)
+
+    def terminate(self):
+        self._command.terminate()
+
+    def kill(self):
+        self._command.kill()
+
+
+def patch(module):
+    def of_bytes(options):
+        for name in ("text", "universal_newlines", "encoding", "errors", "bufsize"):
+            if options.get(name):
+                raise ValueError(f"{name} has no meaning here: what is moved is bytes")
+        # Nothing is held back, so there is no limit to it.
+        options.pop("limit", None)
+        return {**options, "bufsize": 0}
+
+    async def create_subprocess_exec(program, *args, **options):
+        return Process(subprocess.Popen([program, *args], **of_bytes(options)))
+
+    async def create_subprocess_shell(cmd, **options):
+        return Process(subprocess.Popen(cmd, shell=True, **of_bytes(options)))
+
+    module.Process = Process
+    module.create_subprocess_exec, module.create_subprocess_shell = create_subprocess_exec, create_subprocess_shell

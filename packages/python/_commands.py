@@ -1,0 +1,431 @@
+# `subprocess` on what the host does for programs (`_host.py`).
+import atexit
+import errno
+import io
+import os
+import time
+import weakref
+
+from _host import ask, exists, resolve, start
+
+CHUNK = 64 << 10
+
+# What ends with a signal has a code of its own in command lines.
+_SIGNALS = {134: 6, 137: 9, 141: 13}
+
+# Commands that read or write files of this program.
+_unfinished = set()
+
+
+@atexit.register
+def _finish():
+    for command in list(_unfinished):
+        try:
+            command._until(lambda: not command._to_files, None)
+        except OSError:
+            pass
+
+
+class _Pipe(io.RawIOBase):
+    """An end of a pipe to a command. While it waits, what else of the command is to be moved is."""
+
+    def __init__(self, number, command, reads):
+        self.number = number
+        # Not held by its own pipe, so that what nobody uses any more goes at once.
+        self._command = weakref.ref(command)
+        self._reads = reads
+
+    def readable(self):
+        return self._reads
+
+    def writable(self):
+        return not self._reads
+
+    def fileno(self):
+        raise io.UnsupportedOperation("a pipe to a command has no number here")
+
+    def readinto(self, buffer):
+        self._checkClosed()
+        data, command = None, self._command()
+        while data is None:
+            if command is not None:
+                data = command._move(wanted=self.number, most=len(buffer))
+            else:
+                data = ask({"op": "move", "read": [self.number], "max": len(buffer)})[1]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def write(self, data):
+        self._checkClosed()
+        part = memoryview(data).cast("B")[:CHUNK]
+        return _write(self._command(), self.number, part) if part else 0
+
+    def close(self):
+        if not self.closed:
+            super().close()
+            ask({"op": "close", "pipe": self.number})
+
+
+def _write(command, number, part):
+    """Writes to a pipe what it takes; how much. What the command writes to files of this program meanwhile is written."""
+    while True:
+        files = [] if command is None else [*command._to_files]
+        answer, data = ask({"op": "move", "write": number, "read": files}, part)
+        if "read" in answer:
+            command._keep(answer["read"], data)
+        if answer.get("closed"):
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        if answer.get("wrote"):
+            return answer["wrote"]
+
+
+def number_of_pipe(file):
+    """The pipe that a file object is of, if it is one to a command."""
+    for _ in range(3):
+        if isinstance(file, _Pipe):
+            return file.number
+        file = getattr(file, "buffer", None) or getattr(file, "raw", None)
+    return None
+
+
+class _File:
+    """A file of this program that is a stream of a command. The program may close it, and the command has it all the same."""
+
+    def __init__(self, file):
+        self._file = file
+        self._number = file if isinstance(file, int) else file.fileno()
+        name = getattr(file, "name", None)
+        self._path = os.path.abspath(name) if isinstance(name, (str, bytes)) else None
+        self._own = None
+        self._note(self._number)
+
+    def _note(self, number):
+        try:
+            self._at = os.lseek(number, 0, os.SEEK_CUR)
+        except OSError:
+            self._at = 0
+
+    def _opened(self, flags):
+        if self._own is None and self._path is not None and getattr(self._file, "closed", False):
+            self._own = os.open(self._path, flags)
+            os.lseek(self._own, self._at, os.SEEK_SET)
+        return self._number if self._own is None else self._own
+
+    def read(self):
+        number = self._opened(os.O_RDONLY)
+        data = os.read(number, CHUNK)
+        self._note(number)
+        return data
+
+    def write(self, data):
+        number, left = self._opened(os.O_WRONLY), memoryview(data)
+        while left:
+            left = left[os.write(number, left) :]
+        self._note(number)
+
+    def __del__(self):
+        if self._own is not None:
+            os.close(self._own)
+
+
+def patch(module):
+    """Makes `Popen` of `subprocess` start commands of the host."""
+    PIPE, STDOUT, DEVNULL = module.PIPE, module.STDOUT, module.DEVNULL
+
+    class Popen(module.Popen):
+        def __init__(
+            self,
+            args,
+            bufsize=-1,
+            executable=None,
+            stdin=None,
+            stdout=None,
+            stderr=None,
+            preexec_fn=None,
+            close_fds=True,
+            shell=False,
+            cwd=None,
+            env=None,
+            universal_newlines=None,
+            startupinfo=None,
+            creationflags=0,
+            restore_signals=True,
+            start_new_session=False,
+            pass_fds=(),
+            *,
+            user=None,
+            group=None,
+            extra_groups=None,
+            encoding=None,
+            errors=None,
+            text=None,
+            umask=-1,
+            pipesize=-1,
+            process_group=None,
+        ):
+            # What `__del__` asks of one that never started.
+            self._child_created = False
+            if preexec_fn is not None or pass_fds:
+                raise NotImplementedError("preexec_fn and pass_fds have no meaning here: commands share nothing with this program")
+            if startupinfo is not None or creationflags:
+                raise ValueError("startupinfo and creationflags are only supported on Windows platforms")
+            if not (user is group is extra_groups is None):
+                raise PermissionError(errno.EPERM, "there are no other users here")
+            if not isinstance(bufsize, int):
+                raise TypeError("bufsize must be an integer")
+            if text is not None and universal_newlines is not None and bool(universal_newlines) != bool(text):
+                raise module.SubprocessError(
+                    "Cannot disambiguate when both text and universal_newlines are supplied but different. Pass one or the other."
+                )
+            self.args = args
+            self.stdin = self.stdout = self.stderr = None
+            self.returncode = None
+            self.encoding = encoding
+            self.errors = errors
+            self.text_mode = encoding or errors or text or universal_newlines
+            self._signal = None
+            # What is still to be written to standard input, and where it comes from.
+            self._given, self._source, self._sink = b"", None, None
+            # What is to be taken from pipes: the bytes of each, by number, or the file that they go to.
+            self._taken, self._to_files = {}, {}
+            self._communicated = None
+
+            if isinstance(args, (str, bytes, os.PathLike)):
+                words = [os.fsdecode(args)]
+            else:
+                words = [os.fsdecode(word) for word in args]
+            if shell:
+                words = ["sh", "-c", *words]
+            if executable is not None and words:
+                words[0] = os.fsdecode(executable)
+            if not words:
+                raise IndexError("list index out of range")
+            here = os.getcwd()
+            if cwd is not None:
+                here = os.path.normpath(os.path.join(here, os.fsdecode(cwd)))
+                # The error is that of a directory that is not there, or is none.
+                os.listdir(cwd)
+            env = {os.fsdecode(name): os.fsdecode(value) for name, value in (os.environ if env is None else env).items()}
+            if any("\0" in word for word in (*words, *env, *env.values())):
+                raise ValueError("embedded null byte")
+            streams = [self._plug(stdin, 0), self._plug(stdout, 1), self._plug(stderr, 2)]
+            started = start(resolve(words, env, here), list(env.items()), here, streams)
+            self.pid = started["child"]
+            self._child_created = True
+            self._attach(started["pipes"], bufsize)
+
+        def _plug(self, stream, number):
+            """What the host is told of a stream."""
+            if stream is None:
+                return {"own": number}
+            if stream == PIPE:
+                return "pipe"
+            if stream == DEVNULL:
+                return "null"
+            if stream == STDOUT:
+                if number != 2:
+                    raise ValueError("STDOUT can only be used for stderr")
+                return "stdout"
+            pipe = number_of_pipe(stream)
+            if pipe is not None:
+                return {"of": pipe}
+            file = stream if isinstance(stream, int) else stream.fileno()
+            if file <= 2:
+                return {"own": file}
+            if number == 0:
+                self._source = _File(stream)
+            else:
+                self._to_files[number] = _File(stream)
+            return "pipe"
+
+        def _attach(self, pipes, bufsize):
+            """Makes files of the pipes that the program asked for, and keeps the others."""
+            if self._source is not None:
+                self._sink = pipes[0]
+            elif pipes[0] is not None:
+                self.stdin = self._file(pipes[0], bufsize, reads=False)
+            self._to_files = {pipes[number]: file for number, file in self._to_files.items()}
+            if self._to_files or self._sink is not None:
+                _unfinished.add(self)
+            for number, name in ((1, "stdout"), (2, "stderr")):
+                if pipes[number] is not None and pipes[number] not in self._to_files:
+                    setattr(self, name, self._file(pipes[number], bufsize, reads=True))
+
+        def _file(self, number, bufsize, reads):
+            file = _Pipe(number, self, reads)
+            if bufsize != 0:
+                size = bufsize if bufsize > 1 else io.DEFAULT_BUFFER_SIZE
+                file = io.BufferedReader(file, size) if reads else io.BufferedWriter(file, size)
+            if self.text_mode:
+                lines = {} if reads else {"line_buffering": bufsize == 1, "write_through": bufsize == 0}
+                file = io.TextIOWrapper(file, encoding=self.encoding, errors=self.errors, **lines)
+            return file
+
+        def _move(self, wanted=None, most=CHUNK, within=None):
+            """Moves once what can be moved, after waiting for it. The bytes of the pipe that is wanted, if there were any."""
+            if self._sink is not None and not self._given and self._source is not None:
+                self._given = self._source.read()
+                if not self._given:
+                    self._source = None
+            if self._sink is not None and not self._given:
+                self._unplug()
+            request = {"op": "move", "read": [*self._to_files, *self._taken], "max": most}
+            if wanted is not None:
+                request["read"].insert(0, wanted)
+            if self._sink is not None:
+                request["write"] = self._sink
+            if self.returncode is None:
+                request["child"] = self.pid
+            if within is not None:
+                request["millis"] = max(0, int(min(within, 86400) * 1000 + 0.999))
+            answer, data = ask(request, self._given[:CHUNK] if self._sink is not None else b"")
+            if answer.get("closed"):
+                # Nobody reads it any more, which is no error of this program's.
+                self._unplug()
+            self._given = self._given[answer.get("wrote", 0) :]
+            if "code" in answer:
+                code = answer["code"]
+                signal = _SIGNALS.get(code)
+                self.returncode = code if signal is None else -(self._signal or signal)
+                self._unplug()
+            number = answer.get("read")
+            if number is None:
+                return None
+            if number == wanted:
+                return data
+            if number in self._to_files:
+                self._keep(number, data)
+            elif data:
+                self._taken[number].append(data)
+            else:
+                self._communicated[number] = self._taken.pop(number)
+            return None
+
+        def _keep(self, number, data):
+            """Writes to a file what a command wrote to a pipe."""
+            if data:
+                self._to_files[number].write(data)
+            else:
+                del self._to_files[number]
+                ask({"op": "close", "pipe": number})
+                self._finished()
+
+        def _unplug(self):
+            """The command has all of its input."""
+            sink, self._sink, self._given, self._source = self._sink, None, b"", None
+            if sink is not None:
+                ask({"op": "close", "pipe": sink})
+                self._finished()
+
+        def _finished(self):
+            if not self._to_files and self._sink is None:
+                _unfinished.discard(self)
+
+        def _until(self, done, timeout, so_far=None):
+            end = None if timeout is None else time.monotonic() + timeout
+            while not done():
+                within = None if end is None else end - time.monotonic()
+                if within is not None and within <= 0:
+                    raise module.TimeoutExpired(self.args, timeout, output=so_far and so_far(1), stderr=so_far and so_far(2))
+                self._move(within=within)
+
+        def poll(self):
+            return self._internal_poll()
+
+        def _internal_poll(self, _deadstate=None):
+            if self.returncode is None and self._child_created:
+                self._move(within=0)
+            return self.returncode
+
+        def wait(self, timeout=None):
+            self._until(lambda: self.returncode is not None and not self._to_files, timeout)
+            return self.returncode
+
+        def communicate(self, input=None, timeout=None):
+            if self._communicated is not None and input:
+                raise ValueError("Cannot send input after starting communication")
+            if self._communicated is None:
+                self._begin(input)
+            numbers = self._numbers
+            parts = lambda n: self._taken.get(n) or self._communicated.get(n) or []
+            so_far = lambda stream: b"".join(parts(numbers[stream])) if stream in numbers else None
+            self._until(self._is_done, timeout, lambda stream: so_far(stream) or None)
+            found = [self._decoded(stream, so_far(stream)) for stream in (1, 2)]
+            for file in (self.stdin, self.stdout, self.stderr):
+                if file is not None:
+                    file.close()
+            return tuple(found)
+
+        def _is_done(self):
+            return self.returncode is not None and not self._taken and not self._to_files
+
+        def _begin(self, input):
+            self._communicated, self._numbers = {}, {}
+            for stream, file in ((1, self.stdout), (2, self.stderr)):
+                if file is not None and not file.closed:
+                    self._numbers[stream] = number_of_pipe(file)
+                    self._taken[self._numbers[stream]] = []
+            if self.stdin is not None and not self.stdin.closed:
+                try:
+                    self.stdin.flush()
+                except BrokenPipeError:
+                    pass
+                if input is not None and isinstance(input, str) != bool(self.text_mode):
+                    wanted = "str" if self.text_mode else "a bytes-like object"
+                    raise TypeError(f"input must be {wanted}, not {type(input).__name__}")
+                if self.text_mode and input is not None:
+                    input = input.encode(self.stdin.encoding, self.stdin.errors)
+                self._given, self._sink = bytes(input or b""), number_of_pipe(self.stdin)
+            elif input:
+                raise ValueError("stdin was not a pipe")
+
+        def _decoded(self, stream, data):
+            if data is None or not self.text_mode:
+                return data
+            file = self.stdout if stream == 1 else self.stderr
+            return self._translate_newlines(data, file.encoding, file.errors)
+
+        def send_signal(self, sig):
+            self.poll()
+            if self.returncode is None and sig:
+                # There is one way to end a command.
+                self._signal = int(sig)
+                ask({"op": "kill", "child": self.pid})
+
+        def terminate(self):
+            self.send_signal(15)
+
+        def kill(self):
+            self.send_signal(9)
+
+        def __del__(self):
+            # What was not waited for goes on, and nobody will ask for it.
+            if self._child_created and self.returncode is None:
+                try:
+                    ask({"op": "forget", "child": self.pid})
+                except Exception:
+                    pass
+
+    Popen.__module__, Popen.__qualname__ = "subprocess", "Popen"
+    module.Popen = Popen
+
+
+def system(command):
+    import subprocess
+
+    return subprocess.Popen(command, shell=True).wait() << 8
+
+
+def patch_shutil(module):
+    found_in_directories = module.which
+
+    def which(cmd, mode=os.F_OK | os.X_OK, path=None):
+        found = found_in_directories(cmd, mode, path)
+        if found is None and path is None and isinstance(cmd, str) and "/" not in cmd:
+            try:
+                return f"/usr/bin/{cmd}" if exists(cmd) else None
+            except OSError:
+                return None
+        return found
+
+    module.which = which

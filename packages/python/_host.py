@@ -1,0 +1,103 @@
+# WASI has no processes. The host starts commands for a program that asks in a file: what is written there is a request, `fsync` returns
+# when it is answered, and the answer can be read then. `_commands.py` makes `subprocess` of it.
+#
+#     request, answer:  u32 length of JSON | u32 length of bytes | JSON | bytes      (little endian)
+import errno
+import json
+import os
+
+_CONTROL = os.path.join(os.path.dirname(__file__), "kiso-commands")
+_BIN = ("/usr/local/bin/", "/usr/bin/", "/bin/")
+
+NO_COMMANDS = "Python may not start commands here, because it may not write to the workspace: see `kiso skill info python3`"
+
+_open = None
+
+
+def ask(request, data=b""):
+    """What the host answers, and the bytes that it has for it."""
+    global _open
+    if _open is None:
+        # It is written to all the same: nothing of that is kept in the file.
+        _open = os.open(_CONTROL, os.O_RDONLY)
+    head = json.dumps(request).encode()
+    left = memoryview(len(head).to_bytes(4, "little") + len(data).to_bytes(4, "little") + head + bytes(data))
+    try:
+        while left:
+            left = left[os.write(_open, left) :]
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise OSError(errno.E2BIG, os.strerror(errno.E2BIG)) from None
+        raise OSError(errno.ENOTSUP, NO_COMMANDS) from None
+    os.fsync(_open)
+    sizes = _read(8)
+    answer = json.loads(_read(int.from_bytes(sizes[:4], "little")))
+    data = _read(int.from_bytes(sizes[4:], "little"))
+    if "errno" in answer:
+        raise OSError(getattr(errno, answer["errno"]), answer["said"])
+    return answer, data
+
+
+def _read(size):
+    data = bytearray()
+    while len(data) < size:
+        part = os.read(_open, size - len(data))
+        if not part:
+            raise OSError(errno.EIO, "the host's answer is cut off")
+        data += part
+    return bytes(data)
+
+
+def exists(name):
+    return ask({"op": "exists", "name": name})[0]["exists"]
+
+
+def resolve(argv, env, cwd):
+    """The words that the host starts a program by. What is a file is a script, which the shell knows how to start."""
+    name = argv[0]
+    script = ["sh", "-c", '"$0" "$@"']
+    if "/" not in name:
+        found = _in_path(name, env.get("PATH", ""), cwd)
+        return argv if found is None else [*script, found, *argv[1:]]
+    if any(name.startswith(place) and "/" not in name[len(place) :] for place in _BIN):
+        return argv
+    path = os.path.join(cwd, name)
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if os.path.isdir(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+    return [*script, *argv]
+
+
+def _in_path(name, path, cwd):
+    """The first script of that name; none where a command comes before it."""
+    places = [place for place in path.split(":") if place]
+    if all(f"{place}/" in _BIN for place in places):
+        return None
+    for place in places:
+        if f"{place}/" in _BIN:
+            if exists(name):
+                return None
+            continue
+        found = os.path.join(cwd, place, name)
+        if os.path.isfile(found):
+            return found
+    return None
+
+
+def start(argv, env, cwd, streams):
+    name = argv[0]
+    try:
+        return ask({"op": "start", "argv": argv, "env": env, "cwd": cwd, "streams": streams})[0]
+    except FileNotFoundError as error:
+        # The host says what helps instead.
+        hint = f" ({error.strerror})" if error.strerror else ""
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT) + hint, name) from None
+
+
+def kill(number, _signal):
+    """Ends a command by its number; whatever the signal, it ends."""
+    try:
+        ask({"op": "kill", "child": number})
+    except OSError:
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH)) from None
