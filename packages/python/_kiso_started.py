@@ -14,7 +14,6 @@ import sitecustomize
 # Modules that programs often use, and what each of them needs: read and compiled once, and handed out when they are imported. None of
 # them keeps anything of the moment at which it was imported but what `_run` sets anew.
 _AHEAD = """
-_async_commands _commands _host
 argparse ast asyncio base64 bisect calendar collections collections.abc concurrent.futures configparser contextlib copy csv dataclasses
 datetime decimal difflib enum fnmatch fractions functools glob graphlib hashlib heapq hmac html html.parser inspect io itertools json
 keyword linecache logging math numbers operator pathlib pickle pkgutil pprint queue random re runpy secrets shlex shutil signal sqlite3

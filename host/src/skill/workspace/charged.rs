@@ -3,9 +3,8 @@
 //! The implementation is wasmtime's. The functions that change a workspace are shadowed by ones that keep what is there
 //! ([`undoable`]), charge the call's quota, and then delegate.
 
-use super::control;
 use super::directory_use::{READ, WRITE};
-use super::files::{ChargedFiles, note};
+use super::files::{ChargedFiles, control, note};
 use super::labelled::{self, LabelledReads, LabelledWrites};
 use super::quota::Charge;
 use super::stream::ChargedStream;
@@ -43,8 +42,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         "[method]descriptor.read-via-stream",
         |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
             let ctx = store.data_mut();
-            if control::is_meant(ctx, &fd)? {
-                return Ok((control::reads(ctx)?,));
+            if let Some(control) = control(ctx, &fd)? {
+                let answer = control.reads();
+                return Ok((Ok(ctx.ctx().table.push(answer)?),));
             }
             let read = fd_of(&fd);
             match ctx.filesystem().read_via_stream(fd, offset) {
@@ -70,8 +70,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                if control::is_meant(ctx, &fd)? {
-                    return Ok((control::writes(ctx)?,));
+                if let Some(control) = control(ctx, &fd)? {
+                    let request = control.writes();
+                    return Ok((Ok(ctx.ctx().table.push(request)?),));
                 }
                 unless_refused!(writing(ctx, &fd, false));
                 // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
@@ -113,8 +114,8 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                if control::is_meant(ctx, &fd)? {
-                    return Ok((control::answer(ctx).await?,));
+                if let Some(control) = control(ctx, &fd)? {
+                    return Ok((Ok(control.answer().await?),));
                 }
                 answer(ctx.filesystem().sync(fd).await)
             })

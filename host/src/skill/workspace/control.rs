@@ -2,19 +2,16 @@
 //! brings. What it writes there is a request; `fsync` returns when that is answered; and the answer is what it reads then. Nothing of
 //! it comes to the disk.
 
-use super::files::ChargedFiles;
 use super::structure::DirId;
 use crate::package::CONTROL_FILE;
 use bytes::Bytes;
 use std::fmt::Debug;
+use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wasmtime::component::Resource;
-use wasmtime_wasi::filesystem::Descriptor;
-use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
@@ -33,8 +30,7 @@ pub trait CommandRequests: Debug + Send {
 pub struct ControlFile {
     id: DirId,
     exchange: Arc<Mutex<Exchange>>,
-    /// Not while one of them is answered.
-    requests: Option<Box<dyn CommandRequests>>,
+    requests: Box<dyn CommandRequests>,
 }
 
 #[derive(Debug, Default)]
@@ -47,47 +43,30 @@ struct Exchange {
 impl ControlFile {
     /// In this directory.
     pub fn new(dir: &Path, requests: Box<dyn CommandRequests>) -> io::Result<Self> {
-        Ok(Self { id: DirId::at(&dir.join(CONTROL_FILE))?, exchange: Arc::default(), requests: Some(requests) })
+        Ok(Self { id: DirId::at(&dir.join(CONTROL_FILE))?, exchange: Arc::default(), requests })
     }
-}
 
-/// Whether it is the guest's control file.
-pub(super) fn is_meant<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<bool> {
-    let Some(id) = ctx.control().map(|control| control.id) else { return Ok(false) };
-    let Descriptor::File(file) = ctx.ctx().table.get(fd)? else { return Ok(false) };
-    Ok(DirId::of(&*file.file).is_ok_and(|found| found == id))
-}
-
-/// What comes to the request.
-pub(super) fn writes<T: ChargedFiles>(ctx: &mut T) -> wasmtime::Result<Result<Resource<DynOutputStream>, ErrorCode>> {
-    let Some(exchange) = ctx.control().map(|control| control.exchange.clone()) else {
-        return Ok(Err(ErrorCode::Access));
-    };
-    let stream: DynOutputStream = Box::new(ControlStream(exchange));
-    Ok(Ok(ctx.ctx().table.push(stream)?))
-}
-
-/// What is left of the answer.
-pub(super) fn reads<T: ChargedFiles>(ctx: &mut T) -> wasmtime::Result<Result<Resource<DynInputStream>, ErrorCode>> {
-    let Some(exchange) = ctx.control().map(|control| control.exchange.clone()) else {
-        return Ok(Err(ErrorCode::Access));
-    };
-    let stream: DynInputStream = Box::new(ControlStream(exchange));
-    Ok(Ok(ctx.ctx().table.push(stream)?))
-}
-
-/// Answers what was written.
-pub(super) async fn answer<T: ChargedFiles>(ctx: &mut T) -> wasmtime::Result<Result<(), ErrorCode>> {
-    let Some(control) = ctx.control() else { return Ok(Err(ErrorCode::Access)) };
-    let (exchange, requests) = (control.exchange.clone(), control.requests.take());
-    let Some(mut requests) = requests else { return Ok(Err(ErrorCode::Busy)) };
-    let request = std::mem::take(&mut lock(&exchange).request);
-    let answer = requests.answer(request).await;
-    if let Some(control) = ctx.control() {
-        control.requests = Some(requests);
+    pub(super) fn is(&self, file: &File) -> bool {
+        DirId::of(file).is_ok_and(|found| found == self.id)
     }
-    lock(&exchange).answer = answer?.into();
-    Ok(Ok(()))
+
+    /// What comes to the request.
+    pub(super) fn writes(&self) -> DynOutputStream {
+        Box::new(ControlStream(self.exchange.clone()))
+    }
+
+    /// What is left of the answer.
+    pub(super) fn reads(&self) -> DynInputStream {
+        Box::new(ControlStream(self.exchange.clone()))
+    }
+
+    /// Answers what was written.
+    pub(super) async fn answer(&mut self) -> wasmtime::Result<()> {
+        let request = std::mem::take(&mut lock(&self.exchange).request);
+        let answer = self.requests.answer(request).await?;
+        lock(&self.exchange).answer = answer.into();
+        Ok(())
+    }
 }
 
 fn lock(exchange: &Mutex<Exchange>) -> MutexGuard<'_, Exchange> {

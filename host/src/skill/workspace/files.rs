@@ -68,3 +68,16 @@ pub(super) fn note<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path
         touched.note(&dir, path, how, is_dir);
     }
 }
+
+/// The guest's control file, if that is what it has open.
+pub(super) fn control<'a, T: ChargedFiles>(
+    ctx: &'a mut T,
+    fd: &Resource<Descriptor>,
+) -> wasmtime::Result<Option<&'a mut ControlFile>> {
+    if ctx.control().is_none() {
+        return Ok(None);
+    }
+    let Descriptor::File(file) = ctx.ctx().table.get(fd)? else { return Ok(None) };
+    let file = file.file.clone();
+    Ok(ctx.control().filter(|control| control.is(&file)))
+}
