@@ -28,9 +28,9 @@ def _start_here():
 
 
 def _kill(pid, sig):
-    import _host
+    import _kiso_host
 
-    _host.kill(pid, sig)
+    _kiso_host.kill(pid, sig)
 
 
 # Of what `os.system` returns.
@@ -45,9 +45,9 @@ _STATUS = {
 
 
 def _system(command):
-    import _commands
+    import _kiso_subprocess
 
-    return _commands.system(command)
+    return _kiso_subprocess.system(command)
 
 
 def _say_where_libraries_are(show):
@@ -61,21 +61,21 @@ def _say_where_libraries_are(show):
 
 
 def _patch_subprocess(module):
-    import _commands
+    import _kiso_subprocess
 
-    _commands.patch(module)
+    _kiso_subprocess.patch(module)
 
 
 def _patch_asyncio_subprocess(module):
-    import _async_commands
+    import _kiso_asyncio
 
-    _async_commands.patch(module)
+    _kiso_asyncio.patch(module)
 
 
 def _patch_shutil(module):
-    import _commands
+    import _kiso_subprocess
 
-    _commands.patch_shutil(module)
+    _kiso_subprocess.patch_shutil(module)
 
 
 def _patch_selector_events(module):

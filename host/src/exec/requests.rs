@@ -1,4 +1,4 @@
-//! What a command asks for through its control file that knows WASI alone: other commands, and the pipes to them. `_host.py` of the
+//! What a command asks for through its control file that knows WASI alone: other commands, and the pipes to them. `_kiso_host.py` of the
 //! package `python` is the other side.
 //!
 //! ```text

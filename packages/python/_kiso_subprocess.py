@@ -1,4 +1,4 @@
-# `subprocess` on what the host does for programs (`_host.py`).
+# `subprocess` on what the host does for programs (`_kiso_host.py`).
 import atexit
 import errno
 import io
@@ -6,7 +6,7 @@ import os
 import time
 import weakref
 
-from _host import ask, exists, resolve, start
+from _kiso_host import ask, exists, resolve, start
 
 CHUNK = 64 << 10
 
@@ -375,7 +375,7 @@ def patch(module):
                     raise TypeError(f"input must be {wanted}, not {type(input).__name__}")
                 if self.text_mode and input is not None:
                     input = input.encode(self.stdin.encoding, self.stdin.errors)
-                self._given, self._sink = bytes(input or b""), number_of_pipe(self.stdin)
+                self._given, self._sink = memoryview(bytes(input or b"")), number_of_pipe(self.stdin)
             elif input:
                 raise ValueError("stdin was not a pipe")
 
@@ -413,7 +413,8 @@ def patch(module):
 def system(command):
     import subprocess
 
-    return subprocess.Popen(command, shell=True).wait() << 8
+    code = subprocess.Popen(command, shell=True).wait()
+    return code << 8 if code >= 0 else -code
 
 
 def patch_shutil(module):
