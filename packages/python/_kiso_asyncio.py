@@ -18,12 +18,11 @@ class _Reader:
 
     async def _more(self):
         data = self._command._move(wanted=self._number, within=0)
-        if data is None:
-            await asyncio.sleep(_PAUSE)
-        elif data:
+        if data:
             self._data += data
-        else:
+        elif data is not None:
             self._ended = True
+        await asyncio.sleep(0 if self._command._moved else _PAUSE)
 
     def _take(self, count):
         taken = bytes(self._data[:count])
@@ -69,27 +68,27 @@ class _Reader:
 
 
 class _Writer:
-    """A pipe to a command, with as much of `StreamWriter` as there is to it."""
+    """A pipe to a command, with as much of `StreamWriter` as there is to it. What it does not take at once is moved with everything else."""
 
-    def __init__(self, file):
-        self._file, self._data = file, bytearray()
+    def __init__(self, command, file):
+        self._command, self._file, self._closing = command, file, False
+        command._sink, command._given, command._open = _kiso_subprocess.number_of_pipe(file), b"", True
 
     def write(self, data):
-        self._data += data
+        if self._closing:
+            raise RuntimeError("the pipe is closed")
+        self._command._given = bytes(self._command._given) + bytes(data)
+        self._command._moves()
 
     def writelines(self, lines):
         self.write(b"".join(lines))
 
     async def drain(self):
-        number = _kiso_subprocess.number_of_pipe(self._file)
-        while self._data:
-            part = bytes(self._data[: _kiso_subprocess.CHUNK])
-            answer, _ = _kiso_host.ask({"op": "move", "write": number, "read": [], "millis": 0}, part)
-            if answer.get("closed"):
-                self._data.clear()
-                raise BrokenPipeError("nobody reads it any more")
-            del self._data[: answer.get("wrote", 0)]
-            await asyncio.sleep(0 if answer else _PAUSE)
+        command = self._command
+        while command._given and command._sink is not None:
+            await asyncio.sleep(0 if command._moves() else _PAUSE)
+        if command._sink is None and not self._closing:
+            raise BrokenPipeError("nobody reads it any more")
 
     def can_write_eof(self):
         return True
@@ -98,26 +97,22 @@ class _Writer:
         self.close()
 
     def is_closing(self):
-        return self._file.closed
+        return self._closing
 
     def close(self):
-        if not self._file.closed:
-            try:
-                self._file.write(self._data)
-                self._file.close()
-            except BrokenPipeError:
-                pass
-            self._data.clear()
+        self._closing, self._command._open = True, False
+        self._command._moves()
 
     async def wait_closed(self):
-        self.close()
+        while self._command._sink is not None and self._command.returncode is None:
+            await asyncio.sleep(0 if self._command._moves() else _PAUSE)
 
 
 class Process:
     def __init__(self, command):
         self._command = command
         self.pid = command.pid
-        self.stdin = command.stdin and _Writer(command.stdin)
+        self.stdin = command.stdin and _Writer(command, command.stdin)
         self.stdout = command.stdout and _Reader(command, command.stdout)
         self.stderr = command.stderr and _Reader(command, command.stderr)
 
@@ -126,13 +121,13 @@ class Process:
 
     @property
     def returncode(self):
-        return self._command.returncode
+        return self._command.poll()
 
     async def _until(self, done):
         while not done():
-            self._command._move(within=0)
+            moved = self._command._moves()
             if not done():
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(0 if moved else _PAUSE)
 
     async def wait(self):
         command = self._command
@@ -142,7 +137,12 @@ class Process:
     async def communicate(self, input=None):
         command = self._command
         if command._communicated is None:
-            command._begin((bytes(self.stdin._data) if self.stdin else b"") + (input or b""))
+            given = bytes(command._given) + (input or b"") if self.stdin else b""
+            command._begin(given)
+            for reader in (self.stdout, self.stderr):
+                if reader is not None and reader._number in command._taken:
+                    command._taken[reader._number].append(reader._take(len(reader._data)))
+        command._open = False
         await self._until(command._is_done)
         return command.communicate()
 

@@ -13,14 +13,39 @@ NO_COMMANDS = "Python may not start commands here, because it may not write to t
 
 _open = None
 
+# What objects that go ask while an answer is on its way: they may go at any time.
+_asking, _later = False, []
+
 
 def ask(request, data=b""):
     """What the host answers, and the bytes that it has for it."""
+    global _asking
+    _asking = True
+    try:
+        return _ask(request, data)
+    finally:
+        _asking = False
+        while _later and not _asking:
+            tell(_later.pop())
+
+
+def tell(request):
+    """Asks for what has no answer, now or as soon as it can be."""
+    if _asking:
+        _later.append(request)
+        return
+    try:
+        ask(request)
+    except OSError:
+        pass
+
+
+def _ask(request, data):
     global _open
     if _open is None:
         # It is written to all the same: nothing of that is kept in the file.
         _open = os.open(_CONTROL, os.O_RDONLY)
-    head = json.dumps(request).encode()
+    head = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
     left = memoryview(len(head).to_bytes(4, "little") + len(data).to_bytes(4, "little") + head + bytes(data))
     try:
         while left:
@@ -95,9 +120,11 @@ def start(argv, env, cwd, streams):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT) + hint, name) from None
 
 
-def kill(number, _signal):
-    """Ends a command by its number; whatever the signal, it ends."""
+def kill(number, signal):
+    """Ends a command by its number, whatever the signal is; 0 asks whether it is there."""
     try:
-        ask({"op": "kill", "child": number})
+        answer, _ = ask({"op": "kill" if signal else "alive", "child": number})
     except OSError:
-        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH)) from None
+        answer = {"alive": False}
+    if answer.get("alive") is False:
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))

@@ -6,7 +6,7 @@ import os
 import time
 import weakref
 
-from _kiso_host import ask, exists, resolve, start
+from _kiso_host import ask, exists, resolve, start, tell
 
 CHUNK = 64 << 10
 
@@ -21,7 +21,7 @@ _unfinished = set()
 def _finish():
     for command in list(_unfinished):
         try:
-            command._until(lambda: not command._to_files, None)
+            command._until(lambda: not command._to_files and command._sink is None, None)
         except OSError:
             pass
 
@@ -57,13 +57,19 @@ class _Pipe(io.RawIOBase):
 
     def write(self, data):
         self._checkClosed()
-        part = memoryview(data).cast("B")[:CHUNK]
-        return _write(self._command(), self.number, part) if part else 0
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while left:
+            left = left[_write(self._command(), self.number, left[:CHUNK]) :]
+        return size
 
     def close(self):
         if not self.closed:
             super().close()
-            ask({"op": "close", "pipe": self.number})
+            command = self._command()
+            if command is not None:
+                command._closed(self.number)
+            tell({"op": "close", "pipe": self.number})
 
 
 def _write(command, number, part):
@@ -95,9 +101,30 @@ class _File:
         self._file = file
         self._number = file if isinstance(file, int) else file.fileno()
         name = getattr(file, "name", None)
-        self._path = os.path.abspath(name) if isinstance(name, (str, bytes)) else None
+        self._path = os.path.abspath(os.fsdecode(name)) if isinstance(name, (str, bytes)) else None
         self._own = None
         self._note(self._number)
+
+    def plug(self, number):
+        """What the host is told of it where it can open the file itself; None where it cannot."""
+        try:
+            here, there = os.fstat(self._number), os.stat(self._path or "")
+        except OSError:
+            return None
+        if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino) or self._path.startswith("/usr/local/lib/"):
+            return None
+        if number == 0:
+            return {"from": [self._path, self._at]}
+        # Elsewhere than at the end, it would not be what the program wrote over.
+        return {"to": self._path} if self._at == here.st_size or "a" in getattr(self._file, "mode", "") else None
+
+    def at_end(self):
+        """The command has written to it, and the program goes on behind that."""
+        if not getattr(self._file, "closed", False):
+            try:
+                os.lseek(self._number, 0, os.SEEK_END)
+            except OSError:
+                pass
 
     def _note(self, number):
         try:
@@ -171,6 +198,8 @@ def patch(module):
                 raise ValueError("startupinfo and creationflags are only supported on Windows platforms")
             if not (user is group is extra_groups is None):
                 raise PermissionError(errno.EPERM, "there are no other users here")
+            if bufsize is None:
+                bufsize = -1
             if not isinstance(bufsize, int):
                 raise TypeError("bufsize must be an integer")
             if text is not None and universal_newlines is not None and bool(universal_newlines) != bool(text):
@@ -186,8 +215,12 @@ def patch(module):
             self._signal = None
             # What is still to be written to standard input, and where it comes from.
             self._given, self._source, self._sink = b"", None, None
+            # Whether more of it may come.
+            self._open = False
             # What is to be taken from pipes: the bytes of each, by number, or the file that they go to.
             self._taken, self._to_files = {}, {}
+            # The files that the command has opened by itself.
+            self._written = []
             self._communicated = None
 
             if isinstance(args, (str, bytes, os.PathLike)):
@@ -208,6 +241,8 @@ def patch(module):
             env = {os.fsdecode(name): os.fsdecode(value) for name, value in (os.environ if env is None else env).items()}
             if any("\0" in word for word in (*words, *env, *env.values())):
                 raise ValueError("embedded null byte")
+            if stderr is not None and stderr is stdout and stderr not in (PIPE, DEVNULL):
+                stderr = STDOUT
             streams = [self._plug(stdin, 0), self._plug(stdout, 1), self._plug(stderr, 2)]
             started = start(resolve(words, env, here), list(env.items()), here, streams)
             self.pid = started["child"]
@@ -232,10 +267,16 @@ def patch(module):
             file = stream if isinstance(stream, int) else stream.fileno()
             if file <= 2:
                 return {"own": file}
+            file = _File(stream)
+            plug = file.plug(number)
+            if plug is not None:
+                if number != 0:
+                    self._written.append(file)
+                return plug
             if number == 0:
-                self._source = _File(stream)
+                self._source = file
             else:
-                self._to_files[number] = _File(stream)
+                self._to_files[number] = file
             return "pipe"
 
         def _attach(self, pipes, bufsize):
@@ -267,18 +308,19 @@ def patch(module):
                 self._given = self._source.read()
                 if not self._given:
                     self._source = None
-            if self._sink is not None and not self._given:
+            if self._sink is not None and not self._given and not self._open:
                 self._unplug()
             request = {"op": "move", "read": [*self._to_files, *self._taken], "max": most}
             if wanted is not None:
                 request["read"].insert(0, wanted)
-            if self._sink is not None:
+            if self._sink is not None and self._given:
                 request["write"] = self._sink
             if self.returncode is None:
                 request["child"] = self.pid
             if within is not None:
                 request["millis"] = max(0, int(min(within, 86400) * 1000 + 0.999))
             answer, data = ask(request, self._given[:CHUNK] if self._sink is not None else b"")
+            self._moved = bool(answer)
             if answer.get("closed"):
                 # Nobody reads it any more, which is no error of this program's.
                 self._unplug()
@@ -287,6 +329,8 @@ def patch(module):
                 code = answer["code"]
                 signal = _SIGNALS.get(code)
                 self.returncode = code if signal is None else -(self._signal or signal)
+                for file in self._written:
+                    file.at_end()
                 self._unplug()
             number = answer.get("read")
             if number is None:
@@ -300,6 +344,13 @@ def patch(module):
             else:
                 self._communicated[number] = self._taken.pop(number)
             return None
+
+        def _moves(self):
+            """Moves what can be moved at once; whether there was anything."""
+            if self.returncode is None or self._to_files or self._taken:
+                self._move(within=0)
+                return self._moved
+            return False
 
         def _keep(self, number, data):
             """Writes to a file what a command wrote to a pipe."""
@@ -321,20 +372,30 @@ def patch(module):
             if not self._to_files and self._sink is None:
                 _unfinished.discard(self)
 
+        def _closed(self, number):
+            """The program has closed a pipe that it has."""
+            if number in self._taken:
+                self._communicated[number] = self._taken.pop(number)
+            if number == self._sink:
+                self._sink, self._given = None, b""
+
         def _until(self, done, timeout, so_far=None):
             end = None if timeout is None else time.monotonic() + timeout
             while not done():
-                within = None if end is None else end - time.monotonic()
-                if within is not None and within <= 0:
-                    raise module.TimeoutExpired(self.args, timeout, output=so_far and so_far(1), stderr=so_far and so_far(2))
+                within = None if end is None else max(0, end - time.monotonic())
                 self._move(within=within)
+                if within == 0 and not done():
+                    raise module.TimeoutExpired(self.args, timeout, output=so_far and so_far(1), stderr=so_far and so_far(2))
 
         def poll(self):
             return self._internal_poll()
 
         def _internal_poll(self, _deadstate=None):
-            if self.returncode is None and self._child_created:
-                self._move(within=0)
+            if self._child_created and (self.returncode is None or self._to_files):
+                # Not without end, where there is no end to what is written.
+                for _ in range(256):
+                    if not self._moves():
+                        break
             return self.returncode
 
         def wait(self, timeout=None):
@@ -345,6 +406,13 @@ def patch(module):
             if self._communicated is not None and input:
                 raise ValueError("Cannot send input after starting communication")
             if self._communicated is None:
+                used = [file for file in (self.stdin, self.stdout, self.stderr) if file is not None]
+                if timeout is None and len(used) == 1 and used[0] is not self.stdin:
+                    # With what was read ahead.
+                    data = used[0].read()
+                    used[0].close()
+                    self.wait()
+                    return (data, None) if used[0] is self.stdout else (None, data)
                 self._begin(input)
             numbers = self._numbers
             parts = lambda n: self._taken.get(n) or self._communicated.get(n) or []
@@ -352,8 +420,12 @@ def patch(module):
             self._until(self._is_done, timeout, lambda stream: so_far(stream) or None)
             found = [self._decoded(stream, so_far(stream)) for stream in (1, 2)]
             for file in (self.stdin, self.stdout, self.stderr):
-                if file is not None:
-                    file.close()
+                try:
+                    if file is not None:
+                        file.close()
+                except OSError:
+                    # What could not be written is not wanted any more.
+                    pass
             return tuple(found)
 
         def _is_done(self):
@@ -376,8 +448,6 @@ def patch(module):
                 if self.text_mode and input is not None:
                     input = input.encode(self.stdin.encoding, self.stdin.errors)
                 self._given, self._sink = memoryview(bytes(input or b"")), number_of_pipe(self.stdin)
-            elif input:
-                raise ValueError("stdin was not a pipe")
 
         def _decoded(self, stream, data):
             if data is None or not self.text_mode:
@@ -401,10 +471,7 @@ def patch(module):
         def __del__(self):
             # What was not waited for goes on, and nobody will ask for it.
             if self._child_created and self.returncode is None:
-                try:
-                    ask({"op": "forget", "child": self.pid})
-                except Exception:
-                    pass
+                tell({"op": "forget", "child": self.pid})
 
     Popen.__module__, Popen.__qualname__ = "subprocess", "Popen"
     module.Popen = Popen

@@ -10,6 +10,7 @@ use super::errno::Errno;
 use super::instance::Components;
 use super::process::{Child, Process, ProcessSpec};
 use super::task::ExecTask;
+use super::wit::kiso::exec::spawn::Mode;
 use crate::skill::limits::LimitHit;
 use crate::skill::sandbox::CommandRequests;
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -98,6 +99,10 @@ enum Request {
     Kill {
         child: u32,
     },
+    /// Whether it has not ended.
+    Alive {
+        child: u32,
+    },
     /// Nobody will ask for it.
     Forget {
         child: u32,
@@ -112,7 +117,7 @@ enum Request {
 }
 
 /// What a stream of a command is.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Plug {
     Null,
@@ -124,6 +129,10 @@ enum Plug {
     Of(u32),
     /// Standard error as standard output.
     Stdout,
+    /// A file, to be read from there on.
+    From(String, u64),
+    /// A file, to whose end it writes.
+    To(String),
 }
 
 /// What the guest is told, or what ends it.
@@ -164,6 +173,11 @@ impl ChildRequests {
                 self.task.kill(&child);
                 Ok(Ok((json!({}), Bytes::new())))
             }
+            Request::Alive { child } => {
+                let child = told!(self.child(child));
+                self.process.label.join(child.label.get());
+                Ok(Ok((json!({ "alive": child.code().is_none() }), Bytes::new())))
+            }
             Request::Forget { child } => {
                 self.children.remove(&child);
                 Ok(Ok((json!({}), Bytes::new())))
@@ -176,6 +190,12 @@ impl ChildRequests {
                 Ok(Ok((json!({ "exists": self.task.commands.find(&name).is_some() }), Bytes::new())))
             }
         }
+    }
+
+    /// As the shell opens it for a redirection.
+    fn open(&self, path: &str, mode: Mode) -> Result<Channel, IoError> {
+        let (dirs, permit) = (&self.task.dirs, &self.task.commands.permit);
+        dirs.open_file(path, mode, &self.task.quota, (self.process.label.get(), permit))
     }
 
     fn pipe(&self, number: u32) -> Result<Channel, Errno> {
@@ -204,6 +224,20 @@ impl ChildRequests {
                 Plug::Null => Channel::Null,
                 Plug::Own(own) => told!(self.own.get(own).cloned().ok_or(Errno::BadChannel)),
                 Plug::Of(pipe) => told!(self.pipe(pipe)),
+                Plug::From(path, at) => {
+                    let file = match self.open(&path, Mode::Read) {
+                        Ok(file) => file,
+                        Err(error) => return self.failed(error),
+                    };
+                    if let Channel::File(file) = &file {
+                        *file.position.lock().unwrap_or_else(PoisonError::into_inner) = at;
+                    }
+                    file
+                }
+                Plug::To(path) => match self.open(&path, Mode::Append) {
+                    Ok(file) => file,
+                    Err(error) => return self.failed(error),
+                },
                 Plug::Stdout => channels.get(&1).cloned().unwrap_or(Channel::Null),
                 Plug::Pipe => {
                     let (reader, writer) = self.task.pipe();
@@ -244,6 +278,8 @@ impl ChildRequests {
                     Err(IoError::Errno(Errno::Closed)) => answer["closed"] = true.into(),
                     Err(error) => return self.failed(error),
                 }
+                // How much room there is depends on what its reader has taken.
+                self.children.values().for_each(|child| self.process.label.join(child.label.get()));
             }
             for (number, pipe) in &moved.read {
                 match pipe.try_read(moved.max) {
@@ -258,9 +294,9 @@ impl ChildRequests {
                 }
             }
             let ended = moved.child.as_ref().and_then(|child| Some((child, child.code()?)));
+            // Whether and how it ended is told by what it has read.
+            moved.child.iter().for_each(|child| self.process.label.join(child.label.get()));
             if let Some((child, code)) = ended {
-                // How it ended is told by what it has read.
-                self.process.label.join(child.label.get());
                 if let Some(hit) = self.task.limit() {
                     return Err(hit.into());
                 }

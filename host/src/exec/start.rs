@@ -38,8 +38,9 @@ pub fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Pro
         return Ok(Err(StartRefusal::Unknown(parent.task.commands.instead(&name))));
     };
     spec.argv[0] = name;
-    let words: usize = spec.argv.iter().map(String::len).sum();
-    if words + spec.env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > MAX_ARGUMENTS {
+    let size = |word: &String| word.len() + size_of::<String>();
+    let words: usize = spec.argv.iter().map(size).sum();
+    if words + spec.env.iter().map(|(name, value)| size(name) + size(value)).sum::<usize>() > MAX_ARGUMENTS {
         return Ok(Err(StartRefusal::Failed("Argument list too long")));
     }
     match program {

@@ -113,9 +113,9 @@ fn what_is_no_request_is_refused() {
     run("print(ask('{\"op\": \"exists\", \"name\": \"../../bin/ls\"}'))").ok().prints(&["{\"exists\":false}"]);
     run("import subprocess; print(subprocess.Popen(['true']).wait(1e300))").ok().prints(&["0"]);
     // Longer than any request, and nothing at all.
-    run("try:\n    os.write(control, bytes(5 << 20))\nexcept OSError as error: print('refused')\nprint(os.read(control, 10))")
+    run("try:\n    os.write(control, bytes(5 << 20))\nexcept OSError as error: print('refused')\nprint(os.read(control, 10))\nimport subprocess\nprint(subprocess.run(['true']).returncode)")
         .ok()
-        .prints(&["b''"]);
+        .prints(&["refused\nb''\n0"]);
     let many = "import subprocess
 kept = []
 try:

@@ -27,6 +27,17 @@ async def main():
     print(len(await cat.stdout.readline()), await cat.stdout.readexactly(2), len(await cat.stdout.read()))
     await feeding
     print(await cat.wait())
+    count = await asyncio.create_subprocess_exec("wc", "-c", stdin=PIPE, stdout=PIPE)
+    count.stdin.write(b"x" * 200_000)
+    count.stdin.write_eof()
+    print((await count.stdout.read()).strip(), await count.wait())
+    talk = await asyncio.create_subprocess_exec("cat", stdin=PIPE, stdout=PIPE)
+    talk.stdin.write(b"one\ntwo\n")
+    print(await talk.stdout.readline(), await talk.communicate(b"three\n"))
+    short = await asyncio.create_subprocess_exec("sleep", "0.05")
+    while short.returncode is None:
+        await asyncio.sleep(0.01)
+    print(short.returncode)
 
 
 async def echoed(word):

@@ -2,6 +2,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 
 done = subprocess.run(["sort", "-r"], input="a\nc\nb\n", capture_output=True, text=True, check=True)
 print(done.stdout.split(), done.returncode, repr(done.stderr))
@@ -68,3 +70,37 @@ for words, options in [(["echo", "a\0b"], {}), (["cat"], {"input": b"bytes", "te
         print(subprocess.run(words, **options))
     except (TypeError, ValueError) as error:
         print(type(error).__name__)
+first = subprocess.Popen(["cat"], stdin=open("words.txt"), stdout=subprocess.PIPE)
+second = subprocess.Popen(["wc", "-l"], stdin=first.stdout, stdout=subprocess.PIPE, text=True)
+first.stdout.close()
+print(second.communicate()[0].strip(), first.wait())
+with open("sorted.txt", "w") as file:
+    first = subprocess.Popen(["seq", "50000"], stdout=subprocess.PIPE)
+    second = subprocess.Popen(["sort"], stdin=first.stdout, stdout=file)
+    first.stdout.close()
+    print(first.wait(), second.wait(), file.tell() == os.path.getsize("sorted.txt"))
+ahead = subprocess.Popen(["seq", "3"], stdout=subprocess.PIPE, text=True)
+print(ahead.stdout.readline(), ahead.communicate())
+try:
+    with subprocess.Popen(["sleep", "1"], stdout=subprocess.PIPE) as slow:
+        slow.communicate(timeout=0.05)
+except subprocess.TimeoutExpired as error:
+    print(type(error).__name__, slow.returncode)
+with open("out.txt", "w") as out, open("err.txt", "w") as err:
+    both = subprocess.Popen("seq 20000; echo error >&2", shell=True, stdout=out, stderr=err)
+    while both.poll() is None:
+        time.sleep(0.01)
+    print(os.path.getsize("out.txt"), open("err.txt").read().strip())
+with tempfile.TemporaryFile() as file:
+    subprocess.run(["seq", "20000"], stdout=file)
+    file.seek(0)
+    print(len(file.read()))
+    file.seek(0)
+    print(subprocess.run(["tail", "-n", "1"], stdin=file, capture_output=True).stdout)
+print(subprocess.run(["cat"], stdin=open("log.txt"), stdout=open("copy.txt", "w")).returncode, open("copy.txt").read().split())
+unbuffered = subprocess.Popen(["wc", "-c"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+print(unbuffered.stdin.write(b"x" * 200_000), unbuffered.communicate()[0].strip())
+early = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+early.wait()
+early.stdin.write(b"nobody reads it")
+print(early.communicate())

@@ -117,7 +117,8 @@ impl Membership {
         let _ = prepares.join();
         let owned = match member::take_over(&bus, home, &lease, false) {
             Ok(owned) => owned,
-            Err(error) if !lease.is_held() => {
+            // Where NATS was away for so long, the lease may be about to end.
+            Err(error) if !lease.is_held() || matches!(error, FleetError::Jetstream(_) | FleetError::Append(_)) => {
                 tracing::error!("the home could not be taken over, and this member starts anew: {error}");
                 return Err(become_anew(false));
             }

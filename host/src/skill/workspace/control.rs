@@ -29,6 +29,8 @@ pub trait CommandRequests: Debug + Send {
 #[derive(Debug)]
 pub struct ControlFile {
     id: DirId,
+    /// Held, so that no other file comes to its number.
+    _file: File,
     exchange: Arc<Mutex<Exchange>>,
     requests: Box<dyn CommandRequests>,
 }
@@ -43,7 +45,8 @@ struct Exchange {
 impl ControlFile {
     /// In this directory.
     pub fn new(dir: &Path, requests: Box<dyn CommandRequests>) -> io::Result<Self> {
-        Ok(Self { id: DirId::at(&dir.join(CONTROL_FILE))?, exchange: Arc::default(), requests })
+        let file = File::open(dir.join(CONTROL_FILE))?;
+        Ok(Self { id: DirId::of(&file)?, _file: file, exchange: Arc::default(), requests })
     }
 
     pub(super) fn is(&self, file: &File) -> bool {
@@ -80,6 +83,8 @@ impl OutputStream for ControlStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let mut exchange = lock(&self.0);
         if exchange.request.len() + bytes.len() > MAX_REQUEST {
+            // The next one begins anew.
+            exchange.request.clear();
             return Err(StreamError::LastOperationFailed(wasmtime::format_err!("the request is too long")));
         }
         exchange.request.extend_from_slice(&bytes);
