@@ -28,7 +28,7 @@ pub enum ShellWork {
     Fork { state: Vec<u8> },
 }
 
-/// Most bytes of arguments and environment together, as on Linux: each process holds them a second time.
+/// Most bytes of arguments and environment together, with a pointer for each as on Linux: each process holds them a second time.
 const MAX_ARGUMENTS: usize = 2 << 20;
 
 /// Starts what the first word names, as a child of the process that asks.
@@ -38,7 +38,7 @@ pub fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Pro
         return Ok(Err(StartRefusal::Unknown(parent.task.commands.instead(&name))));
     };
     spec.argv[0] = name;
-    let size = |word: &String| word.len() + size_of::<String>();
+    let size = |word: &String| word.len() + size_of::<u64>();
     let words: usize = spec.argv.iter().map(size).sum();
     if words + spec.env.iter().map(|(name, value)| size(name) + size(value)).sum::<usize>() > MAX_ARGUMENTS {
         return Ok(Err(StartRefusal::Failed("Argument list too long")));

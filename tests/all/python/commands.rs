@@ -39,15 +39,19 @@ fn their_limits_are_those_of_the_line() {
     let told = home.kiso(&["--json", "shell", "-c", "python3 again.py"]).json();
     assert_ne!(told["exit_code"], 0, "{told}");
     // Nobody waits for what outlives the program but the line itself.
-    let line =
-        "python3 -c \"import subprocess; subprocess.Popen('sleep 0.2; echo later > kept', shell=True)\"; cat kept";
-    home.kiso(&["shell", "-c", line]).exit(1);
-    home.kiso(&["shell", "-c", "cat kept"]).ok().prints(&["later"]);
-    let line = "python3 -c \"import subprocess; subprocess.Popen('sleep 0.2; echo in time', shell=True, stdout=open('file', 'w'))\"; cat file";
-    home.kiso(&["shell", "-c", line]).ok().prints(&["in time"]);
+    let later = |word: &str| format!("until [ -e go-{word} ]; do sleep 0.05; done; echo {word} > {word}");
+    let started = format!("import subprocess; subprocess.Popen('{}', shell=True)", later("kept"));
+    let line = format!("python3 -c \"{started}\"; ls kept || touch go-kept");
+    home.kiso(&["shell", "-c", &line]).ok();
+    home.kiso(&["shell", "-c", "cat kept"]).ok().prints(&["kept"]);
+    let started =
+        "import subprocess; subprocess.Popen('sleep 0.2; echo in time', shell=True, stdout=open('file', 'w'))";
+    home.kiso(&["shell", "-c", &format!("python3 -c \"{started}\"")]).ok();
+    home.kiso(&["shell", "-c", "cat file"]).ok().prints(&["in time"]);
     // What is killed takes along what it started.
-    let line = "timeout 1 python3 -c \"import subprocess; subprocess.run('sleep 2; echo late > late', shell=True)\"; sleep 3; ls late";
-    home.kiso(&["shell", "-c", line]).exit(2);
+    let started = format!("import subprocess; subprocess.run('{}', shell=True)", later("late"));
+    let line = format!("timeout 1 python3 -c \"{started}\"; touch go-late; sleep 0.5; ls late");
+    home.kiso(&["shell", "-c", &line]).exit(2);
 }
 
 #[test]
