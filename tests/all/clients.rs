@@ -171,6 +171,20 @@ fn a_key_is_of_one_request() {
     }
 }
 
+/// A run that has ended before anybody listened is told as one that was watched.
+#[test]
+fn what_was_done_is_told_of_an_answer_that_was_there_already() {
+    let home = Home::new();
+    let (served, _) = served(&home);
+    let body = json!({ "model": "kiso", "messages": [{ "role": "user", "content": "$ echo seen" }] });
+    let ask = || post(&served, "/v1/chat/completions", "idempotency-key: k\r\n", &body);
+    for answer in [ask(), ask()] {
+        let message = &answer.expect(200)["choices"][0]["message"];
+        let thoughts = message["reasoning_content"].as_str().unwrap_or_default();
+        assert!(thoughts.contains("echo seen"), "{message}");
+    }
+}
+
 /// Accepted is accepted: a program that goes away, or a daemon that is killed, changes nothing; and the same request is one.
 #[test]
 fn what_was_accepted_is_answered_once() {

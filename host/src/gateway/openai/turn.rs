@@ -228,6 +228,12 @@ impl Turn {
         match standing_of(&self.app, message, None).await? {
             Ok(answer) => {
                 self.over = true;
+                // A run can be quicker than whoever begins to listen.
+                if self.thoughts_left == MAX_THOUGHTS
+                    && let Some(text) = thoughts(&self.app, answer.run.as_ref()).await?
+                {
+                    self.think(text);
+                }
                 let text = self.text.end(&answer.text);
                 self.write(text);
                 self.ready.push_back(Piece::End(answer));
