@@ -8,6 +8,7 @@
 
 mod archive;
 mod download;
+mod git;
 mod module_index;
 mod parts;
 mod python;
@@ -25,7 +26,7 @@ use crate::home::Home;
 use std::path::PathBuf;
 
 /// Every package that this version knows. Where two have a command of the same name, the last that is installed is meant.
-pub const PACKAGES: &[&Package] = &[&python::PYTHON, &python_sci::PYTHON_SCI];
+pub const PACKAGES: &[&Package] = &[&python::PYTHON, &python_sci::PYTHON_SCI, &git::GIT];
 
 /// A command that is fetched when somebody asks for it.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub struct Package {
     pub size: u64,
     /// Most bytes of what is fetched, the component or an archive with it and its parts.
     pub fetched: u64,
-    /// What else of the publisher's it needs, out of the same archive.
+    /// What else it needs, out of the same archive or from elsewhere.
     parts: &'static [PackagePart],
     /// Its names in command lines. The first is the name of the skill.
     pub commands: &'static [&'static str],
@@ -103,9 +104,16 @@ impl Package {
         self.commands[0]
     }
 
-    /// The component and what belongs to it, from its own bytes or from an archive. Nothing else than what the digests say comes out.
-    pub fn unpack(&self, bytes: Vec<u8>) -> Result<PackageContent, PackageError> {
-        let mut files = archive::files(self, bytes)?.into_iter();
+    /// Where the publishers have the component and its parts, and how many bytes each address sends.
+    pub fn addresses(&self) -> Vec<(&'static str, u64)> {
+        let elsewhere = self.parts.iter().filter_map(|part| Some((part.url?, part.size)));
+        std::iter::once((self.url, self.size)).chain(elsewhere).collect()
+    }
+
+    /// The component and what belongs to it, each from its own bytes or from an archive among these. Nothing else than what the
+    /// digests say comes out.
+    pub fn unpack(&self, sources: &[Vec<u8>]) -> Result<PackageContent, PackageError> {
+        let mut files = archive::files(self, sources)?.into_iter();
         let published = files.next().expect("the component is the first of them");
         let component = (self.fit)(&published).map_err(PackageError::Unfit)?;
         Ok(PackageContent { component, parts: files.collect() })

@@ -33,6 +33,7 @@ mod exec;
 mod faults;
 mod fleet;
 mod foreign;
+mod git;
 mod guests;
 mod held;
 mod hooks;

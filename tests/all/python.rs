@@ -150,7 +150,7 @@ fn it_is_a_command_like_the_others() {
     run("python3 -c 'import os; os.system(\"echo from here\")'").ok().prints(&["from here"]);
     run("python3 -c 'import subprocess; subprocess.run([\"git\", \"status\"])'")
         .exit(1)
-        .says(&["FileNotFoundError", "version control is not included"]);
+        .says(&["FileNotFoundError", "kiso package add git"]);
     run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
     run("python3 -c 'import numpy'").exit(1).says(&["No module named 'numpy'", "kiso package add python-sci"]);
     run("python3 -c 'import nowhere'").exit(1).says(&["No module named 'nowhere'"]);

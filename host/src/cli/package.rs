@@ -12,6 +12,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// No package has more files than this.
+const MAX_SOURCES: usize = 8;
+
 #[derive(Debug, Subcommand)]
 pub enum PackageCommand {
     /// List the packages, and which are installed
@@ -20,9 +23,10 @@ pub enum PackageCommand {
     Add {
         /// The package, such as python
         name: String,
-        /// A file or an address to take it from instead of the publisher's: the component, or an archive that contains it
+        /// A file or an address to take it from instead of the publisher's: the component, or an archive that contains it; repeat for
+        /// a package of several files
         #[arg(long, value_name = "FILE|URL")]
-        from: Option<String>,
+        from: Vec<String>,
     },
     /// Remove an installed package
     Remove {
@@ -37,7 +41,7 @@ impl PackageCommand {
         let opened = Opened::new(shared, show.clone())?;
         match self {
             Self::List => list(&opened, shared.json),
-            Self::Add { name, from } => add(&opened, &show, known(name)?, from.as_deref(), shared.json),
+            Self::Add { name, from } => add(&opened, &show, known(name)?, from, shared.json),
             Self::Remove { name } => remove(&opened, known(name)?, shared.json),
         }
     }
@@ -86,7 +90,7 @@ fn add(
     opened: &Opened,
     show: &Show,
     package: &'static Package,
-    from: Option<&str>,
+    from: &[String],
     as_json: bool,
 ) -> Result<Exit, Failure> {
     let (there, name) = (installed(opened, package), package.skill());
@@ -101,9 +105,9 @@ fn add(
     let fetched = fetched || package.lacks_parts(&opened.home);
     if fetched {
         may_compile(opened, package)?;
-        let bytes = fetch(show, package, from)?;
+        let sources = fetch_all(show, package, from)?;
         show.busy(&format!("checking {}", package.name));
-        let unpacked = package.unpack(bytes).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
+        let unpacked = package.unpack(&sources).map_err(|error| Failure::new(Exit::Policy, error.to_string()))?;
         package.keep_parts(&opened.home, &unpacked).map_err(unwritten)?;
         match &package.interpreter {
             None => install(opened, package, &unpacked.component)?,
@@ -150,23 +154,43 @@ fn may_compile(opened: &Opened, package: &Package) -> Result<(), Failure> {
     Err(Failure::new(Exit::Policy, message))
 }
 
-/// The bytes of what is to contain the package.
-fn fetch(show: &Show, package: &Package, from: Option<&str>) -> Result<Vec<u8>, Failure> {
-    let url = match from {
-        Some(from) if !from.contains("://") => return read(Path::new(from), package),
-        Some(url) => url,
-        None => package.url,
+/// The bytes of what is to contain the package: what `--from` names, or else what the publishers have.
+fn fetch_all(show: &Show, package: &Package, from: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
+    let given = from.iter().map(|from| (from.as_str(), None));
+    let published = package.addresses().into_iter().map(|(url, size)| (url, Some(size)));
+    let places: Vec<_> = if from.is_empty() { published.collect() } else { given.collect() };
+    if places.len() > MAX_SOURCES {
+        return Err(Failure::new(Exit::Usage, format!("--from can be given {MAX_SOURCES} times")));
+    }
+    if places.iter().any(|(place, _)| place.contains("://")) {
+        show.line(&format!(
+            "fetching {} {} ({}, {})",
+            package.name,
+            package.version,
+            size(package.addresses().iter().map(|(_, size)| size).sum()),
+            package.licence
+        ));
+    }
+    places.into_iter().map(|(place, expected)| fetch(show, package, place, expected)).collect()
+}
+
+/// The bytes of one file or address. How many are expected is known of a publisher's.
+fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> Result<Vec<u8>, Failure> {
+    if !place.contains("://") {
+        return read(Path::new(place), package);
+    }
+    show.line(&show.dim(&printable_line(place)));
+    let progress = |come: u64, length: Option<u64>| {
+        let of = expected.or(length).map(|all| format!(" of {}", size(all))).unwrap_or_default();
+        show.busy(&format!("fetched {}{of}", size(come)));
     };
-    show.line(&format!("fetching {} {} ({}, {})", package.name, package.version, size(package.size), package.licence));
-    show.line(&show.dim(&printable_line(url)));
-    let progress = |come: u64, _: Option<u64>| {
-        show.busy(&format!("fetched {} of {}", size(come), size(package.size)));
-    };
-    let fetched = block_on(package::download(url, package.fetched, progress))?;
+    let fetched = block_on(package::download(place, package.fetched, progress))?;
     fetched.map_err(|error| {
         show.rest();
         let Package { name, also, .. } = package;
-        let other = format!("{also} contains it, too: `kiso package add {name} --from FILE`");
+        let contain = if also.contains(" and ") { "contain" } else { "contains" };
+        let from = "--from FILE ".repeat(package.addresses().len());
+        let other = format!("{also} {contain} it, too: `kiso package add {name} {}`", from.trim_end());
         Failure::new(Exit::Failed, format!("{error}\nnothing was installed; {other}"))
     })
 }

@@ -35,7 +35,11 @@ const HINTS: &[(&[&str], &str)] = &[
         "it is not included; with `kiso package add python-sci`, Python has Pillow and matplotlib",
     ),
     (&["py.test", "pytest"], "use `python3 -m unittest`"),
-    (&["git", "hg", "svn"], "version control is not included; compare with `diff -ru` and keep copies with `cp -r`"),
+    (
+        &["git"],
+        "Git is not installed; an administrator adds it with `kiso package add git`; until then compare with `diff -ru` and keep copies with `cp -r`",
+    ),
+    (&["hg", "svn"], "it is not included; compare with `diff -ru` and keep copies with `cp -r`"),
     (&["cmake", "gmake", "make", "ninja"], "it is not included; run the commands of its rules with `sh`"),
     (
         &["c++", "cargo", "cc", "clang", "g++", "gcc", "go", "java", "javac", "rustc", "tsc"],
@@ -86,8 +90,9 @@ pub fn missing(packages: &[&Package]) -> String {
         (true, false) => "numpy, pandas and matplotlib (`kiso package add python-sci` adds them), ",
         (true, true) => "",
     };
+    let git = if is_there("git") { "" } else { "git (`kiso package add git` adds it), " };
     format!(
-        "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), {python}perl, git, make, compilers, sudo, \
+        "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), {python}perl, {git}make, compilers, sudo, \
          package managers"
     )
 }
@@ -123,12 +128,14 @@ mod tests {
     #[test]
     fn models_are_told_which_package_has_what_is_missing() {
         let package = |name: &str| crate::package::find(name).expect("there is such a package");
-        let (python, sci) = (package("python"), package("python-sci"));
+        let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
         let told = missing(&[]);
         assert!(told.contains("`kiso package add python` adds them") && !told.contains("numpy"), "{told}");
         let told = missing(&[python]);
         assert!(told.contains("`kiso package add python-sci` adds them") && !told.contains("python3 and"), "{told}");
         let told = missing(&[python, sci]);
+        assert!(told.contains("git (`kiso package add git` adds it)") && !told.contains("add python"), "{told}");
+        let told = missing(&[python, sci, git]);
         assert!(!told.contains("kiso package"), "{told}");
     }
 }

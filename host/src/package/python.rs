@@ -6,7 +6,7 @@ use super::{CONTROL_FILE, MARK, Package, StartedInterpreter};
 use std::sync::LazyLock;
 
 /// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
-const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
+pub const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
 
 /// A command that is a program of kiso's own, with the module of its name: the shell of SQLite is not in the component.
 const SQLITE3: &str = "sqlite3";
@@ -28,21 +28,24 @@ pub static PYTHON: Package = Package {
     commands: &["python3", "python", SQLITE3],
     compiling: None,
     fit: |module| Ok(module.to_vec()),
-    interpreter: Some(StartedInterpreter {
-        record: &["python3", "-c", "import _kiso_started; _kiso_started.record()"],
-        // `vectorcall` in a `PyFunctionObject`; `ob_size` and `ob_start` in a `PyByteArrayObject`.
-        call: 64,
-        size: 8,
-        bytes: 20,
-        // `handle_system_exit`.
-        exit: 4_061,
-        // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
-        stack: 16 << 20,
-    }),
+    interpreter: Some(STARTED),
     manifest: include_str!("../../../packages/python/kiso.toml"),
     mount: SITE_PACKAGES,
     files: || &FILES,
     launch,
+};
+
+/// How this build is kept once it has started.
+pub const STARTED: StartedInterpreter = StartedInterpreter {
+    record: &["python3", "-c", "import _kiso_started; _kiso_started.record()"],
+    // `vectorcall` in a `PyFunctionObject`; `ob_size` and `ob_start` in a `PyByteArrayObject`.
+    call: 64,
+    size: 8,
+    bytes: 20,
+    // `handle_system_exit`.
+    exit: 4_061,
+    // With its own half megabyte, eighty calls of a function that `functools.lru_cache` wraps end in a crash.
+    stack: 16 << 20,
 };
 
 /// What makes up for what an interpreter on WASI cannot know or do.
@@ -55,9 +58,13 @@ pub const START_FILES: [(&str, &[u8]); 6] = [
     (CONTROL_FILE, b"Programs ask for commands here; see _kiso_host.py.\n"),
 ];
 
+/// What starts a program in the interpreter that is kept.
+pub const STARTED_FILE: (&str, &[u8]) =
+    ("_kiso_started.py", include_bytes!("../../../packages/python/_kiso_started.py"));
+
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
     let own: [(&str, &[u8]); 5] = [
-        ("_kiso_started.py", include_bytes!("../../../packages/python/_kiso_started.py")),
+        STARTED_FILE,
         (SQLITE3_PROGRAM, include_bytes!("../../../packages/python/_sqlite_shell.py")),
         ("_sqlite_commands.py", include_bytes!("../../../packages/python/_sqlite_commands.py")),
         ("_sqlite_files.py", include_bytes!("../../../packages/python/_sqlite_files.py")),

@@ -35,6 +35,7 @@ pub static PYTHON_SCI: Package = Package {
     parts: &[PackagePart {
         sha256: "a7b8f7cbd4799ac8c81223cbc47f8cea503adac934a04826778b66e5a5e9b847",
         size: 53_915_154,
+        url: None,
         path: "lib/python315.zip",
         at: LIBRARY,
         // Matplotlib opens its fonts and styles as files.

@@ -31,6 +31,7 @@ const PAGES: &[(&str, &str)] = &[
     ("configuration.md", include_str!("../../../../docs/configuration.md")),
     ("fleet.md", include_str!("../../../../docs/fleet.md")),
     ("getting-started.md", include_str!("../../../../docs/getting-started.md")),
+    ("git.md", include_str!("../../../../docs/git.md")),
     ("hooks.md", include_str!("../../../../docs/hooks.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("index.md", include_str!("../../../../docs/index.md")),
