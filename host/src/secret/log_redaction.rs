@@ -25,8 +25,12 @@ struct Known {
     kept: bool,
 }
 
+/// The values that are known.
+#[derive(Default)]
+struct KnownValues(VecDeque<Known>);
+
 /// The log is one for the process, and so is this.
-static KNOWN: RwLock<VecDeque<Known>> = RwLock::new(VecDeque::new());
+static KNOWN: RwLock<KnownValues> = RwLock::new(KnownValues(VecDeque::new()));
 
 /// Notes a value of a session. One that is too short to be told from other words is not.
 pub fn add(name: &str, value: &SecretValue) {
@@ -39,40 +43,45 @@ pub fn keep(name: &str, value: &SecretValue) {
 }
 
 fn note(name: &str, value: &SecretValue, kept: bool) {
-    let is_known = |known: &VecDeque<Known>| known.iter().any(|known| known.value == *value);
-    if is_known(&KNOWN.read().unwrap_or_else(PoisonError::into_inner)) {
-        return;
+    if !KNOWN.read().unwrap_or_else(PoisonError::into_inner).contains(value) {
+        KNOWN.write().unwrap_or_else(PoisonError::into_inner).note(name, value, kept);
     }
-    let mut forms = forms_of(value);
-    if forms.is_empty() {
-        return;
-    }
-    let debugged = SecretForm { text: debugged(value), in_url: false };
-    if !forms.contains(&debugged) {
-        forms.push(debugged);
-    }
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    if is_known(&known) {
-        return;
-    }
-    if known.len() >= MAX_KNOWN {
-        // Nobody has thousands of variables; if somebody has, they stay.
-        if let Some(oldest) = known.iter().position(|known| !known.kept) {
-            known.remove(oldest);
-        }
-    }
-    known.push_back(Known { name: name.to_owned(), value: value.clone(), forms, kept });
 }
 
 /// The text with `[secret NAME]` in the place of every value that was noted, and of every credential by its form.
 pub fn redacted(text: &str) -> String {
-    let mut spans = found::by_form(text);
-    spans.extend(bearer(text));
-    let decoded = if url::is_encoded(text) { url::decode(text) } else { Vec::new() };
-    let decoded_bytes = url::bytes(&decoded);
-    {
-        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-        for known in known.iter() {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner).redacted(text)
+}
+
+impl KnownValues {
+    fn contains(&self, value: &SecretValue) -> bool {
+        self.0.iter().any(|known| known.value == *value)
+    }
+
+    fn note(&mut self, name: &str, value: &SecretValue, kept: bool) {
+        let mut forms = forms_of(value);
+        if forms.is_empty() || self.contains(value) {
+            return;
+        }
+        let debugged = SecretForm { text: debugged(value), in_url: false };
+        if !forms.contains(&debugged) {
+            forms.push(debugged);
+        }
+        if self.0.len() >= MAX_KNOWN {
+            // Nobody has thousands of variables; if somebody has, they stay.
+            if let Some(oldest) = self.0.iter().position(|known| !known.kept) {
+                self.0.remove(oldest);
+            }
+        }
+        self.0.push_back(Known { name: name.to_owned(), value: value.clone(), forms, kept });
+    }
+
+    fn redacted(&self, text: &str) -> String {
+        let mut spans = found::by_form(text);
+        spans.extend(bearer(text));
+        let decoded = if url::is_encoded(text) { url::decode(text) } else { Vec::new() };
+        let decoded_bytes = url::bytes(&decoded);
+        for known in &self.0 {
             for form in known.forms.iter().filter(|form| !form.in_url) {
                 spans.extend(places(text, form.text.expose()).map(|range| (range, known.name.clone())));
             }
@@ -84,28 +93,28 @@ pub fn redacted(text: &str) -> String {
             }
             spans.extend(beginning(text, known));
         }
-    }
-    // Where two touch, all of both goes, under the name of the longer one: a value may stand inside a credential.
-    spans.sort_by_key(|(range, _)| range.start);
-    let mut merged: Vec<(Range<usize>, String, usize)> = Vec::new();
-    for (range, name) in spans {
-        match merged.last_mut() {
-            Some((last, last_name, longest)) if range.start < last.end => {
-                if range.len() > *longest {
-                    (*last_name, *longest) = (name, range.len());
+        // Where two touch, all of both goes, under the name of the longer one: a value may stand inside a credential.
+        spans.sort_by_key(|(range, _)| range.start);
+        let mut merged: Vec<(Range<usize>, String, usize)> = Vec::new();
+        for (range, name) in spans {
+            match merged.last_mut() {
+                Some((last, last_name, longest)) if range.start < last.end => {
+                    if range.len() > *longest {
+                        (*last_name, *longest) = (name, range.len());
+                    }
+                    last.end = last.end.max(range.end);
                 }
-                last.end = last.end.max(range.end);
+                _ => merged.push((range.clone(), name, range.len())),
             }
-            _ => merged.push((range.clone(), name, range.len())),
         }
+        let mut clean = String::with_capacity(text.len());
+        let mut copied = 0;
+        for (range, name, _) in merged {
+            let _ = write!(clean, "{}[secret {name}]", &text[copied..range.start]);
+            copied = range.end;
+        }
+        clean + &text[copied..]
     }
-    let mut clean = String::with_capacity(text.len());
-    let mut copied = 0;
-    for (range, name, _) in merged {
-        let _ = write!(clean, "{}[secret {name}]", &text[copied..range.start]);
-        copied = range.end;
-    }
-    clean + &text[copied..]
 }
 
 /// Where a value stands in a text, also where one place overlaps the next.
@@ -150,10 +159,19 @@ fn bearer(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
 mod tests {
     use super::*;
 
+    /// Values that no other test of the same process knows.
+    fn known(values: &[(&str, &str)]) -> KnownValues {
+        let mut known = KnownValues::default();
+        for (name, value) in values {
+            known.note(name, &SecretValue::new((*value).to_owned()), false);
+        }
+        known
+    }
+
     #[test]
     fn a_value_is_hidden_in_each_of_its_forms() {
         let value = SecretValue::new("hu\"sh me/1ü".to_owned());
-        add("hush_test", &value);
+        let known = known(&[("hush_test", value.expose())]);
         for text in [
             "got hu\"sh me/1ü here".to_owned(),
             format!("got {:?} here", value.expose()).replace('"', "").replace('\\', "\\\""),
@@ -163,35 +181,35 @@ mod tests {
             "got 6875227368206d652f31c3bc here".to_owned(),
             format!("got {} here", serde_json::json!({ "a": value.expose() })),
         ] {
-            let clean = redacted(&text);
+            let clean = known.redacted(&text);
             assert!(clean.contains("[secret hush_test]") && !clean.contains("me"), "{text}: {clean}");
         }
     }
 
     #[test]
     fn the_beginning_of_a_value_is_hidden_too() {
-        add("cut_test", &SecretValue::new("cut-test-0123456789-abcdefghi".to_owned()));
-        assert_eq!(redacted("key = \"cut-test-0123456789-ab\" is long"), "key = \"[secret cut_test]\" is long");
-        assert_eq!(redacted("cut-test-01 is not telling"), "cut-test-01 is not telling");
+        let known = known(&[("cut_test", "cut-test-0123456789-abcdefghi")]);
+        assert_eq!(known.redacted("key = \"cut-test-0123456789-ab\" is long"), "key = \"[secret cut_test]\" is long");
+        assert_eq!(known.redacted("cut-test-01 is not telling"), "cut-test-01 is not telling");
     }
 
     #[test]
     fn a_value_inside_another_leaves_no_rest() {
-        add("hush_inner", &SecretValue::new("inner-5521".to_owned()));
-        add("hush_outer", &SecretValue::new("outer-inner-5521-outer".to_owned()));
-        add("hush_twice", &SecretValue::new("zqzqzq".to_owned()));
-        assert_eq!(redacted("a outer-inner-5521-outer inner-5521"), "a [secret hush_outer] [secret hush_inner]");
-        assert_eq!(redacted("xzqzqzqzqy"), "x[secret hush_twice]y");
+        let known =
+            known(&[("hush_inner", "inner-5521"), ("hush_outer", "outer-inner-5521-outer"), ("hush_twice", "zqzqzq")]);
+        assert_eq!(known.redacted("a outer-inner-5521-outer inner-5521"), "a [secret hush_outer] [secret hush_inner]");
+        assert_eq!(known.redacted("xzqzqzqzqy"), "x[secret hush_twice]y");
     }
 
     #[test]
     fn credentials_are_known_by_their_form() {
+        let known = KnownValues::default();
         let token = format!("kiso_{}_{}", "0a1b2c3d4e5f", "0123456789abcdef".repeat(3));
-        assert_eq!(redacted(&format!("by {token}.")), "by [secret kiso_token].");
-        assert_eq!(redacted("Authorization: Bearer abcdefghijkl1 x"), "Authorization: Bearer [secret bearer] x");
-        assert_eq!(redacted("Bearer token"), "Bearer token");
-        assert_eq!(redacted("a ghp_a1b2c3d4 b ghp_e5f6g7h8"), "a [secret github_token] b [secret github_token]");
-        assert_eq!(redacted("https://me:Zx81qqWv@lab.example/"), "https://me:[secret password]@lab.example/");
-        assert_eq!(redacted("nothing of that kind"), "nothing of that kind");
+        assert_eq!(known.redacted(&format!("by {token}.")), "by [secret kiso_token].");
+        assert_eq!(known.redacted("Authorization: Bearer abcdefghijkl1 x"), "Authorization: Bearer [secret bearer] x");
+        assert_eq!(known.redacted("Bearer token"), "Bearer token");
+        assert_eq!(known.redacted("a ghp_a1b2c3d4 b ghp_e5f6g7h8"), "a [secret github_token] b [secret github_token]");
+        assert_eq!(known.redacted("https://me:Zx81qqWv@lab.example/"), "https://me:[secret password]@lab.example/");
+        assert_eq!(known.redacted("nothing of that kind"), "nothing of that kind");
     }
 }
