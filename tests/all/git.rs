@@ -13,7 +13,7 @@ fn home() -> Option<&'static Home> {
         let home = Home::new();
         let [python, library] = [&python, &library].map(|path| path.to_str().unwrap());
         let alone = home.kiso(&["package", "add", "git", "--from", python]);
-        alone.exit(4).says(&["no file with a SHA-256 of git", "nothing was installed"]);
+        alone.exit(4).says(&["no file with the SHA-256 of git", "nothing was installed"]);
         let added = home.kiso(&["package", "add", "git", "--from", python, "--from", library]);
         added.ok().prints(&["installed git 1.2.21+1: git in every command line"]);
         home

@@ -22,7 +22,7 @@ pub enum PackageError {
     Archive(String),
     #[error("the archive has more than {MAX_ENTRIES} entries, so it is another one")]
     Entries,
-    #[error("there is no file with a SHA-256 of {name} {version}, {expected}; nothing was installed")]
+    #[error("what was given contains no file with the SHA-256 of {name} {version}, {expected}; nothing was installed")]
     Missing { name: &'static str, version: &'static str, expected: &'static str },
     #[error(
         "{name} {version} has more files than this one; give what contains the others, too: {also}; nothing was installed"
