@@ -11,6 +11,8 @@ fn home() -> Option<&'static Home> {
     let (python, library) = (wheel("python")?, wheel("git")?);
     Some(HOME.get_or_init(|| {
         let home = Home::new();
+        // A script is one command line that starts a hundred others.
+        home.config("[exec]\ntimeout_s = 600\n");
         let [python, library] = [&python, &library].map(|path| path.to_str().unwrap());
         let alone = home.kiso(&["package", "add", "git", "--from", python]);
         alone.exit(4).says(&["no file with the SHA-256 of git", "nothing was installed"]);
