@@ -188,9 +188,10 @@ fn fetch(show: &Show, package: &Package, place: &str, expected: Option<u64>) -> 
     fetched.map_err(|error| {
         show.rest();
         let Package { name, also, .. } = package;
-        let contain = if also.contains(" and ") { "contain" } else { "contains" };
-        let from = "--from FILE ".repeat(package.addresses().len());
-        let other = format!("{also} {contain} it, too: `kiso package add {name} {}`", from.trim_end());
+        let other = match package.addresses().len() {
+            1 => format!("{also} contains it, too: `kiso package add {name} --from FILE`"),
+            _ => format!("{also} contain it, too: `kiso package add {name} --from FILE --from FILE`"),
+        };
         Failure::new(Exit::Failed, format!("{error}\nnothing was installed; {other}"))
     })
 }
