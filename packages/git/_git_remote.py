@@ -143,24 +143,6 @@ def address(url):
 
 # clone
 
-DETACHED = """Note: switching to '{sha}'.
-
-You are in 'detached HEAD' state. You can look around, make experimental
-changes and commit them, and you can discard any commits you make in this
-state without impacting any branches by switching back to a branch.
-
-If you want to create a new branch to retain commits you create, you may
-do so (now or later) by using -c with the switch command. Example:
-
-  git switch -c <new-branch-name>
-
-Or undo this operation with:
-
-  git switch -
-
-Turn off this advice by setting config variable advice.detachedHead to false
-
-"""
 CLONE = """
 -q --quiet
 -v --verbose
@@ -308,7 +290,9 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
     else:
         git.detach(target, f"clone: from {source}")
         if git.config.truth("advice.detachedHead", True):
-            say(DETACHED.format(sha=target.decode()))
+            from _git_go import DETACHED
+
+            say(DETACHED.format(name=target.decode()))
     if not options.no_checkout:
         _git_work.move(git, {}, git.tree(target), force=True)
 
