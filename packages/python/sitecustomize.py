@@ -27,6 +27,17 @@ def _start_here():
         sys.argv[0] = written
 
 
+def _over_what_is_mounted(make):
+    def makedirs(name, mode=0o777, exist_ok=False):
+        # What is mounted, as /work and /tmp are, has no directory above it here, which would be looked for.
+        if not os.path.isdir(name):
+            make(name, mode, exist_ok)
+        elif not exist_ok:
+            os.mkdir(name, mode)
+
+    return makedirs
+
+
 def _kill(pid, sig):
     import _kiso_host
 
@@ -222,6 +233,7 @@ class _Finder:
 
 _start_here()
 os.system = _system
+os.makedirs = _over_what_is_mounted(os.makedirs)
 # Programs start themselves with it; there is no such file.
 sys.executable = "/usr/bin/python3"
 for _name, _function in _STATUS.items():

