@@ -167,6 +167,11 @@ wc -l < settings.ini.bak
 grep -rl twice tree | sort | xargs sed -i 's/twice/two_times/g'
 grep -rho 'two_times' tree | wc -l
 
+### lines before and after, with escapes
+printf 'middle\n' | sed '1i one\ntwo\tcolumns\\n
+a\after\nall\d065\o102\x43'
+printf 'a\n' | sed '1c\tab'
+
 ### value from an ini section
 sed -n '/^\[server\]/,/^\[/{s/^port *= *//p}' settings.ini
 

@@ -290,7 +290,7 @@ impl Parser<'_> {
                 't' if is_expression => text.push('\t'),
                 'r' if is_expression => text.push('\r'),
                 // As in GNU's, it means what the character itself would mean here.
-                'x' if is_expression => match hexadecimal(&mut self.chars) {
+                'x' if is_expression => match numbered(&mut self.chars, 2, 16) {
                     Some(c) => text.push(c),
                     None => text.extend(['\\', 'x']),
                 },
@@ -376,9 +376,7 @@ impl Parser<'_> {
         while let Some(c) = self.chars.next() {
             match c {
                 '\\' => match self.chars.next() {
-                    Some('t') => text.push('\t'),
-                    Some('x') => text.push(hexadecimal(&mut self.chars).unwrap_or('x')),
-                    Some(escaped) => text.push(escaped),
+                    Some(escaped) => text.push(unescaped(escaped, &mut self.chars)),
                     None => {}
                 },
                 '\n' => break,
@@ -393,10 +391,26 @@ impl Parser<'_> {
     }
 }
 
-/// The character that the two digits behind `\x` stand for.
-fn hexadecimal(chars: &mut (impl Iterator<Item = char> + Clone)) -> Option<char> {
-    let digits: String = chars.clone().take(2).take_while(char::is_ascii_hexdigit).collect();
-    let code = u8::from_str_radix(&digits, 16).ok().filter(u8::is_ascii)?;
+/// What a character behind a backslash stands for in a text.
+fn unescaped(escaped: char, chars: &mut (impl Iterator<Item = char> + Clone)) -> char {
+    match escaped {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'f' => '\x0c',
+        'v' => '\x0b',
+        'a' => '\x07',
+        'd' => numbered(chars, 3, 10).unwrap_or('d'),
+        'o' => numbered(chars, 3, 8).unwrap_or('o'),
+        'x' => numbered(chars, 2, 16).unwrap_or('x'),
+        escaped => escaped,
+    }
+}
+
+/// The character whose number the next digits are.
+fn numbered(chars: &mut (impl Iterator<Item = char> + Clone), most: usize, radix: u32) -> Option<char> {
+    let digits: String = chars.clone().take(most).take_while(|c| c.is_digit(radix)).collect();
+    let code = u8::from_str_radix(&digits, radix).ok().filter(u8::is_ascii)?;
     chars.nth(digits.len() - 1);
     Some(char::from(code))
 }
@@ -412,13 +426,7 @@ fn parts(text: &str) -> Vec<Part> {
                 Some(digit @ '0'..='9') => Part::Group(digit.to_digit(10).unwrap_or(0) as usize),
                 Some(case @ ('U' | 'L' | 'u' | 'l' | 'E')) => Part::Case(case),
                 Some(escaped) => {
-                    plain.push(match escaped {
-                        'n' => '\n',
-                        't' => '\t',
-                        'r' => '\r',
-                        'x' => hexadecimal(&mut chars).unwrap_or('x'),
-                        escaped => escaped,
-                    });
+                    plain.push(unescaped(escaped, &mut chars));
                     continue;
                 }
                 None => continue,
