@@ -1,4 +1,5 @@
-# `concurrent.futures.thread` where there are no threads: each call is made when it is submitted, and its future is done.
+# `concurrent.futures.thread` and `concurrent.futures.process` where there are neither threads nor processes: each call is made when it is
+# submitted, and its future is done.
 from concurrent.futures import _base
 
 
@@ -35,3 +36,12 @@ class ThreadPoolExecutor(_base.Executor):
 
     def shutdown(self, wait=True, *, cancel_futures=False):
         self._is_down = True
+
+
+class BrokenProcessPool(BrokenThreadPool):
+    pass
+
+
+class ProcessPoolExecutor(ThreadPoolExecutor):
+    def __init__(self, max_workers=None, mp_context=None, initializer=None, initargs=(), *, max_tasks_per_child=None):
+        super().__init__(max_workers, "", initializer, initargs)

@@ -4,13 +4,24 @@ import os
 import sys
 
 NO_NETWORK = "Python has no network here; the skill `fetch` reads web addresses"
+NO_PACKAGES = "packages cannot be installed here; Python imports what lies in /work"
 NO_PROCESSES = "Python cannot copy itself into another process here; start a command with subprocess, or use asyncio"
 NO_THREADS = "Python has no threads here; call the function itself, or use asyncio"
+NO_SCREEN = "Python has no screen here; write text, HTML or pictures to files"
 
 _IN_PYTHON_SCI = frozenset(
     "PIL bs4 jinja2 lxml matplotlib networkx numpy openpyxl pandas pypdf regex reportlab scipy seaborn sklearn statsmodels sympy "
     "xlsxwriter yaml".split()
 )
+
+# What there is instead of modules that programs look for.
+_INSTEAD = {
+    NO_NETWORK: "aiohttp httpx requests ssl urllib3 websocket websockets",
+    NO_PACKAGES: "ensurepip pip venv virtualenv",
+    NO_PROCESSES: "joblib multiprocess multiprocessing pathos",
+    NO_SCREEN: "curses pygame tkinter turtle",
+    "use `python3 -m unittest`": "nose pytest",
+}
 
 
 def _start_here():
@@ -44,8 +55,15 @@ def _kill(pid, sig):
     _kiso_host.kill(pid, sig)
 
 
-# Of what `os.system` returns.
-_STATUS = {
+# What a build for WASI leaves out of `os`: who runs the program, as `id` says it, and what reads what `os.system` returns.
+_LEFT_OUT = {
+    "getuid": lambda: 1000,
+    "geteuid": lambda: 1000,
+    "getgid": lambda: 1000,
+    "getegid": lambda: 1000,
+    "getlogin": lambda: "kiso",
+    # It has no effect: nothing here is another user's.
+    "umask": lambda mask: 0o22,
     "kill": _kill,
     "WIFEXITED": lambda status: status & 0x7F == 0,
     "WIFSIGNALED": lambda status: status & 0x7F != 0,
@@ -61,14 +79,36 @@ def _system(command):
     return _kiso_subprocess.system(command)
 
 
-def _say_where_libraries_are(show):
+def _instead_of(module):
+    missing = (module or "").split(".")[0]
+    if missing in _IN_PYTHON_SCI:
+        return f"{missing} comes with `kiso package add python-sci`, which an administrator runs"
+    return next((instead for instead, names in _INSTEAD.items() if missing in names.split()), None)
+
+
+def _say_what_there_is(show):
     def excepthook(kind, error, trace):
         show(kind, error, trace)
-        missing = (getattr(error, "name", None) or "").split(".")[0]
-        if issubclass(kind, ModuleNotFoundError) and missing in _IN_PYTHON_SCI:
-            print(f"{missing} comes with `kiso package add python-sci`, which an administrator runs", file=sys.stderr)
+        instead = issubclass(kind, ModuleNotFoundError) and _instead_of(getattr(error, "name", None))
+        if instead:
+            print(instead, file=sys.stderr)
 
     return excepthook
+
+
+def _patch_runpy(module):
+    details = module._get_module_details
+
+    def get_module_details(mod_name, error=ImportError):
+        try:
+            return details(mod_name, error)
+        except error as why:
+            instead = _instead_of(mod_name)
+            if not instead or instead in str(why):
+                raise
+            raise error(f"{why}; {instead}") from None
+
+    module._get_module_details = get_module_details
 
 
 def _patch_subprocess(module):
@@ -152,6 +192,8 @@ def _patch_socket(module):
         raise OSError(58, NO_NETWORK)
 
     module.create_connection = module.getaddrinfo = module.gethostbyname = no_network
+    # As `hostname` says it.
+    module.gethostname = lambda: "kiso"
 
 
 def _patch_urllib_request(module):
@@ -175,11 +217,12 @@ def _patch_multiprocessing(module):
 
 
 def _patch_futures(module):
-    # The build leaves out the module that starts threads.
+    # The build leaves out the modules that start threads and processes.
     import _thread_pool
 
     _thread_pool.__name__ = "concurrent.futures.thread"
     sys.modules["concurrent.futures.thread"] = module.thread = _thread_pool
+    sys.modules["concurrent.futures.process"] = module.process = _thread_pool
 
 
 _PATCHES = {
@@ -188,6 +231,7 @@ _PATCHES = {
     "asyncio.selector_events": _patch_selector_events,
     "concurrent.futures": _patch_futures,
     "multiprocessing.process": _patch_multiprocessing,
+    "runpy": _patch_runpy,
     "selectors": _patch_selectors,
     "shutil": _patch_shutil,
     "socket": _patch_socket,
@@ -236,8 +280,8 @@ os.system = _system
 os.makedirs = _over_what_is_mounted(os.makedirs)
 # Programs start themselves with it; there is no such file.
 sys.executable = "/usr/bin/python3"
-for _name, _function in _STATUS.items():
+for _name, _function in _LEFT_OUT.items():
     if not hasattr(os, _name):
         setattr(os, _name, _function)
-sys.excepthook = _say_where_libraries_are(sys.excepthook)
+sys.excepthook = _say_what_there_is(sys.excepthook)
 sys.meta_path.insert(0, _Finder)

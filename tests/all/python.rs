@@ -159,6 +159,13 @@ fn it_is_a_command_like_the_others() {
         .says(&["FileNotFoundError", "kiso package add git"]);
     run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
     run("python3 -c 'import numpy'").exit(1).says(&["No module named 'numpy'", "kiso package add python-sci"]);
+    for (module, instead) in
+        [("multiprocessing", "use asyncio"), ("requests", "the skill `fetch`"), ("tkinter", "no screen")]
+    {
+        run(&format!("python3 -c 'import {module}'")).exit(1).says(&["No module named", instead]);
+    }
+    run("python3 -m pip install x").exit(1).says(&["No module named pip; packages cannot be installed here"]);
+    run("python3 -m pytest").exit(1).says(&["No module named pytest; use `python3 -m unittest`"]);
     run("python3 -c 'import nowhere'").exit(1).says(&["No module named 'nowhere'"]);
     run("python3 -c 'import random; print(random.random())' > one; python3 -c 'import random; print(random.random())' > two; cmp one two")
         .exit(1);
