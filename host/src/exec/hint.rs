@@ -8,13 +8,17 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["npm", "npx", "pnpm", "yarn"], "there are no npm packages here; `js` runs plain JavaScript"),
     (&["aria2c", "curl", "http", "wget"], "commands have no network; use the skill `fetch`"),
     (
-        &["dig", "ftp", "nc", "nslookup", "ping", "rsync", "scp", "sftp", "ssh", "telnet"],
+        &[
+            "dig", "ftp", "host", "ifconfig", "ip", "nc", "netstat", "nslookup", "ping", "rsync", "scp", "sftp", "ss",
+            "ssh", "telnet",
+        ],
         "commands have no network; the skill `fetch` reads web addresses",
     ),
     (
         &["python", "python2", "python3"],
         "Python is not installed; an administrator adds it with `kiso package add python`; until then use `js`, `awk` or `jq`",
     ),
+    (&["python3.10", "python3.11", "python3.12", "python3.13", "python3.14"], "use `python3`"),
     (
         &["pip", "pip3", "pipx", "uv"],
         "packages of Python cannot be installed here; it imports what lies in /work, and an administrator adds numpy, pandas, matplotlib and others with `kiso package add python-sci`",
@@ -62,15 +66,34 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (&["less", "man", "more"], "nobody can page here; use `cat`, `head` or `help COMMAND`"),
     (&["htop", "top", "watch"], "it would never end; use a loop with `sleep` and a count"),
-    (&["pgrep", "pkill", "ps"], "only this command line runs here; `jobs` lists what is in its background"),
+    (
+        &["pgrep", "pkill", "ps", "screen", "tmux"],
+        "only this command line runs here; `jobs` lists what is in its background",
+    ),
     (&["free", "lsblk", "mount"], "there are no devices here; `df -h` says what the workspace holds and may hold"),
     (&["mysql", "psql"], "there is no database here; use the skill `data` for tables, or `awk` and `jq`"),
     (
         &["sqlite3"],
         "it comes with Python, which an administrator adds with `kiso package add python`; for tables in CSV or JSON use the skill `data`",
     ),
-    (&["ack", "ag"], "use `rg PATTERN`"),
-    (&["fd", "locate"], "use `find . -name PATTERN`"),
+    (
+        &["csvcut", "csvgrep", "csvlook", "csvsql", "csvstat", "mlr", "qsv", "xsv"],
+        "use the skill `data` for tables, or `awk`",
+    ),
+    (&["ack", "ag", "ripgrep"], "use `rg PATTERN`"),
+    (&["fd", "fdfind", "locate"], "use `find . -name PATTERN`"),
+    (&["bat", "batcat"], "use `cat`"),
+    (&["exa", "eza", "lsd"], "use `ls` or `tree`"),
+    (&["sdiff"], "use `diff -y`"),
+    (&["dos2unix"], "use `sed -i 's/\\r$//' FILE`"),
+    (&["envsubst"], "use `sed`, or a here-document in `sh`"),
+    (&["getopt"], "use `getopts` in `sh`"),
+    (&["parallel"], "use `xargs`"),
+    (&["sponge"], "write to another file and `mv` it"),
+    (&["mkfifo"], "use a pipe, or a file in /tmp"),
+    (&["cal", "ncal"], "use `python3 -m calendar`"),
+    (&["xmllint", "xmlstarlet"], "use `python3` and its module xml"),
+    (&["stty", "tput"], "there is no terminal here; leave it out"),
     (&["dc"], "calculate with `bc`"),
     (&["7z", "unzstd", "zstd", "zstdcat"], "use `xz`, `gzip` or `zip`"),
     (&["yq"], "`jq` reads JSON; YAML is not read"),
@@ -119,7 +142,8 @@ mod tests {
         for (names, hint) in HINTS {
             for word in hint.split('`').skip(1).step_by(2).filter_map(|code| code.split_whitespace().next()) {
                 let known = COREUTILS_NAMES.contains(&word)
-                    || ["COMMAND", "data", "fetch", "help", "jobs", "js", "kiso", "python3", "sh"].contains(&word);
+                    || ["COMMAND", "data", "fetch", "getopts", "help", "jobs", "js", "kiso", "python3", "sh"]
+                        .contains(&word);
                 assert!(known, "{names:?}: {hint}");
             }
         }
