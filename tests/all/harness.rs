@@ -1,5 +1,6 @@
 //! A home, the binary, and calls that read like the shell session they describe.
 
+use crate::everywhere;
 use serde_json::Value;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -99,6 +100,7 @@ impl Home {
 
     /// The command itself, for tests that start several.
     pub fn command(&self, args: &[&str]) -> Command {
+        everywhere::leave(self, args);
         let mut command = Command::new(KISO);
         command.args(args).env("KISO_HOME", self.path()).env_remove("KISO_LOG").env("TZ", "UTC");
         command.current_dir(self.dir.path()).stdin(std::process::Stdio::null());

@@ -29,6 +29,7 @@ mod docs;
 mod doors;
 mod embeddings;
 mod engine_rules;
+mod everywhere;
 mod exec;
 mod faults;
 mod fleet;

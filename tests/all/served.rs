@@ -1,5 +1,6 @@
 //! A daemon of a home, and a client that does no more than the protocol asks for.
 
+use crate::everywhere;
 use crate::harness::{Home, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,36 +20,6 @@ pub struct Served {
     log: Arc<Mutex<String>>,
     /// Sent with each request.
     pub token: Option<String>,
-}
-
-/// The address of a NATS server: each home is in a fleet then.
-const TEST_FLEET: &str = "KISO_TEST_FLEET";
-
-/// Has a home in a fleet of its own on the server that `KISO_TEST_FLEET` names, so that other tests can be run as they are with a member
-/// (tests/fleet/everywhere does). Without that, the home stays what it is.
-fn join_everywhere(home: &Home) {
-    let Ok(url) = std::env::var(TEST_FLEET) else { return };
-    if !home.path().exists() {
-        home.kiso(&["skill", "list"]).ok();
-    }
-    let path = home.path().join("config.toml");
-    let config = std::fs::read_to_string(&path).unwrap_or_default();
-    if !config.contains("[fleet]") {
-        let name: String = home
-            .dir
-            .path()
-            .file_name()
-            .expect("it has a name")
-            .to_string_lossy()
-            .bytes()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let fleet = format!("\n[fleet]\nurl = \"{url}\"\nname = \"{name}\"\nmember = \"only\"\nlease_s = 3\n");
-        std::fs::write(&path, config + &fleet).expect("there is room");
-    }
-    if !home.path().join("cache/fleet").exists() {
-        home.kiso(&["fleet", "begin"]).ok();
-    }
 }
 
 /// What came back.
@@ -74,11 +45,11 @@ impl Served {
     /// The same on a port that another daemon of this home can have after it.
     #[track_caller]
     pub fn start_on(port: u16, home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
-        join_everywhere(home);
+        everywhere::join(home);
         let mut command = home.command(&[&["--json", "serve", "--port", &port.to_string()], args].concat());
         adjust(&mut command);
         let served = Served::spawn(command);
-        if std::env::var_os(TEST_FLEET).is_some() {
+        if everywhere::is_so() {
             // A member stands by until it knows that the process before it is gone.
             wait_until("the home to be served", || {
                 served.ask("GET", "/health", None).is_ok_and(|answer| answer.status == 200)
