@@ -1,6 +1,6 @@
 //! Tests that know nothing of a fleet, with each home in one: `tests/fleet/everywhere` runs them so.
 
-use crate::harness::Home;
+use super::Home;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 

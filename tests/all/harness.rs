@@ -1,6 +1,8 @@
 //! A home, the binary, and calls that read like the shell session they describe.
 
-use crate::everywhere;
+#[path = "everywhere.rs"]
+pub mod everywhere;
+
 use serde_json::Value;
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -29,7 +29,6 @@ mod docs;
 mod doors;
 mod embeddings;
 mod engine_rules;
-mod everywhere;
 mod exec;
 mod faults;
 mod fleet;

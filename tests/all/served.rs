@@ -1,7 +1,6 @@
 //! A daemon of a home, and a client that does no more than the protocol asks for.
 
-use crate::everywhere;
-use crate::harness::{Home, wait_until};
+use crate::harness::{Home, everywhere, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

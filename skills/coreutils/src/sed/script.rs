@@ -375,10 +375,11 @@ impl Parser<'_> {
         let mut text = String::new();
         while let Some(c) = self.chars.next() {
             match c {
-                '\\' => match self.chars.next() {
-                    Some(escaped) => text.push(unescaped(escaped, &mut self.chars)),
-                    None => {}
-                },
+                '\\' => {
+                    if let Some(escaped) = self.chars.next() {
+                        text.push(unescaped(escaped, &mut self.chars));
+                    }
+                }
                 '\n' => break,
                 c => text.push(c),
             }
