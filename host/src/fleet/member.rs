@@ -141,6 +141,8 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
     let files = MemberFiles { blobs: blobs.clone(), lease: lease.clone(), home: home.clone(), seen: Mutex::default() };
     if begins {
         for session in store.read_blocking(|view| view.session_names())? {
+            // One that was imported, or in which nothing has run yet, has no directory.
+            home.create_session(&session).map_err(|error| FleetError::Files(error.to_string()))?;
             let root = files.keep_files(&session).map_err(FleetError::Files)?;
             store.write_blocking(move |tx| tx.set_tree(&session, &root))?;
         }
