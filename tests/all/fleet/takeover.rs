@@ -17,6 +17,9 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     let Some(nats) = Nats::start() else { return };
     let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
     pi.home.kiso(&["run", "$ echo before > before.txt"]).ok();
+    // As after an import, a session has messages and no directory.
+    pi.home.kiso(&["run", "--session", "empty", "$ true"]).ok();
+    std::fs::remove_dir_all(pi.home.path().join("sessions/empty")).unwrap();
     begun(&pi);
     let owner = pi.start();
     pi.owns();
