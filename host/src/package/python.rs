@@ -15,7 +15,7 @@ const SQLITE3_PROGRAM: &str = "_sqlite_shell.py";
 pub static PYTHON: Package = Package {
     name: "python",
     // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew; before the
-    // fourth, it started no commands.
+    // fourth, it started no commands; before the fifth, it could not make a directory that is mounted, where that may be there.
     version: "3.12.0+5",
     summary: "CPython 3.12 with its standard library, as python3 in every command line, and sqlite3",
     licence: "PSF-2.0",
