@@ -50,6 +50,7 @@ mod events;
 mod facts;
 mod feed;
 mod figures;
+mod file;
 mod hooks;
 mod id;
 mod imports;
@@ -157,8 +158,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use commit_log::{Gate, Shipper};
+use file::connect_file;
 use readers::Readers;
-use writer::{Pending, Shipping, Work};
+use writer::{Pending, Shipping, Work, WriterFile};
 
 /// Writes that may wait for the writer. More callers than that wait for a place, so that a slow disk slows the work
 /// down instead of filling the memory.
@@ -247,13 +249,11 @@ impl Store {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(StoreError::from_io(error)),
             _ => {}
         }
-        let mut conn = connect(path)?;
+        let (mut conn, file) = connect_file(path)?;
         if let Err(error) = migrations::migrate(&mut conn, migrations::ALL) {
             leave_log(&conn, true)?;
             return Err(error);
         }
-        // A run has the writer do some eighty different things, and parsing one takes longer than doing it.
-        conn.set_prepared_statement_cache_capacity(192);
         let (jobs, queue) = mpsc::channel(QUEUE);
         let feed = watch::Sender::new(0);
         let max_sessions = Arc::new(AtomicU64::new(u64::MAX));
@@ -262,8 +262,8 @@ impl Store {
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn({
-                let (feed, max_sessions) = (feed.clone(), max_sessions.clone());
-                move || writer::run(conn, queue, &feed, &max_sessions, shipping)
+                let (feed, max_sessions, path) = (feed.clone(), max_sessions.clone(), path.to_path_buf());
+                move || writer::run(WriterFile::new(path, conn, file), queue, &feed, &max_sessions, shipping)
             })
             .map_err(StoreError::from_io)?;
         Ok(Store(Arc::new(Shared {

@@ -355,8 +355,15 @@ fn a_prompt_outlives_the_daemon() {
     let id = editor.send("session/prompt", prompt(&session, "$ echo begun; while [ ! -e go ]; do :; done; echo went"));
     editor.until_heard(|heard| heard["params"]["update"]["sessionUpdate"] == "tool_call");
     served.kill();
-    std::fs::write(home.work(&session).join("go"), "").unwrap();
+    let go = home.work(&session).join("go");
+    std::fs::write(&go, "").unwrap();
     let _served = Served::start(&home);
+    // In a fleet, the files become those of the last step once more.
+    std::thread::spawn(move || {
+        while std::fs::write(&go, "").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
     let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
     let texts = editor.reply();

@@ -9,7 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::commit_log::Gate;
-use super::{StoreError, View, connect};
+use super::file::{FileId, connect_file};
+use super::{StoreError, View};
 
 /// Connections that are kept open while nobody reads. More than that are opened when needed and closed after it, so
 /// that no reader waits for one that takes long.
@@ -22,11 +23,17 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) struct Readers {
     path: PathBuf,
     /// `None` when the store is closed.
-    idle: Mutex<Option<Vec<Connection>>>,
+    idle: Mutex<Option<Vec<FileConnection>>>,
     /// One for each of [`IDLE`].
     slots: Arc<Semaphore>,
     /// Closed while a commit is not kept elsewhere yet, where commits are.
     gate: Option<Arc<Gate>>,
+}
+
+#[derive(Debug)]
+struct FileConnection {
+    conn: Connection,
+    file: FileId,
 }
 
 impl Readers {
@@ -56,16 +63,9 @@ impl Readers {
     }
 
     fn try_read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).as_mut().ok_or(StoreError::Closed)?.pop();
-        let conn = match idle {
-            Some(conn) => conn,
-            None => {
-                let conn = connect(&self.path)?;
-                conn.pragma_update(None, "query_only", true)?;
-                // In KiB: a read takes a window or a page of a listing. Without this, each grows to 2 MB and stays there.
-                conn.pragma_update(None, "cache_size", -512)?;
-                conn
-            }
+        let FileConnection { conn, file } = match self.idle()? {
+            Some(idle) => idle,
+            None => self.open()?,
         };
         // One transaction, so that several queries see the same state.
         self.begin(&conn)?;
@@ -76,9 +76,28 @@ impl Readers {
             && idle.len() < IDLE
             && ended
         {
-            idle.push(conn);
+            idle.push(FileConnection { conn, file });
         }
         result
+    }
+
+    /// One that nobody uses, of the file that is there now. Nobody replaces the file of a fleet's owner.
+    fn idle(&self) -> Result<Option<FileConnection>, StoreError> {
+        let now = if self.gate.is_none() { FileId::of(&self.path) } else { None };
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = idle.as_mut().ok_or(StoreError::Closed)?;
+        if let Some(now) = now {
+            idle.retain(|idle| idle.file == now);
+        }
+        Ok(idle.pop())
+    }
+
+    fn open(&self) -> Result<FileConnection, StoreError> {
+        let (conn, file) = connect_file(&self.path)?;
+        conn.pragma_update(None, "query_only", true)?;
+        // In KiB: a read takes a window or a page of a listing. Without this, each grows to 2 MB and stays there.
+        conn.pragma_update(None, "cache_size", -512)?;
+        Ok(FileConnection { conn, file })
     }
 
     fn begin(&self, conn: &Connection) -> Result<(), StoreError> {

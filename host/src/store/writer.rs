@@ -1,6 +1,7 @@
 //! The one thread that writes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::commit_log::{Gate, Shipper};
+use super::file::{FileId, connect_file};
 use super::{StoreError, Tx, View};
 
 /// Writes that share a commit at most. It bounds what a failing commit takes along, and how long the first waits.
@@ -62,9 +64,35 @@ pub(super) struct Shipping {
     pub gate: Arc<Gate>,
 }
 
+/// What is written to.
+pub(super) struct WriterFile {
+    path: PathBuf,
+    conn: Connection,
+    file: FileId,
+}
+
+impl WriterFile {
+    pub fn new(path: PathBuf, conn: Connection, file: FileId) -> WriterFile {
+        // A run has the writer do some eighty different things, and parsing one takes longer than doing it.
+        conn.set_prepared_statement_cache_capacity(192);
+        WriterFile { path, conn, file }
+    }
+
+    /// The same, or what another process has put in its place.
+    fn followed(self) -> Result<WriterFile, (WriterFile, StoreError)> {
+        if FileId::of(&self.path) == Some(self.file) {
+            return Ok(self);
+        }
+        match connect_file(&self.path) {
+            Ok((conn, file)) => Ok(WriterFile::new(self.path, conn, file)),
+            Err(error) => Err((self, error)),
+        }
+    }
+}
+
 /// Works until every sender is gone.
 pub(super) fn run(
-    conn: Connection,
+    mut file: WriterFile,
     mut jobs: mpsc::Receiver<Box<dyn Work>>,
     feed: &watch::Sender<i64>,
     max_sessions: &AtomicU64,
@@ -77,11 +105,21 @@ pub(super) fn run(
         {
             group.push(next);
         }
-        commit(&conn, max_sessions.load(Ordering::Relaxed), group, shipping.as_mut());
-        tell(&conn, feed);
+        // Nobody replaces the file of a fleet's owner.
+        if shipping.is_none() {
+            file = match file.followed() {
+                Ok(file) => file,
+                Err((file, error)) => {
+                    group.drain(..).for_each(|job| job.refuse(error.clone()));
+                    file
+                }
+            };
+        }
+        commit(&file.conn, max_sessions.load(Ordering::Relaxed), group, shipping.as_mut());
+        tell(&file.conn, feed);
     }
     // Closing the last connection moves the log into the file.
-    let _ = conn.close();
+    let _ = file.conn.close();
 }
 
 /// Tells those who follow the feed how far it goes.

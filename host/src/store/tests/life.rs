@@ -471,3 +471,29 @@ pub(super) fn sends_all(tx: &Tx<'_>) {
     tx.feed_start().unwrap();
     tx.feed_end().unwrap();
 }
+
+/// As a takeover in a fleet and `kiso restore` do, below a conversation that goes on.
+#[test]
+fn a_store_that_another_process_has_replaced_is_read_and_written_as_it_is_now() {
+    let (house, other) = (House::new(), House::new());
+    let store = house.open();
+    begin(&store, 1_000);
+    let run = {
+        let other = other.open();
+        let run = begin(&other, 2_000);
+        other.close();
+        run
+    };
+    assert_eq!(count(&store, "runs"), 1);
+    for ending in ["-wal", "-shm"] {
+        let _ = fs::remove_file(house.0.join(format!("store.db{ending}")));
+    }
+    fs::rename(other.path(), house.path()).unwrap();
+
+    assert_eq!(store.read_blocking(|view| view.run(&run)).unwrap().map(|run| run.started_ms), Some(2_000));
+    append(&store, &run, 0).unwrap();
+    store.close();
+    let store = house.open();
+    assert_eq!(store.read_blocking(|view| view.events(&run)).unwrap().len(), 1);
+    assert_eq!(count(&store, "runs"), 1);
+}
