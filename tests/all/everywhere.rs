@@ -34,6 +34,22 @@ pub fn join(home: &Home) {
     home.kiso(&["fleet", "begin"]).ok();
 }
 
+/// A configuration as it is written: while the daemon runs, the part that is written here stays.
+pub fn with_fleet(home: &Home, text: &str) -> String {
+    let before = std::fs::read_to_string(home.path().join("config.toml")).unwrap_or_default();
+    match before.split_once(MARKS[0]) {
+        Some((_, fleet)) if is_so() && is_served(home) => {
+            let fleet = fleet.split_once(MARKS[1]).map_or(fleet, |(fleet, _)| fleet);
+            format!("{text}{}{fleet}{}", MARKS[0], MARKS[1])
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn is_served(home: &Home) -> bool {
+    UnixStream::connect(home.path().join("kiso.sock")).is_ok()
+}
+
 /// Takes it back to one machine for a command, where its daemon has ended: of a fleet's home, commands are refused then.
 pub fn leave(home: &Home, args: &[&str]) {
     if !is_so() || args.iter().any(|arg| ["fleet", "serve"].contains(arg)) {
@@ -43,7 +59,7 @@ pub fn leave(home: &Home, args: &[&str]) {
     let Ok(config) = std::fs::read_to_string(&path) else { return };
     let [from, to] = MARKS;
     let Some((before, rest)) = config.split_once(from) else { return };
-    if UnixStream::connect(home.path().join("kiso.sock")).is_ok() {
+    if is_served(home) {
         return;
     }
     let after = rest.split_once(to).map_or("", |(_, after)| after);

@@ -74,6 +74,7 @@ impl Home {
         if !self.path().exists() {
             self.kiso(&["skill", "list"]).ok();
         }
+        let text = everywhere::with_fleet(self, text);
         std::fs::write(self.path().join("config.toml"), text).expect("the home can be written");
         self
     }
