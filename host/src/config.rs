@@ -261,6 +261,8 @@ settings! {
         url: Choice(),
         /// This machine's name among the members: 1 to 32 of a-z, 0-9 and -. Empty: its host name.
         member: Choice(),
+        /// What this machine has that others may not, such as "gpu" or "at-home", each 1 to 32 of a-z, 0-9 and -: a skill can ask for one. Also without a fleet.
+        labels: List(32),
         /// Name of the fleet, so that several can use the same servers.
         name: Text("kiso"),
         /// File with a token, or with USER:PASSWORD. Empty: none is needed.

@@ -28,6 +28,7 @@ mod clean;
 mod credential;
 mod current;
 mod dialog;
+mod elsewhere;
 mod embed;
 mod form;
 mod heard;
@@ -334,6 +335,7 @@ impl RunExecutor {
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
         let mut unfinished = Vec::new();
+        self.find_preferred_machine(&log.session).await?;
         loop {
             let step = run.next_step();
             if let Step::Ended = step {
@@ -342,6 +344,7 @@ impl RunExecutor {
             if self.pause.is_paused() {
                 return Err(DriveError::Paused);
             }
+            self.find_machine(&step).await?;
             if has_effect(&step) {
                 log.commit().await?;
                 may_act(self.member.as_ref()).await;

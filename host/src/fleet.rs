@@ -12,9 +12,11 @@
 pub mod blob;
 pub mod bus;
 pub mod control;
+mod home_files;
 pub mod lease;
 pub mod log;
 pub mod member;
+pub mod owner;
 pub mod seal;
 pub mod standby;
 pub mod status;
@@ -23,10 +25,14 @@ pub mod tunnel;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use self::blob::BlobDigest;
 use self::bus::AppendError;
 use crate::store::StoreError;
+
+/// Between two tries of what did not succeed.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Why a member cannot do its part.
 #[derive(Debug, thiserror::Error)]

@@ -34,6 +34,7 @@ pub mod limits;
 mod load;
 mod loader;
 mod lockfile;
+mod machine;
 pub mod manifest;
 mod oci;
 mod output;
@@ -438,6 +439,9 @@ impl Skills {
         caller: &Caller<'a>,
         keep: Keep,
     ) -> Result<CallInput<'a>, SkillError> {
+        if let Some(label) = self.missing_label(manifest) {
+            return Err(self.wrong_machine(manifest, label));
+        }
         let visible = allowed.workspace != Workspace::None;
         if visible {
             let made = self.home().create_session(caller.session);

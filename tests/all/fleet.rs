@@ -2,6 +2,7 @@
 
 mod cable;
 mod chaos;
+mod labels;
 mod members;
 mod nats;
 mod page;

@@ -4,7 +4,7 @@ use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Shared};
 use crate::config::Config;
-use crate::effect::member::{FleetStatus, MemberStatus};
+use crate::effect::member::{FleetStatus, MACHINE_LABEL, MemberStatus, is_machine_label};
 use crate::fleet::FleetError;
 use crate::fleet::bus::{Bus, BusSettings};
 use crate::fleet::control::GiveUp;
@@ -17,7 +17,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of the name of a fleet or a member.
+/// Bytes of a member's name that is made of the machine's.
 const MAX_NAME: usize = 32;
 
 #[derive(Debug, Subcommand)]
@@ -72,10 +72,12 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     }
     let member = fleet.member.clone().unwrap_or_else(host_name);
     for (key, name) in [("fleet.member", &member), ("fleet.name", &fleet.name)] {
-        if !is_name(name) {
-            let words = format!("{key} = {name:?} is no name: 1 to {MAX_NAME} of a-z, 0-9 and -");
-            return Err(Failure::new(Exit::Config, words));
+        if !is_machine_label(name) {
+            return Err(Failure::new(Exit::Config, format!("{key} = {name:?} is no name: {MACHINE_LABEL}")));
         }
+    }
+    if let Some(label) = fleet.labels.iter().find(|label| !is_machine_label(label)) {
+        return Err(Failure::new(Exit::Config, format!("fleet.labels: {label:?} is no label: {MACHINE_LABEL}")));
     }
     Ok(Some(BusSettings {
         url,
@@ -83,14 +85,9 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
         ca: fleet.ca.clone().map(PathBuf::from),
         fleet: fleet.name.clone(),
         member,
+        labels: fleet.labels.clone(),
         replicas: usize::try_from(fleet.replicas).unwrap_or(1),
     }))
-}
-
-/// Whether something of a fleet can be called so: it stands in names and subjects of NATS.
-fn is_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
 /// The machine's name, as far as it can be a member's; empty where the system does not say it.
@@ -153,9 +150,10 @@ fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
             outln!("{}", typed("member", &member));
             continue;
         }
-        let MemberStatus { name, version, ago_ms, .. } = &member;
+        let MemberStatus { name, version, ago_ms, labels, .. } = &member;
         let (name, version) = (printable_line(name), printable_line(version));
-        outln!("{name}  kiso {version}  {}, {} s ago", member.does(), ago_ms / 1_000);
+        let labels: String = labels.iter().map(|label| format!("  {}", printable_line(label))).collect();
+        outln!("{name}  kiso {version}  {}, {} s ago{labels}", member.does(), ago_ms / 1_000);
     }
     Ok(Exit::Done)
 }

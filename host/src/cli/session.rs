@@ -4,6 +4,7 @@ use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
+use crate::effect::member::{MACHINE_LABEL, is_machine_label};
 use crate::gateway::{Message, open_message};
 use crate::home::SessionName;
 use crate::llm::Role;
@@ -76,6 +77,12 @@ pub enum SessionCommand {
         /// A model from config.toml, or "default"
         model: Option<String>,
     },
+    /// Show or change which machines of a fleet a session's runs prefer
+    RunsOn {
+        session: String,
+        /// A label from `fleet.labels` of a machine, or "any"
+        label: Option<String>,
+    },
 }
 
 impl SessionCommand {
@@ -104,6 +111,13 @@ impl SessionCommand {
                 match model {
                     None => tell_model(&opened, &session.name, shared.json),
                     Some(model) => set_model(&opened, &session.name, model, shared.json),
+                }
+            }
+            SessionCommand::RunsOn { session, label } => {
+                let session = existing(&opened, session)?;
+                match label {
+                    None => tell_runs_on(&session.name, session.runs_on.as_deref(), shared.json),
+                    Some(label) => set_runs_on(&opened, &session.name, label, shared.json),
                 }
             }
         }
@@ -349,6 +363,25 @@ fn set_model(opened: &Opened, session: &SessionName, model: &str, json: bool) ->
     let (of, kept) = (session.clone(), chosen.clone());
     opened.store.write_blocking(move |tx| tx.set_session_model(&of, kept.as_deref(), now_ms()))?;
     tell_model(opened, session, json)
+}
+
+fn set_runs_on(opened: &Opened, session: &SessionName, label: &str, json: bool) -> Result<Exit, Failure> {
+    let chosen = (label != "any").then(|| label.to_owned());
+    if chosen.as_deref().is_some_and(|label| !is_machine_label(label)) {
+        return Err(Failure::new(Exit::Usage, format!("{label:?} is no label of machines: {MACHINE_LABEL}")));
+    }
+    let (of, kept) = (session.clone(), chosen.clone());
+    opened.store.write_blocking(move |tx| tx.set_runs_on(&of, kept.as_deref()))?;
+    tell_runs_on(session, chosen.as_deref(), json)
+}
+
+fn tell_runs_on(session: &SessionName, label: Option<&str>, json: bool) -> Result<Exit, Failure> {
+    match label {
+        _ if json => outln!("{}", json!({ "type": "runs_on", "session": session.as_str(), "label": label })),
+        Some(label) => outln!("{session} runs on machines with the label {label}, where one is there"),
+        None => outln!("{session} runs on any machine"),
+    }
+    Ok(Exit::Done)
 }
 
 fn tell_model(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failure> {

@@ -19,4 +19,10 @@ impl Pause {
     pub fn is_paused(&self) -> bool {
         *self.0.borrow()
     }
+
+    /// Returns when they are to end.
+    pub async fn paused(&self) {
+        // The sender is this one, and outlives the wait.
+        let _ = self.0.subscribe().wait_for(|paused| *paused).await;
+    }
 }

@@ -24,6 +24,9 @@ pub trait FleetMember: fmt::Debug + Send + Sync {
     /// Keeps the session's files as they are now for the other members; under which name. Waits on the caller's thread.
     fn keep_files(&self, session: &SessionName) -> Result<[u8; 32], String>;
 
+    /// Has the home go to a member that is there and has this label; false where there is none. Waits on the caller's thread.
+    fn hand_over(&self, label: &str) -> Result<bool, String>;
+
     /// The fleet's name.
     fn fleet(&self) -> String;
 
@@ -62,6 +65,8 @@ pub struct MemberStatus {
     pub owns: bool,
     /// Whether it would have taken the home over.
     pub stands_by: bool,
+    /// What its machine has that others may not: its `fleet.labels`.
+    pub labels: Vec<String>,
     /// Milliseconds since it said so, by the clock of NATS; it says it every five seconds.
     pub ago_ms: u64,
     /// Milliseconds by which its clock was ahead of that of NATS.
@@ -71,6 +76,15 @@ pub struct MemberStatus {
 impl MemberStatus {
     /// Milliseconds without a word after which a member is not there.
     const GONE: u64 = 30_000;
+
+    /// The same for one that is to be given the home: two words of it are missing.
+    const LATE: u64 = 12_000;
+
+    /// Whether it would take over at once what is given to it, and has this label.
+    pub fn can_take(&self, label: &str) -> bool {
+        let is_ready = !self.owns && self.stands_by && self.ago_ms < MemberStatus::LATE;
+        is_ready && self.labels.iter().any(|has| has == label)
+    }
 
     /// Whether it is there, as far as anybody can tell.
     pub fn is_there(&self) -> bool {
@@ -85,6 +99,15 @@ impl MemberStatus {
             (false, false) => "does not take over",
         }
     }
+}
+
+/// What a label of a machine is made of, for people.
+pub const MACHINE_LABEL: &str = "1 to 32 of a-z, 0-9 and -";
+
+/// Whether a machine can have this label.
+pub fn is_machine_label(label: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=32).contains(&label.len()) && label.bytes().all(is_plain)
 }
 
 /// Returns when something may be begun that cannot be taken back. Of a member that owns nothing any more it never does: its

@@ -52,6 +52,8 @@ pub struct BusSettings {
     pub ca: Option<PathBuf>,
     pub fleet: String,
     pub member: String,
+    /// What this machine has that others may not.
+    pub labels: Vec<String>,
     /// How many servers of a NATS cluster keep each message.
     pub replicas: usize,
 }

@@ -1,73 +1,26 @@
 //! A member: stands by, takes over, and owns the home until it gives it up or is replaced.
 
-use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::FleetError;
-use super::blob::{BlobDigest, Blobs};
+use super::blob::Blobs;
 use super::bus::{AppendError, Bus};
+use super::home_files::{HomeFiles, files_of, is_own, restore_listed};
 use super::lease::{Lease, OwnerWatch, Ownership};
 use super::log::{self, Base, LogChange, OwnedLog, Replay};
-use super::tree::{self, FileStamps};
-use crate::effect::member::{FleetMember, FleetStatus};
-use crate::home::{Home, SessionName};
+use super::owner::MemberFiles;
+use super::tree;
+use super::{FleetError, PAUSE};
+use crate::effect::member::FleetMember;
+use crate::home::Home;
 use crate::store::{CommittedPages, Store};
-
-/// The home's own files, as the bucket says it.
-#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
-pub(super) struct HomeFiles {
-    /// Of the owner that kept them.
-    epoch: u64,
-    /// The name of their list.
-    pub(super) files: BlobDigest,
-}
-
-impl HomeFiles {
-    const KEY: &str = "home";
-
-    /// With the number that a change must name; 0 where there are none yet.
-    pub(super) fn read(bus: &Bus) -> Result<(Option<HomeFiles>, u64), FleetError> {
-        let Some(found) = bus.runtime().block_on(bus.value(HomeFiles::KEY))? else { return Ok((None, 0)) };
-        let files = serde_json::from_slice(&found.value);
-        let files = files.map_err(|_| FleetError::Log("the value of the home's files is of another form"))?;
-        Ok((Some(files), found.revision))
-    }
-}
-
-/// What of a home is the same for all members, besides the store and the sessions. The configuration and the key are each
-/// machine's own.
-const SHARED: [&str; 10] = [
-    "roles",
-    "skills",
-    "agent-skills",
-    "grants",
-    "packages",
-    "skills.lock",
-    "trusted-keys",
-    "SOUL.md",
-    "IDENTITY.md",
-    "AGENTS.md",
-];
-
-/// What of a session's directory means nothing elsewhere.
-const OWN: [&str; 2] = ["lock", "tmp"];
-
-/// How often the home's own files are looked at.
-const LOOK: Duration = Duration::from_secs(5);
-
-/// How often it is looked for pieces of files that nobody needs any more.
-const SPARE: Duration = Duration::from_secs(3_600);
-
-/// Between two tries of what did not succeed.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Stands by until the home can be taken, and takes it; never, if it is not to take `any`. `seen` is told each new owner.
 pub async fn stand_by(
@@ -138,7 +91,7 @@ pub fn take_over(bus: &Bus, home: &Home, lease: &Lease, begins: bool) -> Result<
     }
     let store = Store::open_logged(&path, Box::new(log))?;
     remove(&mark_of_standby(home))?;
-    let files = MemberFiles { blobs: blobs.clone(), lease: lease.clone(), home: home.clone(), seen: Mutex::default() };
+    let files = MemberFiles::new(blobs.clone(), lease.clone(), home.clone());
     if begins {
         for session in store.read_blocking(|view| view.session_names())? {
             // One that was imported, or in which nothing has run yet, has no directory.
@@ -298,21 +251,6 @@ fn restore_home(blobs: &Blobs, bus: &Bus, home: &Home) -> Result<(), FleetError>
     restore_listed(blobs, kept.files, home)
 }
 
-/// The same as a list says.
-pub(super) fn restore_listed(blobs: &Blobs, files: BlobDigest, home: &Home) -> Result<(), FleetError> {
-    let tree = tree::load(blobs, files)?;
-    tree::restore(blobs, &tree, home.path(), |name| !is_shared(name))
-}
-
-fn is_shared(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| SHARED.contains(&name))
-}
-
-fn is_own(name: &OsStr) -> bool {
-    // Files that are not whole yet begin with a dot.
-    name.to_str().is_some_and(|name| OWN.contains(&name) || name.starts_with('.'))
-}
-
 /// Every session's directory.
 fn restore_sessions(blobs: &Blobs, store: &Store, home: &Home) -> Result<(), FleetError> {
     let trees = store.read_blocking(|view| view.trees())?;
@@ -333,148 +271,11 @@ fn restore_sessions(blobs: &Blobs, store: &Store, home: &Home) -> Result<(), Fle
     Ok(())
 }
 
-/// The name of the list of a session's files, as the store has it.
-fn files_of(root: &[u8]) -> Result<BlobDigest, FleetError> {
-    BlobDigest::try_from(root).map_err(|_| FleetError::Log("a session's files are of another form"))
-}
-
 /// Labels of files go by inodes, which are others here: with this line, all that had one is said of everything in the workspace.
 fn forget_inodes(labels: &Path) -> io::Result<()> {
     match OpenOptions::new().append(true).open(labels) {
         Ok(mut file) => file.write_all(b"of 0\n"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-    }
-}
-
-/// Keeps an owner's files for the others.
-#[derive(Debug)]
-pub struct MemberFiles {
-    blobs: Blobs,
-    lease: Lease,
-    home: Home,
-    /// Of the sessions that were worked on last.
-    seen: Mutex<HashMap<SessionName, FileStamps>>,
-}
-
-/// Sessions of which it is remembered what their files were.
-const MAX_SEEN: usize = 200;
-
-impl FleetMember for MemberFiles {
-    fn epoch(&self) -> u64 {
-        self.lease.epoch()
-    }
-
-    fn may_act(&self) -> bool {
-        self.lease.is_good()
-    }
-
-    fn keep_files(&self, session: &SessionName) -> Result<[u8; 32], String> {
-        let mut seen = self.seen().remove(session).unwrap_or_default();
-        let dir = self.home.session_dir(session);
-        let kept = loop {
-            match tree::keep(&self.blobs, &dir, &mut seen, is_own) {
-                Err(FleetError::Jetstream(error)) if self.lease.is_held() => {
-                    tracing::warn!(%session, "its files could not be kept yet: {error}");
-                    std::thread::sleep(PAUSE);
-                }
-                done => break done.map_err(|error| error.to_string())?,
-            }
-        };
-        let mut all = self.seen();
-        if all.len() >= MAX_SEEN {
-            all.clear();
-        }
-        all.insert(session.clone(), seen);
-        Ok(*kept.as_bytes())
-    }
-
-    fn fleet(&self) -> String {
-        self.blobs.bus().settings().fleet.clone()
-    }
-
-    fn status(&self) -> Result<FleetStatus, String> {
-        let bus = self.blobs.bus();
-        bus.runtime().block_on(FleetStatus::read(bus)).map_err(|error| error.to_string())
-    }
-}
-
-impl MemberFiles {
-    fn seen(&self) -> std::sync::MutexGuard<'_, HashMap<SessionName, FileStamps>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps the home's own files.
-    pub fn keep_home(&self, bus: &Bus) -> Result<(), FleetError> {
-        self.keep_home_once(bus, &mut FileStamps::default(), None).map(drop)
-    }
-
-    /// Keeps them whenever they change, and forgets what nobody needs any more, until the lease is over. Waits on the caller's
-    /// thread.
-    pub fn follow_home(&self, bus: &Bus, store: &Store) {
-        let (mut seen, mut last) = (FileStamps::default(), None);
-        let (mut spare, mut looked) = (Vec::new(), Instant::now());
-        while self.lease.is_held() {
-            match self.keep_home_once(bus, &mut seen, last) {
-                Ok(kept) => last = Some(kept),
-                Err(error) => tracing::warn!("the home's own files could not be kept for the other members: {error}"),
-            }
-            if looked.elapsed() >= SPARE {
-                looked = Instant::now();
-                match self.tidy(bus, store, std::mem::take(&mut spare)) {
-                    Ok(found) => spare = found,
-                    Err(error) => tracing::warn!("what the fleet does not need any more could not be found: {error}"),
-                }
-            }
-            bus.runtime().block_on(async { tokio::time::timeout(LOOK, self.lease.lost()).await.ok() });
-        }
-    }
-
-    /// Forgets the pieces that were spare an hour ago and still are; those that are spare now.
-    fn tidy(
-        &self,
-        bus: &Bus,
-        store: &Store,
-        spare: Vec<(BlobDigest, u64)>,
-    ) -> Result<Vec<(BlobDigest, u64)>, FleetError> {
-        // What cannot be read may need any of them.
-        let base = bus.runtime().block_on(Base::read(bus))?.0.ok_or(FleetError::Empty)?;
-        let mut lists: Vec<BlobDigest> = HomeFiles::read(bus)?.0.iter().map(|home| home.files).collect();
-        for (_, root) in store.read_blocking(|view| view.trees())? {
-            lists.push(files_of(&root)?);
-        }
-        let mut blobs = HashSet::from([base.store]);
-        for list in lists {
-            blobs.insert(list);
-            blobs.extend(tree::blobs_of(&tree::load(&self.blobs, list)?));
-        }
-        let needed = self.blobs.needed(&blobs)?;
-        let forgotten = self.blobs.forget(spare, &needed);
-        tracing::debug!(forgotten, "pieces of files were forgotten");
-        self.blobs.spare(&needed)
-    }
-
-    /// Keeps them if they are not what was kept last; what is kept now. Nothing of a newer owner is replaced.
-    fn keep_home_once(
-        &self,
-        bus: &Bus,
-        seen: &mut FileStamps,
-        last: Option<BlobDigest>,
-    ) -> Result<BlobDigest, FleetError> {
-        let kept = tree::keep(&self.blobs, self.home.path(), seen, |name| !is_shared(name))?;
-        if last == Some(kept) {
-            return Ok(kept);
-        }
-        let value = HomeFiles { epoch: self.lease.epoch(), files: kept };
-        let bytes = serde_json::to_vec(&value).expect("it has a JSON form");
-        loop {
-            let (before, revision) = HomeFiles::read(bus)?;
-            if before.is_some_and(|before| before.epoch > value.epoch) {
-                return Err(FleetError::Superseded);
-            }
-            if bus.runtime().block_on(bus.swap(HomeFiles::KEY, &bytes, revision))?.is_some() {
-                return Ok(kept);
-            }
-        }
     }
 }

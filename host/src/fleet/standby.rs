@@ -3,7 +3,8 @@
 use super::FleetError;
 use super::blob::{BlobDigest, Blobs};
 use super::bus::Bus;
-use super::member::{self, HomeFiles};
+use super::home_files::{self, HomeFiles};
+use super::member;
 use crate::home::Home;
 
 /// The home's own files on a machine that stands by.
@@ -29,7 +30,7 @@ impl StandbyFiles {
         if self.known == Some(files) {
             return Ok(false);
         }
-        member::restore_listed(&self.blobs, files, &self.home)?;
+        home_files::restore_listed(&self.blobs, files, &self.home)?;
         self.known = Some(files);
         Ok(true)
     }

@@ -29,13 +29,16 @@ pub struct MemberState {
     pub at_ms: i64,
     /// Whether it may take over.
     pub stands_by: bool,
+    /// An older kiso does not say them.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 impl MemberState {
     /// This process.
     pub fn now(bus: &Bus, stands_by: bool) -> MemberState {
-        let name = bus.settings().member.clone();
-        MemberState { name, version: env!("CARGO_PKG_VERSION").to_owned(), at_ms: now_ms(), stands_by }
+        let (name, labels) = (bus.settings().member.clone(), bus.settings().labels.clone());
+        MemberState { name, version: env!("CARGO_PKG_VERSION").to_owned(), at_ms: now_ms(), stands_by, labels }
     }
 
     /// Says it again and again.
@@ -53,10 +56,10 @@ impl MemberState {
     /// `now_ms` and `said_ms`, when it said so, are by the server's clock, so members whose clocks differ are told alike. Who owns the
     /// home is known better than from what one that is gone has said.
     fn seen(self, owner: Option<&str>, said_ms: i64, now_ms: i64) -> MemberStatus {
-        let MemberState { name, version, at_ms, stands_by } = self;
+        let MemberState { name, version, at_ms, stands_by, labels } = self;
         let owns = owner == Some(&name);
         let ago_ms = u64::try_from(now_ms.saturating_sub(said_ms)).unwrap_or(0);
-        MemberStatus { name, version, owns, stands_by, ago_ms, ahead_ms: at_ms.saturating_sub(said_ms) }
+        MemberStatus { name, version, owns, stands_by, labels, ago_ms, ahead_ms: at_ms.saturating_sub(said_ms) }
     }
 }
 

@@ -97,9 +97,12 @@ impl Export {
         let segments = segments.map(|(after, at_ms)| json!({ "after": after, "at_ms": at_ms }));
         let models = view.model_choice(session)?;
         // One that was deleted meanwhile is as any.
-        let placement = view.session(session)?.map_or(Placement::Listed, |line| line.placement);
+        let line = view.session(session)?;
+        let placement = line.as_ref().map_or(Placement::Listed, |line| line.placement);
+        let runs_on = line.and_then(|line| line.runs_on);
         Ok(json!({
             "type": "session", "session": session, "title": view.title(session)?, "placement": placement,
+            "runs_on": runs_on,
             "model": models.all, "role_models": models.roles,
             "summary": summary.as_ref().map(|summary| &summary.text),
             "summary_to": summary.as_ref().map(|summary| summary.to), "segments": segments.collect::<Vec<_>>(),

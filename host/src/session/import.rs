@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::drive::SEALED_RUN;
+use crate::effect::member::is_machine_label;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 use crate::home::SessionName;
@@ -65,6 +66,8 @@ enum Line {
         title: Option<String>,
         #[serde(default = "listed")]
         placement: Placement,
+        #[serde(default)]
+        runs_on: Option<String>,
         model: Option<String>,
         #[serde(default)]
         role_models: BTreeMap<String, String>,
@@ -143,6 +146,7 @@ struct Contents {
     session: Option<SessionName>,
     title: Option<String>,
     placement: Option<Placement>,
+    runs_on: Option<String>,
     models: ModelChoice,
     /// Its text, and the message that it goes up to.
     summary: Option<(String, i64)>,
@@ -228,10 +232,11 @@ impl Contents {
             return Err("the first line, and no other, is of type \"session\"".to_owned());
         }
         match line {
-            Line::Session { session, title, placement, model, role_models, summary, summary_to, segments } => {
+            Line::Session { session, title, placement, runs_on, model, role_models, summary, summary_to, segments } => {
                 self.session = Some(SessionName::parse(&session).map_err(|error| error.to_string())?);
                 self.title = title.map(|title| name(&clean(&title), "title")).transpose()?;
                 self.placement = Some(placement);
+                self.runs_on = runs_on.filter(|label| is_machine_label(label));
                 self.models.all = model.map(|model| name(&model, "model")).transpose()?;
                 for (role, model) in role_models {
                     if Role::named(&role).is_none() {
@@ -357,6 +362,7 @@ impl Contents {
         let (created, active) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
         let placement = self.placement.unwrap_or_else(listed);
         tx.import_session(session, self.title.as_deref(), &self.models, placement, (created, active))?;
+        tx.set_runs_on(session, self.runs_on.as_deref())?;
         let mut ids = HashMap::new();
         for run in &self.runs {
             ids.insert(&run.id, tx.free_run_id(&run.id, run.started_ms)?);

@@ -8,6 +8,7 @@ pub use super::capability::{Needs, Workspace};
 
 use super::capability::NeedsTable;
 use super::input::DeclaredSecrets;
+use crate::effect::member::{MACHINE_LABEL, is_machine_label};
 use crate::graph::sink::ToolEffect;
 use crate::home::SkillName;
 use serde::Deserialize;
@@ -35,6 +36,8 @@ pub struct Manifest {
     pub needs: Needs,
     /// What its tools do outside, by their names: which arguments say where to, and which are words.
     pub effects: BTreeMap<String, ToolEffect>,
+    /// A label that a machine must have to run it: one of `fleet.labels`.
+    pub runs_on: Option<String>,
 }
 
 /// Why a manifest is refused; `line` and `column` count from 1.
@@ -82,6 +85,7 @@ struct Skill {
     needs: NeedsTable,
     #[serde(default)]
     effects: BTreeMap<String, ToolEffect>,
+    runs_on: Option<toml::Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -139,6 +143,7 @@ impl Manifest {
             env: BTreeMap::new(),
             needs: NeedsTable::default(),
             effects: BTreeMap::new(),
+            runs_on: None,
         });
         let summary = skill.summary.unwrap_or_else(|| kiso.description.clone());
         let of_key = |key: &str| text.find(&format!("{key} ")).or_else(|| text.find(key)).unwrap_or(0);
@@ -177,6 +182,10 @@ impl Manifest {
         if skill.effects.len() > MAX_EFFECTS {
             return Err(source.at(of_key("effects"), format!("`effects` names at most {MAX_EFFECTS} tools")));
         }
+        if let Some(label) = skill.runs_on.as_ref().filter(|label| !is_machine_label(label.get_ref())) {
+            let message = format!("`runs_on` must be a label of machines: {MACHINE_LABEL}, such as \"gpu\"");
+            return Err(source.at(label.span().start, message));
+        }
         let args = args_schema(&skill.args).map_err(|e| source.at(e.offset, e.message))?;
         let declared: Vec<&str> = secrets.iter().chain(env.keys()).map(String::as_str).collect();
         let needs = skill.needs.check(&declared).map_err(|(offset, message)| source.at(offset, message))?;
@@ -192,6 +201,7 @@ impl Manifest {
             args,
             needs,
             effects: skill.effects,
+            runs_on: skill.runs_on.map(toml::Spanned::into_inner),
         };
         // All but those that are only injected into requests.
         let declared = manifest.secrets.iter().chain(manifest.env.keys());
@@ -225,6 +235,7 @@ impl Manifest {
             args,
             needs: Needs::default(),
             effects: BTreeMap::new(),
+            runs_on: None,
         }
     }
 }

@@ -116,6 +116,9 @@ pub struct SkillInfo {
     /// What its manifest says that its tools do outside, a sentence each; kiso goes by it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
+    /// The label of machines that it runs on; absent for any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs_on: Option<String>,
     /// What its manifest asks for.
     pub needs: GrantView,
     /// What a call gets.
@@ -284,6 +287,7 @@ impl Skills {
             sdk: skill.sdk.clone(),
             examples: manifest.examples.clone(),
             effects: effect_sentences(manifest),
+            runs_on: manifest.runs_on.clone(),
             needs: needs(manifest),
             allowed: allowed.json(),
             asks: self.missing(skill, &grant).sentences(),
@@ -414,6 +418,7 @@ impl AgentSkill {
             sdk: None,
             examples: Vec::new(),
             effects: Vec::new(),
+            runs_on: None,
             needs: nothing(),
             allowed: json!({}),
             asks: Vec::new(),

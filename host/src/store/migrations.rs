@@ -60,6 +60,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "labels of what is told", sql: include_str!("migrations/0040_outbox_labels.sql") },
     Migration { name: "files of a fleet", sql: include_str!("migrations/0041_files_of_a_fleet.sql") },
     Migration { name: "steps that left", sql: include_str!("migrations/0042_steps_that_left.sql") },
+    Migration { name: "sessions run on", sql: include_str!("migrations/0043_sessions_run_on.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

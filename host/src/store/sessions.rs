@@ -47,6 +47,8 @@ pub struct SessionLine {
     /// The run that is under way.
     pub running: Option<RunId>,
     pub placement: Placement,
+    /// The label of machines of a fleet that its runs prefer; null for any.
+    pub runs_on: Option<String>,
 }
 
 /// Where a session stands in listings: with the others, above them, or apart from them.
@@ -302,6 +304,16 @@ impl Tx<'_> {
         }
     }
 
+    /// Sets the label of machines that its runs prefer; nothing happens where there is no session of that name.
+    pub fn set_runs_on(&self, session: &SessionName, label: Option<&str>) -> Result<(), StoreError> {
+        let mut update =
+            self.conn.prepare_cached("UPDATE sessions SET runs_on = ?2 WHERE name = ?1 AND runs_on IS NOT ?2")?;
+        match update.execute((session.as_str(), label))? {
+            0 => Ok(()),
+            _ => self.tell_session(session),
+        }
+    }
+
     /// Makes the session where there is none of that name; one that is there was active now.
     pub fn open_session(&self, session: &SessionName, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
@@ -380,7 +392,7 @@ pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms,
      (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
           WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to LIMIT 99)),
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
-          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1), s.placement";
+          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1), s.placement, s.runs_on";
 
 /// A session out of a row of [`LINE`].
 fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
@@ -394,6 +406,7 @@ fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
         unread: row.get(6)?,
         running: row.get(7)?,
         placement: row.get(8)?,
+        runs_on: row.get(9)?,
     })
 }
 

@@ -94,6 +94,11 @@ impl Tools {
         hosts
     }
 
+    /// The label of machines that a tool asks for and this one has not.
+    pub fn missing_label(&self, tool: &str) -> Option<String> {
+        self.skills.label_missing_for(self.index().tool(tool))
+    }
+
     /// Calls one tool. Whatever happens is a result: an unknown tool, broken JSON and a wrong argument come back as errors
     /// with a hint. `allowed` are the tools that the model was shown.
     pub async fn call_tool(

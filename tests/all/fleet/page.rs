@@ -17,7 +17,10 @@ fn members(tab: &Tab) -> Value {
 #[test]
 fn health_shows_who_is_in_the_fleet() {
     let (Some(nats), Some(browser)) = (Nats::start(), Browser::get()) else { return };
-    let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
+    let (pi, desk) = (
+        Machine::new("pi", &nats, &nats.url(), ""),
+        Machine::new("desk", &nats, &nats.url(), "labels = [\"gpu\", \"big\"]\n"),
+    );
     let token = |scope: &str| {
         let made = pi.home.kiso(&["--json", "token", "add", scope, "--scope", scope]).json();
         made["token"].as_str().expect("it is shown once").to_owned()
@@ -35,7 +38,10 @@ fn health_shows_who_is_in_the_fleet() {
     tab.wait_for(role("region", "Fleet"));
     // What another machine does is seen without being asked for.
     let version = env!("CARGO_PKG_VERSION");
-    let both = json!([["desk", "Stands by", "just now", version], ["pi", "Owns the home", "just now", version]]);
+    let both = json!([
+        ["desk", "Stands by", "gpu, big", "just now", version],
+        ["pi", "Owns the home", "", "just now", version],
+    ]);
     tab.wait("both are there", || members(tab) == both);
     let epoch = stage.daemon.get("/fleet")["epoch"].as_u64().unwrap();
     tab.wait_of(role("region", "Fleet"), &format!("it.innerText.includes('pi owns the home (epoch {epoch})')"));

@@ -225,7 +225,8 @@ mod tests {
     use crate::fleet::bus::survey::StreamKind;
 
     fn member(name: &str, owns: bool, stands_by: bool, ago_ms: u64, ahead_ms: i64) -> MemberStatus {
-        MemberStatus { name: name.to_owned(), version: "0.1.0".to_owned(), owns, stands_by, ago_ms, ahead_ms }
+        let labels = Vec::new();
+        MemberStatus { name: name.to_owned(), version: "0.1.0".to_owned(), owns, stands_by, labels, ago_ms, ahead_ms }
     }
 
     fn status(owner: Option<&str>, members: Vec<MemberStatus>) -> FleetStatus {
@@ -326,6 +327,6 @@ mod tests {
 
     fn settings(replicas: usize) -> BusSettings {
         let [url, fleet, member] = ["nats://127.0.0.1:4222", "home", "pi"].map(str::to_owned);
-        BusSettings { url, credentials: None, ca: None, fleet, member, replicas }
+        BusSettings { url, credentials: None, ca: None, fleet, member, labels: Vec::new(), replicas }
     }
 }

@@ -56,6 +56,9 @@ impl InfoArgs {
             outln!("\nsays of its tools:");
             effects.iter().for_each(|effect| outln!("  {}", printable_line(effect)));
         }
+        if let Some(label) = &manifest.runs_on {
+            outln!("\nruns only on machines with the label {}", printable_line(label));
+        }
         outln!("\nallowed:");
         for line in allowed.lines() {
             outln!("  {}", printable_line(&line));

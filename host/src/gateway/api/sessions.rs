@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::RunExecutor;
+use crate::effect::member::{MACHINE_LABEL, is_machine_label};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
@@ -127,12 +128,16 @@ const TITLE: &str = r"^[^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202
 #[schemars(extend("anyOf" = [
     { "required": ["title"], "properties": { "title": { "type": "string" } } },
     { "required": ["placement"], "properties": { "placement": { "type": "string" } } },
+    { "required": ["runs_on"], "properties": { "runs_on": { "type": "string" } } },
 ]))]
 pub struct SessionChange {
     /// 1 to 200 visible characters on one line.
     #[schemars(length(min = 1, max = 200), regex(pattern = TITLE))]
     title: Option<String>,
     placement: Option<Placement>,
+    /// A label of machines of a fleet that its runs prefer, or "any".
+    #[schemars(length(min = 1, max = 32), regex(pattern = "^[a-z0-9-]+$"))]
+    runs_on: Option<String>,
 }
 
 /// Characters of a title.
@@ -144,9 +149,14 @@ pub async fn change(
     Path(session): Path<SessionName>,
     Body(change): Body<SessionChange>,
 ) -> JsonResult<SessionLine> {
-    let SessionChange { title, placement } = change;
-    if title.is_none() && placement.is_none() {
-        return Err(ApiError::bad_request("nothing is to be changed: give `title`, `placement` or both"));
+    let SessionChange { title, placement, runs_on } = change;
+    if title.is_none() && placement.is_none() && runs_on.is_none() {
+        return Err(ApiError::bad_request("nothing is to be changed: give `title`, `placement` or `runs_on`"));
+    }
+    if !runs_on.as_deref().is_none_or(is_machine_label) {
+        return Err(ApiError::bad_request(format!(
+            "`runs_on` must be \"any\" or a label of machines: {MACHINE_LABEL}"
+        )));
     }
     let title = title.map(|title| title.trim().to_owned());
     let fits = |title: &String| (1..=MAX_TITLE).contains(&title.chars().count()) && !title.chars().any(is_hidden);
@@ -162,6 +172,9 @@ pub async fn change(
         }
         if let Some(placement) = placement {
             tx.set_placement(&of, placement)?;
+        }
+        if let Some(label) = runs_on {
+            tx.set_runs_on(&of, (label != "any").then_some(label.as_str()))?;
         }
         tx.session(&of)
     });

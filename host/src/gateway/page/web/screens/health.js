@@ -130,10 +130,10 @@ function Fleet({ health }) {
 const Members = ({ of }) => html`<p class="muted">${of.owner ? html`<bdi>${of.owner}</bdi> owns the home` : 'Nobody owns the home'}
     ${` (epoch ${count(of.epoch)}). The log has ${plural(of.log_messages, 'message')} since the last copy of the store, ${bytes(of.log_bytes)} in all.`}</p>
   <div class="scrolling" tabindex="0" role="group" aria-label="Table of members"><table class="table"><caption class="unseen">Members of the fleet</caption>
-    <thead><tr><th scope="col">Member</th><th scope="col">Role</th><th scope="col">Last seen</th><th scope="col">kiso</th></tr></thead>
+    <thead><tr><th scope="col">Member</th><th scope="col">Role</th><th scope="col">Labels</th><th scope="col">Last seen</th><th scope="col">kiso</th></tr></thead>
     <tbody>${of.members.map((member) => html`<tr key=${member.name} class=${member.ago_ms < GONE ? '' : 'high'}>
       <th scope="row"><bdi>${member.name}</bdi></th><td>${member.ago_ms < GONE ? role(member) : 'Not there'}</td>
-      <td>${seen(member.ago_ms)}</td><td><bdi>${member.version}</bdi></td></tr>`)}</tbody></table></div>`;
+      <td><bdi>${member.labels.join(', ')}</bdi></td><td>${seen(member.ago_ms)}</td><td><bdi>${member.version}</bdi></td></tr>`)}</tbody></table></div>`;
 
 const seen = (ms) => (ms < GONE ? 'just now' : ms < 60_000 ? 'less than a minute ago' : ago(now() - ms, now()));
 const role = ({ owns, stands_by }) => (owns ? 'Owns the home' : stands_by ? 'Stands by' : 'Doesn’t take over');

@@ -1,0 +1,29 @@
+//! Skills that run only on machines with a label, such as "gpu": `runs_on` of a manifest, `fleet.labels` of a machine.
+
+use super::Skills;
+use super::error::{Blame, SkillError};
+use super::manifest::Manifest;
+
+impl Skills {
+    /// The label that a skill asks for and this machine has not.
+    pub(super) fn missing_label<'a>(&self, manifest: &'a Manifest) -> Option<&'a str> {
+        let label = manifest.runs_on.as_deref()?;
+        (!self.config().fleet.labels.iter().any(|has| has == label)).then_some(label)
+    }
+
+    pub(super) fn wrong_machine(&self, manifest: &Manifest, label: &str) -> SkillError {
+        let is_member = self.config().fleet.url.is_some();
+        let others = if is_member { ", and no member of the fleet that has it stands by" } else { "" };
+        let message = format!(
+            "it runs only on a machine with the label {label}, which this one has not{others}: fleet.labels in config.toml says what a machine has"
+        );
+        let error = SkillError::new(manifest.name.as_str(), Blame::Host, "wrong-machine", message);
+        SkillError { retryable: is_member, ..error }
+    }
+
+    /// The same of a tool, by the name that plans use.
+    pub fn label_missing_for(&self, tool: &str) -> Option<String> {
+        let (skill, _) = self.find_tool(tool).ok()?;
+        self.missing_label(&skill.manifest).map(str::to_owned)
+    }
+}
