@@ -123,7 +123,10 @@ impl DoctorArgs {
                         allowed.push((skill.name().to_string(), skills.allowed(&skill)?));
                         skills.warm(&skill).await
                     })?;
-                    let what = format!("{} {} loads", skill.manifest.version, skill.shape.describe());
+                    let mut what = format!("{} {} loads", skill.manifest.version, skill.shape.describe());
+                    if let Some(label) = skills.missing_label(&skill.manifest) {
+                        what += &format!("; it runs only on machines with the label {label}, which this one has not");
+                    }
                     report
                         .check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
                 }

@@ -6,11 +6,18 @@ use super::manifest::Manifest;
 
 impl Skills {
     /// The label that a skill asks for and this machine has not.
-    pub(super) fn missing_label<'a>(&self, manifest: &'a Manifest) -> Option<&'a str> {
+    pub fn missing_label<'a>(&self, manifest: &'a Manifest) -> Option<&'a str> {
         let label = manifest.runs_on.as_deref()?;
         (!self.config().fleet.labels.iter().any(|has| has == label)).then_some(label)
     }
 
+    /// The same of a tool, by the name that plans use.
+    pub fn label_missing_for(&self, tool: &str) -> Option<String> {
+        let (skill, _) = self.find_tool(tool).ok()?;
+        self.missing_label(&skill.manifest).map(str::to_owned)
+    }
+
+    /// Why it is not called here.
     pub(super) fn wrong_machine(&self, manifest: &Manifest, label: &str) -> SkillError {
         let is_member = self.config().fleet.url.is_some();
         let others = if is_member { ", and no member of the fleet that has it stands by" } else { "" };
@@ -19,11 +26,5 @@ impl Skills {
         );
         let error = SkillError::new(manifest.name.as_str(), Blame::Host, "wrong-machine", message);
         SkillError { retryable: is_member, ..error }
-    }
-
-    /// The same of a tool, by the name that plans use.
-    pub fn label_missing_for(&self, tool: &str) -> Option<String> {
-        let (skill, _) = self.find_tool(tool).ok()?;
-        self.missing_label(&skill.manifest).map(str::to_owned)
     }
 }
