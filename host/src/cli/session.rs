@@ -204,8 +204,9 @@ fn show(opened: &Opened, session: &SessionLine, page: &PageArgs, json: bool) -> 
             let title = session.title.as_deref().map(printable_line).unwrap_or_default();
             outln!("{}  {title}", paint.bold(name.as_str()));
             let model = session.model.as_deref().unwrap_or("the default");
+            let runs_on = session.runs_on.as_ref().map(|label| format!("; runs on: {label}")).unwrap_or_default();
             let about = format!(
-                "since {}, active {}; model: {model}; workspace: {}",
+                "since {}, active {}; model: {model}{runs_on}; workspace: {}",
                 minute(session.created_ms),
                 minute(session.active_ms),
                 opened.home.work_dir(name).display()

@@ -34,6 +34,9 @@ pub struct MemberFiles {
 /// each other from their work.
 const SETTLED: Duration = Duration::from_secs(5);
 
+/// How often the owner's own daemon is asked to give the home up.
+const TRIES: u32 = 5;
+
 /// How often the home's own files are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -80,7 +83,17 @@ impl FleetMember for MemberFiles {
             let members = FleetStatus::read(bus).await?.members;
             let Some(to) = members.into_iter().find(|member| member.can_take(label)) else { return Ok(false) };
             tracing::info!("the home goes to {}, because something asks for the label {label}", to.name);
-            GiveUp { epoch: self.lease.epoch(), to: Some(to.name) }.ask(bus).await.map(|()| true)
+            let asks = GiveUp { epoch: self.lease.epoch(), to: Some(to.name) };
+            // The daemon may not be listening yet, or just not.
+            let mut tries = 1;
+            while let Err(error) = asks.ask(bus).await {
+                if tries == TRIES {
+                    return Err(error);
+                }
+                tries += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Ok(true)
         });
         handed.map_err(|error: FleetError| error.to_string())
     }

@@ -78,15 +78,13 @@ impl WriterFile {
         WriterFile { path, conn, file }
     }
 
-    /// The same, or what another process has put in its place.
-    fn followed(self) -> Result<WriterFile, (WriterFile, StoreError)> {
-        if FileId::of(&self.path) == Some(self.file) {
-            return Ok(self);
+    /// Takes what another process has put in its place, if one has.
+    fn follow(&mut self) -> Result<(), StoreError> {
+        if FileId::of(&self.path) != Some(self.file) {
+            let (conn, file) = connect_file(&self.path)?;
+            *self = WriterFile::new(self.path.clone(), conn, file);
         }
-        match connect_file(&self.path) {
-            Ok((conn, file)) => Ok(WriterFile::new(self.path, conn, file)),
-            Err(error) => Err((self, error)),
-        }
+        Ok(())
     }
 }
 
@@ -106,14 +104,10 @@ pub(super) fn run(
             group.push(next);
         }
         // Nobody replaces the file of a fleet's owner.
-        if shipping.is_none() {
-            file = match file.followed() {
-                Ok(file) => file,
-                Err((file, error)) => {
-                    group.drain(..).for_each(|job| job.refuse(error.clone()));
-                    file
-                }
-            };
+        if shipping.is_none()
+            && let Err(error) = file.follow()
+        {
+            group.drain(..).for_each(|job| job.refuse(error.clone()));
         }
         commit(&file.conn, max_sessions.load(Ordering::Relaxed), group, shipping.as_mut());
         tell(&file.conn, feed);
