@@ -335,7 +335,10 @@ impl RunExecutor {
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
         let mut unfinished = Vec::new();
-        self.find_preferred_machine(&log.session).await?;
+        // One that is taken up again goes on where it is: two sessions that prefer different machines would move each other for ever.
+        if log.seq == 0 {
+            self.find_preferred_machine(&log.session).await?;
+        }
         loop {
             let step = run.next_step();
             if let Step::Ended = step {
