@@ -237,14 +237,16 @@ impl Needs {
     }
 }
 
-/// Bytes of memory that the server has.
+/// Bytes of memory that the server has: the process that was started with its configuration.
 fn resident(nats: &Nats) -> u64 {
-    let files = std::fs::read_dir(nats.dir()).expect("it is there").flatten().map(|entry| entry.file_name());
-    let names = files.map(|name| name.to_string_lossy().into_owned());
-    // It names the file after its process; one that was killed leaves its file.
-    let pids = names.filter_map(|name| name.strip_suffix(".ports")?.rsplit('_').next().map(str::to_owned));
-    let mut statuses = pids.filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/status")).ok());
-    let status = statuses.next().expect("it runs");
+    let config = nats.dir().join("config");
+    let is_it = |process: &Path| {
+        let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == config.as_os_str().as_encoded_bytes())
+    };
+    let processes = std::fs::read_dir("/proc").expect("this is Linux").flatten().map(|entry| entry.path());
+    let process = processes.into_iter().find(|process| is_it(process)).expect("it runs");
+    let status = std::fs::read_to_string(process.join("status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("this is Linux");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") << 10
 }
