@@ -4,7 +4,7 @@ use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Shared};
 use crate::config::Config;
-use crate::effect::member::{FleetStatus, MACHINE_LABEL, MemberStatus, is_machine_label};
+use crate::effect::member::{FLEET_NAME, FleetStatus, MACHINE_LABEL, MemberStatus, is_fleet_name, is_machine_label};
 use crate::fleet::FleetError;
 use crate::fleet::bus::{Bus, BusSettings};
 use crate::fleet::control::GiveUp;
@@ -64,6 +64,9 @@ pub fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
 /// Where the fleet of `config.toml` is; `None` for a home of one machine.
 pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     let fleet = &config.fleet;
+    if let Some(label) = fleet.labels.iter().find(|label| !is_machine_label(label)) {
+        return Err(Failure::new(Exit::Config, format!("fleet.labels: {label:?} is no label: {MACHINE_LABEL}")));
+    }
     let Some(url) = fleet.url.clone() else { return Ok(None) };
     if url.contains('@') {
         let words =
@@ -72,12 +75,9 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     }
     let member = fleet.member.clone().unwrap_or_else(host_name);
     for (key, name) in [("fleet.member", &member), ("fleet.name", &fleet.name)] {
-        if !is_machine_label(name) {
-            return Err(Failure::new(Exit::Config, format!("{key} = {name:?} is no name: {MACHINE_LABEL}")));
+        if !is_fleet_name(name) {
+            return Err(Failure::new(Exit::Config, format!("{key} = {name:?} is no name: {FLEET_NAME}")));
         }
-    }
-    if let Some(label) = fleet.labels.iter().find(|label| !is_machine_label(label)) {
-        return Err(Failure::new(Exit::Config, format!("fleet.labels: {label:?} is no label: {MACHINE_LABEL}")));
     }
     Ok(Some(BusSettings {
         url,

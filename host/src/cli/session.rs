@@ -4,7 +4,7 @@ use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
-use crate::effect::member::{MACHINE_LABEL, is_machine_label};
+use crate::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
 use crate::gateway::{Message, open_message};
 use crate::home::SessionName;
 use crate::llm::Role;
@@ -367,7 +367,7 @@ fn set_model(opened: &Opened, session: &SessionName, model: &str, json: bool) ->
 }
 
 fn set_runs_on(opened: &Opened, session: &SessionName, label: &str, json: bool) -> Result<Exit, Failure> {
-    let chosen = (label != "any").then(|| label.to_owned());
+    let chosen = (label != ANY_MACHINE).then(|| label.to_owned());
     if chosen.as_deref().is_some_and(|label| !is_machine_label(label)) {
         return Err(Failure::new(Exit::Usage, format!("{label:?} is no label of machines: {MACHINE_LABEL}")));
     }

@@ -101,13 +101,24 @@ impl MemberStatus {
     }
 }
 
+/// What the name of a fleet or of a member is made of, for people.
+pub const FLEET_NAME: &str = "1 to 32 of a-z, 0-9 and -";
+
+/// Whether a fleet or a member can be called so: it stands in names and subjects of NATS.
+pub fn is_fleet_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=32).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
 /// What a label of a machine is made of, for people.
-pub const MACHINE_LABEL: &str = "1 to 32 of a-z, 0-9 and -";
+pub const MACHINE_LABEL: &str = "1 to 32 of a-z, 0-9 and -, and not \"any\"";
+
+/// No label: a session that runs on any machine.
+pub const ANY_MACHINE: &str = "any";
 
 /// Whether a machine can have this label.
 pub fn is_machine_label(label: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=32).contains(&label.len()) && label.bytes().all(is_plain)
+    is_fleet_name(label) && label != ANY_MACHINE
 }
 
 /// Returns when something may be begun that cannot be taken back. Of a member that owns nothing any more it never does: its

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::drive::SEALED_RUN;
-use crate::effect::member::is_machine_label;
+use crate::effect::member::{MACHINE_LABEL, is_machine_label};
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 use crate::home::SessionName;
@@ -236,7 +236,10 @@ impl Contents {
                 self.session = Some(SessionName::parse(&session).map_err(|error| error.to_string())?);
                 self.title = title.map(|title| name(&clean(&title), "title")).transpose()?;
                 self.placement = Some(placement);
-                self.runs_on = runs_on.filter(|label| is_machine_label(label));
+                if !runs_on.as_deref().is_none_or(is_machine_label) {
+                    return Err(format!("`runs_on` must be null or a label of machines: {MACHINE_LABEL}"));
+                }
+                self.runs_on = runs_on;
                 self.models.all = model.map(|model| name(&model, "model")).transpose()?;
                 for (role, model) in role_models {
                     if Role::named(&role).is_none() {

@@ -29,7 +29,7 @@ pub struct SkillError {
     pub version: String,
     /// Who has to change something.
     pub blame: Blame,
-    /// Stable code: those of `kiso:skill` failures, and "limit", "trap", "exit", "bad-reply", "bad-args", "unknown-skill", "io", "busy".
+    /// Stable code: those of `kiso:skill` failures, and "limit", "trap", "exit", "bad-reply", "bad-args", "unknown-skill", "wrong-machine", "io", "busy".
     pub code: String,
     /// What happened and what to do, as sentences without the skill's name.
     pub message: String,

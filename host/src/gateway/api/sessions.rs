@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::RunExecutor;
-use crate::effect::member::{MACHINE_LABEL, is_machine_label};
+use crate::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
@@ -153,9 +153,9 @@ pub async fn change(
     if title.is_none() && placement.is_none() && runs_on.is_none() {
         return Err(ApiError::bad_request("nothing is to be changed: give `title`, `placement` or `runs_on`"));
     }
-    if !runs_on.as_deref().is_none_or(is_machine_label) {
+    if !runs_on.as_deref().is_none_or(|label| label == ANY_MACHINE || is_machine_label(label)) {
         return Err(ApiError::bad_request(format!(
-            "`runs_on` must be \"any\" or a label of machines: {MACHINE_LABEL}"
+            "`runs_on` must be \"any\" for all machines, or a label of machines: {MACHINE_LABEL}"
         )));
     }
     let title = title.map(|title| title.trim().to_owned());
@@ -174,7 +174,7 @@ pub async fn change(
             tx.set_placement(&of, placement)?;
         }
         if let Some(label) = runs_on {
-            tx.set_runs_on(&of, (label != "any").then_some(label.as_str()))?;
+            tx.set_runs_on(&of, (label != ANY_MACHINE).then_some(label.as_str()))?;
         }
         tx.session(&of)
     });
