@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 impl Home {
     /// `kiso shell -c LINE`.

@@ -4,6 +4,8 @@
 use crate::lab::{Lab, assert_limit, error};
 use kiso::skill::{Blame, CallEnd, Limit};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 macro_rules! tested {
     ($name:ident) => {
@@ -210,23 +212,23 @@ fn mode_race_open() {
         std::fs::create_dir(work.join("real")).expect("there is room");
         std::fs::write(work.join("real/store.db"), "inside").expect("there is room");
         std::os::unix::fs::symlink("../../..", work.join("link")).expect("there is room");
-        let over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let over = Arc::new(AtomicBool::new(false));
+        let (swapped, first) = std::sync::mpsc::channel();
         let swapping = std::thread::spawn({
             let over = over.clone();
             move || {
-                let mut swaps = 0_u64;
-                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                while !over.load(Relaxed) {
                     for (from, to) in [("real", "door"), ("door", "real"), ("link", "door"), ("door", "link")] {
                         std::fs::rename(work.join(from), work.join(to)).expect("nobody else moves it");
                     }
-                    swaps += 1;
+                    let _ = swapped.send(());
                 }
-                swaps
             }
         });
+        first.recv().expect("it swaps");
         let ended = lab.call("hostile", "mode-race-open", json!({ "mode": "race-open", "amount": 2_000 })).await;
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(swapping.join().expect("it swaps") > 0);
+        over.store(true, Relaxed);
+        swapping.join().expect("it swaps to the end");
         ended.result.unwrap_or_else(|e| panic!("{e}"));
     });
 }
