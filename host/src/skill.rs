@@ -31,6 +31,7 @@ mod installed;
 mod instance;
 mod latest;
 pub mod limits;
+mod listing;
 mod load;
 mod loader;
 mod lockfile;
@@ -103,6 +104,7 @@ use self::input::{CallInput, Keep};
 use self::installed::BUNDLED;
 use self::instance::EntryPoint;
 use self::limits::{Budget, HitCell};
+use self::listing::Listing;
 use self::manifest::{Manifest, Workspace};
 use self::usage::UseLedger;
 use self::workspace::{HomeSpace, Quota, SessionSpace, SpaceUsage};
@@ -136,6 +138,9 @@ struct Inner {
     bundled: OnceLock<Vec<Arc<InstalledSkill>>>,
     /// What was read from the home, with the version of its record.
     known: Mutex<HashMap<SkillName, (FileVersion, Arc<InstalledSkill>)>>,
+    /// The names in the directory of skills, and in that of Agent Skills.
+    names: Listing,
+    agent_names: Listing,
     /// Agent Skills, likewise.
     agents: Mutex<HashMap<SkillName, (FileVersion, Arc<AgentSkill>)>>,
     /// What was read of grants, with the version of each one's file.
@@ -214,6 +219,8 @@ impl Skills {
             sandbox: OnceLock::new(),
             bundled: OnceLock::new(),
             known: Mutex::default(),
+            names: Listing::default(),
+            agent_names: Listing::default(),
             agents: Mutex::default(),
             grants: Mutex::default(),
             loaded: Mutex::default(),
@@ -250,10 +257,7 @@ impl Skills {
     /// Every skill, bundled ones first, each group by name. A damaged one is an error in its place.
     pub fn list(&self) -> Vec<Result<Arc<InstalledSkill>, SkillError>> {
         let mut list: Vec<_> = self.all_bundled().iter().cloned().map(Ok).collect();
-        let entries = std::fs::read_dir(self.home().skills_dir()).into_iter().flatten().flatten();
-        let mut names: Vec<SkillName> =
-            entries.filter_map(|e| SkillName::parse(e.file_name().to_str()?).ok()).collect();
-        names.sort();
+        let names = self.0.names.of(&self.home().skills_dir(), |file| SkillName::parse(file).ok());
         list.extend(names.iter().filter_map(|name| self.read_known(name).transpose()));
         list
     }
@@ -369,7 +373,7 @@ impl Skills {
         let measure = || usage.measure_again();
         // It may look at thousands of files.
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(measure),
+            Ok(RuntimeFlavor::MultiThread) if !usage.is_small() => tokio::task::block_in_place(measure),
             _ => measure(),
         }
     }

@@ -71,7 +71,7 @@ struct Index {
     /// The packages among the skills.
     packages: Vec<&'static Package>,
     /// One for each tool.
-    cards: Vec<SkillCard>,
+    cards: Vec<Arc<SkillCard>>,
     /// The name of each tool by the one that models know it by.
     names: HashMap<String, String>,
     /// What the action loop may call, each with its category: command lines, skills and built-in tools.
@@ -86,10 +86,10 @@ impl Index {
         // A package is a command and nothing else.
         let packages: Vec<_> = skills.iter().filter_map(|skill| package::of_source(skill.source())).collect();
         let is_tool = |skill: &&Arc<InstalledSkill>| package::of_source(skill.source()).is_none();
-        let mut cards: Vec<_> = skills.iter().filter(is_tool).flat_map(|skill| cards(skill)).collect();
+        let mut cards: Vec<_> = skills.iter().filter(is_tool).flat_map(|skill| cards(skill)).map(Arc::new).collect();
         let is_skill = |name: &str| skills.iter().any(|skill| skill.name().as_str() == name);
         let outside: Vec<_> = allowed.iter().filter(|tool| !is_skill(&tool.server)).cloned().collect();
-        cards.extend(outside.iter().map(|tool| mcp::card(tool)));
+        cards.extend(outside.iter().map(|tool| Arc::new(mcp::card(tool))));
         let outside = outside.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         let names = cards.iter().map(|card| (wire_name(&card.name), card.name.clone())).collect();
         let catalog = call::catalog(&cards, builtins, &packages);
@@ -157,7 +157,7 @@ impl Tools {
     }
 
     /// One card for each tool that can be called. A skill that cannot be used has none, and that is said once.
-    pub fn cards(&self) -> Vec<SkillCard> {
+    pub fn cards(&self) -> Vec<Arc<SkillCard>> {
         self.index().cards.clone()
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
 pub use crate::plan::{CallerScope, Task};
 pub use crate::report::{Attempt, Correction, FailureNote, TaskReport};
@@ -18,8 +19,9 @@ pub struct Pieces {
     pub original_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<CallerScope>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub skills: Option<Vec<SkillCard>>,
+    /// Those of a process share them: each prompt of each run has them.
+    #[serde(skip_serializing_if = "Option::is_none", with = "shared")]
+    pub skills: Option<Vec<Arc<SkillCard>>>,
     /// The Agent Skills that are installed, in their publishers' words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_skills: Option<Vec<AgentSkillCard>>,
@@ -210,4 +212,22 @@ pub enum ColumnKind {
     Number,
     Date,
     Text,
+}
+
+/// What is shared in memory, written as the values themselves.
+mod shared {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    pub fn serialize<T: Serialize, S: Serializer>(all: &Option<Vec<Arc<T>>>, serializer: S) -> Result<S::Ok, S::Error> {
+        let all: Option<Vec<&T>> = all.as_ref().map(|all| all.iter().map(Arc::as_ref).collect());
+        all.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<Arc<T>>>, D::Error> {
+        let all: Option<Vec<T>> = Option::deserialize(deserializer)?;
+        Ok(all.map(|all| all.into_iter().map(Arc::new).collect()))
+    }
 }

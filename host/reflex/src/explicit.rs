@@ -1,6 +1,7 @@
 //! What is spelt out: `$ command` and `skill key=value key="quoted value" key=[json]`.
 
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 use kiso_plan::prompt::SkillCard;
 
@@ -19,7 +20,7 @@ pub(crate) enum ExplicitStep {
 
 /// The steps of a message that spells all of them out; `None` if it does not, and what is wrong if it does and something
 /// is. A skill call takes one line; a command line goes on until the next step.
-pub(crate) fn read(text: &str, skills: &[SkillCard]) -> Option<Result<Vec<ExplicitStep>, String>> {
+pub(crate) fn read(text: &str, skills: &[Arc<SkillCard>]) -> Option<Result<Vec<ExplicitStep>, String>> {
     let mut steps: Vec<Result<ExplicitStep, String>> = Vec::new();
     for line in text.lines() {
         match (step(line.trim(), skills), steps.last_mut()) {
@@ -44,7 +45,10 @@ pub(crate) fn read(text: &str, skills: &[SkillCard]) -> Option<Result<Vec<Explic
 }
 
 /// What comes before the first line that is a command line, and the steps from there on, or what is wrong with them.
-pub(crate) fn ending<'a>(text: &'a str, skills: &[SkillCard]) -> Option<(&'a str, Result<Vec<ExplicitStep>, String>)> {
+pub(crate) fn ending<'a>(
+    text: &'a str,
+    skills: &[Arc<SkillCard>],
+) -> Option<(&'a str, Result<Vec<ExplicitStep>, String>)> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         if command(line.trim()).is_some() {
@@ -97,7 +101,7 @@ fn command(line: &str) -> Option<&str> {
     line.strip_prefix("$ ").map(str::trim).filter(|command| !command.is_empty())
 }
 
-fn step(line: &str, skills: &[SkillCard]) -> Option<Result<ExplicitStep, String>> {
+fn step(line: &str, skills: &[Arc<SkillCard>]) -> Option<Result<ExplicitStep, String>> {
     if let Some(command) = command(line) {
         return Some(Ok(ExplicitStep::Command(command.to_owned())));
     }
@@ -205,7 +209,7 @@ mod tests {
             chosen: false,
             args: serde_json::json!({ "properties": { "file": { "type": "string" } } }),
         };
-        let cards = [card];
+        let cards = [Arc::new(card)];
         assert_eq!(read("@data file=a.csv", &cards).unwrap().unwrap().len(), 1);
         let wrong = read("@dato file=a.csv", &cards).unwrap().unwrap_err();
         assert!(wrong.contains("no skill `dato`; near: `data`"), "{wrong}");

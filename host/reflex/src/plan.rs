@@ -1,6 +1,7 @@
 //! The planner: a message becomes steps, and steps become a plan.
 
 use serde_json::Value;
+use std::sync::Arc;
 
 use kiso_plan::plan::{Plan, Task, TaskKind};
 use kiso_plan::prompt::{Pieces, SkillCard, said};
@@ -52,7 +53,7 @@ fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
         },
     };
     // Only now: to read what the skills understand takes longer than everything above.
-    let vocabularies: Vec<Vocabulary> = skills.iter().map(Vocabulary::new).collect();
+    let vocabularies: Vec<Vocabulary> = skills.iter().map(|card| Vocabulary::new(card)).collect();
     let scene = Scene { attached, ..Scene::new(message, &vocabularies, pieces.environment.as_deref()) };
     if let Some(why) = misread {
         return honest::blocked(message, &why, &scene);
@@ -95,7 +96,7 @@ fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
     }
 }
 
-fn task(step: &ChainStep, skills: &[SkillCard]) -> Task {
+fn task(step: &ChainStep, skills: &[Arc<SkillCard>]) -> Task {
     let card = &skills[step.skill];
     Task {
         expect: Some(expect::of_call(card, &step.args, step.produces.as_deref())),
@@ -106,11 +107,11 @@ fn task(step: &ChainStep, skills: &[SkillCard]) -> Task {
     }
 }
 
-fn spelt_out(message: &str, spelt: Vec<ExplicitStep>, skills: &[SkillCard]) -> Plan {
+fn spelt_out(message: &str, spelt: Vec<ExplicitStep>, skills: &[Arc<SkillCard>]) -> Plan {
     close(message, spelt.into_iter().map(|step| spelt_task(step, skills)).collect(), &[])
 }
 
-fn spelt_task(step: ExplicitStep, skills: &[SkillCard]) -> Task {
+fn spelt_task(step: ExplicitStep, skills: &[Arc<SkillCard>]) -> Task {
     match step {
         ExplicitStep::Command(command) => {
             // A command that asks something has no other expectation: its 1 means no.

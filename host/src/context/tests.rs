@@ -8,6 +8,7 @@ use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskSta
 use crate::llm::Role;
 use crate::llm::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
 use serde_json::json;
+use std::sync::Arc;
 
 fn task(marker: &str) -> Task {
     let (skill, args) = (Some("chart".to_owned()), Some(json!({"file": "a.csv"})));
@@ -30,7 +31,7 @@ fn planted() -> Pieces {
         new_message: text("M-new_message"),
         original_message: text("M-original_message"),
         caller: Some(CallerScope::Admin),
-        skills: Some(vec![SkillCard {
+        skills: Some(vec![Arc::new(SkillCard {
             name: "M-skills".to_owned(),
             summary: "draws".to_owned(),
             category: "chart".to_owned(),
@@ -38,7 +39,7 @@ fn planted() -> Pieces {
             secrets: Vec::new(),
             chosen: false,
             args: json!({"type": "object"}),
-        }]),
+        })]),
         agent_skills: Some(vec![AgentSkillCard { name: "M-agent_skills".to_owned(), description: "forms".to_owned() }]),
         instructions: Some(vec![Instructions {
             name: "M-instructions".to_owned(),

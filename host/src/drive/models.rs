@@ -7,14 +7,14 @@ use crate::llm::breaker::Breaker;
 use crate::llm::chain::{Chain, ChainContext, Link, Remote, Retries};
 use crate::llm::embed::{self, Embedder};
 use crate::llm::endpoint::{Endpoint, Support, Timeouts};
-use crate::llm::estimate::{Estimator, request_tokens};
+use crate::llm::estimate::Estimator;
 use crate::llm::openai::OpenAi;
 use crate::llm::price::Price;
 use crate::llm::reflex::{self, Reflex};
 use crate::llm::scripted::ScriptedModel;
 use crate::llm::slots::Slots;
 use crate::llm::time::RealTime;
-use crate::llm::{LlmError, Model, Request, Role, Usage};
+use crate::llm::{LlmError, Model, Role, Usage};
 use crate::role::Duty;
 use crate::secret::SecretValue;
 use crate::store::ModelChoice;
@@ -273,11 +273,11 @@ impl Models {
         TokenBudget { context_budget, ..*settings }
     }
 
-    /// The setting that a prompt for this role is too large for, if it is: the pieces that are never cut, such as the
+    /// The setting that a prompt for this role, of so many tokens by the plain estimate, is too large for, if it is: the pieces that are never cut, such as the
     /// message itself, take the whole context. The provider would refuse it, or cut off its beginning.
-    pub fn too_small_for(&self, role: Role, request: &Request) -> Option<LimitReached> {
+    pub fn too_small_for(&self, role: Role, tokens: usize) -> Option<LimitReached> {
         let budget = self.settings(role).context_budget;
-        if request_tokens(request) + LEAST_ANSWER <= budget {
+        if tokens + LEAST_ANSWER <= budget {
             return None;
         }
         let smallest = self.smallest(role)?;

@@ -19,6 +19,7 @@ use crate::memory;
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::skill::{self, wire_name};
 use crate::tool::allows;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Lines of observational memory.
@@ -126,7 +127,7 @@ impl RunContext<'_> {
         let mut skills = self.drive.tools.cards();
         if !ask.categories.is_empty() {
             skills.retain(|card| ask.categories.contains(&card.category));
-            skills.iter_mut().for_each(|card| card.chosen = true);
+            skills.iter_mut().for_each(|card| Arc::make_mut(card).chosen = true);
         }
         let in_use = self.agent_skills_in_use(run);
         skills.retain(|card| allows(&in_use, &wire_name(&card.name), &card.category));

@@ -214,7 +214,8 @@ impl<'a> RunContext<'a> {
         let next = self.dialogs.next(&request, &self.secrets, boundary);
         let request = next.filter(|next| node::fits(next, settings.context_budget)).unwrap_or(request);
         let mut request = node::fit(request, boundary, settings.context_budget);
-        if let Some(mut limit) = self.drive.models.too_small_for(by, &request) {
+        let asked = llm::estimate::request_tokens(&request);
+        if let Some(mut limit) = self.drive.models.too_small_for(by, asked) {
             if matches!(request.role, Role::Planner | Role::Actor) {
                 limit.because = self.drive.tools.crowding(settings.context_budget);
             }
@@ -231,7 +232,6 @@ impl<'a> RunContext<'a> {
         if let Some(limit) = limits.reached(used) {
             return Ok(Err(limit));
         }
-        let asked = llm::estimate::request_tokens(&request);
         let asked = self.drive.models.counted(by, asked) as u64;
         let left = limits.max_tokens_per_run.saturating_sub(used.total());
         if asked >= left {

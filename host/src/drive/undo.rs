@@ -93,9 +93,12 @@ impl RunExecutor {
     /// Brings to an end what was cut off in the session, before anybody works in it. The caller holds its lock.
     pub(super) async fn settle(&self, session: &SessionName) -> Result<(), DriveError> {
         self.undo.quiet(session).await;
-        let (undo, of) = (self.undo.clone(), session.clone());
-        let recovered = compute::run("rolling back what was cut off", move || undo.recover(&of)).await?;
-        recovered.map_err(|error| undoing(session, error))?;
+        // Most sessions have nothing, which one look tells; to hand that over takes longer.
+        if self.undo.keeps_any(session) {
+            let (undo, of) = (self.undo.clone(), session.clone());
+            let recovered = compute::run("rolling back what was cut off", move || undo.recover(&of)).await?;
+            recovered.map_err(|error| undoing(session, error))?;
+        }
         self.tools.skills().measure_anew(session);
         Ok(())
     }

@@ -150,6 +150,11 @@ impl Undo {
         }
     }
 
+    /// Whether there is a log of the session, or may be.
+    pub fn keeps_any(&self, session: &SessionName) -> bool {
+        !self.shelf(session).is_missing()
+    }
+
     /// Brings to an end what a process that was killed left open in the session. The caller holds the session's lock, and nothing is
     /// [open](Undo::quiet) in it.
     pub fn recover(&self, session: &SessionName) -> io::Result<()> {

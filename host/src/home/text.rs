@@ -21,8 +21,13 @@ pub enum TextError {
 pub fn read_text(path: &Path, most: u64) -> Result<Option<String>, TextError> {
     let path = path.to_owned();
     // Before it is opened: a named pipe would be waited for.
-    match fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
+    let found = match path.symlink_metadata() {
+        // Most homes have none of these texts, and each run asks for all of them.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Ok(found) if found.is_symlink() => fs::metadata(&path),
+        found => found,
+    };
+    match found {
         Err(error) => return Err(TextError::Io { path, error }),
         Ok(found) if !found.is_file() => return Err(TextError::NotAFile { path }),
         Ok(_) => {}

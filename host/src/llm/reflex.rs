@@ -1,6 +1,7 @@
 //! `reflex`: the model that is built in, whose rules are a crate of their own (`host/reflex`). It reads `Request::pieces`, the
 //! fields that other models get as text, and nothing else.
 
+use super::estimate::turn_tokens;
 use super::prompt::Pieces;
 use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Usage};
 use crate::compute;
@@ -22,7 +23,13 @@ impl Model for Reflex {
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(async move {
             let (role, pieces) = (request.role, request.pieces.clone());
-            let text = compute::run("reading the message by the built-in rules", move || answer(role, &pieces)).await;
+            let bytes = match role {
+                // What is written as it is to run is taken as it is; to understand a sentence may take long.
+                Role::Planner if !is_spelt_out(&pieces) => usize::MAX,
+                _ => request.user.len() + 4 * request.turns.iter().map(turn_tokens).sum::<usize>(),
+            };
+            let work = move || answer(role, &pieces);
+            let text = compute::run_on(bytes, "reading the message by the built-in rules", work).await;
             let text = text.map_err(|overdue| LlmError::Unavailable {
                 model: NAME.to_owned(),
                 message: overdue.to_string(),
@@ -41,6 +48,11 @@ impl Model for Reflex {
             Ok(Completion { text, usage, model: NAME.to_owned(), ..Completion::default() })
         })
     }
+}
+
+/// Whether the message is a command line, and nothing before it.
+fn is_spelt_out(pieces: &Pieces) -> bool {
+    pieces.new_message.as_deref().is_some_and(|message| message.trim_start().starts_with("$ "))
 }
 
 /// The answer in the form that the role's prompt asks for.

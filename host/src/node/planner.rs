@@ -11,6 +11,7 @@ use crate::llm::prompt::{Pieces, SkillCard};
 use crate::llm::{Answer, Completion, Form, Model, Request, Role, Sink, schema};
 use crate::role::{plan_schema, skill_task};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Bytes of a schema that a grammar is made of. Servers make it anew for each request.
 const MAX_GRAMMAR: usize = 64 << 10;
@@ -53,7 +54,7 @@ pub fn formed(request: Request) -> Request {
 }
 
 /// The form of a plan with these skills, by their names alone, and with the arguments of each as far as a grammar can have them.
-fn forms(skills: &[SkillCard]) -> (Value, Option<Value>) {
+fn forms(skills: &[Arc<SkillCard>]) -> (Value, Option<Value>) {
     if skills.is_empty() {
         return (plan_schema(Vec::new()), None);
     }

@@ -104,10 +104,8 @@ impl AgentSkill {
 impl Skills {
     /// Every Agent Skill, by name. A damaged one is an error in its place.
     pub fn agent_skills(&self) -> Vec<Result<Arc<AgentSkill>, SkillError>> {
-        let entries = fs::read_dir(self.home().agent_skills_dir()).into_iter().flatten().flatten();
         let name = |file: &str| SkillName::parse(file.strip_suffix(".json")?).ok();
-        let mut names: Vec<SkillName> = entries.filter_map(|entry| name(entry.file_name().to_str()?)).collect();
-        names.sort();
+        let names = self.0.agent_names.of(&self.home().agent_skills_dir(), name);
         names.iter().filter_map(|name| self.read_agent_skill(name).transpose()).collect()
     }
 

@@ -272,7 +272,7 @@ impl Tools {
 }
 
 /// All that the action loop may call, each with its category.
-pub(super) fn catalog(cards: &[SkillCard], builtins: &Builtins, packages: &[&Package]) -> Vec<(ToolSpec, String)> {
+pub(super) fn catalog(cards: &[Arc<SkillCard>], builtins: &Builtins, packages: &[&Package]) -> Vec<(ToolSpec, String)> {
     let exec = ToolSpec {
         name: EXEC.to_owned(),
         description: format!(

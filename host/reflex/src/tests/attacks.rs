@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use std::sync::Arc;
 
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard, Pieces, SkillCard};
 use kiso_plan::report::{FailureNote, TaskError, TaskReport, TaskStatus};
@@ -94,7 +95,7 @@ fn catalogs() {
         }}),
     };
     let said = (0..55).map(alike).collect::<Vec<_>>().join(" ");
-    let given = Pieces { skills: Some((0..40).map(skill).collect()), ..pieces(&said, vec![weather()]) };
+    let given = Pieces { skills: Some((0..40).map(skill).map(Arc::new).collect()), ..pieces(&said, vec![weather()]) };
     let answer = answered("40 skills of 500 examples", planned, given);
     assert!(!answer.tasks.is_empty());
 }

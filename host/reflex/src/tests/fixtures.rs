@@ -2,6 +2,7 @@
 //! the files of docs/reflex.md.
 
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 use kiso_plan::plan::{Plan, Task, TaskKind};
 use kiso_plan::prompt::{CallerScope, Column, ColumnKind, FileCard, Pieces, SkillCard};
@@ -185,7 +186,7 @@ pub(super) fn pieces(message: &str, files: Vec<FileCard>) -> Pieces {
     Pieces {
         new_message: Some(message.to_owned()),
         caller: Some(CallerScope::Admin),
-        skills: Some(skills()),
+        skills: Some(skills().into_iter().map(Arc::new).collect()),
         environment: Some(files),
         ..Pieces::default()
     }

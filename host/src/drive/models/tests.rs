@@ -93,10 +93,7 @@ fn a_prompt_that_cannot_fit_is_told_with_the_setting() {
          [model_settings.\"local:small\"]\ncontext_budget = 2_000\n[context]\nbudget_tokens = 6_000\n",
     )
     .unwrap();
-    let too_small = |role, tokens: usize| {
-        let request = Request::new(role, String::new(), "abcd".repeat(tokens));
-        models.too_small_for(role, &request).map(|limit| (limit.value, limit.setting))
-    };
+    let too_small = |role, tokens: usize| models.too_small_for(role, tokens).map(|limit| (limit.value, limit.setting));
     assert_eq!(too_small(Role::Planner, 5_900), None);
     assert_eq!(too_small(Role::Planner, 5_990), Some((6_000, "context.budget_tokens".to_owned())));
     let of_fallback = (2_000, "model_settings.\"local:small\".context_budget".to_owned());

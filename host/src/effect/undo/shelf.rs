@@ -86,6 +86,11 @@ impl Shelf {
         self.dir().join(id.to_string())
     }
 
+    /// Whether there is no place for logs yet.
+    pub fn is_missing(&self) -> bool {
+        matches!(self.stamp(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// All logs, the oldest first.
     pub fn entries(&self) -> io::Result<Vec<UndoEntry>> {
         let mut cache = self.lock();

@@ -17,6 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How often it is measured, at most, before something is refused.
 const MEASURINGS: u32 = 3;
 
+/// Entries of a directory that are looked at without going to another thread, which takes as long.
+const FEW: u64 = 64;
+
 /// Bytes and entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Amount {
@@ -168,6 +171,13 @@ impl SpaceUsage {
         if self.measure(times, u64::MAX).is_err() {
             self.lock().times = 0;
         }
+    }
+
+    /// Whether there is so little that to measure it takes no time.
+    pub fn is_small(&self) -> bool {
+        let few = |dir: &PathBuf| measure(dir, FEW).is_ok_and(|found| found.entries <= FEW);
+        // Whoever measures at the moment may take long.
+        self.measuring.try_lock().is_ok() && self.dirs.iter().all(few)
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
