@@ -30,6 +30,7 @@ mod limiter;
 mod output;
 mod process;
 mod requests;
+mod scratch;
 mod spawn;
 mod start;
 mod streams;
@@ -38,6 +39,7 @@ mod watch;
 mod wit;
 
 pub use self::channel::{Channel, PipeWriter, pipe};
+pub use self::scratch::Scratch;
 pub use self::streams::Stdio;
 pub use self::watch::Watch;
 
@@ -62,10 +64,9 @@ use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::skill::{SKILLS_MOUNT, Skills};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Runs command lines for a home. Cheap to clone; the engine starts with the first line.
 #[derive(Debug, Clone)]
@@ -143,35 +144,6 @@ impl std::fmt::Debug for Line<'_> {
     }
 }
 
-/// A directory of its own that processes see as `/tmp`; removed when it is dropped.
-#[derive(Debug)]
-pub struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Most lines leave nothing.
-        if std::fs::remove_dir(&self.0).is_ok() {
-            return;
-        }
-        let remove = || Home::remove_scratch(&self.0);
-        // A line may have left thousands of files; others must not wait for their removal.
-        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(remove),
-            _ => remove(),
-        }
-    }
-}
-
-impl Scratch {
-    /// Writes a file into a directory of it, before a line has seen it. Neither name may have a separator.
-    pub fn put(&self, dir: &str, name: &str, text: &str) -> std::io::Result<()> {
-        debug_assert!(!dir.contains('/') && !name.contains('/'));
-        let dir = self.0.join(dir);
-        std::fs::create_dir_all(&dir)?;
-        std::fs::write(dir.join(name), text)
-    }
-}
-
 /// Why a line could not be run at all: the machine's fault, not the line's.
 #[derive(Debug, thiserror::Error)]
 #[error("the line could not be run: {0}")]
@@ -185,12 +157,14 @@ impl Exec {
 
     /// A fresh `/tmp`.
     pub fn scratch(&self, session: &SessionName) -> Result<Scratch, ExecError> {
-        self.0.home.create_scratch(session).map(Scratch).map_err(|e| ExecError(e.to_string()))
+        Scratch::new(&self.0.home, session).map_err(|e| ExecError(e.to_string()))
     }
 
     /// Runs a line to its end. When the future is dropped, every process ends with it.
     #[tracing::instrument(name = "exec.run", level = "debug", skip_all, fields(session = %line.session))]
     pub async fn run(&self, line: Line<'_>) -> Result<CommandResult, ExecError> {
+        let scratch = line.scratch;
+        scratch.enter();
         let components = self.components().map_err(|e| ExecError(format!("{e:#}")))?;
         let engine = components.engine.clone();
         let place = engine.tasks.clone().acquire_owned().await.expect("the semaphore is never closed");
@@ -220,6 +194,7 @@ impl Exec {
             transaction: line.transaction,
             accepted: line.accepted,
             running: AtomicUsize::new(0),
+            skill_ran: AtomicBool::new(false),
             permit: line.permit.clone(),
         };
         let (timeout, allowed) = (budget.timeout, budget.allowance());
@@ -264,6 +239,10 @@ impl Exec {
             }
             Err(_) => None,
         };
+        // What is not bundled writes on threads of its own, which may go on when it was cut off.
+        if ended.is_some() && task.limit().is_none() && !task.commands.has_run_skill() {
+            scratch.leave();
+        }
         let (processes, processes_at_once) = task.counts();
         let used = LimitUse {
             millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -311,7 +290,7 @@ impl Exec {
     }
 
     fn dirs(&self, session: &SessionName, role: CallerScope, scratch: &Scratch) -> Result<Dirs, ExecError> {
-        let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.0.clone(), true)];
+        let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.path().to_owned(), true)];
         let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
         let project = match role {

@@ -26,6 +26,7 @@ mod lock;
 mod name;
 mod project;
 mod removal;
+mod scratch;
 mod server;
 mod session;
 mod text;
@@ -88,6 +89,7 @@ struct Inner {
     root: PathBuf,
     key: HomeKey,
     workspaces: session::KnownWorkspaces,
+    spares: scratch::SpareScratches,
 }
 
 /// The key of a home. It authenticates compiled code and encrypts what is stored encrypted.
@@ -130,7 +132,7 @@ impl Home {
             private_dir(&root.join(folder))?;
         }
         let key = credential::key_or(&root, read_or_make_key)?;
-        Ok(Home(Arc::new(Inner { root, key, workspaces: session::KnownWorkspaces::default() })))
+        Ok(Home(Arc::new(Inner { root, key, workspaces: Default::default(), spares: Default::default() })))
     }
 
     /// The home's directory, absolute.

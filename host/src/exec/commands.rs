@@ -19,7 +19,7 @@ use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Sk
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// What implements a command.
 #[derive(Debug, Clone)]
@@ -45,6 +45,8 @@ pub struct Commands {
     pub accepted: Option<Arc<[CardAccess]>>,
     /// Skills of this task that run as commands.
     pub running: AtomicUsize,
+    /// Whether any was started.
+    pub skill_ran: AtomicBool,
     /// What the line may do outside.
     pub permit: Permit,
 }
@@ -84,6 +86,11 @@ fn installed_package(skills: &Skills, package: &Package) -> Option<Arc<Installed
 }
 
 impl Commands {
+    /// Whether a skill was run as a command.
+    pub fn has_run_skill(&self) -> bool {
+        self.skill_ran.load(Relaxed)
+    }
+
     /// What a name stands for.
     pub fn find(&self, name: &str) -> Option<Program> {
         let name = plain_name(name);
@@ -174,6 +181,7 @@ impl Commands {
         };
         // The first may wait for others to end. One that others of the same line wait for must not: they would all wait.
         let first = self.running.fetch_add(1, Relaxed) == 0;
+        self.skill_ran.store(true, Relaxed);
         let _counted = Counted(&self.running);
         let ran = self.skills.run_as_command(skill, streams, caller, first).await;
         self.permit.take_in(&permit);

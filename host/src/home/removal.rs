@@ -13,6 +13,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::scratch::is_empty_dir;
 use super::{Home, HomeError, SessionName, lock, tree};
 
 /// How the names of directories begin that are on their way out; no session's name does.
@@ -88,7 +89,9 @@ impl Home {
         let is_session = |dir: &PathBuf| !dir.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         for dir in self.below_sessions().filter(is_session) {
             let scratch = dir.join("tmp");
-            let left = fs::read_dir(&scratch).is_ok_and(|mut entries| entries.next().is_some());
+            // Those that are empty were kept for a next task; who comes next in the session takes them away.
+            let left =
+                fs::read_dir(&scratch).is_ok_and(|entries| entries.flatten().any(|entry| !is_empty_dir(&entry.path())));
             if left
                 && let Ok(_lock) = lock::take(&dir.join("lock"), String::new())
                 && let Err(error) = discard_into(&scratch, &self.path().join("sessions"))
@@ -222,6 +225,7 @@ mod tests {
         let lock = home.lock_session(&session).unwrap();
         assert!(!scratch.exists(), "whoever takes the lock sweeps");
         let scratch = home.create_scratch(&session).unwrap();
+        fs::write(scratch.join("left"), "").unwrap();
         home.sweep_scratch();
         assert!(scratch.exists(), "somebody works there");
         drop(lock);

@@ -1,17 +1,16 @@
 //! The directories of a session: its workspace, and what belongs to it but no task may see.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::{Home, HomeError, HomeLock, SessionName, TEMP, lock, make_private_dir, private_dir, removal};
+use super::{Home, HomeError, HomeLock, SessionName, TEMP, lock, make_private_dir, private_dir};
 
 /// Workspaces that were found as they must be, so that not every call looks through all there is to look at.
 #[derive(Debug, Default)]
@@ -51,9 +50,6 @@ impl KnownWorkspaces {
         known.insert(session.clone(), id);
     }
 }
-
-/// Tells the scratch directories of one process apart.
-static SCRATCHES: AtomicU32 = AtomicU32::new(0);
 
 impl Home {
     /// Holds the workspace and what belongs to the session but no task may see.
@@ -114,35 +110,9 @@ impl Home {
         // In a directory that was made just now, nobody has left anything.
         if !is_new {
             sweep(&dir);
-            removal::drop_scratch(&dir.join("tmp"));
+            self.remove_lost_scratch(session);
         }
         Ok(lock)
-    }
-
-    /// Holds the scratch directories of the session's tasks.
-    pub fn scratch_dir(&self, session: &SessionName) -> PathBuf {
-        self.session_dir(session).join("tmp")
-    }
-
-    /// A fresh directory for what a task needs only while it runs, beside the workspace. The caller hands it to
-    /// [`Home::remove_scratch`]; [`Home::lock_session`] and [`Home::sweep_scratch`] remove what a crash left.
-    pub fn create_scratch(&self, session: &SessionName) -> Result<PathBuf, HomeError> {
-        let parent = self.scratch_dir(session);
-        private_dir(&parent)?;
-        loop {
-            let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
-            match DirBuilder::new().mode(0o700).create(&dir) {
-                // Of a killed process that had our pid: no task may see what another one left.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| dir.clone()).map_err(|error| HomeError::from_io(&dir, "create", error)),
-            }
-        }
-    }
-
-    /// Removes what [`Home::create_scratch`] made. Links in it are removed, not followed; what cannot be removed waits for
-    /// [`Home::empty_trash`].
-    pub fn remove_scratch(dir: &Path) {
-        removal::drop_scratch(dir);
     }
 }
 

@@ -1,0 +1,150 @@
+//! The directories that tasks see as `/tmp`, beside the workspace of their session.
+//!
+//! Most tasks leave nothing in theirs. It is kept then for the next one of the session: to make a directory and to remove it again
+//! are several writes to a card each, and more work for some file systems than all else that a short command needs.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Home, HomeError, SessionName, private_dir, removal};
+
+/// Sessions that a directory is kept for.
+const MAX_SPARES: usize = 1_000;
+
+/// Tells the scratch directories of one process apart.
+static SCRATCHES: AtomicU32 = AtomicU32::new(0);
+
+/// Empty directories that this process has kept for the next task, one for each session.
+#[derive(Debug, Default)]
+pub(super) struct SpareScratches(Mutex<HashMap<SessionName, PathBuf>>);
+
+impl SpareScratches {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionName, PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether it is a directory, and nothing is in it.
+pub(super) fn is_empty_dir(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+impl Home {
+    /// Holds the scratch directories of the session's tasks.
+    pub fn scratch_dir(&self, session: &SessionName) -> PathBuf {
+        self.session_dir(session).join("tmp")
+    }
+
+    /// An empty directory for what a task needs only while it runs, beside the workspace. The caller hands it to
+    /// [`Home::keep_scratch`] or [`Home::remove_scratch`]; [`Home::lock_session`] and [`Home::sweep_scratch`] remove what a crash left.
+    pub fn create_scratch(&self, session: &SessionName) -> Result<PathBuf, HomeError> {
+        let spare = self.0.spares.lock().remove(session);
+        if let Some(spare) = spare.filter(|spare| is_empty_dir(spare)) {
+            return Ok(spare);
+        }
+        let parent = self.scratch_dir(session);
+        private_dir(&parent)?;
+        loop {
+            let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
+            match DirBuilder::new().mode(0o700).create(&dir) {
+                // Of a killed process that had our pid: no task may see what another one left.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| dir.clone()).map_err(|error| HomeError::from_io(&dir, "create", error)),
+            }
+        }
+    }
+
+    /// Keeps what [`Home::create_scratch`] made for the next task of the session, if it is empty and there is no other; whether it
+    /// does. Only for a caller who knows that nothing can reach it any more.
+    pub fn keep_scratch(&self, session: &SessionName, dir: &Path) -> bool {
+        if !is_empty_dir(dir) {
+            return false;
+        }
+        let mut spares = self.0.spares.lock();
+        let has_room = spares.len() < MAX_SPARES && !spares.contains_key(session);
+        if has_room {
+            spares.insert(session.clone(), dir.to_owned());
+        }
+        has_room
+    }
+
+    /// Removes what [`Home::create_scratch`] made. Links in it are removed, not followed; what cannot be removed waits for
+    /// [`Home::empty_trash`].
+    pub fn remove_scratch(dir: &Path) {
+        removal::drop_scratch(dir);
+    }
+
+    /// Removes what killed processes left of the session, but not what this one keeps. Only for the holder of the session's lock.
+    pub(super) fn remove_lost_scratch(&self, session: &SessionName) {
+        let all = self.scratch_dir(session);
+        let Some(spare) = self.0.spares.lock().get(session).cloned() else {
+            return removal::drop_scratch(&all);
+        };
+        for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+            if entry.path() != spare {
+                removal::drop_scratch(&entry.path());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Temp;
+    use super::*;
+
+    #[test]
+    fn an_empty_one_is_kept_for_the_session_and_no_other() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let [one, other] = ["one", "other"].map(|name| SessionName::parse(name).unwrap());
+        home.create_session(&other).unwrap();
+        let lock = home.lock_session(&one).unwrap();
+        let first = home.create_scratch(&one).unwrap();
+        let beside = home.create_scratch(&one).unwrap();
+        assert!(home.keep_scratch(&one, &first) && !home.keep_scratch(&one, &beside), "one is enough");
+        drop(lock);
+
+        // What a killed process left goes with the next run; what is kept does not.
+        let _lock = home.lock_session(&one).unwrap();
+        assert!(first.is_dir() && !beside.exists());
+        assert_ne!(home.create_scratch(&other).unwrap(), first);
+        assert_eq!(home.create_scratch(&one).unwrap(), first);
+
+        // Whatever stands in it, no task sees it.
+        fs::write(first.join("left"), "").unwrap();
+        assert!(!home.keep_scratch(&one, &first));
+        fs::remove_file(first.join("left")).unwrap();
+        assert!(home.keep_scratch(&one, &first));
+        fs::write(first.join("later"), "").unwrap();
+        let fresh = home.create_scratch(&one).unwrap();
+        assert!(fresh != first && is_empty_dir(&fresh));
+
+        // The session is another one of the same name.
+        assert!(home.keep_scratch(&one, &fresh));
+        home.put_aside(&one).unwrap().unwrap().remove().unwrap();
+        home.create_session(&one).unwrap();
+        assert!(is_empty_dir(&home.create_scratch(&one).unwrap()));
+    }
+
+    #[test]
+    fn what_is_kept_is_no_reason_to_sweep() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let session = SessionName::parse("one").unwrap();
+        drop(home.lock_session(&session).unwrap());
+        let dir = home.create_scratch(&session).unwrap();
+        assert!(home.keep_scratch(&session, &dir));
+        home.sweep_scratch();
+        assert!(dir.exists() && home.trash().is_empty());
+        fs::write(dir.join("left"), "").unwrap();
+        home.sweep_scratch();
+        assert!(!dir.exists());
+    }
+}
