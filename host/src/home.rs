@@ -331,6 +331,12 @@ fn make_private_dir(path: &Path) -> Result<bool, HomeError> {
     }
 }
 
+/// Whether it is a directory, and nothing is in it.
+fn is_empty_dir(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
 fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
     let failed = |doing, error| HomeError::from_io(path, doing, error);
     let mut file = match File::open(path) {

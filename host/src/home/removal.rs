@@ -13,8 +13,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::scratch::is_empty_dir;
-use super::{Home, HomeError, SessionName, lock, tree};
+use super::{Home, HomeError, SessionName, is_empty_dir, lock, tree};
 
 /// How the names of directories begin that are on their way out; no session's name does.
 const GONE: &str = ".gone-";

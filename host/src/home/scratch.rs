@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Home, HomeError, SessionName, private_dir, removal};
+use super::{Home, HomeError, SessionName, is_empty_dir, private_dir, removal};
 
 /// Sessions that a directory is kept for.
 const MAX_SPARES: usize = 1_000;
@@ -29,10 +29,12 @@ impl SpareScratches {
     }
 }
 
-/// Whether it is a directory, and nothing is in it.
-pub(super) fn is_empty_dir(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| found.is_dir())
-        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+impl Drop for SpareScratches {
+    fn drop(&mut self) {
+        for (_, spare) in self.lock().drain() {
+            let _ = fs::remove_dir(spare);
+        }
+    }
 }
 
 impl Home {
@@ -130,7 +132,12 @@ mod tests {
         assert!(home.keep_scratch(&one, &fresh));
         home.put_aside(&one).unwrap().unwrap().remove().unwrap();
         home.create_session(&one).unwrap();
-        assert!(is_empty_dir(&home.create_scratch(&one).unwrap()));
+        let last = home.create_scratch(&one).unwrap();
+        assert!(is_empty_dir(&last) && home.keep_scratch(&one, &last));
+
+        // Nothing is left when the process ends.
+        drop(home);
+        assert!(!last.exists());
     }
 
     #[test]
