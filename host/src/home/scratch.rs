@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Home, HomeError, SessionName, is_empty_dir, private_dir, removal};
 
 /// Sessions that a directory is kept for.
-const MAX_SPARES: usize = 1_000;
+const MAX_SPARES: usize = 4_000;
 
 /// Tells the scratch directories of one process apart.
 static SCRATCHES: AtomicU32 = AtomicU32::new(0);
@@ -69,11 +69,16 @@ impl Home {
             return false;
         }
         let mut spares = self.0.spares.lock();
-        let has_room = spares.len() < MAX_SPARES && !spares.contains_key(session);
-        if has_room {
-            spares.insert(session.clone(), dir.to_owned());
+        if spares.contains_key(session) {
+            return false;
         }
-        has_room
+        // Another session's goes, most likely of one that is not at work any more.
+        let other = if spares.len() < MAX_SPARES { None } else { spares.keys().next().cloned() };
+        if let Some(other) = other.and_then(|other| spares.remove(&other)) {
+            let _ = fs::remove_dir(other);
+        }
+        spares.insert(session.clone(), dir.to_owned());
+        true
     }
 
     /// Removes what [`Home::create_scratch`] made. Links in it are removed, not followed; what cannot be removed waits for
