@@ -155,7 +155,7 @@ impl Exec {
         Self(Arc::new(Inner { home, config, skills, components: OnceLock::new() }))
     }
 
-    /// A fresh `/tmp`.
+    /// An empty `/tmp`.
     pub fn scratch(&self, session: &SessionName) -> Result<Scratch, ExecError> {
         Scratch::new(&self.0.home, session).map_err(|e| ExecError(e.to_string()))
     }

@@ -275,7 +275,7 @@ impl Served {
 
     /// Bytes that it had the kernel write to disks, without those that were cut off again before the kernel had.
     fn written(&self) -> u64 {
-        self.number("io", "write_bytes:") - self.number("io", "cancelled_write_bytes:")
+        self.number("io", "write_bytes:").saturating_sub(self.number("io", "cancelled_write_bytes:"))
     }
 
     pub fn resident(&self) -> u64 {

@@ -1,11 +1,10 @@
 //! What somebody may write to keep the rules busy: each of these took minutes, hours, or for ever. That they end is the
 //! test; how long they took is printed.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use std::sync::Arc;
 
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard, Pieces, SkillCard};
 use kiso_plan::report::{FailureNote, TaskError, TaskReport, TaskStatus};
