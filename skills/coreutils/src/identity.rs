@@ -1,4 +1,4 @@
-//! `whoami`, `id` and `hostname`: who a command line is. There is one user, the one that `stat` names as owner.
+//! `whoami`, `id`, `hostname` and `uname`: who a command line is, and where. There is one user, the one that `stat` names as owner.
 
 use lexopt::Arg::{Long, Short, Value};
 
@@ -32,7 +32,87 @@ pub fn hostname(arguments: Vec<String>) -> i32 {
                 other => return Err(other.unexpected().into()),
             }
         }
-        println!("{}", std::env::var("HOSTNAME").unwrap_or_else(|_| USER.to_owned()));
+        println!("{}", host());
+        Ok(0)
+    })
+}
+
+fn host() -> String {
+    std::env::var("HOSTNAME").unwrap_or_else(|_| USER.to_owned())
+}
+
+const UNAME: &str = "Usage: uname [-a | -snrvmpio]
+Print what this system is; with no option, its kernel's name (-s).
+
+  -a, --all                what is known of all of these, in this order
+  -s, --kernel-name
+  -n, --nodename           as `hostname` prints it
+  -r, --kernel-release
+  -v, --kernel-version
+  -m, --machine
+  -p, --processor
+  -i, --hardware-platform
+  -o, --operating-system
+";
+
+const MACHINE: &str = "wasm32";
+
+pub fn arch(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, "Usage: arch\nPrint the kind of machine, as `uname -m` does.\n", 1, |mut parser| {
+        match parser.next()? {
+            Some(other) => Err(other.unexpected().into()),
+            None => {
+                println!("{MACHINE}");
+                Ok(0)
+            }
+        }
+    })
+}
+
+/// What a system is asked for, in the order in which it is printed.
+const SYSTEM: [(char, &str); 8] = [
+    ('s', "kernel-name"),
+    ('n', "nodename"),
+    ('r', "kernel-release"),
+    ('v', "kernel-version"),
+    ('m', "machine"),
+    ('p', "processor"),
+    ('i', "hardware-platform"),
+    ('o', "operating-system"),
+];
+
+pub fn uname(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, UNAME, 1, |mut parser| {
+        let mut asked = String::new();
+        let known = |of: char| of != 'p' && of != 'i';
+        while let Some(argument) = parser.next()? {
+            let option = match &argument {
+                Short('a') | Long("all") => {
+                    asked.extend(SYSTEM.iter().map(|(letter, _)| *letter).filter(|letter| known(*letter)));
+                    continue;
+                }
+                Short(letter) => SYSTEM.iter().find(|(known, _)| known == letter),
+                Long(name) => SYSTEM.iter().find(|(_, known)| known == name),
+                Value(_) => None,
+            };
+            match option {
+                Some((letter, _)) => asked.push(*letter),
+                None => return Err(argument.unexpected().into()),
+            }
+        }
+        if asked.is_empty() {
+            asked.push('s');
+        }
+        let parts = SYSTEM.iter().filter(|(letter, _)| asked.contains(*letter)).map(|(letter, _)| match letter {
+            's' => "wasi".to_owned(),
+            'n' => host(),
+            'm' => MACHINE.to_owned(),
+            'o' => "WASI".to_owned(),
+            // Of a kernel that nobody numbers.
+            'r' | 'v' => "0.0.0".to_owned(),
+            _ => "unknown".to_owned(),
+        });
+        println!("{}", parts.collect::<Vec<_>>().join(" "));
         Ok(0)
     })
 }

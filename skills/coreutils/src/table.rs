@@ -67,7 +67,7 @@ pub fn find(name: &str) -> Option<&'static Command> {
 /// Sorted by name.
 static COMMANDS: &[Command] = &[
     uutils("[", "test", uu_test::uumain),
-    uutils("arch", "arch", uu_arch::uumain),
+    own("arch", identity::arch),
     own("awk", awk::main),
     uutils("b2sum", "b2sum", uu_b2sum::uumain),
     uutils("base32", "base32", uu_base32::uumain),
@@ -176,7 +176,7 @@ static COMMANDS: &[Command] = &[
     uutils("truncate", "truncate", uu_truncate::uumain),
     uutils("tsort", "tsort", uu_tsort::uumain),
     uutils("tty", "tty", uu_tty::uumain),
-    uutils("uname", "uname", uu_uname::uumain),
+    own("uname", identity::uname),
     uutils("unexpand", "unexpand", uu_unexpand::uumain),
     uutils("uniq", "uniq", uu_uniq::uumain),
     uutils("unlink", "unlink", uu_unlink::uumain),
