@@ -60,7 +60,7 @@ fuzz inputs="100000":
 long:
     bash .ci/long
 
-# ratios in one run, on the release profile
+# ratios in one run, of a program that is optimized as packages are
 bench:
     cargo bench --package kiso --bench bench
 

@@ -5,7 +5,7 @@ A kiso with a month of use is started in a directory of its own and asked on 127
 and `lighthouse` (npm install --global lighthouse), or LIGHTHOUSE=/path/to/lighthouse. Screens may be named: `#/usage`.
 Fails where a screen has less than 95 points for performance, or shifts by 0.05 or more.
 
-The program is built as it is released. KISO_PROGRAM=/path/to/kiso names another, such as one that is there already; REPORTS=/path/to/folder
+The program is built as packages have it. KISO_PROGRAM=/path/to/kiso names another, such as one that is there already; REPORTS=/path/to/folder
 keeps what Lighthouse says of each screen.
 """
 
@@ -19,7 +19,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = os.environ.get("KISO_PROGRAM") or str(ROOT / "target/release/kiso")
+PROGRAM = os.environ.get("KISO_PROGRAM") or str(ROOT / "target/packaged/kiso")
 LEAST, MOST_SHIFTED = 95, 0.05
 # A machine that does other work beside it adds to what it measures, never takes from it: the best of so many loads counts.
 TRIES = int(os.environ.get("TRIES", "3"))
@@ -85,7 +85,7 @@ def main(wanted: list[str]) -> int:
         return 2
     os.environ.setdefault("CHROME_PATH", (browsers or [""])[0])
     if "KISO_PROGRAM" not in os.environ:
-        subprocess.run(["cargo", "build", "--release", "--package", "kiso"], cwd=ROOT, check=True)
+        subprocess.run(["cargo", "build", "--profile", "packaged", "--package", "kiso"], cwd=ROOT, check=True)
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
         daemon = Daemon(Path(directory))

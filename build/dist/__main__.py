@@ -111,12 +111,12 @@ def target(arch):
 def compiled(source, arch, env):
     """The program for an architecture."""
     say(f"building for {arch} in {source}")
-    command = ["cargo", "build", "--release", "--locked", "--package", "kiso"]
-    path = source / "target/release/kiso"
+    command = ["cargo", "build", "--profile", "packaged", "--locked", "--package", "kiso"]
+    path = source / "target/packaged/kiso"
     if arch != NATIVE:
         subprocess.run(["rustup", "target", "add", target(arch)], check=True, stderr=subprocess.DEVNULL)
         command += ["--target", target(arch), "--features", "cross"]
-        path = source / "target" / target(arch) / "release/kiso"
+        path = source / "target" / target(arch) / "packaged/kiso"
     subprocess.run(command, cwd=source, env=env, check=True)
     for machine in (str(source), env["KISO_REMAP_CARGO"]):
         if machine.encode() in path.read_bytes():
