@@ -7,6 +7,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 use std::path::{Component, Path};
+use std::sync::OnceLock;
 
 /// Largest arguments of a call, as JSON text.
 pub const MAX_ARGS_BYTES: usize = 1 << 20;
@@ -18,14 +19,26 @@ const MAX_VIOLATIONS: usize = 20;
 #[derive(Debug)]
 pub struct ArgsSchema {
     schema: Value,
-    validator: Validator,
+    validator: OnceLock<Validator>,
 }
 
 impl ArgsSchema {
-    /// Compiles a schema that the host made.
+    /// Compiles a schema that somebody else has written.
     pub fn new(schema: Value) -> Result<Self, String> {
         let validator = super::manifest::validator(&schema).map_err(|e| e.to_string())?;
-        Ok(Self { schema, validator })
+        Ok(Self { schema, validator: validator.into() })
+    }
+
+    /// A schema that is known to compile: of a tool of kiso's own, or of a manifest, each of whose arguments was compiled. It is
+    /// compiled again when it is first needed: a process has dozens of these, and calls one or two.
+    pub fn checked(schema: Value) -> Self {
+        Self { schema, validator: OnceLock::new() }
+    }
+
+    fn validator(&self) -> &Validator {
+        self.validator.get_or_init(|| {
+            super::manifest::validator(&self.schema).unwrap_or_else(|error| panic!("{}: {error}", self.schema))
+        })
     }
 
     pub fn schema(&self) -> &Value {
@@ -69,7 +82,7 @@ impl ArgsSchema {
             return Err(vec![violation("", format!("arguments are larger than {} KiB", MAX_ARGS_BYTES >> 10))]);
         }
         let mut violations = Vec::new();
-        for error in self.validator.iter_errors(&args).filter(|error| !excused(error)).take(MAX_VIOLATIONS) {
+        for error in self.validator().iter_errors(&args).filter(|error| !excused(error)).take(MAX_VIOLATIONS) {
             let path = dotted(error.instance_path().as_str());
             match error.kind() {
                 ValidationErrorKind::Required { property } => {

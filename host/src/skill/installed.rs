@@ -178,7 +178,7 @@ impl InstalledSkill {
     /// Reads a skill of the binary.
     pub(super) fn bundled(bundled: &'static BundledSkill) -> Self {
         let manifest =
-            Manifest::parse(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
+            Manifest::parse_known(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
         let place = ComponentLocation::Binary(bundled);
@@ -232,6 +232,7 @@ fn read_at_most(path: &Path, max: usize) -> std::io::Result<Vec<u8>> {
 /// the function where there is only one.
 pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value)>) -> Result<Vec<Tool>, String> {
     let skill = manifest.name.as_str();
+    let from_manifest = found.is_empty();
     let named: Vec<(String, String, Value)> = if shape == Shape::Functions {
         let single = found.len() == 1;
         let name = |inner: &str| if single { skill.to_owned() } else { format!("{skill}.{inner}") };
@@ -243,7 +244,8 @@ pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value
     let shown: Vec<_> = named.iter().map(|(name, _, schema)| (name.clone(), schema)).collect();
     surface::check(manifest, &shown)?;
     check_effects(manifest, &named)?;
-    named.into_iter().map(|(name, inner, schema)| Ok(Tool { name, inner, args: ArgsSchema::new(schema)? })).collect()
+    let args = |schema| if from_manifest { Ok(ArgsSchema::checked(schema)) } else { ArgsSchema::new(schema) };
+    named.into_iter().map(|(name, inner, schema)| Ok(Tool { name, inner, args: args(schema)? })).collect()
 }
 
 /// What a manifest says of a tool, or an argument, that is not there would be taken for said and change nothing.
@@ -269,8 +271,10 @@ mod tests {
     #[test]
     fn bundled_manifests_and_schemas_hold() {
         for bundled in BUNDLED {
+            Manifest::parse(MANIFEST, bundled.manifest).unwrap();
             let skill = InstalledSkill::bundled(bundled);
             assert_eq!(skill.name().as_str(), bundled.name);
+            skill.tools.iter().for_each(|tool| drop(ArgsSchema::new(tool.args.schema().clone()).unwrap()));
             let parsed = super::super::loader::parse(&bundled.wasm.unpack()).unwrap();
             assert_eq!(parsed.shape, Shape::Skill);
             assert_eq!(parsed.manifest.as_deref(), Some(bundled.manifest), "the component carries its manifest");

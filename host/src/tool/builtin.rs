@@ -299,8 +299,7 @@ fn tool(
 ) -> Tool {
     let schema =
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
-    let args = ArgsSchema::new(schema).unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
-    Tool { name, category, description, args }
+    Tool { name, category, description, args: ArgsSchema::checked(schema) }
 }
 
 /// A string argument; the schema has seen to it that it is one.

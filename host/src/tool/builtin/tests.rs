@@ -73,6 +73,7 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
         assert!(["scratchpad", "memory", "docs", "skills", "status", "subagents", "schedule"].contains(&category));
         assert!(spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
         assert_eq!(spec.parameters["type"], "object");
+        ArgsSchema::new(spec.parameters.clone()).unwrap();
         assert!(tools.has(&spec.name) && !spec.description.is_empty());
         for (_, property) in spec.parameters["properties"].as_object().unwrap() {
             assert!(property["description"].is_string(), "{property}");
