@@ -33,6 +33,9 @@ const REQUESTS: usize = 200;
 /// Runs whose writes are counted: few enough that the log is not begun anew among them.
 const WRITTEN: u64 = 40;
 
+/// Sessions that they are in, where these are there before.
+const AMONG: u64 = 8;
+
 /// Messages that are under way at once, of as many sessions, under steady load.
 const AT_ONCE: u64 = 4;
 
@@ -125,15 +128,20 @@ pub fn filled(messages: u32, sessions: u32) -> TempDir {
 }
 
 /// What a run writes: commits, each of which is synced, pages, bytes of the log, and what the kernel says that it wrote, log and
-/// store; and what of it stays in the store.
+/// store; and what of it stays in the store. The first run of a session makes its directories, too.
 pub fn write_rows() {
-    for (tasks, runs) in [(1, WRITTEN), (5, WRITTEN / 4)] {
+    let cases = [
+        ("a run of one command", 1, WRITTEN, AMONG),
+        ("one that is the first of its session", 1, WRITTEN, u64::MAX),
+        ("a run of 5 tasks", 5, WRITTEN / 4, AMONG),
+    ];
+    for (what, tasks, runs, sessions) in cases {
         let dir = home();
         let mut served = Served::start(dir.path());
         let mut work = |from: u64, runs: u64| {
             for n in from..from + runs {
                 let lines: Vec<_> = (0..tasks).map(|task| format!("$ echo {n}.{task}")).collect();
-                let sent = served.send(&format!("s{n}"), &lines.join("\n"));
+                let sent = served.send(&format!("s{}", n % sessions), &lines.join("\n"));
                 served.wait(sent);
             }
             (space(dir.path()), served.written(), Written::of(dir.path()))
@@ -144,7 +152,6 @@ pub fn write_rows() {
         let of_run = |now: u64, then: u64| (now - then) / runs;
         let log = after.2.since(before.2);
         let (kept, written) = (of_run(after.0, before.0), of_run(after.1, before.1));
-        let what = if tasks == 1 { "a run of one command".to_owned() } else { format!("a run of {tasks} tasks") };
         let commits = log.commits as f64 / runs as f64;
         println!("| kiso: commits of {what}, each synced | | {commits:.1} | |");
         println!("| kiso: what they write to the log | | {} bytes | {} pages |", log.bytes / runs, log.pages / runs);
