@@ -19,14 +19,15 @@ const MAX_VIOLATIONS: usize = 20;
 #[derive(Debug)]
 pub struct ArgsSchema {
     schema: Value,
-    validator: OnceLock<Validator>,
+    validator: OnceLock<Result<Validator, String>>,
 }
 
 impl ArgsSchema {
     /// Compiles a schema that somebody else has written.
     pub fn new(schema: Value) -> Result<Self, String> {
-        let validator = super::manifest::validator(&schema).map_err(|e| e.to_string())?;
-        Ok(Self { schema, validator: validator.into() })
+        let checked = Self::checked(schema);
+        checked.validator().map_err(str::to_owned)?;
+        Ok(checked)
     }
 
     /// A schema that is known to compile: of a tool of kiso's own, or of a manifest, each of whose arguments was compiled. It is
@@ -35,10 +36,9 @@ impl ArgsSchema {
         Self { schema, validator: OnceLock::new() }
     }
 
-    fn validator(&self) -> &Validator {
-        self.validator.get_or_init(|| {
-            super::manifest::validator(&self.schema).unwrap_or_else(|error| panic!("{}: {error}", self.schema))
-        })
+    fn validator(&self) -> Result<&Validator, &str> {
+        let compile = || super::manifest::validator(&self.schema).map_err(|error| error.to_string());
+        self.validator.get_or_init(compile).as_ref().map_err(String::as_str)
     }
 
     pub fn schema(&self) -> &Value {
@@ -81,8 +81,10 @@ impl ArgsSchema {
         if args.to_string().len() > MAX_ARGS_BYTES {
             return Err(vec![violation("", format!("arguments are larger than {} KiB", MAX_ARGS_BYTES >> 10))]);
         }
+        let validator =
+            self.validator().map_err(|error| vec![violation("", format!("nothing can be checked: {error}"))])?;
         let mut violations = Vec::new();
-        for error in self.validator().iter_errors(&args).filter(|error| !excused(error)).take(MAX_VIOLATIONS) {
+        for error in validator.iter_errors(&args).filter(|error| !excused(error)).take(MAX_VIOLATIONS) {
             let path = dotted(error.instance_path().as_str());
             match error.kind() {
                 ValidationErrorKind::Required { property } => {
