@@ -1,4 +1,4 @@
-//! `whoami`, `id`, `hostname` and `uname`: who a command line is, and where. There is one user, the one that `stat` names as owner.
+//! `whoami`, `id`, `hostname`, `uname` and `arch`: who a command line is, and where. There is one user, whom `stat` names as owner.
 
 use lexopt::Arg::{Long, Short, Value};
 
