@@ -6,22 +6,22 @@ use std::process::Command;
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// Runs cargo on the workspace at `manifest_dir` and returns the directory with its components.
+/// Runs cargo on the workspace at `manifest_dir`, with a profile of it, and returns the directory with its components.
 ///
 /// Where that is a link, as in the copy of `tests/house/run`, the guests are those of the tree that it leads to: cargo
 /// would build them all again for another path.
-pub fn build(manifest_dir: &Path, target_dir: &Path) -> PathBuf {
+pub fn build(manifest_dir: &Path, target_dir: &Path, profile: &str) -> PathBuf {
     require_target();
     let manifest_dir =
         manifest_dir.canonicalize().unwrap_or_else(|e| fail(&format!("{}: {e}", manifest_dir.display())));
-    let mut cargo = cargo(&manifest_dir.join("Cargo.toml"), target_dir);
+    let mut cargo = cargo(&manifest_dir.join("Cargo.toml"), target_dir, profile);
     cargo.args(["--target", TARGET]).env("CARGO_ENCODED_RUSTFLAGS", without_paths(&manifest_dir));
     let built = cargo.status();
     let status = built.unwrap_or_else(|e| fail(&format!("cargo could not be started: {e}")));
     if !status.success() {
         fail(&format!("the guests in {} could not be built ({status})", manifest_dir.display()));
     }
-    target_dir.join(TARGET).join("release")
+    target_dir.join(TARGET).join(profile)
 }
 
 /// Flags that keep this machine's directories out of the components, so that their digests are the same everywhere.
@@ -42,9 +42,9 @@ fn without_paths(manifest_dir: &Path) -> String {
 /// It has a target directory of its own, because the outer one is locked while a build script runs, and one that no profile
 /// and no `OUT_DIR` goes into, because otherwise every profile would build all guests again. A guest whose sources did not
 /// change costs nothing.
-pub fn cargo(manifest: &Path, target_dir: &Path) -> Command {
+pub fn cargo(manifest: &Path, target_dir: &Path, profile: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--release", "--locked", "--quiet"]);
+    cargo.args(["build", "--profile", profile, "--locked", "--quiet"]);
     cargo.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target_dir);
     // What the outer cargo set is meant for the host, not for the guests.
     for (name, _) in std::env::vars_os() {

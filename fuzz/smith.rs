@@ -18,7 +18,7 @@ impl Smith {
     /// Builds the program, where it is not there yet, and starts it.
     pub fn start() -> Smith {
         let (manifest, target) = (root().join("fuzz/smith/Cargo.toml"), root().join("target/guests"));
-        let built = guests::cargo(&manifest, &target).status().expect("cargo can be started");
+        let built = guests::cargo(&manifest, &target, "release").status().expect("cargo can be started");
         assert!(built.success(), "{} cannot be built", manifest.display());
         let program = target.join("release/smith").with_extension(std::env::consts::EXE_EXTENSION);
         let started = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

@@ -14,7 +14,7 @@ fn main() {
         guests::rerun_if_changed(&sources);
     }
     println!("cargo::rerun-if-changed=build.rs");
-    let components = guests::build(&tests.join("guests"), &root.join("target/guests"));
+    let components = guests::build(&tests.join("guests"), &root.join("target/guests"), "release");
     println!("cargo::rustc-env=KISO_GUESTS={}", components.display());
 
     let mut crates = names(&tests.join("guests"), |path| path.join("Cargo.toml").exists());

@@ -13,6 +13,10 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../build/guests.rs");
-    let components = guests::build(&root.join("skills"), &root.join("target/guests"));
+    println!("cargo::rerun-if-changed=../../build/insta");
+    // Set where packages are built: the same sources, in whose profile the compiler takes longer for a smaller program.
+    println!("cargo::rerun-if-env-changed=KISO_GUESTS_PROFILE");
+    let profile = std::env::var("KISO_GUESTS_PROFILE").unwrap_or_else(|_| "release".to_owned());
+    let components = guests::build(&root.join("skills"), &root.join("target/guests"), &profile);
     println!("cargo::metadata=components={}", components.display());
 }
