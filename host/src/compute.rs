@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
@@ -55,7 +55,7 @@ pub async fn run_within<T: Send + 'static>(
 ) -> Result<T, Overdue> {
     let computed = async {
         let slot = slots().acquire_owned().await.expect("it is never closed");
-        spawn_blocking(move || {
+        blocking(move || {
             let _slot = slot;
             work()
         })
@@ -65,6 +65,15 @@ pub async fn run_within<T: Send + 'static>(
         Ok(done) => done.map_err(|error| ended(what, error)),
         Err(_) => Err(Overdue::Deadline { what, limit }),
     }
+}
+
+/// `spawn_blocking` for what is called with many kinds of work: the runtime's part of it is compiled once, and not for each.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    let (answer, mut answered) = oneshot::channel();
+    // Whoever asked may have gone.
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(answer.send(work())));
+    spawn_blocking(work).await?;
+    Ok(answered.try_recv().expect("work that ended has answered"))
 }
 
 /// A panic goes on where it would have been without the thread between.

@@ -324,12 +324,11 @@ impl Store {
     {
         let readers = Arc::clone(&self.0.readers);
         let slot = readers.slot().await;
-        let read = tokio::task::spawn_blocking(move || {
+        let read = crate::compute::blocking(move || {
             let _slot = slot;
             readers.read(work)
         });
-        let read = read.await;
-        read.unwrap_or_else(|failed| match failed.try_into_panic() {
+        read.await.unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Err(StoreError::Closed),
         })
