@@ -40,8 +40,8 @@ fn without_paths(manifest_dir: &Path) -> String {
 /// The command that builds another workspace from within a run of cargo.
 ///
 /// It has a target directory of its own, because the outer one is locked while a build script runs, and one that no profile
-/// and no `OUT_DIR` goes into, because otherwise every profile would build all guests again. A guest whose sources did not
-/// change costs nothing.
+/// of the host and no `OUT_DIR` goes into, because otherwise each of these would build all guests again. A guest whose
+/// sources did not change costs nothing.
 pub fn cargo(manifest: &Path, target_dir: &Path, profile: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--profile", profile, "--locked", "--quiet"]);
