@@ -44,6 +44,10 @@ test-clients *programs:
 openapi:
     KISO_OPENAPI=1 cargo test --package kiso --lib -- the_document
 
+# the bindings of the SDK and the bundled guests, from wit/
+bindings:
+    KISO_BINDINGS=1 cargo test --package kiso-sdk --test bindings
+
 # packages of this commit, for x86-64 and aarch64, into target/dist
 dist *options:
     python3 build/dist {{options}}

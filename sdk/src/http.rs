@@ -4,25 +4,9 @@ use crate::Failure;
 use crate::url::is_https;
 use std::time::Duration;
 
-#[allow(missing_docs)]
-mod bindings {
-    wit_bindgen::generate!({
-        path: "../wit/since_v0_1",
-        inline: "
-            package kiso:sdk-http;
-            world client {
-                import wasi:http/outgoing-handler@0.2.12;
-                import wasi:http/types@0.2.12;
-            }
-        ",
-        world: "kiso:sdk-http/client",
-        generate_all,
-    });
-}
-
-use bindings::wasi::http::outgoing_handler;
-use bindings::wasi::http::types::{ErrorCode, Fields, Method, OutgoingRequest, RequestOptions, Scheme};
-use bindings::wasi::io::streams::StreamError;
+use wasip2::http::outgoing_handler;
+use wasip2::http::types::{ErrorCode, Fields, Method, OutgoingRequest, RequestOptions, Scheme};
+use wasip2::io::streams::StreamError;
 
 pub use crate::url::join;
 

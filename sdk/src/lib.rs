@@ -63,29 +63,8 @@ pub use secret::secret;
 
 #[doc(hidden)]
 #[allow(missing_docs)]
-pub mod bindings {
-    wit_bindgen::generate!({
-        path: "../wit/since_v0_1",
-        inline: "
-            package kiso:sdk;
-            world rust {
-                import kiso:skill/types@0.1.0;
-                import kiso:skill/log@0.1.0;
-                import kiso:skill/progress@0.1.0;
-                import kiso:skill/secrets@0.1.0;
-                import kiso:skill/publish@0.1.0;
-                import kiso:skill/kv@0.1.0;
-                export kiso:skill/skill@0.1.0;
-                export kiso:skill/self-test@0.1.0;
-            }
-        ",
-        world: "kiso:sdk/rust",
-        pub_export_macro: true,
-        export_macro_name: "export_rust",
-        default_bindings_module: "kiso_sdk::bindings",
-        generate_all,
-    });
-}
+#[rustfmt::skip]
+pub mod bindings;
 
 /// What the host says about one call, besides its arguments.
 #[derive(Debug, Clone)]

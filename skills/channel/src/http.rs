@@ -1,11 +1,10 @@
 //! Requests through `wasi:http` to the one host that a channel reaches.
 
-use crate::bindings::wasi::http::outgoing_handler;
-use crate::bindings::wasi::http::types::{
-    ErrorCode, Fields, Method, OutgoingBody, OutgoingRequest, RequestOptions, Scheme,
-};
-use crate::bindings::wasi::io::streams::StreamError;
 use crate::{Failure, failure, head};
+use wasip2::http::outgoing_handler;
+pub use wasip2::http::types::Method;
+use wasip2::http::types::{ErrorCode, Fields, OutgoingBody, OutgoingRequest, RequestOptions, Scheme};
+use wasip2::io::streams::StreamError;
 
 /// Bytes that one write to a request's body takes at most, as WASI has it.
 const WRITE: usize = 4096;

@@ -7,25 +7,8 @@ mod sent;
 pub use parts::parts;
 pub use sent::Sent;
 
-pub mod bindings {
-    wit_bindgen::generate!({
-        path: ["../../wit/since_v0_1", "../../wit/channel"],
-        inline: "
-            package kiso:channel-guest;
-            world guest {
-                import kiso:skill/kv@0.1.0;
-                import wasi:http/types@0.2.12;
-                import wasi:http/outgoing-handler@0.2.12;
-                export kiso:channel/channel@0.1.0;
-            }
-        ",
-        world: "kiso:channel-guest/guest",
-        pub_export_macro: true,
-        export_macro_name: "export_channel",
-        default_bindings_module: "channel::bindings",
-        generate_all,
-    });
-}
+#[rustfmt::skip]
+pub mod bindings;
 
 pub use bindings::exports::kiso::channel::channel::Guest;
 pub use bindings::kiso::channel::types::{Attachment, Batch, Choice, Config, Failure, File, Letter, Message};

@@ -15,9 +15,8 @@ mod stdio;
 
 pub mod process;
 
-mod bindings {
-    wit_bindgen::generate!({ path: "../../wit/exec", world: "command" });
-}
+#[rustfmt::skip]
+mod bindings;
 
 pub use bindings::kiso::exec::spawn;
 

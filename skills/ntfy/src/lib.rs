@@ -4,7 +4,7 @@
 //! which it is not taken for a message where both go through one topic.
 
 use channel::bindings::kiso::skill::kv;
-use channel::bindings::wasi::http::types::Method;
+use channel::http::Method;
 use channel::http::{Request, encoded};
 use channel::{
     Attachment, Batch, Choice, Config, Failure, Guest, Letter, Message, Sent, failure, forget, head, option, parts,

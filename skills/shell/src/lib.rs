@@ -33,9 +33,8 @@ mod substitute;
 mod table;
 mod variable;
 
-mod bindings {
-    wit_bindgen::generate!({ path: "../../wit/exec", world: "sh" });
-}
+#[rustfmt::skip]
+mod bindings;
 
 use bindings::exports::kiso::exec::shell::{Ended, Failure, Guest};
 use shell::{Shell, now};

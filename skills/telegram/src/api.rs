@@ -1,8 +1,8 @@
 //! Calls of the Bot API: requests in JSON or, with a file, in parts; answers with `ok`, a result or what is wrong.
 
 use crate::{Config, Failure, File, failure};
-use channel::bindings::wasi::http::types::Method;
 use channel::head;
+use channel::http::Method;
 use channel::http::{Request, Response, encoded};
 use serde::Deserialize;
 use serde_json::value::RawValue;
