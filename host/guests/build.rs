@@ -13,7 +13,9 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../build/guests.rs");
-    println!("cargo::rerun-if-changed=../../build/insta");
+    for replaced in ["bon", "insta"] {
+        println!("cargo::rerun-if-changed=../../build/{replaced}");
+    }
     // Set where packages are built: the same sources, in whose profile the compiler takes longer for a smaller program.
     println!("cargo::rerun-if-env-changed=KISO_GUESTS_PROFILE");
     let profile = std::env::var("KISO_GUESTS_PROFILE").unwrap_or_else(|_| "release".to_owned());
