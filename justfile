@@ -46,7 +46,7 @@ openapi:
 
 # the bindings of the SDK and the bundled guests, from wit/
 bindings:
-    KISO_BINDINGS=1 cargo test --package kiso-sdk --test bindings
+    KISO_BINDINGS=1 cargo test --package kiso-bindings
 
 # packages of this commit, for x86-64 and aarch64, into target/dist
 dist *options:

@@ -97,7 +97,6 @@ def environment(source, commit, epoch):
     home = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     env["RUSTC_WRAPPER"] = str(source / "build/remap")
     env["KISO_REMAP_ROOT"], env["KISO_REMAP_CARGO"] = str(source), home
-    env["KISO_GUESTS_PROFILE"] = "packaged"
     env["KISO_COMMIT"], env["SOURCE_DATE_EPOCH"], env["LC_ALL"] = commit, str(epoch), "C"
     for arch, compiler in COMPILERS.items():
         if arch != NATIVE:

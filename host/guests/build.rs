@@ -16,9 +16,9 @@ fn main() {
     for replaced in ["bon", "insta"] {
         println!("cargo::rerun-if-changed=../../build/{replaced}");
     }
-    // Set where packages are built: the same sources, in whose profile the compiler takes longer for a smaller program.
-    println!("cargo::rerun-if-env-changed=KISO_GUESTS_PROFILE");
-    let profile = std::env::var("KISO_GUESTS_PROFILE").unwrap_or_else(|_| "release".to_owned());
-    let components = guests::build(&root.join("skills"), &root.join("target/guests"), &profile);
+    // Of the same sources: with one, components are faster; with the other, they are built in two thirds of the time.
+    let is_for_development = std::env::var("PROFILE").is_ok_and(|profile| profile == "debug");
+    let profile = if is_for_development { "release" } else { "packaged" };
+    let components = guests::build(&root.join("skills"), &root.join("target/guests"), profile);
     println!("cargo::metadata=components={}", components.display());
 }

@@ -76,10 +76,10 @@ impl NewArgs {
             let source = if self.lang == Language::Ts { "skill.ts" } else { "skill.js" };
             write(&dir.join(path), &text.replace("{{name}}", name.as_str()).replace("{{source}}", source))?;
         }
-        // The interface and the SDK travel with the project, so that it builds wherever it is.
-        let wit = if self.lang == Language::Rust { "vendor/wit/since_v0_1" } else { "wit" };
-        for (path, text) in WIT {
-            write(&dir.join(wit).join(path), text)?;
+        // The interface and the SDK travel with the project, so that it builds wherever it is. Rust's SDK is made of both.
+        let wit = if self.lang == Language::Rust { &[] } else { WIT };
+        for (path, text) in wit {
+            write(&dir.join("wit").join(path), text)?;
         }
         let (place, sdk) = self.lang.sdk();
         for (path, text) in sdk {
