@@ -309,8 +309,8 @@ const LONG: &[(&str, &str)] = &[
     ("skills/coreutils/src/sed/run.rs", "the commands of a script, one after the other as POSIX lists them"),
 ];
 
-/// Reports sizes; a file past 500 lines has more than one subject. Tests at the end of a file do not count, and those that
-/// have a file of their own do. What a program made has no reader.
+/// Reports sizes; a file past 500 lines has more than one subject. Neither tests at the end of a file count, nor
+/// generated files; tests that have a file of their own do.
 #[test]
 fn files_are_short() {
     let mut sizes = BTreeMap::new();
