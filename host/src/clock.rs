@@ -4,7 +4,8 @@ pub mod timing;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::system::SINCE_BOOT;
+use rustix::time::clock_gettime;
 
 /// Milliseconds since 1970, as the store keeps them. A clock before 1970 counts as 1970.
 pub fn now_ms() -> i64 {
@@ -14,11 +15,7 @@ pub fn now_ms() -> i64 {
 
 /// Since the machine was started, with the time that it slept: what is over for other machines is over here too. It only runs forward.
 pub fn since_boot() -> Duration {
-    #[cfg(target_os = "linux")]
-    let clock = ClockId::Boottime;
-    #[cfg(not(target_os = "linux"))]
-    let clock = ClockId::Monotonic;
-    let now = clock_gettime(clock);
+    let now = clock_gettime(SINCE_BOOT);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 

@@ -37,6 +37,7 @@
 //! - [`compute`] – work that takes a processor, away from the threads that answer.
 //! - [`json`] – JSON from outside: how deep it may be.
 //! - [`rpc`] – JSON-RPC 2.0, the envelope of the protocols that are made of it.
+//! - [`system`] – what only some operating systems have.
 //!
 //! Crates of their own, which this one uses:
 //!
@@ -73,4 +74,5 @@ pub mod secret;
 pub mod session;
 pub mod skill;
 pub mod store;
+pub mod system;
 pub mod tool;

@@ -197,7 +197,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Skills {
     /// The skills of a home. Reads and starts nothing yet.
     pub fn new(home: Home, config: Config, store: Store, observer: Arc<dyn Observer>) -> Self {
-        Self::with_compiler(home, config, store, observer, compiler::this_program())
+        Self::with_compiler(home, config, store, observer, crate::system::this_program())
     }
 
     /// The same in a program that is not `kiso`: `program` is, and compiles.

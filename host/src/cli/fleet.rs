@@ -12,6 +12,7 @@ use crate::fleet::lease::{Lease, Ownership};
 use crate::fleet::member;
 use crate::fleet::seal::Seal;
 use crate::home::Home;
+use crate::system;
 use clap::Subcommand;
 use serde_json::json;
 use std::path::PathBuf;
@@ -92,8 +93,8 @@ pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
 
 /// The machine's name, as far as it can be a member's; empty where the system does not say it.
 fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_lowercase();
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let name = system::host_name().to_lowercase();
+    let plain: String = name.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     plain.trim_matches('-').chars().take(MAX_NAME).collect()
 }
 

@@ -11,7 +11,6 @@ use crate::home::SessionName;
 use crate::secret::Secrets;
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -237,8 +236,8 @@ fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Wri
 
 /// Whether kiso's own standard input is for a line. `/dev/null` stays that: some commands do something else then.
 fn may_be_read() -> bool {
-    let null = std::fs::metadata("/dev/null").map(|null| null.rdev());
-    let stdin = rustix::fs::fstat(std::io::stdin()).map(|stdin| stdin.st_rdev);
+    let device = |path: &str| rustix::fs::stat(path).map(|found| found.st_rdev);
+    let (null, stdin) = (device("/dev/null"), rustix::fs::fstat(std::io::stdin()).map(|stdin| stdin.st_rdev));
     !std::io::stdin().is_terminal() && !matches!((null, stdin), (Ok(null), Ok(stdin)) if null == stdin)
 }
 

@@ -1,12 +1,13 @@
 //! The labels of what Agent Skills say: their publishers', also where a command line reads it, unless an administrator answers for them.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::label::LabelId;
 use crate::graph::label::Label;
+use crate::system::path_of;
 
 /// What stands for one that has no name any more.
 const GONE: &str = "*";
@@ -52,9 +53,7 @@ impl PublishedFiles {
         let inner = &*self.0;
         // Without a name for it, it could be any.
         let gone = || LabelId::of(&label_of_skill(&inner.trusted, GONE));
-        let Ok(found) = std::fs::read_link(format!("/proc/self/fd/{}", at.as_fd().as_raw_fd())) else {
-            return gone();
-        };
+        let Ok(found) = path_of(at) else { return gone() };
         let Ok(inside) = found.strip_prefix(&inner.root) else { return LabelId::default() };
         let Ok(inside) = inside.strip_prefix(&inner.folders) else { return gone() };
         // There are no links in a folder, and no way leads up out of all of them.

@@ -10,6 +10,7 @@ use crate::effect::undo::Opening;
 use crate::home::PROJECT;
 use crate::skill::SKILLS_MOUNT;
 use crate::skill::sandbox::{DirId, Quota, Roots, target};
+use crate::system::path_of;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use std::io;
@@ -59,7 +60,7 @@ impl Dirs {
             return None;
         }
         let device = dir.metadata().ok()?.dev();
-        let path = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(dir))).ok();
+        let path = path_of(dir).ok();
         let mounts = self.mounted.iter().filter(|mounted| mounted.is_of_machine());
         let mut mounts = mounts.filter(|mounted| match &path {
             Some(path) => mounted.path.canonicalize().is_ok_and(|root| path.starts_with(root)),

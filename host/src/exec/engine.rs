@@ -5,6 +5,7 @@ use super::embedded::{InPlace, PageAligned};
 use crate::config::Exec as ExecConfig;
 use crate::skill::deflated::DeflatedBytes;
 use crate::skill::sandbox::{EXEC_RESERVATION, Ticker, settings};
+use crate::system::OWN_DATA_CAN_RUN;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -58,7 +59,7 @@ impl Engine {
         Ok(Self {
             engine,
             // Code can be registered once in a process; a second engine, as tests have it, makes copies.
-            in_place: !IN_PLACE.swap(true, Relaxed),
+            in_place: OWN_DATA_CAN_RUN && !IN_PLACE.swap(true, Relaxed),
             ticker,
             tasks,
             runtime: Some(runtime),

@@ -27,6 +27,7 @@ use super::request_body::RequestBody;
 use super::{App, ConnectionTimeouts, api, count, is_local};
 use crate::drive::RunExecutor;
 use crate::store::TokenScope;
+use crate::system::end_unacknowledged;
 
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
@@ -286,13 +287,8 @@ impl HttpBody for Sent {
 /// A peer that is gone without a word is noticed when what was sent to it is not acknowledged; without this, that takes the
 /// system a quarter of an hour.
 pub fn notice_death(stream: &TcpStream, stalled: Duration) {
-    #[cfg(target_os = "linux")]
-    {
-        let millis = u32::try_from(stalled.as_millis()).unwrap_or(u32::MAX);
-        let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, millis);
-    }
+    end_unacknowledged(stream, stalled);
     let _ = rustix::net::sockopt::set_socket_keepalive(stream, true);
-    let _ = stalled;
 }
 
 /// How many connections there may be: as many as are configured, unless the system does not give as many descriptors. Asks

@@ -25,7 +25,7 @@ use super::{McpFault, shown};
 use crate::config::CommandPlace;
 use crate::home::{Home, HomeError};
 use crate::secret::SecretValue;
-use crate::skill::compiler::this_program;
+use crate::system::this_program;
 
 /// Bytes of standard error that are kept, the last ones: why a program ended.
 const MAX_SAID: usize = 4 << 10;

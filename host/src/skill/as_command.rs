@@ -12,9 +12,9 @@ use super::workspace::{CommandRequests, ControlFile, DirId};
 use crate::effect::published::PublishedFiles;
 use crate::graph::report::LimitUse;
 use crate::package::{CONTROL_FILE, MARK};
+use crate::system::path_to_open;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -197,8 +197,9 @@ fn give_cwd(wasi: &mut WasiCtxBuilder, cwd: &str, roots: &[(&str, &PathBuf)], pe
         return;
     }
     let found = Dir::open_ambient_dir(path, ambient_authority()).and_then(|root| root.open_dir(rest));
-    // Only here does the system give a name to what is open.
-    if let (Ok(dir), true) = (found, cfg!(target_os = "linux")) {
-        let _ = wasi.preopened_dir(format!("/proc/self/fd/{}", dir.as_raw_fd()), ".", perms);
+    // Where the system has no path for it, the command has no `.`.
+    let Ok(dir) = found else { return };
+    if let Some(path) = path_to_open(&dir) {
+        let _ = wasi.preopened_dir(path, ".", perms);
     }
 }

@@ -8,11 +8,11 @@ use super::digest::Digest;
 use super::engine::Sandbox;
 use super::installed::BundledSkill;
 use crate::home::Home;
+use crate::system::path_to_open;
 use data_encoding::HEXLOWER;
 use ring::hmac;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use wasmtime::component::Component;
@@ -66,10 +66,7 @@ pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) 
 /// The file holds what `Engine::precompile_component` made, and nobody changes it in place. Who could, in the home, could read its
 /// key as well.
 unsafe fn mapped(sandbox: &Sandbox, file: &File) -> Option<Component> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let path = path_to_open(file)?;
     // SAFETY: as the caller says.
     unsafe { Component::deserialize_file(sandbox.engine(), path) }.ok()
 }

@@ -74,14 +74,6 @@ fn in_brackets(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" ({text})") }
 }
 
-/// This very program, also after an update has put another file in its place.
-pub fn this_program() -> PathBuf {
-    match cfg!(target_os = "linux") {
-        true => PathBuf::from("/proc/self/exe"),
-        false => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("kiso")),
-    }
-}
-
 impl Compiler {
     pub fn new(program: PathBuf, config: &EngineConfig) -> Self {
         let limits = child::CompileLimits {

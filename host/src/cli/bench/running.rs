@@ -7,6 +7,7 @@ use super::Bench;
 use super::figure::Figure;
 use crate::cli::show::Show;
 use crate::cli::{Exit, Failure};
+use crate::system::memory_of;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -33,14 +34,14 @@ pub fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(),
 
     show.busy("messages to a daemon");
     let mut daemon = Daemon::start(bench)?;
-    let idle = daemon.memory("VmRSS:");
+    let idle = daemon.memory();
     let mut n = 0;
     let message = || {
         n += 1;
         daemon.message(&format!("$ echo {n}"))
     };
     print(Figure::times("message", "a message to its reply: one command", bench.repeat(200, message)?));
-    if let (Some(idle), Some(work)) = (idle, daemon.memory("VmHWM:")) {
+    if let (Some((idle, _)), Some((_, work))) = (idle, daemon.memory()) {
         print(Figure::bytes("idle_memory", "resident memory of a daemon that waits", idle));
         print(Figure::bytes("work_memory", "the most while it answered these messages", work));
     }
@@ -159,11 +160,9 @@ impl Daemon {
         }
     }
 
-    /// A line of the process's status in bytes, where the system has that.
-    fn memory(&self, key: &str) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).ok()?;
-        let line = status.lines().find(|line| line.starts_with(key))?;
-        line.split_whitespace().nth(1)?.parse().ok().map(|kib: u64| kib << 10)
+    /// Bytes of memory that it has, and the most that it had, where the system tells.
+    fn memory(&self) -> Option<(u64, u64)> {
+        memory_of(self.process.0.id())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::graph::report::size;
 use crate::home::Home;
 use crate::store::{Placement, Store};
+use crate::system::{Storage, machine_memory, storage};
 
 /// Milliseconds that a clock may have been put back without a word: time servers do so.
 const PUT_BACK: i64 = 60_000;
@@ -49,46 +50,30 @@ pub(super) fn jumped(store: &Store) -> Option<Finding> {
 /// What the home stands on, where that is known to matter.
 pub(super) fn file_system(home: &Home) -> Option<Finding> {
     let path = home.path();
-    #[cfg(target_os = "linux")]
-    {
-        let kind = rustix::fs::statfs(path).ok()?.f_type;
-        let lost = |what: &str| {
-            Finding::Warn(format!(
-                "{} is on {what}, so its contents will be lost; move the home with --home",
-                path.display()
-            ))
-        };
-        // The numbers of statfs(2).
-        match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
-            0x0102_1994 | 0x8584_58f6 => return Some(lost("memory (tmpfs)")),
-            0x794c_7630 => return Some(lost("an overlay, as containers and read-only systems have")),
-            0x6969 | 0xff53_4d42 | 0xfe53_4d42 | 0x517b => {
-                return Some(Finding::Warn(format!(
-                    "{} is on a network file system, where SQLite cannot lock safely; move the home to a local disk",
-                    path.display()
-                )));
-            }
-            _ => {}
-        }
-        let device = std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(path).ok()?);
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        let block = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
-        block.to_string_lossy().contains("/mmcblk").then(|| {
+    let lost = |what: &str| {
+        Finding::Warn(format!(
+            "{} is on {what}, so its contents will be lost; move the home with --home",
+            path.display()
+        ))
+    };
+    Some(match storage(path)? {
+        Storage::Memory => lost("memory (tmpfs)"),
+        Storage::Overlay => lost("an overlay, as containers and read-only systems have"),
+        Storage::Network => Finding::Warn(format!(
+            "{} is on a network file system, where SQLite cannot lock safely; move the home to a local disk",
+            path.display()
+        )),
+        Storage::FlashCard => {
             Finding::Ok("an SD card or eMMC, which wears out with every write; a USB SSD lasts longer".to_owned())
-        })
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = path;
-        None
-    }
+        }
+    })
 }
 
 /// Memory and the size of its pages, and whether what may run at once fits.
 pub(super) fn memory(config: Option<&Config>) -> Finding {
     let page = rustix::param::page_size();
     let pages = format!("pages of {} KiB", page >> 10);
-    let Some((total, available)) = meminfo() else { return Finding::Ok(pages) };
+    let Some((total, available)) = machine_memory() else { return Finding::Ok(pages) };
     let told = format!("{} of {} are available, {pages}", size(available), size(total));
     let Some(config) = config else { return Finding::Ok(told) };
     let (engine, exec) = (&config.engine, &config.exec);
@@ -103,14 +88,4 @@ pub(super) fn memory(config: Option<&Config>) -> Finding {
         ));
     }
     Finding::Ok(told)
-}
-
-/// Bytes of memory in all, and of those that can be had.
-fn meminfo() -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let of = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1 << 10)
-    };
-    Some((of("MemTotal:")?, of("MemAvailable:")?))
 }

@@ -1,5 +1,6 @@
 //! Copies of files, which share their blocks where the file system can.
 
+use crate::system::share_blocks;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps, fchmod, futimens, openat};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,7 +18,7 @@ pub fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<File> {
 /// Makes one file's content, mode and times those of the other.
 pub fn copy(from: &File, to: &File) -> io::Result<()> {
     let found = from.metadata()?;
-    if !clone(from, to) {
+    if !share_blocks(from, to) {
         let (mut reader, mut writer) = (from, to);
         reader.seek(SeekFrom::Start(0))?;
         writer.seek(SeekFrom::Start(0))?;
@@ -31,18 +32,6 @@ pub fn copy(from: &File, to: &File) -> io::Result<()> {
     let mode = Mode::from_raw_mode(mode.try_into().unwrap_or_default());
     fchmod(to, mode)?;
     set_times(to, &found)
-}
-
-/// Has the file share all blocks of the other, where that can be.
-#[cfg(target_os = "linux")]
-fn clone(from: &File, to: &File) -> bool {
-    // What is longer would keep its end.
-    to.set_len(0).is_ok() && rustix::fs::ioctl_ficlone(to, from).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn clone(_: &File, _: &File) -> bool {
-    false
 }
 
 /// Says when a file was last changed, in nanoseconds since 1970.

@@ -5,6 +5,7 @@ use super::log::{FileChange, Header, Look, LostFile, Total, UndoRecord};
 use super::revert::revert;
 use super::tree::Tree;
 use crate::home::{Home, SessionName};
+use crate::system::boot_id;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -321,6 +322,5 @@ pub fn looks(tree: &Tree, changes: &[FileChange]) -> io::Result<Vec<(SessionPath
 /// What this start of the machine is known by; none where it does not tell. What was not on disk when it went down is gone.
 pub fn boot() -> Option<&'static str> {
     static BOOT: OnceLock<Option<String>> = OnceLock::new();
-    let read = || Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned());
-    BOOT.get_or_init(read).as_deref()
+    BOOT.get_or_init(boot_id).as_deref()
 }

@@ -3,6 +3,7 @@
 use super::bytes::SessionPath;
 use super::log::Look;
 use crate::effect::files::FileLabels;
+use crate::system::path_of;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, open, openat, statat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -164,26 +165,14 @@ pub fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
 pub fn make_dir(slot: &DirSlot<'_>, mode: u32) -> io::Result<()> {
     mkdirat(&slot.dir, slot.name, Mode::from_raw_mode(0o700))?;
     let made = openat(&slot.dir, slot.name, DIRECTORY, Mode::empty())?;
-    Ok(fchmod(&made, Mode::from_raw_mode(mode))?)
+    // Of 16 bits on some systems, of 32 on others.
+    #[allow(clippy::useless_conversion)]
+    let mode = Mode::from_raw_mode(mode.try_into().unwrap_or_default());
+    Ok(fchmod(&made, mode)?)
 }
 
 /// Whether an error says that nothing is there: a name, or a directory on the way to it.
 pub fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
-}
-
-/// The name that the system has for what is open.
-#[cfg(target_os = "linux")]
-fn path_of(fd: impl AsFd) -> io::Result<PathBuf> {
-    use std::os::fd::AsRawFd;
-    std::fs::read_link(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
-}
-
-/// The name that the system has for what is open.
-#[cfg(not(target_os = "linux"))]
-fn path_of(fd: impl AsFd) -> io::Result<PathBuf> {
-    use std::os::unix::ffi::OsStringExt;
-    let path = rustix::fs::getpath(fd)?;
-    Ok(PathBuf::from(std::ffi::OsString::from_vec(path.into_bytes())))
 }

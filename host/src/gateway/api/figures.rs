@@ -56,10 +56,3 @@ impl Snapshot {
 fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
 }
-
-/// Bytes of memory that the process has; `None` where the system does not say.
-pub fn resident() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages.saturating_mul(rustix::param::page_size() as u64))
-}

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::figures::{self, Snapshot};
+use super::figures::Snapshot;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::{document, routes};
@@ -20,6 +20,7 @@ use crate::graph::report::{often, size};
 use crate::home::LOW_DISK;
 use crate::mcp::{ServerKind, ServerSummary};
 use crate::store::WebhookLine;
+use crate::system::resident_memory;
 
 routes! {
     /// Whether messages are accepted
@@ -183,7 +184,7 @@ pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
         store_bytes: now.store_bytes,
         wal_bytes: now.wal_bytes,
         free_bytes,
-        rss_bytes: figures::resident(),
+        rss_bytes: resident_memory(),
         model_slots: Slots { free: now.slots_free, waiting: now.calls_waiting },
         hooks: hook::counts(&app).into_iter().map(hook_health).collect(),
         webhooks: Webhooks { waiting: sum(|line| line.pending), failed: sum(|line| line.failed) },

@@ -2,6 +2,7 @@
 
 use crate::skill::compile;
 use crate::skill::surface::brief;
+use crate::system::limit_memory;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -40,7 +41,6 @@ impl CompileLimits {
 
     /// Has the system end this process when it goes further.
     fn enforce(&self) -> io::Result<()> {
-        let bytes = |mib: u64| Rlimit { current: Some(mib << 20), maximum: Some(mib << 20) };
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         // A core dump would be the component's choice of what to fill a disk with.
         setrlimit(Resource::Core, none)?;
@@ -51,11 +51,7 @@ impl CompileLimits {
             Resource::Cpu,
             Rlimit { current: Some(self.seconds), maximum: Some(self.seconds.saturating_add(1)) },
         )?;
-        // Memory that can be written, used or not. Some systems know only the address space.
-        #[cfg(target_os = "linux")]
-        setrlimit(Resource::Data, bytes(self.memory_mib))?;
-        setrlimit(Resource::As, bytes(self.memory_mib.saturating_add(ADDRESS_SPACE_MIB)))?;
-        Ok(())
+        limit_memory(self.memory_mib << 20, self.memory_mib.saturating_add(ADDRESS_SPACE_MIB) << 20)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which directories a call has looked at and changed, as an administrator reads it: two levels below what it sees.
 
 use crate::skill::usage::CapabilityUse;
+use crate::system::path_of;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
@@ -45,13 +46,13 @@ impl DirectoryUse {
             self.is_real = true;
         }
         match path_of(dir) {
-            Some(base) => {
+            Ok(base) => {
                 if let Some(name) = self.name(&base, path, is_dir) {
                     self.used.add(how, &name);
                 }
             }
             // It may be any.
-            None => self.used.leave_open(),
+            Err(_) => self.used.leave_open(),
         }
     }
 
@@ -76,25 +77,6 @@ impl DirectoryUse {
         parts.truncate(parts.len().saturating_sub(above).min(LEVELS));
         Some(parts.iter().fold((*at).to_owned(), |name, part| format!("{name}/{part}")))
     }
-}
-
-/// Where an open directory is on this machine, as the system says it.
-#[cfg(target_os = "linux")]
-fn path_of(dir: &File) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd;
-    std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok()
-}
-
-#[cfg(target_vendor = "apple")]
-fn path_of(dir: &File) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStringExt;
-    let path = rustix::fs::getpath(dir).ok()?;
-    Some(std::ffi::OsString::from_vec(path.into_bytes()).into())
-}
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn path_of(_: &File) -> Option<PathBuf> {
-    None
 }
 
 #[cfg(test)]

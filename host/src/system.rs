@@ -1,0 +1,201 @@
+//! What only some operating systems have, and what kiso does where they do not.
+//!
+//! kiso is made for Linux; its sources also compile for macOS, where less is known and less is limited. No other file asks which
+//! system it is built for or reads what Linux keeps below `/proc` and `/sys`, but for the two that are about Linux as a whole:
+//! `mcp/confine`, which confines programs, and `cli/unit`, which writes units for systemd. `tests/all/house.rs` sees to it.
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::time::ClockId;
+use std::fs::{File, read_to_string};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const IS_LINUX: bool = cfg!(target_os = "linux");
+const IS_MACOS: bool = cfg!(target_os = "macos");
+
+/// Whether a program may make its own read-only data executable. Elsewhere, signatures of code forbid it.
+pub const OWN_DATA_CAN_RUN: bool = IS_LINUX;
+
+/// The clock that goes on while the machine sleeps, where there is one: otherwise the one that never goes back.
+#[cfg(target_os = "linux")]
+pub const SINCE_BOOT: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+pub const SINCE_BOOT: ClockId = ClockId::Monotonic;
+
+/// This very program, on Linux also after an update has put another file in its place.
+pub fn this_program() -> PathBuf {
+    match IS_LINUX {
+        true => PathBuf::from("/proc/self/exe"),
+        false => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("kiso")),
+    }
+}
+
+/// The path that the system has for what is open. An error where it has none.
+#[cfg(not(target_vendor = "apple"))]
+pub fn path_of(open: impl AsFd) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", open.as_fd().as_raw_fd()))
+}
+
+/// The path that the system has for what is open. An error where it has none.
+#[cfg(target_vendor = "apple")]
+pub fn path_of(open: impl AsFd) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = rustix::fs::getpath(open)?;
+    Ok(std::ffi::OsString::from_vec(path.into_bytes()).into())
+}
+
+/// A path by which the very file or directory that is open can be opened once more, whatever was put at its name. None where there is
+/// no such path. It is gone when what is open is closed.
+pub fn path_to_open(open: impl AsFd) -> Option<PathBuf> {
+    IS_LINUX.then(|| PathBuf::from(format!("/proc/self/fd/{}", open.as_fd().as_raw_fd())))
+}
+
+/// Has a file share all blocks of another, where the system and the file system can; whether they did.
+#[cfg(target_os = "linux")]
+pub fn share_blocks(from: &File, to: &File) -> bool {
+    // What is longer would keep its end.
+    to.set_len(0).is_ok() && rustix::fs::ioctl_ficlone(to, from).is_ok()
+}
+
+/// Has a file share all blocks of another, where the system and the file system can; whether they did.
+#[cfg(not(target_os = "linux"))]
+pub fn share_blocks(_: &File, _: &File) -> bool {
+    false
+}
+
+/// Has a connection end when what was sent is not acknowledged for this long, where the system can be told; otherwise that takes as
+/// long as it takes the system.
+pub fn end_unacknowledged(connection: impl AsFd, after: Duration) {
+    #[cfg(target_os = "linux")]
+    {
+        let millis = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(connection, millis);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (connection.as_fd(), after);
+}
+
+/// Has the system end this process when it takes more memory, in bytes: `data` that can be written, used or not, and address space of
+/// all kinds. Systems other than Linux know only the latter, and may refuse a limit that is below what they have reserved for
+/// themselves; then there is none.
+pub fn limit_memory(data: u64, address_space: u64) -> io::Result<()> {
+    let bytes = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+    if !IS_LINUX {
+        let _ = setrlimit(Resource::As, bytes(address_space));
+        return Ok(());
+    }
+    setrlimit(Resource::Data, bytes(data))?;
+    setrlimit(Resource::As, bytes(address_space))?;
+    Ok(())
+}
+
+/// The machine's name; empty where the system does not say it.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// What this start of the machine is known by; none where it does not tell.
+pub fn boot_id() -> Option<String> {
+    Some(read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
+}
+
+/// Bytes of memory of the machine, and of those that can be had; none where the system does not tell.
+pub fn machine_memory() -> Option<(u64, u64)> {
+    let text = read_to_string("/proc/meminfo").ok()?;
+    Some((kibibytes(&text, "MemTotal:")?, kibibytes(&text, "MemAvailable:")?))
+}
+
+/// Bytes of memory that this process has; none where the system does not tell.
+pub fn resident_memory() -> Option<u64> {
+    let statm = read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(rustix::param::page_size() as u64))
+}
+
+/// Bytes of memory that another process has, and the most that it ever had; none where the system does not tell.
+pub fn memory_of(process: u32) -> Option<(u64, u64)> {
+    let text = read_to_string(format!("/proc/{process}/status")).ok()?;
+    Some((kibibytes(&text, "VmRSS:")?, kibibytes(&text, "VmHWM:")?))
+}
+
+/// The number of a line such as `MemTotal: 8 kB`, in bytes.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
+/// What a file lies on, where that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// A file system in memory.
+    Memory,
+    /// Layers whose uppermost goes with a container.
+    Overlay,
+    Network,
+    /// An SD card or eMMC.
+    FlashCard,
+}
+
+/// What a file lies on; none where it is something else, or the system does not tell.
+#[cfg(target_os = "linux")]
+pub fn storage(path: &Path) -> Option<Storage> {
+    let kind = rustix::fs::statfs(path).ok()?.f_type;
+    // The numbers of statfs(2).
+    match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
+        0x0102_1994 | 0x8584_58f6 => return Some(Storage::Memory),
+        0x794c_7630 => return Some(Storage::Overlay),
+        0x6969 | 0xff53_4d42 | 0xfe53_4d42 | 0x517b => return Some(Storage::Network),
+        _ => {}
+    }
+    let device = std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(path).ok()?);
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let block = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    block.to_string_lossy().contains("/mmcblk").then_some(Storage::FlashCard)
+}
+
+/// What a file lies on; none where it is something else, or the system does not tell.
+#[cfg(not(target_os = "linux"))]
+pub fn storage(_: &Path) -> Option<Storage> {
+    None
+}
+
+/// The program that opens a link in the browser of whoever sits at this machine; none where nobody would see it.
+pub fn opener() -> Option<&'static str> {
+    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {
+        return None;
+    }
+    match IS_MACOS {
+        true => Some("open"),
+        false => (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")).then_some("xdg-open"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_was_renamed_is_found_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        std::fs::create_dir(&old).unwrap();
+        let open = File::open(&old).unwrap();
+        std::fs::rename(&old, &new).unwrap();
+        assert_eq!(path_of(&open).unwrap(), new.canonicalize().unwrap());
+        let again = path_to_open(&open).map(|path| std::fs::canonicalize(path).unwrap());
+        assert_eq!(again, IS_LINUX.then(|| new.canonicalize().unwrap()));
+    }
+
+    #[test]
+    fn numbers_of_proc_are_read_as_bytes() {
+        let text = "MemTotal:       8000 kB\nMemAvailable:    x kB\n";
+        assert_eq!((kibibytes(text, "MemTotal:"), kibibytes(text, "MemAvailable:")), (Some(8_192_000), None));
+        if IS_LINUX {
+            let (now, most) = memory_of(std::process::id()).unwrap();
+            assert!(0 < now && now <= most && most < machine_memory().unwrap().0);
+        }
+    }
+}
