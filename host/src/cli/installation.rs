@@ -98,7 +98,7 @@ impl Way {
             Self::Archive { .. } => ("kiso self update", "kiso self uninstall --yes"),
             Self::Debian => ("sudo apt install ./kiso_VERSION_ARCH.deb", "sudo apt remove kiso"),
             Self::Wheel { .. } => ("pipx upgrade kiso", "pipx uninstall kiso"),
-            Self::Cargo => ("cargo install --path host, in a newer checkout", "cargo uninstall kiso"),
+            Self::Cargo => ("cargo install --locked --path host, in a newer checkout", "cargo uninstall kiso"),
             Self::Copied => ("install.sh of the release", "rm, with its path"),
         }
     }
