@@ -112,7 +112,7 @@ python3 here.py one; cd .. && python3 -u b/here.py; python3 ./b/here.py; PYTHONP
         .says(&["File \"/work/bad.py\", line 2, in f", "ZeroDivisionError: division by zero"]);
     run("python3 none.py").exit(2).says(&["can't open file '/work/none.py'"]);
     run("python3 -Z").exit(2).says(&["unknown option -Z"]);
-    run("python3 -c 'import subprocess; print(subprocess.check_output([\"sort\"], input=b\"b\na\n\"))'")
+    run("python3 -c 'import subprocess; print(subprocess.check_output([\"sort\"], input=b\"b\\na\\n\"))'")
         .ok()
         .prints(&["b'a\\nb\\n'"]);
     run("python3 -c 'import os; os.system(\"echo from the shell\")'").ok().prints(&["from the shell"]);
