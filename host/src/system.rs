@@ -15,7 +15,7 @@ use std::time::Duration;
 const IS_LINUX: bool = cfg!(target_os = "linux");
 const IS_MACOS: bool = cfg!(target_os = "macos");
 
-/// Whether a program may make its own read-only data executable. Elsewhere, signatures of code forbid it.
+/// Whether a program may make its own read-only data executable. Elsewhere, signatures of code may forbid it.
 pub const OWN_DATA_CAN_RUN: bool = IS_LINUX;
 
 /// The clock that goes on while the machine sleeps, where there is one: otherwise the one that never goes back.
