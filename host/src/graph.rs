@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!           ┌─────────────── low ──────────────────────────────────────────────► output
-//! input ─► retrieval ─ medium ──────────────────► action ⟲ ─► critic
+//! input ─► retrieval ─ medium ──────────────────► action ⟲ ─► critic, or ─► planner where no round is left
 //!           └ high ─► planner ⟲ ─► reasoning ⟲ ─► action ⟲ ─► critic ⟲ ─► output ─► end
 //!                        ▲             ▲                       │ │            │
 //!                        │             └─ next task, fix ──────┘ │            └─► input, if more of the turn arrived
@@ -109,6 +109,8 @@ pub enum Why {
     RoundsLeft,
     /// There is no response yet and no round is left: the actor is asked what it achieved.
     RoundsSpent,
+    /// The same on the medium route, the first time: the work is planned.
+    PlanNeeded,
     TaskEnded,
     /// The reviewer's answer could not be read, and retries are left.
     NoVerdict,
@@ -149,6 +151,7 @@ pub fn edge(from: Node, why: Why) -> Option<Node> {
         (Node::Approval, Why::TasksAnswered) => Node::Reasoning,
         (Node::Approval, Why::CallsAnswered) => Node::Action,
         (Node::Action, Why::RoundsLeft | Why::RoundsSpent) => Node::Action,
+        (Node::Action, Why::PlanNeeded) => Node::Planner,
         (Node::Action, Why::TaskEnded) => Node::Critic,
         (Node::Critic, Why::NoVerdict) => Node::Critic,
         (Node::Critic, Why::TasksRemain | Why::NeedsFix) => Node::Reasoning,

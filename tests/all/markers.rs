@@ -24,7 +24,7 @@ struct Mark {
     pieces: &'static [Piece],
     /// Cells that it does not reach in this story, such as the worker's of a goal that was given up before.
     not: &'static [(Role, Piece)],
-    /// Roles that have it in their turns. The worker's are the session's conversation, and not looked at.
+    /// Roles that have it in their turns. Those of [`TALK`] are not looked at.
     turns: &'static [Role],
 }
 
@@ -40,6 +40,9 @@ const fn own(of: Mark, turns: &'static [Role]) -> Mark {
     Mark { turns, ..of }
 }
 
+/// Roles whose turns are the session's conversation.
+const TALK: [Role; 2] = [Role::Actor, Role::Worker];
+
 /// Lists that a role's own turns stand for, as long as its conversation goes on.
 const OWN: [Piece; 2] = [Piece::PlannerLane, Piece::ReasoningLane];
 
@@ -48,12 +51,12 @@ const MARKS: &[Mark] = {
     use Piece::*;
     use Role::{Actor, Planner, Reasoner, Reviewer, Worker};
     &[
-        mark("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory]),
+        some("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory], &[(Reasoner, OriginalMessage)]),
         mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
         mark("mknew", &[NewMessage, OriginalMessage, Messages, Tail, Compress]),
         mark("mkguide", &[Guidance]),
         mark("mkcore", &[Core]),
-        some("mkfact", &[Facts, Consolidate, Memory], &[(Reasoner, Memory)]),
+        some("mkfact", &[Facts, Consolidate, Memory], &[(Reasoner, Memory), (Actor, Memory)]),
         mark("mkmerged", &[Facts, Memory]),
         mark("mksummary", &[Summary]),
         mark("mkaim", &[Directive]),
@@ -61,22 +64,22 @@ const MARKS: &[Mark] = {
         mark("mklisted", &[AgentSkills]),
         mark("mktaught", &[Instructions]),
         mark("mkcategory", &[Skills, SkillEnvironment, Readiness, Categories]),
-        mark("mkfile", &[Environment, Readiness]),
+        own(mark("mkfile", &[Environment, Readiness, LookedAt]), &[Reviewer]),
         own(mark("mkchatter", &[PlannerLane]), &[Planner]),
         // The planner has it in its lane, and so not among the messages.
         some("mkearly", &[Replies, Messages, Tail, Compress], &[(Planner, Messages)]),
         own(some("mkgoal", &[Goal, PlannerLane, ReplanHistory], &[(Worker, Goal)]), &[Planner]),
         some("mknext", &[Goal], &[(Reviewer, Goal), (Reasoner, Goal)]),
         own(mark("mkremaining", &[Plan, PlannerLane, Remaining]), &[Planner]),
-        own(some("mkdetail", &[Task, Plan, PlannerLane, Evidence, Completed, ReplanHistory], &[(Worker, Task)]), &[Planner]),
-        own(some("mkinjected", &[Task, Plan, Evidence, Failure, ReplanHistory], &[(Worker, Task), (Reasoner, Evidence)]), &[Reviewer]),
+        own(some("mkdetail", &[Task, Plan, PlannerLane, Evidence, Completed, ReplanHistory], &[(Worker, Task), (Reviewer, Evidence)]), &[Planner]),
+        own(some("mkinjected", &[Task, Plan, Evidence, Failure, ReplanHistory], &[(Worker, Task), (Reasoner, Evidence), (Actor, Evidence), (Reviewer, Evidence)]), &[Reviewer]),
         some("mkwritten", &[Task], &[(Reviewer, Task), (Reasoner, Task)]),
         own(some("mkexpected", &[Expect], &[(Worker, Expect)]), &[Planner]),
         some("mkpolite", &[Expect], &[(Reviewer, Expect), (Reasoner, Expect)]),
         // A call stands in the window of the next turn, with its result.
-        own(mark("mkechoed", &[Evidence, Completed, ReplanHistory, Messages]), &[Planner]),
-        mark("mkacted", &[Output, Transcript, Evidence, Completed]),
-        own(mark("mktool", &[Transcript, Messages]), &[Actor]),
+        own(some("mkechoed", &[Evidence, Completed, ReplanHistory, Messages], &[(Reviewer, Evidence)]), &[Planner]),
+        some("mkacted", &[Output, Transcript, Evidence, Completed], &[(Reviewer, Evidence)]),
+        mark("mktool", &[Transcript, Messages]),
         own(mark("mkbrief", &[Brief, ReasoningLane]), &[Reasoner]),
         own(mark("mkaction", &[Brief, ReasoningLane]), &[Reasoner]),
         own(mark("mkfix", &[Feedback, ReplanHistory]), &[Reviewer]),
@@ -103,9 +106,10 @@ fn tells(row: &Row, role: Role) -> bool {
     !matches!(row.cell(role), Cell::No | Cell::Writes)
 }
 
-/// Whether the role is told it in turns, or only on a route that this story does not take.
+/// Whether the role is told it in turns.
 fn apart(row: &Row, role: Role) -> bool {
-    OWN.contains(&row.piece) || row.cell(role) == Cell::Unplanned
+    let talk = role == Role::Actor && matches!(row.piece, Piece::Messages | Piece::OriginalMessage);
+    OWN.contains(&row.piece) || talk
 }
 
 /// The sections of a prompt by their titles; what else the request has stands under [`TURNS`].
@@ -176,9 +180,9 @@ fn every_role_is_told_its_column_and_nothing_else() {
         let mut expected: BTreeSet<_> = cells.map(|(role, piece)| (role.name(), of(piece).title.to_owned())).collect();
         expected.extend(turns.iter().map(|role| (role.name(), TURNS.to_owned())));
         let found = requests.iter().flat_map(|seen| {
-            let worker = role(seen) == Role::Worker;
+            let talks = TALK.contains(&role(seen));
             let having = sections(seen).into_iter();
-            let having = having.filter(move |(title, text)| !(worker && title == TURNS) && text.contains(word));
+            let having = having.filter(move |(title, text)| !(talks && title == TURNS) && text.contains(word));
             having.map(|(title, _)| (role(seen).name(), title))
         });
         assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{word}");

@@ -98,6 +98,9 @@ struct Turn {
     say: Option<String>,
     /// Said behind `say`, this often.
     repeat: Option<(String, usize)>,
+    /// What the roles that act, write or judge are told of `say`, where that is not all of it: a pill, a secret or the gatekeeper
+    /// has changed it.
+    told: Option<String>,
     args: Vec<String>,
     files: Vec<String>,
     env: BTreeMap<String, String>,

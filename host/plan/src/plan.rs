@@ -63,6 +63,10 @@ pub struct Task {
     /// Calls of an `act` that change something outside, as its planner wants them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<NamedEffect>,
+    /// The planner's own brief of an `act`: what to know and to heed beside the request and the outputs of earlier tasks. With it, no
+    /// reasoner is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief: Option<String>,
 }
 
 /// A tool's name as providers take it: `feed.read` becomes `feed__read`.
@@ -93,6 +97,7 @@ impl Task {
             review: false,
             schema: None,
             effects: Vec::new(),
+            brief: None,
         }
     }
 

@@ -58,6 +58,9 @@ pub struct Pieces {
     /// What the task under review left behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<TaskReport>,
+    /// A file that the reviewer asked for: its path and its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<String>,
     /// Tasks that ran before the plan was given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<Vec<TaskReport>>,

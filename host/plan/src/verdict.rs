@@ -35,4 +35,7 @@ pub struct Verdict {
     /// Whether the goal of the whole plan is met, as far as the reviewer can see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_met: Option<bool>,
+    /// Why no other plan can reach the goal, such as a tool that is missing. The run ends as failed after its messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
 }

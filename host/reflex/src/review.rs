@@ -39,5 +39,5 @@ pub fn review(pieces: &Pieces) -> Verdict {
 }
 
 fn verdict(status: Status, reason: Option<String>) -> Verdict {
-    Verdict { status, inject: Vec::new(), reason, learn: None, goal_met: None }
+    Verdict { status, inject: Vec::new(), reason, learn: None, goal_met: None, blocked: None }
 }

@@ -14,7 +14,7 @@ use crate::role::{Piece, REST, Row, TABLE};
 /// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
 /// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new
 /// message, the correction, the task, the goal, and the brief, which is a task.
-pub const SHRINK: [Piece; 32] = [
+pub const SHRINK: [Piece; 33] = [
     Piece::Messages,
     Piece::Tail,
     Piece::Evidence,
@@ -41,6 +41,7 @@ pub const SHRINK: [Piece; 32] = [
     Piece::Categories,
     Piece::OriginalMessage,
     Piece::Instructions,
+    Piece::LookedAt,
     Piece::Output,
     Piece::Exchange,
     Piece::Compress,

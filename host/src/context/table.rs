@@ -53,6 +53,7 @@ fields! {
     Expect expect
     Transcript transcript
     Output output
+    LookedAt looked_at
     Brief brief
     Correction correction
 }

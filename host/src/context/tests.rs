@@ -62,6 +62,7 @@ fn planted() -> Pieces {
         evidence: Some(vec![report("M-evidence")]),
         expect: text("M-expect"),
         output: Some(report("M-output")),
+        looked_at: text("M-looked_at"),
         completed: Some(vec![report("M-completed")]),
         remaining: Some(vec![task("M-remaining")]),
         failure: Some(FailureNote { report: report("M-failure"), reason: "M-failure reason".to_owned() }),
@@ -100,15 +101,18 @@ const COLUMNS: [(Role, &str); 8] = [
         "caller guidance core facts memory summary messages skills agent_skills skill_environment environment replies planner_lane \
          feedback instructions new_message directive",
     ),
-    (Role::Reviewer, "original_message goal task expect transcript output"),
-    (Role::Worker, "guidance core facts memory summary messages goal evidence instructions task expect"),
+    (Role::Reviewer, "original_message environment evidence goal task expect transcript output looked_at"),
+    (
+        Role::Worker,
+        "guidance core facts memory summary messages original_message goal evidence feedback instructions task expect",
+    ),
     (Role::Summarizer, "summary compress consolidate"),
     (Role::Router, "tail categories agent_skills new_message"),
     (
         Role::Reasoner,
-        "memory skill_environment replies plan readiness evidence reasoning_lane feedback goal task expect",
+        "memory skill_environment replies original_message plan readiness evidence reasoning_lane feedback goal task expect",
     ),
-    (Role::Actor, "guidance core summary agent_skills messages instructions brief"),
+    (Role::Actor, "guidance core summary agent_skills messages memory original_message evidence instructions brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
@@ -177,7 +181,7 @@ fn the_first_columns_are_as_designed() {
         (Piece::Task, "- yes yes -"),
         (Piece::Expect, "- yes brief -"),
         (Piece::Output, "- yes - -"),
-        (Piece::OriginalMessage, "- yes - -"),
+        (Piece::OriginalMessage, "- yes added -"),
         (Piece::Compress, "- - - yes"),
         (Piece::Completed, "replan - - -"),
         (Piece::Remaining, "replan - - -"),
@@ -189,7 +193,7 @@ fn the_first_columns_are_as_designed() {
         let row = TABLE.iter().find(|row| row.piece == piece).unwrap();
         for (role, cell) in roles.into_iter().zip(cells.split(' ')) {
             let cell = match cell {
-                "yes" => Cell::Yes,
+                "yes" | "added" => Cell::Yes,
                 "old" => Cell::Old,
                 "generates" => Cell::Writes,
                 "replan" => Cell::Replan,
@@ -201,12 +205,13 @@ fn the_first_columns_are_as_designed() {
         }
     }
     // Where that table has a "-" and the role is told after all: a task is handed to its role as a brief, whose parts
-    // are the goal and what is expected. Nothing else departs from the table.
-    let brief = seed.iter().flat_map(|(piece, cells)| {
+    // are the goal and what is expected, and whoever writes a reply reads what it replies to. Nothing else departs from the table.
+    let departing = seed.iter().flat_map(|(piece, cells)| {
         let roles = roles.into_iter().zip(cells.split(' '));
-        roles.filter(|(_, cell)| *cell == "brief").map(move |(role, _)| (*piece, role))
+        roles.filter(|(_, cell)| ["brief", "added"].contains(cell)).map(move |(role, _)| (*piece, role))
     });
-    assert_eq!(brief.collect::<Vec<_>>(), [(Piece::Goal, Role::Worker), (Piece::Expect, Role::Worker)]);
+    let expected = [Piece::Goal, Piece::Expect, Piece::OriginalMessage].map(|piece| (piece, Role::Worker));
+    assert_eq!(departing.collect::<Vec<_>>(), expected);
 }
 
 #[test]

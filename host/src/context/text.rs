@@ -72,6 +72,7 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
         Piece::Expect => one(&pieces.expect),
         Piece::Transcript => oldest_first(list(&pieces.transcript, |_, line| line.clone())),
         Piece::Output => whole(pieces.output.as_ref().map(|report| vec![output_text(report)])),
+        Piece::LookedAt => one(&pieces.looked_at),
         Piece::Brief => one(&pieces.brief),
         Piece::Correction => whole(pieces.correction.as_ref().map(correction_texts)),
     }

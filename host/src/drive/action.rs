@@ -47,7 +47,8 @@ impl RunContext<'_> {
     ) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
-        let request = actor::request(&system, &self.known(run), ask, tools, self.subagent, &self.boundary);
+        let request =
+            actor::request(&system, &self.known(run), run.message(), ask, tools, self.subagent, &self.boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete_by(run, request, actor::model_role(ask), &mut voice).await?;
@@ -79,7 +80,8 @@ impl RunContext<'_> {
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
-        let request = actor::assessment(&system, &self.known(run), ask, tools, self.subagent, &self.boundary);
+        let (known, message) = (self.known(run), run.message());
+        let request = actor::assessment(&system, &known, message, ask, tools, self.subagent, &self.boundary);
         Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };

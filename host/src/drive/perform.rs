@@ -10,7 +10,7 @@ use crate::exec::Watch;
 use crate::graph::brief::Brief;
 use crate::graph::label::Integrity;
 use crate::graph::plan::TaskKind;
-use crate::graph::report::{TaskError, TaskReport};
+use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::graph::run::Run;
 use crate::graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use crate::llm::prompt::Pieces;
@@ -185,7 +185,7 @@ impl RunContext<'_> {
             retrieval::environment(self.files().await?).iter().map(|file| format!("file {}", file.path)).collect();
         readiness.extend(self.secrets.session_names().map(|name| format!("credential {name}")));
         readiness.extend(self.drive.tools.category_lines().into_iter().map(|line| format!("tools of {line}")));
-        let request = reasoner::request(&system, ask, readiness, &self.boundary);
+        let request = reasoner::request(&system, run.message(), ask, readiness, &self.boundary);
         Ok(match self.complete(run, request, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let briefed = reasoner::read(&completion);
@@ -205,17 +205,22 @@ impl RunContext<'_> {
     ) -> Result<StepResult, DriveError> {
         let started = Instant::now();
         let (mut report, call) = match brief.task.kind {
+            TaskKind::Msg if brief.written.is_some() => {
+                let text = brief.written.clone().unwrap_or_default();
+                (TaskReport::new(brief.task.clone(), TaskStatus::Done, text), None)
+            }
             TaskKind::Msg => {
                 let writer = worker::writer(&brief.task);
                 let system = self.drive.system_prompt(writer)?;
-                let request = worker::request(&system, &self.known(run), brief, &self.boundary);
+                let request = worker::request(&system, &self.known(run), run.message(), brief, &self.boundary);
                 let by = worker::model_role(&brief.task);
                 let request = match self.ready_for(run, request, by).await? {
                     Ok(request) => request,
                     Err(limit) => return Ok(StepResult::Stopped { limit }),
                 };
                 let model = self.model(by);
-                let (report, call) = if brief.task.notify {
+                // One that is to be reviewed is shown once it is accepted.
+                let (report, call) = if brief.task.notify && !brief.task.review {
                     let mut voice = Voice::new(writer, &self.secrets, listener);
                     let written = worker::call(&model, &request, &brief.task, &mut voice).await;
                     voice.finish();

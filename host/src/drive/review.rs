@@ -3,35 +3,103 @@
 
 use super::DriveError;
 use super::run_context::RunContext;
+use crate::compute;
+use crate::context;
+use crate::effect::files::FileLabels;
 use crate::graph::label::Label;
+use crate::graph::lane::TranscriptTurn;
 use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
 use crate::graph::verdict::Verdict;
 use crate::llm::{Request, Role};
-use crate::node::{self, reviewer};
+use crate::node::reviewer::Reviewing;
+use crate::node::{self, retrieval, reviewer};
+use crate::role::{Piece, TABLE};
 use crate::scratchpad;
+use crate::tool::files;
+
+/// Files that a reviewer can ask to see before it decides about a task.
+const MAX_LOOKS: usize = 1;
 
 impl RunContext<'_> {
     pub(super) async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Reviewer)?;
-        let mut request = reviewer::request(&system, run, ask, &self.boundary);
+        let mut ask = ReviewAsk { transcript: self.whole_transcript(&ask.transcript).await?, ..ask.clone() };
+        let listed = retrieval::environment(self.files().await?);
+        let mut request = reviewer::request(&system, run, &ask, &listed, None, &self.boundary);
         if !ask.transcript.is_empty() && !self.fits(&request) {
             // A scratchpad that is full must not end the run.
-            let mark = match self.put_transcript_away(ask, &run.label()).await {
+            let mark = match self.put_transcript_away(&ask, &run.label()).await {
                 Ok(key) => scratchpad::mark(&key),
                 Err(error) => format!("[{error}]"),
             };
-            let transcript = ask.transcript.iter().cloned().chain([mark]).collect();
-            request = reviewer::request(&system, run, &ReviewAsk { transcript, ..ask.clone() }, &self.boundary);
+            ask.transcript.push(TranscriptTurn { text: mark, archived: None });
+            request = reviewer::request(&system, run, &ask, &listed, None, &self.boundary);
         }
-        Ok(match self.complete(run, request, &mut |_: &str| {}).await? {
-            Ok(completion) => {
-                let reviewed = reviewer::read(&completion, &self.drive.tools, &run.spec().limits);
-                self.answered(reviewer::again(&reviewed));
-                reviewed
+        let (mut looks, mut usage) = (0, Default::default());
+        loop {
+            let completion = match self.complete(run, request, &mut |_: &str| {}).await? {
+                Ok(completion) => completion,
+                Err(none) => return Ok(none.result()),
+            };
+            match reviewer::read(&completion, &self.drive.tools, &run.spec().limits, looks < MAX_LOOKS) {
+                Reviewing::Look { path, answer, call } => {
+                    looks += 1;
+                    usage += call.usage;
+                    self.answered(Some(answer));
+                    let content = self.look(&path).await;
+                    request = reviewer::request(&system, run, &ask, &listed, Some(content), &self.boundary);
+                }
+                Reviewing::Decided(mut reviewed) => {
+                    self.answered(reviewer::again(&reviewed));
+                    if let StepResult::Reviewed { read, call, .. } | StepResult::Unreviewed { read, call, .. } =
+                        &mut reviewed
+                    {
+                        read.join(&self.looked_at);
+                        call.usage += usage;
+                    }
+                    return Ok(reviewed);
+                }
             }
-            Err(none) => none.result(),
-        })
+        }
+    }
+
+    /// A file of the workspace as the reviewer is shown it. Its label is kept: the conversation with the reviewer goes on for the
+    /// whole run.
+    async fn look(&mut self, path: &str) -> String {
+        let cap = TABLE.iter().find(|row| row.piece == Piece::LookedAt).map_or(0, |row| row.cap);
+        let (home, session, name) = (self.drive.home.clone(), self.session.clone(), path.to_owned());
+        let read = compute::run("reading a file for the reviewer", move || {
+            let work = home.open_work(&session).ok()?;
+            let label = files::label(&work, &name, &FileLabels::of_session(&home, &session));
+            Some((files::read(&work, &name), label))
+        });
+        let (found, label) = match read.await {
+            Ok(Some((found, label))) => (found, label),
+            Ok(None) => (Err("the workspace cannot be opened".to_owned()), Label::default()),
+            Err(overdue) => (Err(overdue.to_string()), Label::default()),
+        };
+        self.looked_at.join(&label);
+        match found {
+            Ok(text) => format!("{path}:\n{}", context::fit_text(&self.secrets.redact(&text), cap)),
+            Err(why) => format!("{path}: {why}"),
+        }
+    }
+
+    /// The transcript with the turns that summaries of it stand for.
+    async fn whole_transcript(&self, transcript: &[TranscriptTurn]) -> Result<Vec<TranscriptTurn>, DriveError> {
+        let mut whole = Vec::with_capacity(transcript.len());
+        for turn in transcript {
+            let source = match &turn.archived {
+                Some(key) => {
+                    let (session, key) = (self.session.clone(), key.clone());
+                    self.drive.store.read(move |view| view.scratchpad_get(&session, &key)).await?
+                }
+                None => None,
+            };
+            whole.push(source.map_or_else(|| turn.clone(), |text| TranscriptTurn { text, archived: None }));
+        }
+        Ok(whole)
     }
 
     /// Whether a prompt stands whole in the context of its model.
@@ -48,7 +116,8 @@ impl RunContext<'_> {
         {
             return Ok(key.clone());
         }
-        let key = self.put_away("context", ask.transcript.join("\n\n"), label).await?;
+        let texts: Vec<&str> = ask.transcript.iter().map(|turn| turn.text.as_str()).collect();
+        let key = self.put_away("context", texts.join("\n\n"), label).await?;
         self.transcript = Some((ask.task, key.clone()));
         Ok(key)
     }

@@ -42,6 +42,8 @@ pub(super) struct RunContext<'a> {
     pub dialogs: Dialogs,
     /// What retrieval found, until something ran.
     pub environment: Option<Vec<FileCard>>,
+    /// Of the files that the reviewer was shown.
+    pub looked_at: Label,
     /// The task whose transcript was archived last, and the key.
     pub transcript: Option<(usize, String)>,
     /// Messages that become the run's with the next event.
@@ -85,6 +87,7 @@ impl<'a> RunContext<'a> {
             boundary,
             dialogs: Dialogs::default(),
             environment: None,
+            looked_at: Label::default(),
             transcript: None,
             taking: Vec::new(),
             asked: Mutex::default(),

@@ -68,6 +68,11 @@ pub fn enforce(text: &str) -> (Banner, String) {
     (banner, shown)
 }
 
+/// Whether a text is a self-assessment as [`enforce`] shows it. Every other answer has lost its banners.
+pub fn is_assessment(text: &str) -> bool {
+    Banner::ALL.into_iter().any(|banner| text.starts_with(banner.text()))
+}
+
 /// Takes banners out of text that arrives in pieces. What may be the beginning of one is held back until that is
 /// known, which is never more than [`MAX_HEAD`] characters.
 #[derive(Debug, Default)]

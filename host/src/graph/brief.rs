@@ -15,7 +15,7 @@ pub struct Brief {
     pub goal: String,
     /// Properties that the result must have.
     pub expect: Option<String>,
-    /// What the tasks before this one left behind, oldest first, shortened.
+    /// What the tasks before this one left behind, oldest first.
     pub evidence: Vec<TaskReport>,
     /// The one immediate action.
     pub task: Task,
@@ -23,10 +23,15 @@ pub struct Brief {
     pub number: usize,
     /// Tasks of the plan as it stands, injected ones included.
     pub of: usize,
+    /// The text of a `msg`, where the actor before it has written it.
+    pub written: Option<String>,
+    /// What the critic did not accept, oldest first.
+    pub feedback: Vec<String>,
 }
 
-/// What is kept of a report's text, and of its data as JSON, in characters.
-const MAX_REPORT: usize = 4_000;
+/// What is kept of a report's text, and of its data as JSON, in characters: more than the output guard lets through, which saves what is
+/// larger under a ref.
+const MAX_REPORT: usize = 40_000;
 
 /// A run of injected fixes can leave many reports behind; the latest ones matter.
 const MAX_REPORTS: usize = 16;
@@ -76,10 +81,12 @@ mod tests {
         let task = Task::new(TaskKind::Msg, "d");
         let mut reports: Vec<_> =
             (0..40).map(|n| TaskReport::new(task.clone(), TaskStatus::Done, n.to_string())).collect();
+        reports[38].text = "y".repeat(32_000);
         reports[39].text = "x".repeat(100_000);
         reports[39].data = Some(Value::from("y".repeat(100_000)));
         let evidence = evidence(reports.iter());
         assert_eq!((evidence.len(), evidence[0].text.as_str()), (16, "24"));
-        assert!(evidence[15].text.len() < 4_100 && evidence[15].data.is_none());
+        assert_eq!(evidence[14].text.len(), 32_000);
+        assert!(evidence[15].text.len() < 40_100 && evidence[15].data.is_none());
     }
 }

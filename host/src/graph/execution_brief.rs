@@ -21,8 +21,11 @@ const MAX_ITEMS: usize = 12;
 /// Characters of one entry.
 const MAX_ITEM: usize = 600;
 
+/// Characters of a planner's own brief.
+const MAX_BRIEF: usize = 16_000;
+
 /// Characters of the action, which may carry a command line or the arguments of a call.
-const MAX_ACTION: usize = 8_000;
+const MAX_ACTION: usize = 16_000;
 
 /// Letters of a credential's name, as in a plan's `secrets`.
 const MAX_CREDENTIAL: usize = 64;
@@ -33,6 +36,7 @@ pub struct ExecutionBrief {
     /// The objective of the whole plan.
     pub goal: String,
     /// Properties that the result must have.
+    #[serde(default)]
     pub required: Vec<String>,
     /// What is missing between what there is and what is wanted.
     pub delta: String,
@@ -41,6 +45,9 @@ pub struct ExecutionBrief {
     pub context: Readiness,
     /// The one thing to do now.
     pub action: String,
+    /// The message of the plan that follows the step and closes it: the actor's text is that message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
 }
 
 /// What is known about being ready to act.
@@ -103,7 +110,7 @@ pub fn parse(text: &str) -> Result<ExecutionBrief, Unusable> {
     }
     let context = fields.inside("context").map(readiness).unwrap_or_default();
     if violations.is_empty() {
-        Ok(ExecutionBrief { goal, required, delta, success, context, action })
+        Ok(ExecutionBrief { goal, required, delta, success, context, action, reply: None })
     } else {
         Err(Unusable::new(text, String::new(), &written_out(&map), violations))
     }
@@ -164,69 +171,40 @@ fn collect(value: Option<&Value>, values: &mut Map<String, Value>) {
     }
 }
 
-/// The brief of a task that is ready as it stands. `evidence` is what the tasks before it left, oldest first;
-/// `credentials` are the names of the session's secrets.
-pub fn derive(goal: &str, task: &Task, evidence: &[TaskReport], credentials: &[String]) -> ExecutionBrief {
-    let mut success = vec![seen_by(task).to_owned()];
-    success.extend(task.expect.clone());
-    ExecutionBrief {
-        goal: clip(goal, MAX_SENTENCE),
-        required: items(task.expect.iter().cloned()),
-        delta: clip(&format!("Not done yet: {}", task.detail), MAX_SENTENCE),
-        success: items(success),
-        context: Readiness {
-            discovery: items(latest(evidence).filter(|report| report.trouble().is_none()).map(found)),
-            credentials: credentials.iter().filter(|name| is_name(name)).take(MAX_ITEMS).cloned().collect(),
-            artifacts: artifacts(evidence),
-            blockers: items(latest(evidence).filter_map(|report| {
-                let trouble = report.trouble()?;
-                Some(format!("{}: {trouble}", report.task.label()))
-            })),
-            recheck: recheck(task, evidence),
-        },
-        action: clip(&action(task), MAX_ACTION),
-    }
+/// The brief of a task that is carried out by its plan's own words. It says what stands nowhere else: the actor is also told the user's
+/// message and the outputs of the tasks before. `feedback` is what the critic did not accept.
+pub fn derive(
+    goal: &str,
+    task: &Task,
+    last: Option<&TaskReport>,
+    credentials: &[String],
+    feedback: &[String],
+) -> ExecutionBrief {
+    let goal = clip(goal, MAX_SENTENCE);
+    let context = Readiness {
+        discovery: items(task.brief.clone()),
+        credentials: credentials.iter().filter(|name| is_name(name)).take(MAX_ITEMS).cloned().collect(),
+        artifacts: Vec::new(),
+        blockers: items(feedback.iter().cloned()),
+        recheck: recheck(task, last),
+    };
+    let success = items(task.expect.clone());
+    let action = clip(&action(task), MAX_ACTION);
+    ExecutionBrief { goal, required: Vec::new(), delta: String::new(), success, context, action, reply: None }
 }
 
-/// The latest reports, oldest first.
-fn latest(evidence: &[TaskReport]) -> impl Iterator<Item = &TaskReport> {
-    evidence[evidence.len().saturating_sub(MAX_ITEMS)..].iter()
+/// The brief of a message that needs no plan: the message says what is wanted, and the conversation what is known.
+pub fn direct(credentials: &[String]) -> ExecutionBrief {
+    let task = Task::new(TaskKind::Act, String::new());
+    derive("", &task, None, credentials, &[])
 }
 
 fn items(texts: impl IntoIterator<Item = String>) -> Vec<String> {
-    texts.into_iter().take(MAX_ITEMS).map(|text| clip(text.trim(), MAX_ITEM)).collect()
+    texts.into_iter().take(MAX_ITEMS).map(|text| clip(text.trim(), MAX_BRIEF)).collect()
 }
 
-fn seen_by(task: &Task) -> &'static str {
-    match task.kind {
-        TaskKind::Exec => "the command line ends with exit code 0",
-        TaskKind::Skill => "the skill ends without an error",
-        TaskKind::Msg => "the message is written",
-        TaskKind::Act => "what was asked for has been done, and the result says so",
-    }
-}
-
-fn found(report: &TaskReport) -> String {
-    let line = report.text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output");
-    format!("{}: {line}", report.task.label())
-}
-
-/// Paths of the files that were made, the latest last, each once.
-fn artifacts(evidence: &[TaskReport]) -> Vec<String> {
-    let mut paths: Vec<&str> = Vec::new();
-    for file in evidence.iter().rev().flat_map(|report| report.files.iter().rev()) {
-        if !paths.contains(&file.path.as_str()) {
-            paths.push(&file.path);
-        }
-        if paths.len() >= MAX_ITEMS {
-            break;
-        }
-    }
-    items(paths.into_iter().rev().map(str::to_owned))
-}
-
-fn recheck(task: &Task, evidence: &[TaskReport]) -> Recheck {
-    match evidence.last() {
+fn recheck(task: &Task, last: Option<&TaskReport>) -> Recheck {
+    match last {
         // It may have taken effect.
         Some(report) if report.status == TaskStatus::Interrupted => Recheck::Before,
         _ if task.review => Recheck::After,
@@ -247,12 +225,6 @@ fn action(task: &Task) -> String {
 }
 
 impl ExecutionBrief {
-    /// Adds what is known already to what was found out, as far as there is room.
-    pub fn know(&mut self, lines: impl IntoIterator<Item = String>) {
-        let found = std::mem::take(&mut self.context.discovery);
-        self.context.discovery = items(lines.into_iter().chain(found));
-    }
-
     /// Says which calls were agreed on, beyond the action itself. They are no longer than a plan lets them be.
     pub fn agree(&mut self, effects: &[NamedEffect]) {
         for NamedEffect { tool, args } in effects {
@@ -260,21 +232,32 @@ impl ExecutionBrief {
         }
     }
 
-    /// The brief for a prompt and for the graph lane; the same brief is always the same text.
+    /// The brief for a prompt and for the graph lane, without what it does not say. The same brief is always the same text.
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        let _ = writeln!(text, "Goal: {}", self.goal);
-        list(&mut text, "Required", &self.required);
-        let _ = writeln!(text, "Delta: {}", self.delta);
-        list(&mut text, "Success", &self.success);
         let Readiness { discovery, credentials, artifacts, blockers, recheck } = &self.context;
+        let mut text = String::new();
+        line(&mut text, "Goal", &self.goal);
+        list(&mut text, "Required", &self.required);
+        line(&mut text, "Delta", &self.delta);
+        list(&mut text, "Success", &self.success);
         list(&mut text, "Discovery", discovery);
         list(&mut text, "Credentials", credentials);
         list(&mut text, "Artifacts", artifacts);
         list(&mut text, "Blockers", blockers);
-        let _ = writeln!(text, "Re-check: {}", recheck.name());
-        let _ = write!(text, "Action: {}", self.action);
+        if *recheck != Recheck::None {
+            line(&mut text, "Re-check", recheck.name());
+        }
+        line(&mut text, "Action", self.action.trim());
+        line(&mut text, "Your text at the end is the reply to the user", self.reply.as_deref().unwrap_or_default());
+        text.truncate(text.trim_end().len());
         text
+    }
+}
+
+/// A line with its title; nothing for an empty one.
+fn line(text: &mut String, title: &str, content: &str) {
+    if !content.is_empty() {
+        let _ = writeln!(text, "{title}: {content}");
     }
 }
 
@@ -292,7 +275,6 @@ fn list(text: &mut String, title: &str, items: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::FileNote;
     use super::*;
     use proptest::prelude::*;
 
@@ -387,41 +369,24 @@ mod tests {
         }
     }
 
-    fn task(kind: TaskKind, detail: &str) -> Task {
-        let detail = detail.to_owned();
-        Task::new(kind, detail)
-    }
-
-    fn file(path: &str) -> FileNote {
-        let (path, media_type) = (path.to_owned(), "text/csv".to_owned());
-        FileNote { path, media_type, bytes: 1, title: None, link: None }
-    }
-
+    /// It says what stands nowhere else: outputs and files of the tasks before are told to the actor as they are.
     #[test]
     fn a_ready_task_needs_no_model() {
-        let mut done = TaskReport::new(task(TaskKind::Exec, "ls"), TaskStatus::Done, "\n a.csv\nb.csv");
-        done.files = ["a", "b", "a"].map(file).into();
-        let mut failed = TaskReport::new(task(TaskKind::Exec, "cat c"), TaskStatus::Failed, "");
-        failed.exit_code = Some(1);
-        let mut chart = task(TaskKind::Skill, "skill chart");
+        let done = TaskReport::new(Task::new(TaskKind::Exec, "ls"), TaskStatus::Done, "\n a.csv\nb.csv");
+        let mut chart = Task::new(TaskKind::Skill, "skill chart");
         (chart.skill, chart.args) = (Some("chart".to_owned()), Some(json!({"file": "a"})));
         (chart.expect, chart.review) = (Some("a chart".to_owned()), true);
         let names = ["api_key".to_owned(), "not a name!".to_owned()];
-        let teb = derive("g", &chart, &[done, failed], &names);
-        assert_eq!(teb.action, "Call the skill chart with {\"file\":\"a\"}");
-        assert_eq!(teb.required, ["a chart"]);
-        assert_eq!(teb.success, ["the skill ends without an error", "a chart"]);
-        let expected = Readiness {
-            discovery: vec!["$ ls: a.csv".to_owned()],
-            credentials: vec!["api_key".to_owned()],
-            artifacts: vec!["b".to_owned(), "a".to_owned()],
-            blockers: vec!["$ cat c: it ended with exit code 1".to_owned()],
-            recheck: Recheck::After,
-        };
-        assert_eq!(teb.context, expected);
+        let teb = derive("g", &chart, Some(&done), &names, &["the axis is wrong".to_owned()]);
+        let expected = "Goal: g\nSuccess:\n- a chart\nCredentials:\n- api_key\nBlockers:\n- the axis is wrong\n\
+                        Re-check: after\nAction: Call the skill chart with {\"file\":\"a\"}";
+        assert_eq!(teb.text(), expected);
 
-        let cut = TaskReport::new(task(TaskKind::Exec, "x"), TaskStatus::Interrupted, "");
-        assert_eq!(derive("g", &chart, &[cut], &[]).context.recheck, Recheck::Before);
+        let cut = TaskReport::new(Task::new(TaskKind::Exec, "x"), TaskStatus::Interrupted, "");
+        assert_eq!(derive("g", &chart, Some(&cut), &[], &[]).context.recheck, Recheck::Before);
+        let act = Task { brief: Some("rows are days".to_owned()), ..Task::new(TaskKind::Act, "add it up") };
+        assert_eq!(derive("g", &act, None, &[], &[]).text(), "Goal: g\nDiscovery:\n- rows are days\nAction: add it up");
+        assert_eq!(direct(&[]).text(), "");
     }
 
     proptest! {
@@ -431,14 +396,13 @@ mod tests {
             let _ = parse(&format!("{{\"action\": \"a\", \"context\": {{{text}"));
         }
 
-        /// Whatever the tasks before it left, a derived brief is about as short as a written one.
+        /// What a plan may say of a task stands whole in its brief.
         #[test]
-        fn a_derived_brief_is_bounded(detail in "\\PC{1,60}", repeat in 1usize..400, reports in 0usize..40) {
+        fn a_derived_brief_is_whole(detail in "[a-z0-9 ]{1,60}", repeat in 1usize..250) {
             let detail = format!("do {}", detail.repeat(repeat));
-            let one = TaskReport::new(task(TaskKind::Exec, &detail), TaskStatus::Done, detail.clone());
-            let teb = derive("g", &task(TaskKind::Act, &detail), &vec![one; reports], &[]);
-            prop_assert!(teb.context.discovery.len() <= MAX_ITEMS);
-            prop_assert!(teb.text().chars().count() < MAX_ACTION + MAX_SENTENCE + MAX_ITEMS * (MAX_ITEM + 100) + 1_000);
+            let task = Task { brief: Some(detail.clone()), ..Task::new(TaskKind::Act, &detail) };
+            let teb = derive("g", &task, None, &[], &[]);
+            prop_assert_eq!(teb.text().matches(detail.trim()).count(), 2);
         }
     }
 }

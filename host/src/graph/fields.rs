@@ -12,8 +12,8 @@ pub(super) const MAX_SENTENCE: usize = 2_000;
 /// A detail may carry a whole instruction or a script.
 const MAX_DETAIL: usize = 16_000;
 
-const TASK_FIELDS: [&str; 10] =
-    ["type", "detail", "expect", "model", "skill", "args", "notify", "review", "schema", "effects"];
+const TASK_FIELDS: [&str; 11] =
+    ["type", "detail", "expect", "model", "skill", "args", "notify", "review", "schema", "effects", "brief"];
 
 /// Calls that an act task names ahead.
 const MAX_EFFECTS: usize = 8;
@@ -204,7 +204,11 @@ impl<'a> Fields<'a> {
         }
         let notify = self.flag("notify").unwrap_or(false);
         let (schema, effects) = (self.schema(kind, catalog), self.effects(kind, catalog));
-        Some(Task { kind, detail, expect, model, skill, args, notify, review, schema, effects })
+        let brief = self.text("brief", MAX_DETAIL);
+        if brief.is_some() && kind != TaskKind::Act {
+            self.wrong("brief", format!("only act tasks have this, and this is of type {}", kind.name()));
+        }
+        Some(Task { kind, detail, expect, model, skill, args, notify, review, schema, effects, brief })
     }
 
     fn schema(&mut self, kind: TaskKind, catalog: &dyn Catalog) -> Option<Value> {

@@ -285,6 +285,18 @@ pub enum BadRange {
     Summary { start: usize, end: usize },
 }
 
+/// A turn of the action lane as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptTurn {
+    pub text: String,
+    /// Where `text` is a summary: the key under which the turns are archived that it stands for.
+    pub archived: Option<String>,
+}
+
+/// Characters of a digest of the action lane, and of each turn in it.
+const MAX_DIGEST: usize = 12_000;
+const MAX_DIGEST_TURN: usize = 600;
+
 /// The transcript of the action loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -302,9 +314,22 @@ impl ActionLane {
         self.turns.push(turn);
     }
 
-    /// The whole lane, one text a turn, for the critic ("Action Conversation Transcript").
-    pub fn transcript(&self) -> Vec<String> {
-        self.turns.iter().map(ActionTurn::text).collect()
+    /// The whole lane, for the critic ("Action Conversation Transcript").
+    pub fn transcript(&self) -> Vec<TranscriptTurn> {
+        let turn = |turn: &ActionTurn| match turn {
+            ActionTurn::Summary { reference, .. } => {
+                TranscriptTurn { text: turn.text(), archived: Some(reference.clone()) }
+            }
+            _ => TranscriptTurn { text: turn.text(), archived: None },
+        };
+        self.turns.iter().map(turn).collect()
+    }
+
+    /// The lane for whoever goes on from it without its transcript: every call with the head of its result.
+    pub fn digest(&self) -> String {
+        let shown = self.turns.iter().filter(|turn| !matches!(turn, ActionTurn::Reflection { .. }));
+        let lines: Vec<_> = shown.map(|turn| clip(&turn.text(), MAX_DIGEST_TURN)).collect();
+        clip(&lines.join("\n"), MAX_DIGEST)
     }
 
     /// What the lane takes of a prompt; `count` is the estimate for the model that will read it.
@@ -469,7 +494,9 @@ mod tests {
             "Tool fetch [ok]: found",
             "[TOOL REFLECTION]",
         ];
-        assert_eq!(lane.transcript(), expected);
+        let transcript = lane.transcript();
+        assert_eq!(transcript.iter().map(|turn| turn.text.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!(transcript.iter().filter_map(|turn| turn.archived.as_deref()).collect::<Vec<_>>(), ["k"]);
         assert_eq!(lane.tokens(str::len), expected.concat().len());
         let stored = serde_json::to_string(&lane).unwrap();
         assert_eq!(serde_json::from_str::<ActionLane>(&stored).unwrap(), lane);
@@ -523,7 +550,8 @@ mod tests {
                 lane.turns().iter().filter(new).map(ActionTurn::text).collect()
             };
             prop_assert_eq!(seen.len() + kept(&lane).len(), before.turns().len());
-            prop_assert!(before.transcript().ends_with(&kept(&lane)[kept(&lane).len().saturating_sub(1)..]));
+            let texts: Vec<_> = before.transcript().into_iter().map(|turn| turn.text).collect();
+            prop_assert!(texts.ends_with(&kept(&lane)[kept(&lane).len().saturating_sub(1)..]));
             let assistants = |lane: &ActionLane| lane.turns().iter().filter(|turn| matches!(turn, ActionTurn::Assistant { .. })).count();
             prop_assert!(assistants(&lane) >= assistants(&before).min(keep.max(KEPT_EXCHANGES)));
         }

@@ -57,16 +57,18 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome of a run that said `said` and left `reports`. There is always a reply, and it says why a run that
-    /// is not done is not done.
+    /// is not done is not done, where that was not `told` already.
     pub(super) fn new<'a>(
         ending: Ending,
         said: &[ReplyText],
+        told: bool,
         goal: &str,
         reports: impl Iterator<Item = &'a TaskReport>,
     ) -> Self {
         let mut reply = said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n\n");
         let mut blocks: Vec<Block> = said.iter().flat_map(ReplyText::blocks).collect();
-        if let Some(words) = ending.words().filter(|words| !reply.contains(words.as_str())) {
+        let told_failure = told && matches!(ending, Ending::Failed { .. });
+        if let Some(words) = ending.words().filter(|words| !told_failure && !reply.contains(words.as_str())) {
             if !reply.is_empty() {
                 reply.push_str("\n\n");
             }

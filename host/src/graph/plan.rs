@@ -130,6 +130,7 @@ fn leaks(plan: &Plan, secrets: &Secrets) -> Vec<Violation> {
     for (index, task) in plan.tasks.iter().enumerate() {
         look(format!("tasks[{index}].detail"), &task.detail);
         look(format!("tasks[{index}].expect"), task.expect.as_deref().unwrap_or_default());
+        look(format!("tasks[{index}].brief"), task.brief.as_deref().unwrap_or_default());
         for text in task.args.iter().flat_map(strings) {
             look(format!("tasks[{index}].args"), text);
         }

@@ -82,6 +82,9 @@ pub struct Run {
     usage: Usage,
     /// Times that the turn went on with further messages.
     cycles: u32,
+    /// Whether an action loop without a plan has used up its rounds, and a plan was asked for.
+    #[serde(default)]
+    escalated: bool,
     next_id: u32,
     lane: GraphLane,
     planner_lane: NodeLane,
@@ -203,6 +206,9 @@ struct Current {
     first_id: u32,
     /// What the skills of the plan need and have, a line each.
     skill_environment: Vec<String>,
+    /// Tasks that the planner left to an action loop.
+    #[serde(default)]
+    acts: usize,
     /// Whether there is no plan: the medium route.
     direct: bool,
 }
@@ -261,6 +267,7 @@ impl Run {
             said: Vec::new(),
             usage: Usage::default(),
             cycles: 0,
+            escalated: false,
             next_id: 0,
             lane: GraphLane::default(),
             planner_lane: NodeLane::default(),

@@ -7,7 +7,7 @@ use super::approval::{Card, CardAnswer};
 use super::brief::Brief;
 use super::execution_brief::ExecutionBrief;
 use super::label::Label;
-use super::lane::{ActionLane, ToolCall};
+use super::lane::{ActionLane, ToolCall, TranscriptTurn};
 use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
 use super::plan::{Plan, Task, TaskKind};
@@ -117,6 +117,10 @@ pub struct ActAsk {
     /// Index of the task in the run.
     pub task: usize,
     pub brief: ExecutionBrief,
+    /// What the tasks before it left behind, oldest first.
+    pub evidence: Vec<TaskReport>,
+    /// What memory holds that bears on the goal.
+    pub memory: Vec<String>,
     /// Rounds that are behind it.
     pub round: u32,
     pub of: u32,
@@ -161,7 +165,9 @@ pub struct ReviewAsk {
     pub goal: String,
     pub report: TaskReport,
     /// "Action Conversation Transcript" of an `act` task.
-    pub transcript: Vec<String>,
+    pub transcript: Vec<TranscriptTurn>,
+    /// For a message: what the tasks before it left behind, oldest first.
+    pub evidence: Vec<TaskReport>,
 }
 
 /// What a tool gave.
@@ -181,6 +187,9 @@ pub struct ToolResult {
     /// Key of the scratchpad entry that has the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<String>,
+    /// Of a command line that ran to its end, whatever it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
     #[serde(default)]
@@ -213,6 +222,7 @@ impl ToolResult {
             code: None,
             hint: None,
             archived: None,
+            exit_code: None,
             files: Vec::new(),
             millis: 0,
             used: None,
@@ -358,10 +368,15 @@ pub enum StepResult {
         /// Of what the Agent Skills say that each of its tasks names; empty where none names any.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instructions: Vec<Label>,
+        /// Of the files that the reviewer has looked at in this run.
+        #[serde(default, skip_serializing_if = "Label::is_default")]
+        read: Label,
         call: Call,
     },
     Unreviewed {
         correction: Correction,
+        #[serde(default, skip_serializing_if = "Label::is_default")]
+        read: Label,
         call: Call,
     },
     Conversed {

@@ -4,17 +4,37 @@ pub use kiso_plan::verdict::*;
 
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{Catalog, Secrets, Unusable};
+use super::plan::{Catalog, Secrets, Unusable, Violation};
+
+/// The status of an answer that asks to see a file.
+const LOOK: &str = "look";
+
+/// A reviewer's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Review {
+    Verdict(Verdict),
+    /// It asks to see this file first.
+    Look(String),
+}
 
 /// Reads a reviewer's answer. Injected tasks are checked like a plan's, except that none of them has to be a message;
-/// at most `max_tasks` are taken.
-pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Verdict, Unusable> {
+/// at most `max_tasks` are taken. Only a reviewer who `may_look` can ask to see a file before it decides.
+pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize, may_look: bool) -> Result<Review, Unusable> {
     let unusable = |violations| Unusable::new(text, String::new(), &Secrets::default(), violations);
     let map = extract::object(text, "status").map_err(|violation| unusable(vec![violation]))?;
     let mut violations = Vec::new();
     let mut fields = Fields::new(&map, String::new(), &mut violations);
-    fields.only(&["status", "inject", "reason", "learn", "goal_met"]);
-    let status = match fields.required("status", 100, "missing; it is ok, needs_fix or replan").as_str() {
+    fields.only(&["status", "file", "inject", "reason", "learn", "goal_met", "blocked"]);
+    let status = fields.required("status", 100, "missing; it is ok, needs_fix or replan");
+    if status == LOOK {
+        match fields.text("file", MAX_SENTENCE) {
+            Some(path) if may_look && violations.is_empty() => return Ok(Review::Look(path)),
+            _ if !may_look => violations.push(Violation::new("status", "no further file can be seen; decide now")),
+            _ => violations.push(Violation::new("file", "missing; with look it names one of the listed files")),
+        }
+        return Err(unusable(violations));
+    }
+    let status = match status.as_str() {
         "ok" => Some(Status::Ok),
         "needs_fix" => Some(Status::NeedsFix),
         "replan" => Some(Status::Replan),
@@ -26,6 +46,7 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Verd
     };
     let reason = fields.text("reason", MAX_SENTENCE);
     let learn = fields.text("learn", MAX_SENTENCE);
+    let blocked = fields.text("blocked", MAX_SENTENCE);
     let goal_met = fields.flag("goal_met");
     let given = fields.get("inject").and_then(|list| list.as_array()).map_or(0, Vec::len);
     let inject = fields.tasks("inject", max_tasks, catalog);
@@ -42,7 +63,9 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Verd
         _ => {}
     }
     match status {
-        Some(status) if violations.is_empty() => Ok(Verdict { status, inject, reason, learn, goal_met }),
+        Some(status) if violations.is_empty() => {
+            Ok(Review::Verdict(Verdict { status, inject, reason, learn, goal_met, blocked }))
+        }
         _ => Err(unusable(violations)),
     }
 }
@@ -52,20 +75,36 @@ mod tests {
     use super::super::plan::tests::OneSkill;
     use super::*;
 
+    fn verdict(text: &str) -> Verdict {
+        match parse(text, &OneSkill, 2, false).unwrap() {
+            Review::Verdict(verdict) => verdict,
+            Review::Look(path) => panic!("{path}"),
+        }
+    }
+
     fn complaint(text: &str) -> String {
-        let unusable = parse(text, &OneSkill, 2).unwrap_err();
+        let unusable = parse(text, &OneSkill, 2, false).unwrap_err();
         unusable.violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn the_three_answers() {
-        let ok = parse(r#"Fine. {"status": "ok", "goal_met": true, "learn": "x"}"#, &OneSkill, 2).unwrap();
+        let ok = verdict(r#"Fine. {"status": "ok", "goal_met": true, "learn": "x"}"#);
         assert_eq!((ok.status, ok.goal_met, ok.learn.as_deref()), (Status::Ok, Some(true), Some("x")));
         let fix = r#"{"status": "needs_fix", "inject": [{"type": "skill", "skill": "chart", "args": {"file": "a"}}]}"#;
-        let fix = parse(fix, &OneSkill, 2).unwrap();
+        let fix = verdict(fix);
         assert_eq!(fix.inject[0].args, Some(serde_json::json!({"file": "a", "width": 1000})));
-        let replan = parse(r#"{"status": "replan", "reason": "no", "inject": []}"#, &OneSkill, 2).unwrap();
-        assert_eq!(replan.reason.as_deref(), Some("no"));
+        let replan = verdict(r#"{"status": "replan", "reason": "no", "inject": [], "blocked": "no tool"}"#);
+        assert_eq!((replan.reason.as_deref(), replan.blocked.as_deref()), (Some("no"), Some("no tool")));
+    }
+
+    #[test]
+    fn a_reviewer_may_look_at_a_file_as_often_as_it_is_let() {
+        let wish = r#"{"status": "look", "file": "pub/a.md"}"#;
+        assert_eq!(parse(wish, &OneSkill, 2, true).unwrap(), Review::Look("pub/a.md".to_owned()));
+        assert!(complaint(wish).contains("decide now"), "{}", complaint(wish));
+        let nothing = parse(r#"{"status": "look"}"#, &OneSkill, 2, true).unwrap_err();
+        assert_eq!(nothing.violations[0].path, "file");
     }
 
     #[test]

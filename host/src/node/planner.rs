@@ -31,7 +31,7 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
     let mut all = Pieces {
         new_message: Some(run.message().to_owned()),
         caller: Some(run.spec().caller),
-        directive: Some(ask.directive.clone()),
+        directive: Some(ask.directive.clone()).filter(|directive| directive.trim() != run.message().trim()),
         replies: (!ask.replies.is_empty()).then(|| ask.replies.clone()),
         planner_lane: (!ask.lane.is_empty()).then(|| ask.lane.clone()),
         feedback: (!ask.feedback.is_empty()).then(|| ask.feedback.clone()),

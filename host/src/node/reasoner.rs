@@ -7,8 +7,9 @@ use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, Request, Role};
 
 /// The reasoner's prompt. `readiness` says what there is to execute with, a line each.
-pub fn request(system: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: &str) -> Request {
+pub fn request(system: &str, message: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: &str) -> Request {
     let all = Pieces {
+        original_message: Some(message.to_owned()),
         plan: Some(ask.plan.clone()),
         goal: Some(ask.goal.clone()),
         task: Some(ask.task.clone()),

@@ -1,26 +1,46 @@
 //! The reviewer: the critic's model call, for tasks with `review: true`.
 
+use crate::graph::label::Label;
 use crate::graph::limits::Limits;
 use crate::graph::plan::Catalog;
 use crate::graph::report::Correction;
 use crate::graph::run::Run;
-use crate::graph::step::{ReviewAsk, StepResult};
-use crate::graph::verdict::{self, Status};
-use crate::llm::prompt::Pieces;
+use crate::graph::step::{Call, ReviewAsk, StepResult};
+use crate::graph::verdict::{self, Review, Status};
+use crate::llm::prompt::{FileCard, Pieces};
 use crate::llm::{Completion, Request, Role};
 
 /// The shortest verdict.
 const OK: &str = r#"{"status": "ok"}"#;
 
-/// The reviewer's prompt.
-pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Request {
+/// A reviewer's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reviewing {
+    /// `Reviewed` or `Unreviewed`.
+    Decided(StepResult),
+    /// It asks to see this file of the workspace first.
+    Look { path: String, answer: String, call: Call },
+}
+
+/// The reviewer's prompt. `files` are those of the workspace; `looked_at` is the one that it asked for.
+pub fn request(
+    system: &str,
+    run: &Run,
+    ask: &ReviewAsk,
+    files: &[FileCard],
+    looked_at: Option<String>,
+    boundary: &str,
+) -> Request {
     let all = Pieces {
         original_message: Some(run.message().to_owned()),
         goal: Some(ask.goal.clone()),
         expect: ask.report.task.expect.clone(),
         task: Some(ask.report.task.clone()),
         output: Some(ask.report.clone()),
-        transcript: (!ask.transcript.is_empty()).then(|| ask.transcript.clone()),
+        transcript: Some(ask.transcript.iter().map(|turn| turn.text.clone()).collect()),
+        evidence: Some(ask.evidence.clone()),
+        environment: Some(files.to_vec()),
+        looked_at,
         correction: ask.correction.clone(),
         ..Pieces::default()
     };
@@ -38,13 +58,17 @@ pub fn again(reviewed: &StepResult) -> Option<String> {
 }
 
 /// Reads the answer.
-pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> StepResult {
-    let call = super::call_of(completion);
-    match verdict::parse(&completion.text, catalog, limits.max_tasks) {
-        Ok(verdict) => StepResult::Reviewed { verdict, instructions: Vec::new(), call },
+pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits, may_look: bool) -> Reviewing {
+    let (call, read) = (super::call_of(completion), Label::default());
+    match verdict::parse(&completion.text, catalog, limits.max_tasks, may_look) {
+        Ok(Review::Look(path)) => Reviewing::Look { path, answer: completion.text.clone(), call },
+        Ok(Review::Verdict(verdict)) => {
+            Reviewing::Decided(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call })
+        }
         Err(unusable) => {
             let violations = super::violations(completion, &unusable.violations);
-            StepResult::Unreviewed { correction: Correction { broken: unusable.broken, violations }, call }
+            let correction = Correction { broken: unusable.broken, violations };
+            Reviewing::Decided(StepResult::Unreviewed { correction, read, call })
         }
     }
 }

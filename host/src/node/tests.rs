@@ -55,6 +55,8 @@ async fn a_message_becomes_a_reply() {
         reply = '''<FINAL_PRD>{"goal": "a chart", "tasks": [
             {"type": "skill", "skill": "chart", "args": {"file": "sea.csv"}, "expect": "two lines", "review": true},
             {"type": "act", "detail": "find the deepest place", "expect": "a number"},
+            {"type": "act", "detail": "look again", "expect": "a number", "brief": "the table is short"},
+            {"type": "skill", "skill": "chart", "args": {"file": "sea.csv"}},
             {"type": "msg", "detail": "tell where it is", "notify": true}]}</FINAL_PRD>'''
         [[call]]
         role = "reviewer"
@@ -74,6 +76,10 @@ async fn a_message_becomes_a_reply() {
         [[call]]
         role = "actor"
         reply = "10935 m"
+        [[call]]
+        role = "actor"
+        expect_contains = "the table is short"
+        reply = "still 10935 m"
         [[call]]
         role = "worker"
         expect_contains = "10935 m"
@@ -110,12 +116,12 @@ async fn a_message_becomes_a_reply() {
             }
             Step::Reason(ask) => {
                 let readiness = vec!["file sea.csv".to_owned()];
-                let request = reasoner::request(built_in_prompt(Role::Reasoner), &ask, readiness, "b2");
+                let request = reasoner::request(built_in_prompt(Role::Reasoner), run.message(), &ask, readiness, "b2");
                 reasoner::read(&model.complete(&request, nobody).await.unwrap())
             }
             Step::Start { task, .. } => StepResult::Started { task },
             Step::Execute { task, brief } if brief.task.kind == TaskKind::Msg => {
-                let request = worker::request(built_in_prompt(Role::Worker), &given, &brief, "b3");
+                let request = worker::request(built_in_prompt(Role::Worker), &given, run.message(), &brief, "b3");
                 let (report, call) = worker::call(&model, &request, &brief.task, nobody).await;
                 StepResult::Executed { task, report: Box::new(report), call }
             }
@@ -125,8 +131,8 @@ async fn a_message_becomes_a_reply() {
                 StepResult::Executed { task, report: Box::new(report), call: None }
             }
             Step::Act(ask) => {
-                let request =
-                    actor::request(built_in_prompt(Role::Actor), &Pieces::default(), &ask, Vec::new(), false, "b4");
+                let (system, known) = (built_in_prompt(Role::Actor), Pieces::default());
+                let request = actor::request(system, &known, run.message(), &ask, Vec::new(), false, "b4");
                 actor::read(model.complete(&request, nobody).await.unwrap())
             }
             Step::StartCalls { .. } => StepResult::CallsStarted,
@@ -134,8 +140,11 @@ async fn a_message_becomes_a_reply() {
                 StepResult::Called { results: calls.iter().map(|call| found(call, "-10935")).collect() }
             }
             Step::Review(ask) => {
-                let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, "b5");
-                reviewer::read(&model.complete(&request, nobody).await.unwrap(), &OneSkill, &limits)
+                let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, &[], None, "b5");
+                match reviewer::read(&model.complete(&request, nobody).await.unwrap(), &OneSkill, &limits, true) {
+                    reviewer::Reviewing::Decided(result) => result,
+                    look => panic!("{look:?}"),
+                }
             }
             Step::Tell { text } => StepResult::Told { text },
             Step::Finish(outcome) => StepResult::Finished { reply: output::reply(&outcome), arrived: Vec::new() },
@@ -167,6 +176,7 @@ fn found(call: &ToolCall, text: &str) -> ToolResult {
         code: None,
         hint: None,
         archived: None,
+        exit_code: None,
         files: Vec::new(),
         millis: 1,
         used: None,

@@ -25,11 +25,13 @@ pub fn writer(task: &Task) -> Role {
 }
 
 /// The writer's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the
-/// writer is told about its task: goal, evidence, expectation, and the one thing to do.
-pub fn request(system: &str, given: &Pieces, brief: &Brief, boundary: &str) -> Request {
+/// writer is told about its task beside the user's message: goal, evidence, expectation, and the one thing to do.
+pub fn request(system: &str, given: &Pieces, message: &str, brief: &Brief, boundary: &str) -> Request {
     let all = Pieces {
+        original_message: Some(message.to_owned()),
         goal: Some(brief.goal.clone()),
         evidence: Some(brief.evidence.clone()),
+        feedback: Some(brief.feedback.clone()),
         expect: brief.expect.clone(),
         task: Some(brief.task.clone()),
         ..given.clone()

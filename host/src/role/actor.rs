@@ -1,6 +1,6 @@
 //! The actor: calls tools until the brief is done.
 
-use super::Cell::{Unplanned, Yes};
+use super::Cell::{Brief, Yes};
 use super::{Declaration, Duty, Piece};
 
 pub(super) const ROLE: Declaration = Declaration {
@@ -12,9 +12,12 @@ pub(super) const ROLE: Declaration = Declaration {
     sees: &[
         (Piece::Guidance, Yes),
         (Piece::Core, Yes),
-        (Piece::Summary, Unplanned),
+        (Piece::Summary, Yes),
         (Piece::AgentSkills, Yes),
-        (Piece::Messages, Unplanned),
+        (Piece::Messages, Yes),
+        (Piece::Memory, Yes),
+        (Piece::OriginalMessage, Yes),
+        (Piece::Evidence, Brief),
         (Piece::Instructions, Yes),
         (Piece::Brief, Yes),
     ],

@@ -15,8 +15,8 @@ pub enum Cell {
     Brief,
     /// Only its own last answer, when that could not be used.
     Retry,
-    /// Only where there is no plan, and nobody before it who was told.
-    Unplanned,
+    /// Only where its task is a message.
+    Message,
 }
 
 impl Cell {
@@ -25,7 +25,7 @@ impl Cell {
         match self {
             Self::No | Self::Writes => false,
             Self::Replan => replan,
-            Self::Yes | Self::Old | Self::Brief | Self::Retry | Self::Unplanned => true,
+            Self::Yes | Self::Old | Self::Brief | Self::Retry | Self::Message => true,
         }
     }
 
@@ -39,7 +39,7 @@ impl Cell {
             Self::Replan => "replan only",
             Self::Brief => "in its brief",
             Self::Retry => "its own",
-            Self::Unplanned => "without a plan",
+            Self::Message => "for a message",
         }
     }
 }
@@ -118,10 +118,10 @@ pieces! {
     Remaining("Tasks that were planned and did not run", 1_500),
     ReplanHistory("Plans that were given up; do not repeat them", 1_500),
     Failure("Why the last plan was given up", 2_000),
-    OriginalMessage("Original user request", 3_000),
+    OriginalMessage("Original user request", 6_500),
     Plan("The plan", 1_500),
     Readiness("What there is to execute with", 1_500),
-    Evidence("What the tasks so far left behind", 6_000),
+    Evidence("What the tasks so far left behind", 24_000),
     ReasoningLane("Your briefs so far in this run", 1_500),
     Feedback("What the critic found wrong", 1_500),
     Instructions(INSTRUCTIONS, 6_000),
@@ -131,7 +131,8 @@ pieces! {
     Task("Current task", 7_000),
     Expect("What is expected of it", 700),
     Transcript("Action Conversation Transcript", REST),
-    Output("Its output", 6_000),
+    Output("Its output", 12_000),
+    LookedAt("The file that you asked for", 8_000),
     Brief("Your brief", 8_000),
     Correction(CORRECTION, 4_000),
 }

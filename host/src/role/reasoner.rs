@@ -15,6 +15,7 @@ pub(super) const ROLE: Declaration = Declaration {
         (Piece::SkillEnvironment, Yes),
         (Piece::Memory, Yes),
         (Piece::Replies, Yes),
+        (Piece::OriginalMessage, Yes),
         (Piece::Plan, Yes),
         (Piece::Readiness, Yes),
         (Piece::Evidence, Yes),

@@ -1,6 +1,6 @@
 //! The reviewer: judges what a task left behind.
 
-use super::Cell::{Retry, Yes};
+use super::Cell::{Message, Retry, Yes};
 use super::schema::{SENTENCE, flag, list, object, one_of, task, text};
 use super::{Declaration, Duty, Piece};
 use serde_json::Value;
@@ -12,12 +12,15 @@ pub(super) const ROLE: Declaration = Declaration {
     max_tokens: 2_048,
     schema: Some(schema),
     sees: &[
+        (Piece::Environment, Yes),
         (Piece::OriginalMessage, Yes),
+        (Piece::Evidence, Message),
         (Piece::Goal, Yes),
         (Piece::Task, Yes),
         (Piece::Expect, Yes),
         (Piece::Transcript, Yes),
         (Piece::Output, Yes),
+        (Piece::LookedAt, Yes),
         (Piece::Correction, Retry),
     ],
     duty: Duty::Message,
@@ -26,10 +29,17 @@ pub(super) const ROLE: Declaration = Declaration {
     writes: false,
 };
 
-/// A verdict.
+/// A verdict, or the wish to see a file before.
 fn schema() -> Value {
     object(
-        [("status", one_of(&["ok", "needs_fix", "replan"]))],
-        [("reason", text(SENTENCE)), ("inject", list(task(), 4)), ("learn", text(SENTENCE)), ("goal_met", flag())],
+        [("status", one_of(&["ok", "needs_fix", "replan", "look"]))],
+        [
+            ("file", text(SENTENCE)),
+            ("reason", text(SENTENCE)),
+            ("inject", list(task(), 4)),
+            ("learn", text(SENTENCE)),
+            ("goal_met", flag()),
+            ("blocked", text(SENTENCE)),
+        ],
     )
 }

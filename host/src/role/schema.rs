@@ -56,11 +56,17 @@ pub fn task() -> Value {
     let exec = object([kind("exec"), ("detail", text(COMMAND))], checked());
     let act = object(
         [kind("act"), ("detail", text(COMMAND)), ("expect", text(SENTENCE))],
-        [("model", text(64)), ("review", flag()), ("notify", flag()), ("effects", effects())],
+        [("brief", text(COMMAND)), ("model", text(64)), ("review", flag()), ("notify", flag()), ("effects", effects())],
     );
     let message = object(
         [kind("msg"), ("detail", text(COMMAND))],
-        [("model", text(64)), ("notify", flag()), ("schema", json!({ "type": "object" }))],
+        [
+            ("model", text(64)),
+            ("expect", text(SENTENCE)),
+            ("review", flag()),
+            ("notify", flag()),
+            ("schema", json!({ "type": "object" })),
+        ],
     );
     json!({ "anyOf": [skill_task(text(64), json!({ "type": "object" })), exec, act, message] })
 }

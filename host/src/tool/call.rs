@@ -354,14 +354,16 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
             let hint = error.retryable.then(|| "the same call may succeed later".to_owned());
             (if blocked { Status::Blocked } else { Status::Error }, Some(error.code), hint)
         }
-        None if report.status == TaskStatus::Done => (Status::Ok, None, None),
-        None => (Status::Error, Some("exit_code".to_owned()), None),
+        // A command line that ran to its end is no error, whatever its exit code: it may be the answer that was wanted.
+        None if report.status == TaskStatus::Done || report.exit_code.is_some() => (Status::Ok, None, None),
+        None => (Status::Error, Some("failed".to_owned()), None),
     };
     ToolResult {
         status,
         text,
         code,
         hint,
+        exit_code: report.exit_code,
         files: report.files,
         millis: report.used.map_or(0, |used| used.millis),
         used: report.used,

@@ -7,6 +7,7 @@
 mod tests;
 
 use crate::effect::files::FileLabels;
+use crate::graph::label::Label;
 use crate::llm::prompt::{Column, ColumnKind, FileCard};
 use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, openat};
@@ -58,6 +59,37 @@ pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec
         cards.push(FileCard { path, bytes: 0, columns: None });
     }
     cards
+}
+
+/// Bytes of a file that is shown to a model.
+const MAX_SHOWN: u64 = 256 << 10;
+
+/// The beginning of a text file at a path below `work`, no part of which may be a link; or why there is none.
+pub fn read(work: &Dir, path: &str) -> Result<String, String> {
+    let path = path.trim().trim_start_matches("/work/").trim_start_matches("./");
+    if path.is_empty() || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err("is not a path below /work".to_owned());
+    }
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let file = inside(work, dir).and_then(|dir| open(&dir, name, OFlags::empty()));
+    let file = file.filter(|file| file.metadata().is_ok_and(|found| found.is_file()));
+    let mut head = Vec::new();
+    let read = file.ok_or("there is no such file")?.take(MAX_SHOWN).read_to_end(&mut head);
+    read.map_err(|error| error.to_string())?;
+    if head.contains(&0) {
+        return Err(format!("not a text file ({} bytes or more)", head.len()));
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// Of a file and of the directories above it: whose words its content and its name are.
+pub fn label(work: &Dir, path: &str, labels: &FileLabels) -> Label {
+    let path = path.trim().trim_start_matches("/work/").trim_start_matches("./");
+    let mut label = Label::default();
+    for end in path.match_indices('/').map(|(at, _)| at).chain([path.len()]) {
+        label.join(&labels.of_entry(work, OsStr::new(&path[..end])).label());
+    }
+    label
 }
 
 /// Whether nobody below the user has written a file, or named it or a directory above it.

@@ -31,6 +31,10 @@ text = '''{"goal": "first goal", "tasks": [
 
 [[reply]]
 role = "reviewer"
+text = '{"status": "look", "file": "mkfile.txt"}'
+
+[[reply]]
+role = "reviewer"
 text = '{"status": "ok", "learn": "the harbour opens at six in mkfact"}'
 
 [[reply]]
@@ -59,7 +63,7 @@ text = '''{"goal": "second goal", "secrets": {"pin": "4711zebra0815"}, "tasks": 
 role = "planner"
 text = '''{"goal": "second goal", "tasks": [
   {"type": "exec", "detail": "echo two", "expect": "a word", "review": true},
-  {"type": "msg", "detail": "Say two", "notify": true}]}'''
+  {"type": "msg", "detail": "Say two", "notify": true, "expect": "two", "review": true}]}'''
 
 [[reply]]
 role = "reviewer"
@@ -68,6 +72,10 @@ text = '{"status": "ok", "reason": "4711zebra0815 is right", "learn": "the ferry
 [[reply]]
 role = "worker"
 text = "The pin is 4711zebra0815, and gnu-31-plover a word."
+
+[[reply]]
+role = "reviewer"
+text = '{"status": "ok"}'
 
 [[reply]]
 role = "summarizer"
@@ -97,6 +105,7 @@ text = '''I begin with mkchatter.
   {"type": "skill", "skill": "mkskill", "args": {"text": "mkechoed"}},
   {"type": "act", "detail": "mkdetail", "expect": "mkexpected", "review": true},
   {"type": "exec", "detail": "echo mkremaining"},
+  {"type": "act", "detail": "look later", "expect": "more"},
   {"type": "msg", "detail": "Say it", "notify": true}]}</FINAL_PRD>'''
 
 [[reply]]
@@ -171,6 +180,8 @@ text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "fourth aim
 role = "planner"
 text = '''{"goal": "fourth goal", "tasks": [
   {"type": "act", "detail": "look there", "expect": "a sight"},
+  {"type": "act", "detail": "look on", "expect": "a sight", "brief": "it is far", "review": true},
+  {"type": "exec", "detail": "true"},
   {"type": "msg", "detail": "Say four", "notify": true}]}'''
 
 [[reply]]
@@ -180,6 +191,14 @@ text = '''{"goal": "fourth", "required": [], "delta": "all", "success": ["seen"]
 [[reply]]
 role = "actor"
 text = "seen"
+
+[[reply]]
+role = "actor"
+text = "seen on"
+
+[[reply]]
+role = "reviewer"
+text = '{"status": "ok"}'
 
 [[reply]]
 role = "worker"

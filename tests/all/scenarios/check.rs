@@ -97,6 +97,15 @@ pub(super) fn printed(turn: &Turn, ran: &Ran, wrong: &mut Vec<String>) {
     }
 }
 
+/// Roles that act on the user's message, judge what was done for it, or write the reply.
+const TOLD: [&str; 5] = ["planner", "reasoner", "actor", "reviewer", "worker"];
+
+/// Whether each request of those roles has the user's message as it was said.
+pub(super) fn told(say: &str, requests: &[Seen], wrong: &mut Vec<String>) {
+    let lacking = requests.iter().filter(|seen| TOLD.contains(&seen.role()) && !seen.prompt().contains(say.trim()));
+    wrong.extend(lacking.map(|seen| format!("the {} is not told {say:?}:\n{}", seen.role(), seen.prompt())));
+}
+
 pub(super) fn traced(home: &Home, turn: &Turn, wrong: &mut Vec<String>) {
     let before = wrong.len();
     let ran = home.kiso(&["--json", "trace", "last"]);

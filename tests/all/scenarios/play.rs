@@ -1,6 +1,6 @@
 //! Plays a scenario: its home, its servers, and what is said in it.
 
-use super::check::{asked, fits, holding, printed, select, traced};
+use super::check::{asked, fits, holding, printed, select, told, traced};
 use super::{Query, Scenario, Turn};
 use crate::harness::{Home, Ran};
 use crate::model_server::{ModelServer, Reply, Script};
@@ -50,9 +50,13 @@ pub(super) fn play(scenario: &Scenario, format: &str) -> Vec<String> {
     let daemon = scenario.daemon.then(|| Served::start(&home));
     for (number, turn) in (1..).zip(&scenario.turn) {
         let mut found = Vec::new();
+        let before = server.requests().len();
         match (&daemon, &turn.say) {
             (Some(daemon), Some(say)) => tell(&home, daemon, turn, say, &mut found),
             _ => take(&home, scenario, turn, &server, &mut found),
+        }
+        if let Some(say) = &turn.say {
+            told(turn.told.as_ref().unwrap_or(say), &server.requests()[before..], &mut found);
         }
         wrong.extend(found.into_iter().map(|text| format!("- turn {number}: {text}")));
     }

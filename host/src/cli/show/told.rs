@@ -38,11 +38,15 @@ pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
             .collect(),
         StepResult::Called { results } => results
             .iter()
-            .filter(|result| result.status != reflection::Status::Ok)
-            .map(|result| {
-                let line = result.text.lines().next().unwrap_or_default();
-                printable_line(&format!("  {} {}: {line}", result.name, result.status.name()))
+            .filter_map(|result| match (result.status, result.exit_code) {
+                (reflection::Status::Ok, None | Some(0)) => None,
+                (reflection::Status::Ok, Some(code)) => Some(format!("  {} exit code {code}", result.name)),
+                (status, _) => {
+                    let line = result.text.lines().next().unwrap_or_default();
+                    Some(format!("  {} {}: {line}", result.name, status.name()))
+                }
             })
+            .map(|line| printable_line(&line))
             .collect(),
         _ => Vec::new(),
     }

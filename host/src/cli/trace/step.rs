@@ -98,7 +98,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 more(text);
             }
         }
-        StepResult::Unreviewed { correction, call } => {
+        StepResult::Unreviewed { correction, call, .. } => {
             outln!("{head}  reviewer{}: the answer could not be used", model(call, took));
             more(&correction.violations.join("\n"));
         }
@@ -130,7 +130,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 used(result.used.as_ref(), result.skill_digest.as_deref(), &more);
             }
             let reflections = results.iter().map(Reflection::of_result);
-            for Reflection { tool, status, finding, next_action } in reflections {
+            for Reflection { tool, status, finding, next_action, .. } in reflections {
                 more(&format!("reflection: {tool} {}: {finding} → {next_action}", status.name()));
             }
         }

@@ -7,10 +7,13 @@ use super::super::reflection::{self, CallOutcome, Reflection};
 use super::super::report::{FileNote, TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult, ToolResult};
 use super::super::{Why, estimate};
-use super::{MAX_BATCH, Run, Stage, State};
+use super::{Abandoned, MAX_BATCH, Run, Stage, State};
 
 /// Exchanges at the end of the lane that stay as they are.
 const KEPT: usize = 2;
+
+/// The actor is told how many rounds are left when there are no more than this.
+const ROUNDS_NOTED: u32 = 3;
 
 /// Said to an actor that said nothing.
 const EMPTY: &str = "Your answer was empty. Call a tool, or say what was done and found.";
@@ -75,8 +78,12 @@ impl Run {
         let left_out = if let Stage::Calling { left_out, .. } = stage { *left_out } else { 0 };
         (*round, *stage) = (*round + 1, Stage::Thinking);
         let step = *round;
+        let rounds_left = self.spec.limits.max_tool_call_rounds.saturating_sub(step);
         let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
-        for ToolResult { id, name, text, status, .. } in given.iter().cloned() {
+        for ToolResult { id, name, mut text, status, hint, .. } in given.iter().cloned() {
+            if let Some(hint) = hint {
+                text.push_str(&format!("\n(hint: {hint})"));
+            }
             self.action_lane.push(ActionTurn::Tool { id, name, text, status });
         }
         // What the loop leaves behind; the texts are in the lane.
@@ -87,18 +94,49 @@ impl Run {
                 "\nThe last {left_out} calls of that answer were not made: one answer may have {MAX_BATCH}. Call them again if they matter."
             ));
         }
+        if (1..=ROUNDS_NOTED).contains(&rounds_left) {
+            text.push_str(&format!("\nRounds of tool calls left: {rounds_left}."));
+        }
         self.action_lane.push(ActionTurn::Reflection { text });
         self.ledger.record(step, &reflections);
         self.go_on(event)
     }
 
-    /// Back to the actor after a round: for its next calls, or for its assessment.
-    fn go_on(&self, event: &mut Event) -> Result<(), IllegalResult> {
+    /// Back to the actor after a round: for its next calls, or for its assessment. A loop without a plan whose rounds are spent goes to
+    /// the planner, the first time.
+    fn go_on(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         let State::Looping { round, .. } = self.state else {
             return Ok(());
         };
-        let left = round < self.spec.limits.max_tool_call_rounds;
-        self.pass(event, if left { Why::RoundsLeft } else { Why::RoundsSpent }).map(drop)
+        if round < self.spec.limits.max_tool_call_rounds {
+            return self.pass(event, Why::RoundsLeft).map(drop);
+        }
+        if self.current.direct && !self.escalated {
+            return self.escalate(event);
+        }
+        self.pass(event, Why::RoundsSpent).map(drop)
+    }
+
+    /// Ends the loop of the medium route and has its work planned, with all that was done so far.
+    fn escalate(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
+        let max = self.spec.limits.max_tool_call_rounds;
+        let reason = format!("{max} rounds of tool calls without a plan did not finish it; go on from what was done");
+        let error = TaskError {
+            code: "limit".to_owned(),
+            limit: Some("max_tool_call_rounds".to_owned()),
+            ..TaskError::of_host(reason.clone())
+        };
+        let Some(report) = self.loop_report(TaskStatus::Failed, self.action_lane.digest(), Some(error)) else {
+            return Ok(());
+        };
+        event.limits.push(LimitReached::new("max_tool_call_rounds", max.into()));
+        self.escalated = true;
+        self.notices
+            .push_back(format!("This takes more than {max} rounds of tool calls, so I am making a plan for it."));
+        self.close_direct(report, reason.clone());
+        self.planner_lane.seed(&self.lane);
+        let abandoned = Some(Abandoned { reason, remaining: Vec::new() });
+        self.go(event, Why::PlanNeeded, State::Planning { attempt: 1, correction: None, abandoned })
     }
 
     pub(super) fn take_summary(&mut self, reference: String, summary: String) -> Result<(), IllegalResult> {
@@ -184,6 +222,7 @@ impl Reflection {
             code: result.code.clone(),
             hint: result.hint.clone(),
             archived: result.archived.clone(),
+            exit_code: result.exit_code,
         })
     }
 }

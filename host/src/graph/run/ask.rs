@@ -36,7 +36,7 @@ impl Run {
                 categories: self.categories(),
             })),
             State::Reasoning { attempt, correction, brief } => match self.current.waiting.front() {
-                Some(next) if next.task.kind == TaskKind::Act && brief.is_none() => Step::Reason(Box::new(ReasonAsk {
+                Some(next) if brief.is_none() && self.needs_reasoner(&next.task) => Step::Reason(Box::new(ReasonAsk {
                     goal: self.current.goal.clone(),
                     task: next.task.clone(),
                     attempt: *attempt,
@@ -69,6 +69,10 @@ impl Run {
                         TaskKind::Act => self.action_lane.transcript(),
                         _ => Vec::new(),
                     },
+                    evidence: match record.report.task.kind {
+                        TaskKind::Msg => brief::evidence(self.records[..index - 1].iter().map(|record| &record.report)),
+                        _ => Vec::new(),
+                    },
                 })),
                 None => Step::Ended, // a review follows a record
             },
@@ -87,6 +91,8 @@ impl Run {
         let ask = Box::new(ActAsk {
             task: index,
             brief: brief.clone(),
+            evidence: brief::evidence(self.reports()),
+            memory: self.memory(),
             round,
             of,
             lane: self.action_lane.clone(),
@@ -109,6 +115,11 @@ impl Run {
         self.routing.as_ref().map(|routing| routing.categories.clone()).unwrap_or_default()
     }
 
+    /// Whether the brief of a task is the reasoner's to write: of one of several action loops of a plan, unless its planner wrote it.
+    fn needs_reasoner(&self, task: &Task) -> bool {
+        task.kind == TaskKind::Act && task.brief.is_none() && self.current.acts > 1
+    }
+
     /// What memory holds that bears on the goal, a line each.
     pub(super) fn memory(&self) -> Vec<String> {
         let lines = self.lane.shared(SharedKind::ObservationalMemory).into_iter().flat_map(str::lines);
@@ -127,7 +138,7 @@ impl Run {
         replies
     }
 
-    fn feedback(&self) -> Vec<String> {
+    pub(super) fn feedback(&self) -> Vec<String> {
         let feedback = self.lane.entries().iter().filter(|entry| matches!(entry, Entry::Feedback(_)));
         feedback.map(|entry| entry.text().to_owned()).collect()
     }
@@ -140,6 +151,8 @@ impl Run {
             task: task.clone(),
             number: self.records.len() - self.current.first + 1,
             of: self.current.size,
+            written: self.written(task),
+            feedback: self.feedback(),
         }
     }
 

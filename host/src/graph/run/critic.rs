@@ -1,6 +1,9 @@
 //! The critic: what becomes of a task that ended, and of its plan.
 
+use std::collections::VecDeque;
+
 use super::super::Why;
+use super::super::banner;
 use super::super::brief;
 use super::super::label::Label;
 use super::super::lane::Entry;
@@ -10,7 +13,10 @@ use super::super::plan::{Task, TaskKind};
 use super::super::report::{Attempt, Correction, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
 use super::super::verdict::{Status, Verdict};
-use super::{Abandoned, Record, Run, State, Waiting};
+use super::{Abandoned, Current, Record, Run, State, Waiting};
+
+/// The task of a message that is written again.
+const AGAIN: &str = "Answer the user's request, with what was found wrong put right";
 
 /// Characters of a task's output in the graph lane.
 const MAX_SNAPSHOT: usize = 2_000;
@@ -20,7 +26,8 @@ impl Run {
         let (State::Acting { id, task, depth, .. } | State::Looping { id, task, depth, .. }) = &self.state else {
             return Ok(());
         };
-        let (id, review, depth) = (*id, task.review, *depth);
+        let (id, depth) = (*id, *depth);
+        let review = task.review || self.completes_unreviewed_plan(&report);
         if task.kind != TaskKind::Msg {
             self.lane.push(Entry::Evidence(snapshot(&report)));
         }
@@ -41,6 +48,26 @@ impl Run {
             self.last_label()
         ));
         self.move_on(event)
+    }
+
+    /// Whether the last work of a plan has ended in which several action loops worked and nobody has looked at any result: its goal is
+    /// then looked at.
+    fn completes_unreviewed_plan(&self, report: &TaskReport) -> bool {
+        let works = report.task.kind != TaskKind::Msg && report.trouble().is_none();
+        let of_plan = self.records.get(self.current.first..).unwrap_or_default();
+        works
+            && self.current.acts > 1
+            && self.only_messages_remain()
+            && of_plan.iter().all(|record| !record.report.task.review)
+    }
+
+    /// Records the task of the medium route as one that is not done, and leaves that route.
+    pub(super) fn close_direct(&mut self, report: TaskReport, reason: String) {
+        let State::Looping { id, depth, .. } = &self.state else { return };
+        let (id, depth) = (*id, *depth);
+        self.lane.push(Entry::Evidence(snapshot(&report)));
+        self.records.push(Record { id, report, depth, rejected: Some(reason) });
+        self.current = Current::default();
     }
 
     /// "After `max_review_depth` inject rounds in the same chain, the worker stops calling the reviewer and moves on"
@@ -66,7 +93,10 @@ impl Run {
         verdict: Verdict,
         instructions: Vec<Label>,
     ) -> Result<(), IllegalResult> {
-        let Verdict { status, inject, reason, goal_met, .. } = verdict;
+        let Verdict { status, inject, reason, goal_met, blocked, .. } = verdict;
+        if let Some(why) = blocked.filter(|_| status != Status::NeedsFix) {
+            return self.block(event, status, why);
+        }
         match status {
             // A reviewer sees one task and cannot know what else is planned, so its word that the goal is unmet
             // counts only where nothing but messages is left.
@@ -85,6 +115,21 @@ impl Run {
         }
     }
 
+    /// Ends the plan for a reason that no other plan can change: only its messages are left.
+    fn block(&mut self, event: &mut Event, status: Status, why: String) -> Result<(), IllegalResult> {
+        if let Some(record) = self.records.last_mut() {
+            let trouble = record.report.trouble().filter(|_| !vindicated(&record.report));
+            record.rejected = if status == Status::Ok { trouble } else { Some(why.clone()) };
+        }
+        self.lane.push(Entry::Feedback(why.clone()));
+        let (messages, others) = self.current.waiting.drain(..).partition(|left| left.task.kind == TaskKind::Msg);
+        self.current.waiting = messages;
+        let others: VecDeque<Waiting> = others;
+        self.dropped.extend(others.into_iter().map(|left| (left.id, left.task)));
+        self.current.blocked = Some(why);
+        self.accept_task(event)
+    }
+
     fn inject(
         &mut self,
         event: &mut Event,
@@ -93,6 +138,12 @@ impl Run {
     ) -> Result<(), IllegalResult> {
         let max = self.spec.limits.max_tasks;
         let reason = reason.unwrap_or_else(|| "the output was not what was expected".to_owned());
+        let tasks = match self.records.last() {
+            Some(Record { report: TaskReport { task, .. }, .. }) => {
+                with_message(task.kind == TaskKind::Msg && task.notify, tasks)
+            }
+            None => tasks,
+        };
         if self.current.size + tasks.len() > max {
             event.limits.push(LimitReached::new("max_tasks", max as u64));
             let reason = format!("{reason}; putting it right would take more than max_tasks allows ({max})");
@@ -191,6 +242,9 @@ impl Run {
                 "I gave up: {reason}\nNo further plan is made for this message, {used} new ones have been tried \
                  (the limit max_replan_depth; limits.max_replan_depth in config.toml raises it)."
             );
+            // Where an action loop used up its rounds, its own assessment says how far it came.
+            let assessed = self.records.last().map(|record| record.report.text.trim().to_owned());
+            self.said.extend(assessed.filter(|text| banner::is_assessment(text)).map(ReplyText::from));
             let state = State::Finishing { ending: Ending::Failed { reason } };
             return self.go(event, Why::ReplansExhausted, state);
         }
@@ -231,6 +285,19 @@ impl Run {
         let label = self.records.last().map(|record| record.report.task.label()).unwrap_or_default();
         format!("Task {} ({label})", self.records.len() - self.current.first)
     }
+}
+
+/// The tasks that are injected for one that was not accepted. For a message to the user there is another one behind the rest, unless the
+/// reviewer has written it.
+pub(super) fn with_message(message: bool, mut tasks: Vec<Task>) -> Vec<Task> {
+    if !message || tasks.is_empty() || tasks.iter().any(|task| task.notify) {
+        return tasks;
+    }
+    match tasks.iter_mut().rfind(|task| task.kind == TaskKind::Msg) {
+        Some(message) => message.notify = true,
+        None => tasks.push(Task { notify: true, ..Task::new(TaskKind::Msg, AGAIN) }),
+    }
+    tasks
 }
 
 /// Whether a reviewer's `ok` makes up for a failing status: a command may be expected to end with 1, but nobody can

@@ -7,12 +7,12 @@ use super::super::limits::LimitReached;
 use super::super::outcome::Ending;
 use super::super::plan::{Plan, Task, TaskKind};
 use super::super::repeat::Repeat;
-use super::super::report::{Correction, TaskReport};
+use super::super::report::{Correction, TaskStatus};
 use super::super::route::{self, Effort, PillUse, Routing};
 use super::super::step::{Event, IllegalResult};
 use super::super::{Why, brief};
 use super::named::NamedEffects;
-use super::{Current, Run, Stage, State, Waiting};
+use super::{Current, Record, Run, Stage, State, Waiting};
 
 impl Run {
     pub(super) fn admit(
@@ -109,10 +109,7 @@ impl Run {
     /// The medium route: one task without a plan, whose answer is the reply.
     fn act_directly(&mut self, event: &mut Event, goal: String) -> Result<(), IllegalResult> {
         let task = Task { notify: true, ..Task::new(TaskKind::Act, self.message.clone()) };
-        // Whole: nothing else tells the actor what the user wrote.
-        let mut brief = ExecutionBrief { action: self.message.clone(), ..self.derived(&goal, &task) };
-        // Nor is there a reasoner who would say what is known.
-        brief.know(self.memory().into_iter().map(|line| format!("remembered: {line}")));
+        let brief = execution_brief::direct(&self.credentials);
         self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
         let id = self.new_id();
         let label = self.label();
@@ -135,6 +132,7 @@ impl Run {
         self.planner_lane.push(Entry::Assistant(said.trim().to_owned()));
         self.lane.refresh(SharedKind::SkillEnvironment, skill_environment.join("\n"));
         let size = plan.tasks.len();
+        let acts = plan.tasks.iter().filter(|task| task.kind == TaskKind::Act).count();
         let (label, first_id) = (self.planner_label(), self.next_id + 1);
         let mut instructions = instructions.into_iter();
         let waiting = |task| {
@@ -150,6 +148,7 @@ impl Run {
             first: self.records.len(),
             first_id,
             skill_environment,
+            acts,
             direct: false,
         };
         self.reasoning_lane.seed(&self.lane);
@@ -235,7 +234,11 @@ impl Run {
         mut brief: ExecutionBrief,
     ) -> Result<(), IllegalResult> {
         brief.agree(&task.effects);
-        self.lane.push(Entry::Brief(brief.text()));
+        brief.reply = self.closing_message().map(|message| message.detail.clone());
+        let text = brief.text();
+        if !text.is_empty() {
+            self.lane.push(Entry::Brief(text));
+        }
         self.action_lane = Default::default();
         let (repeat, results) = (Repeat::default(), Vec::new());
         let (brief, named) = (Box::new(brief), NamedEffects::planned_from(label));
@@ -245,7 +248,29 @@ impl Run {
 
     /// A brief without a model call.
     pub(super) fn derived(&self, goal: &str, task: &Task) -> ExecutionBrief {
-        let evidence: Vec<TaskReport> = brief::evidence(self.reports());
-        execution_brief::derive(goal, task, &evidence, &self.credentials)
+        execution_brief::derive(goal, task, self.reports().next_back(), &self.credentials, &self.feedback())
     }
+
+    /// The message that closes the plan, if nothing else is left of it and the actor's own text can be that message.
+    fn closing_message(&self) -> Option<&Task> {
+        let Waiting { task, .. } = self.current.waiting.front().filter(|_| self.current.waiting.len() == 1)?;
+        (closes_plan(task) && self.current.blocked.is_none()).then_some(task)
+    }
+
+    /// The text of a message, where the actor of the task before it was told to write it.
+    pub(super) fn written(&self, message: &Task) -> Option<String> {
+        if !self.current.waiting.is_empty() || !closes_plan(message) || self.current.blocked.is_some() {
+            return None;
+        }
+        let of_plan = self.records.get(self.current.first..)?;
+        let Record { report, rejected, .. } = of_plan.last()?;
+        let accepted = report.task.kind == TaskKind::Act && report.status == TaskStatus::Done && rejected.is_none();
+        let text = report.text.trim();
+        (accepted && !text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+/// Whether a message is an ordinary last word: of no form and no model of its own.
+fn closes_plan(task: &Task) -> bool {
+    task.kind == TaskKind::Msg && task.notify && !task.review && task.schema.is_none() && task.model.is_none()
 }

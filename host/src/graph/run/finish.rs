@@ -118,6 +118,8 @@ impl Run {
     }
 
     pub(super) fn outcome_of(&self, ending: &Ending) -> Outcome {
-        Outcome::new(ending.clone(), &self.said, &self.current.goal, self.reports())
+        // The messages of a plan that is blocked say why.
+        let told = self.current.blocked.is_some() && !self.said.is_empty();
+        Outcome::new(ending.clone(), &self.said, told, &self.current.goal, self.reports())
     }
 }

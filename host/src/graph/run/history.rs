@@ -5,9 +5,11 @@
 use std::collections::VecDeque;
 
 use super::super::Why;
+use super::super::plan::{Task, TaskKind};
 use super::super::report::FileNote;
 use super::super::step::{Event, StepResult};
 use super::super::verdict;
+use super::critic::with_message;
 
 /// The tasks of a run, as its events tell of them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,6 +35,9 @@ pub struct TaskHistory {
     pub plan: u32,
     /// Its place among plans and tasks without one.
     round: u32,
+    /// Whether it is a message, and one for the user.
+    message: bool,
+    notify: bool,
     /// 1 for a task that the planner wrote; one more than the task that it puts right for one of a reviewer's.
     pub attempt: u32,
     /// The reviewer's, with its reason.
@@ -52,7 +57,7 @@ impl History {
             StepResult::Planned { plan, .. } if went(Why::Planned) => {
                 (self.plans, self.rounds) = (self.plans + 1, self.rounds + 1);
                 self.goal.clone_from(&plan.goal);
-                self.waiting = plan.tasks.iter().map(|_| self.begin(self.plans, 1)).collect();
+                self.waiting = plan.tasks.iter().map(|task| self.begin(self.plans, 1, task)).collect();
             }
             StepResult::Routed { routing, .. } if went(Why::Medium) => self.goal.clone_from(&routing.goal),
             StepResult::Started { .. } => self.started.extend(self.waiting.pop_front()),
@@ -74,10 +79,16 @@ impl History {
             StepResult::Reviewed { verdict, .. } => {
                 let Some(task) = self.current_task() else { return };
                 task.verdict = Some((verdict.status, verdict.reason.clone()));
-                let (plan, attempt) = (task.plan, task.attempt + 1);
+                let (plan, attempt, message) = (task.plan, task.attempt + 1, task.message && task.notify);
                 if went(Why::NeedsFix) {
-                    let ids: Vec<_> = verdict.inject.iter().map(|_| self.begin(plan, attempt)).collect();
+                    let inject = with_message(message, verdict.inject.clone());
+                    let ids: Vec<_> = inject.iter().map(|task| self.begin(plan, attempt, task)).collect();
                     ids.into_iter().rev().for_each(|id| self.waiting.push_front(id));
+                } else if verdict.blocked.is_some() {
+                    let tasks = &self.tasks;
+                    let is_message =
+                        |id: u32| tasks.get((id as usize).wrapping_sub(1)).is_some_and(|task| task.message);
+                    self.waiting.retain(|id| is_message(*id));
                 }
             }
             // What comes next is another message, with a goal of its own.
@@ -89,7 +100,7 @@ impl History {
         }
         if went(Why::Medium) {
             self.rounds += 1;
-            let id = self.begin(0, 1);
+            let id = self.begin(0, 1, &Task::new(TaskKind::Act, String::new()));
             self.started.push(id);
         }
     }
@@ -117,8 +128,9 @@ impl History {
     }
 
     /// A task that was planned now; its id.
-    fn begin(&mut self, plan: u32, attempt: u32) -> u32 {
-        self.tasks.push(TaskHistory { plan, attempt, round: self.rounds, ..TaskHistory::default() });
+    fn begin(&mut self, plan: u32, attempt: u32, task: &Task) -> u32 {
+        let (round, message, notify) = (self.rounds, task.kind == TaskKind::Msg, task.notify);
+        self.tasks.push(TaskHistory { plan, attempt, round, message, notify, ..TaskHistory::default() });
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 

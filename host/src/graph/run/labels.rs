@@ -79,6 +79,7 @@ impl Run {
             StepResult::Admitted { instructions, .. } => seen.join(instructions),
             StepResult::Executed { report, .. } => seen.join(&report.label),
             StepResult::Called { results } => results.iter().for_each(|result| seen.join(&result.label)),
+            StepResult::Reviewed { read, .. } | StepResult::Unreviewed { read, .. } => seen.join(read),
             // What is remembered is the session's.
             StepResult::Retrieved { memory, .. } if !memory.is_empty() => seen.join(&Label::session()),
             StepResult::Routed { memory: Some(memory), .. } if !memory.is_empty() => seen.join(&Label::session()),

@@ -114,6 +114,7 @@ fn execution_brief(action: &str) -> ExecutionBrief {
         success: vec!["it is there".to_owned()],
         context: Default::default(),
         action: action.to_owned(),
+        reply: None,
     }
 }
 
@@ -149,12 +150,12 @@ fn given(call: &ToolCall, text: &str) -> ToolResult {
 }
 
 fn unreviewed() -> StepResult {
-    StepResult::Unreviewed { correction: correction(), call: Call::default() }
+    StepResult::Unreviewed { correction: correction(), read: Default::default(), call: Call::default() }
 }
 
 fn verdict(value: Value) -> StepResult {
     let verdict = serde_json::from_value(value).unwrap();
-    StepResult::Reviewed { verdict, instructions: Vec::new(), call: Call::default() }
+    StepResult::Reviewed { verdict, instructions: Vec::new(), read: Default::default(), call: Call::default() }
 }
 
 fn ok() -> StepResult {
@@ -293,10 +294,12 @@ impl Live {
         })
     }
 
-    /// Writes the brief of the next task, which is an `act`, and starts its loop.
+    /// Starts the loop of the next task, which is an `act`, behind its brief where the reasoner writes it.
     #[track_caller]
     fn brief(&mut self) {
-        self.feed(briefed("look"));
+        if self.next() == "reason" {
+            self.feed(briefed("look"));
+        }
         self.start();
     }
 

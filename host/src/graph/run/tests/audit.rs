@@ -5,6 +5,8 @@ mod cases;
 
 use super::edges::EDGES;
 use super::*;
+use crate::graph::banner::Banner;
+use crate::graph::verdict::Status;
 
 /// What a log adds up to.
 #[derive(Debug, Default, PartialEq)]
@@ -41,13 +43,16 @@ struct Job {
     kind: TaskKind,
     review: bool,
     notify: bool,
+    /// Whether its planner has written its brief.
+    briefed: bool,
     /// Rounds of fixes that led to it.
     depth: u32,
 }
 
 impl Job {
     fn of(task: &Task, depth: u32) -> Self {
-        Self { kind: task.kind, review: task.review, notify: task.notify, depth }
+        let briefed = task.brief.is_some();
+        Self { kind: task.kind, review: task.review, notify: task.notify, briefed, depth }
     }
 }
 
@@ -63,6 +68,15 @@ struct Audit {
     /// Of the plan that is being carried out.
     size: usize,
     waiting: VecDeque<Job>,
+    /// Tasks of the plan that are left to an action loop.
+    acts: usize,
+    /// Whether a task of the plan was to be reviewed.
+    reviews: bool,
+    /// Whether the task that runs is reviewed, asked for or not.
+    reviewed: bool,
+    /// Whether there is no plan.
+    direct: bool,
+    escalated: bool,
     /// The task that runs or is under review.
     job: Option<Job>,
     /// Tasks that have ended.
@@ -94,6 +108,11 @@ impl Audit {
             slips: 0,
             size: 0,
             waiting: VecDeque::new(),
+            acts: 0,
+            reviews: false,
+            reviewed: false,
+            direct: false,
+            escalated: false,
             job: None,
             ended: 0,
             briefed: false,
@@ -161,6 +180,8 @@ impl Audit {
                 must!(self.waiting.is_empty(), "another plan is being carried out");
                 self.waiting = plan.tasks.iter().map(|task| Job::of(task, 0)).collect();
                 self.size = plan.tasks.len();
+                self.acts = self.waiting.iter().filter(|job| job.kind == TaskKind::Act).count();
+                (self.direct, self.reviews) = (false, false);
                 (self.sum.tasks, self.slips) = (self.sum.tasks + plan.tasks.len() as u32, 0);
             }
             StepResult::Unplanned { .. } => {
@@ -177,14 +198,15 @@ impl Audit {
             StepResult::Started { task } => {
                 must!(*task == self.ended, "task {} is the next", self.ended);
                 self.job = self.waiting.pop_front();
-                let act = self.job.as_ref().ok_or("no task is waiting")?.kind == TaskKind::Act;
-                must!(!act || self.briefed, "it has no brief");
+                let job = self.job.as_ref().ok_or("no task is waiting")?;
+                let reasoned = job.kind == TaskKind::Act && !job.briefed && self.acts > 1;
+                must!(!reasoned || self.briefed, "it has no brief");
                 (self.briefed, self.slips) = (false, 0);
                 self.begin_loop();
             }
-            StepResult::Executed { task, .. } => {
+            StepResult::Executed { task, report, .. } => {
                 must!(*task == self.ended, "task {} runs", self.ended);
-                self.end_task(&whys)?;
+                self.end_task(&whys, report.trouble().is_none())?;
             }
             StepResult::ApprovalWanted { .. } => {
                 must!(whys == [Why::NeedsApproval], "nothing starts before the answer");
@@ -211,10 +233,11 @@ impl Audit {
                 must!(!self.compressed, "it was compressed before in this round");
                 self.compressed = true;
             }
-            StepResult::Assessed { .. } => {
+            StepResult::Assessed { text, .. } => {
                 must!(self.rounds == max_tool_call_rounds, "{} rounds are behind it", self.rounds);
                 self.expected.push(("max_tool_call_rounds", max_tool_call_rounds.into()));
-                self.end_task(&whys)?;
+                // Only an achieved goal is a success.
+                self.end_task(&whys, text.starts_with(Banner::Achieved.text()))?;
             }
             StepResult::ModelFailed { .. } => match before {
                 Node::Planner => must!(whys[..] == [Why::PlanningFailed], "it goes on"),
@@ -223,7 +246,7 @@ impl Audit {
                     if self.rounds == max_tool_call_rounds {
                         self.expected.push(("max_tool_call_rounds", max_tool_call_rounds.into()));
                     }
-                    self.end_task(&whys)?;
+                    self.end_task(&whys, false)?;
                 }
                 Node::Critic => self.may_be_reviewed()?,
                 _ => must!(before == Node::Output, "{before} calls no model that may fail"),
@@ -232,6 +255,11 @@ impl Audit {
                 self.may_be_reviewed()?;
                 self.slips = 0;
                 self.fix(&verdict.inject, &whys)?;
+                if verdict.blocked.is_some() && verdict.status != Status::NeedsFix {
+                    self.waiting.retain(|job| job.kind == TaskKind::Msg);
+                    let goes_on = if self.waiting.is_empty() { Why::PlanExhausted } else { Why::TasksRemain };
+                    must!(whys.first() == Some(&goes_on), "no plan can change that");
+                }
             }
             StepResult::Unreviewed { .. } => {
                 self.may_be_reviewed()?;
@@ -283,7 +311,11 @@ impl Audit {
 
     /// What is said of the end of the round that is under way.
     fn round_ends(&self) -> Why {
-        if self.rounds + 1 < self.limits.max_tool_call_rounds { Why::RoundsLeft } else { Why::RoundsSpent }
+        match self.rounds + 1 < self.limits.max_tool_call_rounds {
+            true => Why::RoundsLeft,
+            false if self.direct && !self.escalated => Why::PlanNeeded,
+            false => Why::RoundsSpent,
+        }
     }
 
     fn answer(&mut self, calls: &[ToolCall], whys: &[Why]) -> Result<(), String> {
@@ -292,7 +324,7 @@ impl Audit {
         let calls = &calls[..calls.len().min(16)];
         if calls.is_empty() {
             // Without words it takes a round, with words it ends the task.
-            return if whys.first() == Some(&self.round_ends()) { self.end_round() } else { self.end_task(whys) };
+            return if whys.first() == Some(&self.round_ends()) { self.end_round() } else { self.end_task(whys, true) };
         }
         let mut batch: Vec<_> = calls.iter().map(|call| (call.name.clone(), call.args.clone())).collect();
         batch.sort();
@@ -301,22 +333,27 @@ impl Audit {
             && a == b
             && b == c
         {
-            return self.end_task(whys);
+            return self.end_task(whys, false);
         }
         must!(!whys.contains(&Why::TaskEnded), "the calls are not made");
         self.pending = calls.to_vec();
         Ok(())
     }
 
-    fn end_task(&mut self, whys: &[Why]) -> Result<(), String> {
-        let job = self.job.as_ref().ok_or("no task runs")?;
+    fn end_task(&mut self, whys: &[Why], succeeded: bool) -> Result<(), String> {
+        let job = self.job.clone().ok_or("no task runs")?;
+        self.reviews |= job.review;
+        // The last work of a plan that nobody has looked at.
+        let completes = succeeded && job.kind != TaskKind::Msg && self.acts > 1 && !self.direct && !self.reviews;
+        let messages_remain = self.waiting.iter().all(|job| job.kind == TaskKind::Msg);
+        self.reviewed = job.review || completes && messages_remain;
         self.ended += 1;
         must!(whys.first() == Some(&Why::TaskEnded), "the task goes on");
         let max = self.limits.max_review_depth;
-        if job.review && job.depth >= max {
+        if self.reviewed && job.depth >= max {
             self.expected.push(("max_review_depth", max.into()));
         }
-        if job.review && job.depth < max {
+        if self.reviewed && job.depth < max {
             must!(matches!(whys, [_] | [_, Why::LimitReached]), "the reviewer is not asked");
         } else {
             must!(whys.len() > 1, "nobody will decide");
@@ -326,12 +363,23 @@ impl Audit {
 
     fn may_be_reviewed(&self) -> Result<(), String> {
         let job = self.job.as_ref().ok_or("there is nothing to review")?;
-        must!(job.review && job.depth < self.limits.max_review_depth, "no review of {job:?}");
+        must!(self.reviewed && job.depth < self.limits.max_review_depth, "no review of {job:?}");
         Ok(())
     }
 
     fn fix(&mut self, inject: &[Task], whys: &[Why]) -> Result<(), String> {
         let max = self.limits.max_tasks;
+        let mut inject = inject.to_vec();
+        if let Some(job) = self.job.as_ref().filter(|job| job.kind == TaskKind::Msg && job.notify)
+            && !inject.is_empty()
+            && inject.iter().all(|task| !task.notify)
+        {
+            // The message is written once more.
+            match inject.iter_mut().rfind(|task| task.kind == job.kind) {
+                Some(message) => message.notify = true,
+                None => inject.push(Task { notify: true, ..Task::new(TaskKind::Msg, "") }),
+            }
+        }
         let fits = self.size + inject.len() <= max;
         must!((fits && !inject.is_empty()) == whys.contains(&Why::NeedsFix), "{} tasks are too many", self.size);
         if !fits && !inject.is_empty() {
@@ -349,9 +397,17 @@ impl Audit {
         let max = self.limits.max_replan_depth;
         match step.why {
             Why::Medium => {
-                self.job = Some(Job { kind: TaskKind::Act, review: false, notify: true, depth: 0 });
+                self.job = Some(Job { kind: TaskKind::Act, review: false, notify: true, briefed: true, depth: 0 });
                 self.sum.tasks += 1;
+                (self.direct, self.acts) = (true, 0);
                 self.begin_loop();
+            }
+            Why::PlanNeeded => {
+                must!(self.direct && !self.escalated, "a plan was made before");
+                let max = self.limits.max_tool_call_rounds;
+                self.expected.push(("max_tool_call_rounds", max.into()));
+                (self.escalated, self.direct, self.slips) = (true, false, 0);
+                (self.ended, self.job) = (self.ended + 1, None);
             }
             Why::Replan => {
                 self.replans += 1;

@@ -42,10 +42,14 @@ fn the_reasoner_sees_no_task_that_was_dropped() {
     let mut live = Live::planned(vec![skill(false), skill(false), msg()]);
     live.failed();
     live.told();
-    live.feed(plan(vec![act(false), msg()]));
+    live.feed(plan(vec![act(false), act(false), msg()]));
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
-    let expected =
-        ["1. [failed] skill chart: skill chart", "2. [planned] act: find the pressure", "3. [planned] msg: tell"];
+    let expected = [
+        "1. [failed] skill chart: skill chart",
+        "2. [planned] act: find the pressure",
+        "3. [planned] act: find the pressure",
+        "4. [planned] msg: tell",
+    ];
     assert_eq!(ask.plan, expected);
 }
 

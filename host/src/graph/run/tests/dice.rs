@@ -246,7 +246,7 @@ fn review(dice: &mut Dice) -> StepResult {
     use crate::graph::verdict::{Status, Verdict};
     let call = some_call(dice);
     if dice.one_in(4) {
-        return StepResult::Unreviewed { correction: correction(), call };
+        return StepResult::Unreviewed { correction: correction(), read: instructions(dice), call };
     }
     let status = dice.of(&[Status::Ok, Status::NeedsFix, Status::Ok, Status::Replan]);
     let inject = match status {
@@ -256,6 +256,7 @@ fn review(dice: &mut Dice) -> StepResult {
     let reason = (status == Status::Replan || dice.one_in(2)).then(|| "too small".to_owned());
     let goal_met = dice.of(&[None, Some(true), Some(false)]);
     let told = inject.iter().map(|_| instructions(dice)).collect();
-    let verdict = Verdict { status, inject, reason, learn: None, goal_met };
-    StepResult::Reviewed { verdict, instructions: told, call }
+    let blocked = dice.one_in(6).then(|| "there is no tool for it".to_owned());
+    let verdict = Verdict { status, inject, reason, learn: None, goal_met, blocked };
+    StepResult::Reviewed { verdict, instructions: told, read: instructions(dice), call }
 }

@@ -20,6 +20,7 @@ pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Approval, Why::CallsAnswered, Node::Action),
     (Node::Action, Why::RoundsLeft, Node::Action),
     (Node::Action, Why::RoundsSpent, Node::Action),
+    (Node::Action, Why::PlanNeeded, Node::Planner),
     (Node::Action, Why::TaskEnded, Node::Critic),
     (Node::Critic, Why::NoVerdict, Node::Critic),
     (Node::Critic, Why::TasksRemain, Node::Reasoning),
@@ -56,7 +57,7 @@ const NODES: [Node; 9] = [
     Node::End,
 ];
 
-const WHYS: [Why; 25] = [
+const WHYS: [Why; 26] = [
     Why::Admitted,
     Why::Low,
     Why::Medium,
@@ -71,6 +72,7 @@ const WHYS: [Why; 25] = [
     Why::CallsAnswered,
     Why::RoundsLeft,
     Why::RoundsSpent,
+    Why::PlanNeeded,
     Why::TaskEnded,
     Why::NoVerdict,
     Why::TasksRemain,
@@ -115,6 +117,7 @@ fn there_are_these_edges_and_no_others() {
             | Why::CallsAnswered
             | Why::RoundsLeft
             | Why::RoundsSpent
+            | Why::PlanNeeded
             | Why::TaskEnded
             | Why::NoVerdict
             | Why::TasksRemain
@@ -181,7 +184,7 @@ fn every_edge_is_taken() {
     // The plan's way, with a slip at every node and a fix.
     let mut live = Live::at_planner(Limits::default());
     live.feed(unplanned());
-    live.feed(plan(vec![act(true), skill(true), msg()]));
+    live.feed(plan(vec![act(true), act(true), skill(true), msg()]));
     live.feed(unbriefed());
     live.brief();
     live.round(&[find("1", "x")], "y");
@@ -189,6 +192,9 @@ fn every_edge_is_taken() {
     live.feed(unreviewed());
     live.feed(fix(&[skill(true)]));
     live.done();
+    live.feed(ok());
+    live.brief();
+    live.feed(acted("2 bar", Vec::new()));
     live.feed(ok());
     live.done();
     live.feed(replan("no"));
@@ -203,9 +209,13 @@ fn every_edge_is_taken() {
     live.feed(replan("no"));
     collect(live);
 
-    // A loop whose only round is over.
-    let mut live = Live::planned_with(Limits { max_tool_call_rounds: 1, ..Limits::default() }, vec![act(false), msg()]);
+    // A loop whose only round is over, in a plan and without one.
+    let one = Limits { max_tool_call_rounds: 1, ..Limits::default() };
+    let mut live = Live::planned_with(one, vec![act(false), msg()]);
     live.brief();
+    live.round(&[find("1", "x")], "y");
+    collect(live);
+    let mut live = Live::medium(one);
     live.round(&[find("1", "x")], "y");
     collect(live);
 

@@ -11,7 +11,7 @@ pub(super) fn everywhere() -> Vec<Live> {
     add(live);
     add(Live::at_router(Limits::default()));
     add(Live::at_planner(Limits::default()));
-    add(Live::planned(vec![act(true), msg()]));
+    add(Live::planned(vec![act(true), act(true), msg()]));
     add(Live::planned(vec![skill(true), msg()]));
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.start();
@@ -148,7 +148,8 @@ fn tokens_run_out() {
     live.feed(planned(Plan { goal: "g".to_owned(), tasks: vec![skill(true), msg()], blocked: None }, 60));
     live.done();
     let StepResult::Reviewed { verdict, .. } = replan("no") else { panic!() };
-    let event = live.feed(StepResult::Reviewed { verdict, instructions: Vec::new(), call: paid(40) });
+    let (instructions, read) = (Vec::new(), Default::default());
+    let event = live.feed(StepResult::Reviewed { verdict, instructions, read, call: paid(40) });
     assert_eq!(way(&event), [(Node::Critic, Why::LimitReached, Node::Output)]);
     let outcome = live.finish();
     assert_eq!(outcome.ending, Ending::LimitHit(LimitReached::new("max_tokens_per_run", 100)));
@@ -232,7 +233,7 @@ fn small_talk_costs_nothing_once_nothing_is_left() {
 fn nobody_is_told_of_a_way_that_is_not_taken() {
     let limits = Limits { max_tokens_per_run: 100, max_parse_retries: 0, ..Limits::default() };
     // The plan's own words are not used any more.
-    let mut live = Live::planned_with(limits, vec![act(false), msg()]);
+    let mut live = Live::planned_with(limits, vec![act(false), act(false), msg()]);
     live.feed(StepResult::Unbriefed { correction: correction(), call: paid(100) });
     assert_eq!(live.next(), "finish");
     live.finish();

@@ -110,7 +110,7 @@ fn the_action_lane_is_that_of_one_task() {
     assert_eq!(ask.lane, ActionLane::default());
     live.feed(acted("2 bar", Vec::new()));
     let Step::Review(ask) = live.run.next_step() else { panic!() };
-    assert_eq!(ask.transcript, ["Assistant: 2 bar"]);
+    assert!(ask.transcript.len() == 1 && ask.transcript[0].text == "Assistant: 2 bar", "{:?}", ask.transcript);
 }
 
 /// Rule: "lane is seeded from graph messages on first namespace initialization"; both nodes read "assistant only".
@@ -133,7 +133,7 @@ fn the_lanes_are_seeded_with_what_the_run_replied_before() {
         live.feed(routed(Effort::High));
         let Step::Plan(ask) = live.run.next_step() else { panic!() };
         assert_eq!((ask.replies, ask.lane.len()), (vec!["Hello.".to_owned()], 0));
-        live.feed(plan(vec![super::act(false), msg()]));
+        live.feed(plan(vec![super::act(false), super::act(false), msg()]));
         let Step::Reason(ask) = live.run.next_step() else { panic!() };
         // The reply of an action is its report, which is evidence.
         assert_eq!((ask.evidence.len(), ask.lane.len()), (evidence, 0));
@@ -165,7 +165,7 @@ fn what_could_not_be_used_stays_in_the_lane_of_its_node() {
     let refused = "?\nThis could not be used:\nthere is no JSON object";
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.lane, [refused]);
-    live.feed(plan(vec![act(true), msg()]));
+    live.feed(plan(vec![act(true), act(true), msg()]));
     live.feed(unbriefed());
     live.brief();
     live.feed(acted("1 bar", Vec::new()));
@@ -173,7 +173,7 @@ fn what_could_not_be_used_stays_in_the_lane_of_its_node() {
     live.told();
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert_eq!((ask.lane.len(), &ask.lane[..2]), (3, &[refused.to_owned(), refused.to_owned()][..]));
-    live.feed(plan(vec![act(false), msg()]));
+    live.feed(plan(vec![act(false), act(false), msg()]));
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.lane, [refused.to_owned(), execution_brief("look").text()]);
 }
@@ -189,7 +189,7 @@ fn memory_is_looked_up_for_the_goal() {
     let memory = Some(vec!["charts are blue".to_owned()]);
     live.feed(StepResult::Routed { routing, by, memory, secrets, trouble, call });
     assert_eq!(live.run.lane().shared(SharedKind::ObservationalMemory), Some("charts are blue"));
-    live.feed(plan(vec![act(false), msg()]));
+    live.feed(plan(vec![act(false), act(false), msg()]));
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.memory, ["charts are blue"]);
     live.replay();
@@ -211,6 +211,6 @@ fn a_log_of_before_keeps_what_retrieval_found() {
     assert_eq!(live.run.lane().shared(SharedKind::ObservationalMemory), Some("charts are blue"));
     // Nobody else tells the actor.
     let Step::Act(ask) = live.run.next_step() else { panic!() };
-    assert_eq!(ask.brief.context.discovery, ["remembered: charts are blue"]);
+    assert_eq!(ask.memory, ["charts are blue"]);
     live.replay();
 }

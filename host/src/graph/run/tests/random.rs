@@ -61,7 +61,7 @@ fn bound(limits: &Limits) -> usize {
     let task = (answers + 1) + 1 + rounds + (answers + 1);
     // The medium route has a task without a plan.
     let plan = answers + 1 + limits.max_tasks.max(1) * task;
-    let cycle = 3 + (many(limits.max_replan_depth) + 1) * plan + 2;
+    let cycle = 3 + rounds + (many(limits.max_replan_depth) + 1) * plan + 2;
     (many(limits.max_cycles) + 1) * cycle
 }
 

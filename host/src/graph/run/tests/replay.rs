@@ -43,8 +43,8 @@ fn interrupted_calls_are_shown_to_the_actor_and_not_made_again() {
     live.log.push(event);
     let Step::Act(ask) = live.run.next_step() else { panic!() };
     let lane = ask.lane.transcript();
-    assert!(lane[1].contains("may or may not have taken effect"), "{lane:?}");
-    assert!(lane[3].contains("find out whether it took effect"), "{lane:?}");
+    assert!(lane[1].text.contains("may or may not have taken effect"), "{lane:?}");
+    assert!(lane[3].text.contains("find out whether it took effect"), "{lane:?}");
     assert_eq!(live.run.interrupt(false), Ok(None), "once is enough");
     live.feed(acted("It had.", Vec::new()));
     assert_eq!(live.finish().reply, "It had.");
