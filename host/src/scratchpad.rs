@@ -10,7 +10,7 @@
 
 use serde_json::Value;
 
-use crate::graph::estimate::tokens;
+use crate::graph::estimate::{quarters, tokens};
 use crate::graph::label::Label;
 use crate::graph::plan::Violation;
 use crate::home::SessionName;
@@ -77,9 +77,7 @@ pub fn truncate_middle(text: &str, limit_tokens: usize) -> String {
     if tokens(text) <= limit_tokens {
         return text.to_owned();
     }
-    // In quarters of a token, as the estimate counts: one for ASCII, four for anything else.
     let room = 4 * limit_tokens.saturating_sub(NOTE_TOKENS);
-    let quarters = |c: char| if c.is_ascii() { 1 } else { 4 };
     let fits = |room: usize| {
         let mut used = 0;
         move |c: &char| {
@@ -119,11 +117,12 @@ pub fn is_archived(text: &str) -> bool {
     last.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(']')).is_some_and(|key| check_key(key).is_ok())
 }
 
-/// Whether a text is to be put away before it goes into a prompt: it is over the limit and was not put away already. A
-/// text that is far over the limit carries a forged mark, and does not get by with it.
+/// Whether a text is to be put away before it goes into a prompt: it is over the limit by more than a tenth, for which a preview would not
+/// pay, and was not put away already. A text that is far over the limit carries a forged mark, and does not get by with it.
 pub fn is_too_large(text: &str, limit_tokens: usize) -> bool {
     let size = tokens(text);
-    size > limit_tokens && !(is_archived(text) && size <= limit_tokens.saturating_mul(2))
+    size > limit_tokens.saturating_add(limit_tokens / 10)
+        && !(is_archived(text) && size <= limit_tokens.saturating_mul(2))
 }
 
 /// Puts a text away under a new key, `STEM-1`, `STEM-2` …, and returns the key. Of a text that is larger than an entry may be

@@ -1,6 +1,7 @@
 //! Texts that are too long for where they go.
 
-/// `text` in at most about `max` characters: head and tail are kept, and the gap says how much is missing.
+/// `text` in at most about `max` characters: head and tail are kept, and the gap says how much is missing. Whole where that would be no
+/// shorter.
 pub fn clip(text: &str, max: usize) -> String {
     // Bytes bound characters from above, so most texts are never counted.
     if text.len() <= max {
@@ -10,10 +11,14 @@ pub fn clip(text: &str, max: usize) -> String {
     if length <= max {
         return text.to_owned();
     }
+    let note = format!("\n[… {} characters left out …]\n", length - max);
+    if length - max <= note.chars().count() {
+        return text.to_owned();
+    }
     let tail = max / 3;
     let head = max - tail;
     let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
-    format!("{}\n[… {} characters left out …]\n{}", &text[..at(head)], length - max, &text[at(length - tail)..])
+    format!("{}{note}{}", &text[..at(head)], &text[at(length - tail)..])
 }
 
 #[cfg(test)]
@@ -24,7 +29,17 @@ mod tests {
     fn head_and_tail_are_kept() {
         assert_eq!(clip("abc", 3), "abc");
         assert_eq!(clip("äöü", 3), "äöü");
-        assert_eq!(clip("äöüabcdefx", 6), "äöüa\n[… 4 characters left out …]\nfx");
-        assert_eq!(clip("abc", 0), "\n[… 3 characters left out …]\n");
+        let long = format!("äöüa{}fx", "b".repeat(40));
+        assert_eq!(clip(&long, 6), "äöüa\n[… 40 characters left out …]\nfx");
+    }
+
+    #[test]
+    fn the_note_is_shorter_than_what_it_replaces() {
+        let text = "ä".repeat(60);
+        for max in 0..60 {
+            assert!(clip(&text, max).chars().count() <= 60, "{max}");
+        }
+        assert_eq!((clip(&text, 29), clip(&text, 28)), (text.clone(), text.clone()));
+        assert!(clip(&text, 20).contains("[… 40 characters left out …]"));
     }
 }
