@@ -290,6 +290,26 @@ async fn errors_inside_an_answer_are_told_apart() {
     }
 }
 
+/// Pieces of two calls that come in turns.
+#[tokio::test]
+async fn calls_of_anthropic_are_joined_by_their_index() {
+    let begin = |index: u64, name: &str| json!({ "type": "content_block_start", "index": index, "content_block": { "type": "tool_use", "id": name, "name": name, "input": {} } });
+    let piece = |index: u64, text: &str| json!({ "type": "content_block_delta", "index": index, "delta": { "type": "input_json_delta", "partial_json": text } });
+    let raw = [
+        begin(0, "a"),
+        begin(1, "b"),
+        piece(0, "{\"x\": "),
+        piece(1, "{\"y\""),
+        piece(0, "1}"),
+        piece(1, ": 2}"),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let completion = completion(Format::Anthropic, &stream(&raw)).await;
+    let calls: Vec<_> = completion.calls.iter().map(|call| (call.name.as_str(), call.args.as_str())).collect();
+    assert_eq!(calls, [("a", "{\"x\": 1}"), ("b", "{\"y\": 2}")]);
+}
+
 /// Blocks that nobody asked for, and thoughts whose text is held back.
 #[tokio::test]
 async fn blocks_of_anthropic_that_are_no_answer_are_skipped() {

@@ -1,5 +1,7 @@
 //! What the events of a message say.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::ANSWER;
@@ -15,16 +17,19 @@ pub(super) struct MessageStream<'a> {
     heard: PartialAnswer<'a>,
     /// The answer comes as the arguments of [`ANSWER`].
     forced: bool,
-    block: Block,
+    /// The blocks that were begun, by their index. Their pieces may come in turns.
+    blocks: HashMap<u64, Block>,
+    /// The index of the one that was begun last, which pieces without an index belong to.
+    last: u64,
 }
 
-/// What the pieces that come now belong to.
+/// What pieces belong to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Block {
     /// Text and thoughts, whose pieces say what they are.
     Words,
-    /// The last call of the draft.
-    Call,
+    /// The call of the draft at this place.
+    Call(usize),
     /// The forced tool.
     Answer,
     /// What the provider ran by itself, which was not asked for.
@@ -48,8 +53,8 @@ impl<'a> EventReader<'a> for MessageStream<'a> {
                 self.usage(&value["message"]["usage"]);
                 Ok(false)
             }
-            "content_block_start" => Ok(self.begin(&value["content_block"])?),
-            "content_block_delta" => Ok(self.delta(&value["delta"])),
+            "content_block_start" => Ok(self.begin(value["index"].as_u64(), &value["content_block"])?),
+            "content_block_delta" => Ok(self.delta(value["index"].as_u64(), &value["delta"])),
             "message_delta" => {
                 self.usage(&value["usage"]);
                 self.end(&value["delta"]["stop_reason"]);
@@ -81,22 +86,22 @@ impl<'a> EventReader<'a> for MessageStream<'a> {
 
 impl<'a> MessageStream<'a> {
     pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
-        Self { wire, heard: PartialAnswer::new(draft), forced, block: Block::Words }
+        Self { wire, heard: PartialAnswer::new(draft), forced, blocks: HashMap::new(), last: 0 }
     }
 
     /// A message that was not streamed, although it was asked for.
     fn whole(&mut self, message: &Value) -> Result<bool, LlmError> {
         self.usage(&message["usage"]);
         for block in message["content"].as_array().into_iter().flatten() {
-            self.begin(block)?;
+            self.begin(None, block)?;
         }
         self.end(&message["stop_reason"]);
         Ok(true)
     }
 
-    fn begin(&mut self, block: &Value) -> Result<bool, LlmError> {
+    fn begin(&mut self, index: Option<u64>, block: &Value) -> Result<bool, LlmError> {
         let text = |name: &str| block[name].as_str().unwrap_or_default();
-        self.block = match text("type") {
+        let begun = match text("type") {
             "text" => {
                 self.heard.draft.text(text("text"));
                 Block::Words
@@ -109,39 +114,41 @@ impl<'a> MessageStream<'a> {
             "tool_use" => {
                 let too_many = || self.wire.unusable(format!("it called more than {MAX_CALLS} tools in one answer"));
                 self.heard.draft.begin_call(text("id"), text("name")).ok_or_else(too_many)?;
-                Block::Call
+                Block::Call(self.heard.draft.calls.len() - 1)
             }
             _ => Block::Other,
         };
+        // Who does not number them sends one after the other.
+        self.last = index.unwrap_or(self.last);
+        self.blocks.insert(self.last, begun);
         // Empty at the beginning of a stream, whole in a message that is not one.
         let input = &block["input"];
-        match self.block {
+        match begun {
             _ if input.as_object().is_none_or(|input| input.is_empty()) => {}
-            Block::Call => self.args(input),
+            Block::Call(call) => self.heard.draft.args(call, input),
             Block::Answer => self.heard.draft.text(&input.to_string()),
             _ => {}
         }
         Ok(true)
     }
 
-    fn delta(&mut self, delta: &Value) -> bool {
+    fn delta(&mut self, index: Option<u64>, delta: &Value) -> bool {
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
-        match (text("type"), self.block) {
+        let of = |index: u64| self.blocks.get(&index).copied().unwrap_or(Block::Words);
+        // Arguments are no words, whatever their index says.
+        let block = match of(index.unwrap_or(self.last)) {
+            Block::Words => of(self.last),
+            block => block,
+        };
+        match (text("type"), block) {
             ("text_delta", _) => self.heard.draft.text(text("text")),
             ("thinking_delta", _) => self.heard.draft.thought(text("thinking")),
             ("input_json_delta", Block::Answer) => self.heard.draft.text(text("partial_json")),
-            ("input_json_delta", Block::Call) => self.args(&delta["partial_json"]),
+            ("input_json_delta", Block::Call(call)) => self.heard.draft.args(call, &delta["partial_json"]),
             // Signatures of thoughts, citations, and what later versions add.
             _ => return false,
         }
         true
-    }
-
-    /// Of the call that was begun last.
-    fn args(&mut self, piece: &Value) {
-        if let Some(last) = self.heard.draft.calls.len().checked_sub(1) {
-            self.heard.draft.args(last, piece);
-        }
     }
 
     fn end(&mut self, reason: &Value) {
