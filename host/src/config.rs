@@ -25,6 +25,7 @@ mod parse;
 mod pill;
 mod preset;
 mod provider;
+mod scale;
 mod show;
 mod webhook;
 
@@ -35,12 +36,13 @@ pub use fields::{NAME_RULE, is_name};
 pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};
 pub use key::{Effect, KEYS, Key, Kind, NamedTable, SECTIONS, Section};
 pub use mcp::{CommandPlace, ComponentPlace, McpPlace, McpSettings, RemotePlace, name_and_value, name_and_variable};
-pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings};
+pub use model::{ModelName, ModelSettings};
 pub use mount::Mount;
 pub use parse::{ConfigError, Problem};
 pub use pill::{PillEffort, PillSettings};
 pub use preset::{NotMerged, PRESETS, Preset};
 pub use provider::{AbilityUse, Provider, ProviderKind};
+pub use scale::{DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, Scale};
 pub use webhook::{WEBHOOK_EVENTS, WebhookSettings, WebhookUrl, check_webhook_url};
 
 use crate::home::Home;
@@ -100,7 +102,7 @@ settings! {
         /// Total tokens of all model calls of a run, in and out.
         max_tokens_per_run: Int(500_000, 1_000, 1_000_000_000),
         /// Rounds of tool calls in one task.
-        max_tool_call_rounds: Int(10, 1, 100),
+        max_tool_call_rounds: Scaled(scale::ROUNDS, 1, 100),
         /// How often a finished run can continue with messages that arrived meanwhile.
         max_cycles: Int(5, 1, 100),
         /// Cost in US cents of all model calls of a run; 0 is no cap. Needs prices, see `[model_settings]`.
@@ -116,7 +118,7 @@ settings! {
         /// Tokens above which a message moves to the scratchpad and a preview replaces it.
         input_limit_tokens: Int(6_000, 100, 1_000_000),
         /// The same for the output of a tool, a command line or a skill.
-        tool_output_limit_tokens: Int(2_000, 100, 1_000_000),
+        tool_output_limit_tokens: Scaled(scale::RESULT_TOKENS, 100, 1_000_000),
         /// Size in MiB of a file copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),
         /// Number of sessions, including those of subagents and schedules; more are refused until you delete some.
@@ -419,7 +421,7 @@ impl Config {
             for key in KEYS.iter().filter(|key| key.section == section.name) {
                 let hide = if key.path() == "model" { "" } else { "# " };
                 let range = key.range().map(|range| format!(" ({range})")).unwrap_or_default();
-                text += &format!("\n# {}{range}\n{hide}{} = {}\n", key.doc, key.name, key.default_value());
+                text += &format!("\n# {}{range}\n{hide}{} = {}\n", key.doc, key.name, key.example());
             }
             text.extend(NAMED.iter().filter(|table| table.after == section.name).map(|table| table.example));
         }
@@ -442,19 +444,19 @@ mod tests {
         assert_eq!(Config::parse(file.as_bytes()).unwrap(), Config::default());
         assert!(file.contains("\nmodel = \"reflex\"\n"));
         for key in KEYS {
-            assert!(file.contains(&format!("{} = {}", key.name, key.default_value())), "{}", key.path());
+            assert!(file.contains(&format!("{} = {}", key.name, key.example())), "{}", key.path());
             assert!(file.contains(key.doc), "{}", key.path());
         }
         // Every commented default is a line that works.
         let settings = file.lines().map(|line| match line.strip_prefix("# ") {
-            Some(hidden) if KEYS.iter().any(|key| hidden == format!("{} = {}", key.name, key.default_value())) => {
-                hidden
-            }
+            Some(hidden) if KEYS.iter().any(|key| hidden == format!("{} = {}", key.name, key.example())) => hidden,
             _ => line,
         });
         let shown = settings.collect::<Vec<_>>().join("\n");
         assert_ne!(shown, file);
-        assert_eq!(Config::parse(shown.as_bytes()).unwrap(), Config::default());
+        let mut all_set = Config::default();
+        (all_set.limits.max_tool_call_rounds, all_set.limits.tool_output_limit_tokens) = (Some(10), Some(2_000));
+        assert_eq!(Config::parse(shown.as_bytes()).unwrap(), all_set);
     }
 
     /// The commented tables are ones that work when the '#' is taken away.

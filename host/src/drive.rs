@@ -206,7 +206,7 @@ impl RunExecutor {
         // What was said before is a secret now, too, if it is repeated.
         let message = secrets.redact(&message);
         let earlier = self.earlier(session, None, false).await?;
-        let (limits, policy) = (limits(&self.config), self.policy());
+        let (limits, policy) = (self.limits(), self.policy());
         let (name, text, segment) = (session.to_string(), message.clone(), earlier.segment.clone());
         let context = earlier.label();
         let spec = move |id: &RunId| {
@@ -242,7 +242,7 @@ impl RunExecutor {
         crate::node::prompt::check_prompts(&self.home)?;
         self.settle(session).await?;
         let secrets = self.with_session(session, secrets).await?;
-        let (name, known, limits, policy) = (session.to_string(), secrets.clone(), limits(&self.config), self.policy());
+        let (name, known, limits, policy) = (session.to_string(), secrets.clone(), self.limits(), self.policy());
         // Before the run has messages of its own; as for a person, which most runs are.
         let earlier = self.earlier(session, None, false).await?;
         let (segment, context) = (earlier.segment.clone(), earlier.label());
@@ -426,24 +426,27 @@ impl RunExecutor {
         }
     }
 
+    /// The limits of a run that begins now: those of `config.toml`, and what follows from the context of the actor's model.
+    fn limits(&self) -> Limits {
+        let (config, limits) = (&self.config, &self.config.limits);
+        let context = self.models.settings(Role::Actor).context;
+        let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        Limits {
+            max_parse_retries: small(limits.max_parse_retries),
+            max_review_depth: small(limits.max_review_depth),
+            max_replan_depth: small(limits.max_replan_depth),
+            max_tasks: size(limits.max_tasks),
+            max_tool_call_rounds: small(config.rounds_at(context)),
+            tool_output_limit_tokens: size(config.result_tokens_at(context)),
+            max_cycles: small(limits.max_cycles),
+            max_tokens_per_run: limits.max_tokens_per_run,
+            max_cost_cents_per_run: limits.max_cost_cents_per_run,
+        }
+    }
+
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {
         Ok(crate::node::prompt::system_prompt(&self.home, role)?)
-    }
-}
-
-/// The limits that `config.toml` gives a run.
-fn limits(config: &Config) -> Limits {
-    let limits = &config.limits;
-    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    Limits {
-        max_parse_retries: small(limits.max_parse_retries),
-        max_review_depth: small(limits.max_review_depth),
-        max_replan_depth: small(limits.max_replan_depth),
-        max_tasks: usize::try_from(limits.max_tasks).unwrap_or(usize::MAX),
-        max_tool_call_rounds: small(limits.max_tool_call_rounds),
-        max_cycles: small(limits.max_cycles),
-        max_tokens_per_run: limits.max_tokens_per_run,
-        max_cost_cents_per_run: limits.max_cost_cents_per_run,
     }
 }
 

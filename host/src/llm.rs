@@ -56,7 +56,10 @@ pub struct Request {
     pub answer: Answer,
     /// `answer` with all that the prompt says about it, for a server that makes a grammar of it and does not count it as a part of
     /// the prompt.
-    pub grammar: Option<Value>,
+    pub grammar: Option<Arc<Value>>,
+    /// Whether the model has a small window or little room for an answer: then every text and list of the answer's form has a length
+    /// with which the answer ends before its limit.
+    pub short: bool,
     /// 0.0 to 2.0; `None` leaves it to the provider.
     pub temperature: Option<f32>,
     /// Tokens that the answer may have.
@@ -82,6 +85,7 @@ impl Request {
             tool_choice: ToolChoice::Auto,
             answer: Answer::Text,
             grammar: None,
+            short: false,
             temperature: None,
             max_tokens: 2_048,
             priority: Priority::Interactive,
@@ -148,12 +152,16 @@ pub struct Completion {
     pub text: String,
     /// Tools that the model wants called. Ids are unique within the completion; the model, or else the host, made them.
     pub calls: Vec<ToolCall>,
+    /// Whether the provider ended the answer in the middle of the last of `calls`.
+    pub cut: bool,
     pub stop: Stop,
     pub usage: Usage,
     /// Whether the provider counted the tokens of `usage`; otherwise they are estimated.
     pub counted: bool,
     /// How the form of the answer was asked for in the end.
     pub form: Form,
+    /// The schema that was sent with the request that was answered, if one was.
+    pub schema: Option<Arc<Value>>,
     /// How its calls were asked for.
     pub calling: Calling,
     /// `provider:model` that answered, which is another one than asked for when a fallback took over.

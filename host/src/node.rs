@@ -18,12 +18,13 @@ pub mod worker;
 pub use self::prompt::{RoleError, built_in_prompt, prompt_of};
 
 use crate::context::{self, Piece};
-use crate::graph::plan::Violation;
+use crate::graph::plan::{Task, TaskKind, Violation};
 use crate::graph::step::{Call, StepResult};
 use crate::llm::estimate::request_tokens;
 use crate::llm::prompt::Pieces;
 use crate::llm::schema;
 use crate::llm::{Answer, Completion, LlmError, Request, Role, Stop, Turn};
+use crate::role::Lengths;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -33,10 +34,10 @@ fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
     request_beside(role, system, all, &[], boundary)
 }
 
-/// The form of a role's answers, which is built once.
+/// The form of a role's answers for a small model, which is built once. [`formed`] has those for others.
 fn form(role: Role) -> Answer {
     static FORMS: LazyLock<HashMap<Role, Arc<Value>>> = LazyLock::new(|| {
-        let schema = |role: Role| role.declaration().schema.map(|schema| (role, Arc::new(schema())));
+        let schema = |role: Role| role.declaration().schema.map(|schema| (role, Arc::new(schema(&Lengths::SHORT))));
         Role::ALL.into_iter().filter_map(schema).collect()
     });
     FORMS.get(&role).cloned().map_or(Answer::Text, Answer::Json)
@@ -85,14 +86,34 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     request
 }
 
-/// `request` with an answer whose form lets it end before its limit.
+/// `request` with the form of an answer for a model that is asked for one, in a run whose plans have at most `max_tasks` tasks. `short`
+/// says that the model has a small window or little room for an answer.
+pub fn formed(mut request: Request, max_tasks: usize, short: bool) -> Request {
+    request.short = short;
+    let lengths = &Lengths::of_run(max_tasks, short);
+    let (Some(schema), Answer::Json(known)) = (request.role.declaration().schema, &request.answer) else {
+        return request;
+    };
+    match request.role {
+        Role::Planner => return planner::formed(request, lengths),
+        Role::Router => {
+            let mut form = schema(lengths);
+            form["properties"]["categories"] = known["properties"]["categories"].clone();
+            request.answer = Answer::Json(form.into());
+        }
+        _ => request.answer = Answer::Json(schema(lengths).into()),
+    }
+    request
+}
+
+/// `request` with an answer whose form lets it end before its limit, for a small model.
 pub fn bounded(mut request: Request) -> Request {
     let tokens = request.max_tokens;
     if request.role.declaration().schema.is_some()
         && let Answer::Json(schema) = &mut request.answer
     {
         *schema = Arc::new(schema::bounded(schema, tokens));
-        request.grammar = request.grammar.map(|grammar| schema::bounded(&grammar, tokens));
+        request.grammar = request.grammar.map(|grammar| Arc::new(schema::bounded(&grammar, tokens)));
     }
     request
 }
@@ -137,6 +158,28 @@ fn why_cut_off(completion: &Completion) -> Option<String> {
 fn violations(completion: &Completion, found: &[Violation]) -> Vec<String> {
     let cut_off = why_cut_off(completion).map(|why| format!("the answer was cut off {why}; answer shorter"));
     cut_off.into_iter().chain(found.iter().map(ToString::to_string)).collect()
+}
+
+/// Command lines among the tasks in the field `list` of an answer that are exactly as long as the schema lets them be that was sent: the
+/// server ended them for the model, and half of one is another command line. One that is longer shows that the server does not follow
+/// the schema.
+fn full_commands(completion: &Completion, list: &str, tasks: &[Task]) -> Vec<String> {
+    let Some(most) = completion.schema.as_ref().and_then(|schema| most_of_command(schema, list)) else {
+        return Vec::new();
+    };
+    let is_full = |task: &Task| task.kind == TaskKind::Exec && task.detail.chars().count() as u64 == most;
+    let full = tasks.iter().enumerate().filter(|(_, task)| is_full(task));
+    let message = format!(
+        "fills the {most} characters that it may have, so its end may be missing; write a shorter command, or several"
+    );
+    full.map(|(n, _)| Violation::new(format!("{list}[{n}].detail"), message.clone()).to_string()).collect()
+}
+
+/// Characters that a schema leaves to a command line; `None` if any number.
+fn most_of_command(schema: &Value, list: &str) -> Option<u64> {
+    let forms = schema["properties"][list]["items"]["anyOf"].as_array()?;
+    let exec = forms.iter().find(|form| form["properties"]["type"]["enum"][0] == TaskKind::Exec.name())?;
+    exec["properties"]["detail"]["maxLength"].as_u64()
 }
 
 fn no_answer(error: &LlmError) -> StepResult {

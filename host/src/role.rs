@@ -17,7 +17,7 @@ mod worker;
 
 pub use piece::{Cell, Piece, REST, Row, TABLE};
 pub use planner::plan_schema;
-pub use schema::skill_task;
+pub use schema::{Lengths, MAX_WORD, TOO_MANY_RULES, skill_task};
 pub use summarizer::facts_schema;
 
 use std::fmt;
@@ -37,8 +37,8 @@ pub struct Declaration {
     pub temperature: Option<f32>,
     /// Tokens that its answer may have.
     pub max_tokens: u32,
-    /// The JSON Schema of its answer; `None` where that is text.
-    pub schema: Option<fn() -> Value>,
+    /// The JSON Schema of an answer of these lengths; `None` where that is text.
+    pub schema: Option<fn(&Lengths) -> Value>,
     /// Its column of the table, in the order of [`TABLE`]: the pieces that it is told, or writes. It is told no others.
     pub sees: &'static [(Piece, Cell)],
     /// When it is asked.
@@ -176,7 +176,10 @@ mod tests {
             assert!(does.ends_with('.') && does.starts_with(char::is_uppercase), "{role}: {does:?} is no sentence");
             assert!(!prompt.trim().is_empty() && *max_tokens > 0, "{role}");
             assert!(temperature.is_none_or(|given| (0.0..=2.0).contains(&given)), "{role}");
-            assert!(schema.is_none_or(|schema| schema()["type"] == "object"), "{role}: providers take objects only");
+            assert!(
+                schema.is_none_or(|schema| schema(&Lengths::READ)["type"] == "object"),
+                "{role}: providers take objects only"
+            );
             assert!(role.name().bytes().all(|b| b.is_ascii_lowercase()), "{role} is a file's name and a key");
             assert_eq!(serde_json::to_value(role).unwrap(), role.name());
         }

@@ -72,27 +72,76 @@ fn a_plan_is_asked_for_by_its_schema() {
     server.finish();
 }
 
-/// A grammar ends a command for the model where it has no room for more.
+/// A plan with this command, and what follows it where the command is run.
+fn planned(detail: &str) -> Value {
+    let plan = json!({ "goal": "g", "reply": "Say it", "tasks": [{ "type": "exec", "detail": detail }] });
+    json!({ "role": "planner", "text": plan.to_string() })
+}
+
+fn written() -> [Value; 2] {
+    [json!({ "role": "worker", "text": "Three." }), json!({ "role": "titler", "text": "Numbers" })]
+}
+
+/// A command of so many characters.
+fn command(length: usize) -> String {
+    let numbers: String = (0..length).map(|n| format!("{n} ")).collect();
+    format!("echo {}", &numbers[..length - 5])
+}
+
+/// Characters of a command, by the schema that a planner was sent.
+fn room_of_command(seen: &Seen) -> Option<u64> {
+    let forms = schema(seen)["properties"]["tasks"]["items"]["anyOf"].as_array().expect("a form for each type");
+    let exec = forms.iter().find(|form| form["properties"]["type"]["enum"][0] == "exec").expect("one of them");
+    exec["properties"]["detail"]["maxLength"].as_u64()
+}
+
+/// A grammar ends a command for the model where it has no room for more. Which room that is, is said by the schema that was sent.
 #[test]
 fn a_command_that_fills_its_room_is_refused() {
-    let plan = |detail: String| {
-        let plan = json!({ "goal": "g", "reply": "Say it", "tasks": [{ "type": "exec", "detail": detail }] });
-        json!({ "role": "planner", "text": plan.to_string() })
+    let ask = ["run", "count the numbers in the shell up to three"];
+    let room = {
+        let mut replies = vec![routed(&json!([])), planned("seq 3")];
+        replies.extend(written());
+        let (home, server) = home(replies.into(), "");
+        home.kiso(&ask).ok().prints(&["Three."]);
+        let requests = server.requests();
+        let planner = requests.iter().find(|seen| seen.role() == "planner").expect("it was asked");
+        room_of_command(planner).expect("a small model has a bound") as usize
     };
-    let mut short = plan("seq 3".to_owned());
-    short["expect_contains"] = json!(["tasks[0].detail: was cut off at ", "characters; write a shorter command"]);
-    let long: String = (0..400).map(|n| format!("{n} ")).collect();
-    let replies = json!([
-        routed(&json!([])),
-        plan(format!("echo {}", &long[..1_195])),
-        short,
-        { "role": "worker", "text": "Three." },
-        { "role": "titler", "text": "Numbers" },
-    ]);
-    let (home, server) =
-        home(replies, "[model_settings.\"lab:m\"]\nmax_output_tokens = 16_000\ncontext_budget = 128_000\n");
-    home.kiso(&["run", "count the numbers in the shell up to three"]).ok().prints(&["Three."]);
+    assert!((100..1_200).contains(&room), "{room}");
+    let mut short = planned("seq 3");
+    short["expect_contains"] =
+        json!([format!("tasks[0].detail: fills the {room} characters that it may have"), "write a shorter command"]);
+    let mut replies = vec![routed(&json!([])), planned(&command(room)), short];
+    replies.extend(written());
+    let (home, server) = home(replies.into(), "");
+    home.kiso(&ask).ok().prints(&["Three."]);
     server.finish();
+    // One that is longer shows that the server does not make a grammar of it, and one that is shorter has ended by itself.
+    for length in [room - 1, room + 1] {
+        let mut replies = vec![routed(&json!([])), planned(&command(length))];
+        replies.extend(written());
+        let (home, server) = self::home(replies.into(), "");
+        home.kiso(&ask).ok().prints(&["Three."]);
+        server.finish();
+    }
+}
+
+/// Nothing was sent that could have ended it.
+#[test]
+fn a_long_command_of_a_large_model_is_run() {
+    for length in [480, 768, 1_200, 6_000] {
+        let mut replies = vec![routed(&json!([])), planned(&command(length))];
+        replies.extend(written());
+        let (home, server) = home(replies.into(), "[model_settings.\"lab:m\"]\ncontext_budget = 128_000\n");
+        let ran = home.kiso(&["run", "count the numbers in the shell up to three"]);
+        ran.ok().prints(&["Three."]);
+        let requests = server.requests();
+        let planner = requests.iter().find(|seen| seen.role() == "planner").expect("it was asked");
+        assert_eq!((room_of_command(planner), planner.body["max_tokens"].as_u64()), (None, Some(16_000)));
+        assert_eq!(schema(planner)["properties"]["tasks"]["maxItems"], 49, "and the reply is the fiftieth");
+        server.finish();
+    }
 }
 
 /// A field for credentials is filled because it is there. What nobody wrote is no credential, and struck from nothing.

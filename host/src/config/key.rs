@@ -47,6 +47,8 @@ impl fmt::Display for Effect {
 pub enum Kind {
     /// Default, least and greatest value.
     Int(u64, u64, u64),
+    /// What follows from the context of the actor's model, the smallest first; least and greatest value.
+    Scaled([u64; 4], u64, u64),
     Text(&'static str),
     /// Default, and the words that there are. Without a default, one must be given.
     Word(&'static str, &'static [&'static str]),
@@ -96,7 +98,7 @@ impl Key {
     /// "integer", "number", "boolean", "string" or "list of strings".
     pub fn type_name(&self) -> &'static str {
         match self.kind {
-            Kind::Int(..) | Kind::Count(..) => "integer",
+            Kind::Int(..) | Kind::Scaled(..) | Kind::Count(..) => "integer",
             Kind::Dollars(..) => "number",
             Kind::Bool(_) => "boolean",
             Kind::List(_) | Kind::Listed(..) => "list of strings",
@@ -118,6 +120,9 @@ impl Key {
         match self.kind {
             Kind::Word("", _) | Kind::Characters(_, true) | Kind::Path => String::new(),
             Kind::Int(default, ..) => group(default),
+            Kind::Scaled([least, .., most], ..) => {
+                format!("{} to {}, by the context of the actor's model", group(least), group(most))
+            }
             Kind::Text(default) | Kind::Word(default, _) => format!("{default:?}"),
             Kind::Choice() | Kind::Characters(_, false) | Kind::Variable => "\"\"".to_owned(),
             Kind::Bool(default) => default.to_string(),
@@ -128,10 +133,20 @@ impl Key {
         }
     }
 
+    /// The value that the file of a fresh home shows.
+    pub fn example(&self) -> String {
+        match self.kind {
+            Kind::Scaled([least, ..], ..) => group(least),
+            _ => self.default_value(),
+        }
+    }
+
     /// What is allowed: least and greatest value, such as "1 to 20", the words, or the number of entries.
     pub fn range(&self) -> Option<String> {
         match self.kind {
-            Kind::Int(_, min, max) | Kind::Count(min, max, _) => Some(format!("{} to {}", group(min), group(max))),
+            Kind::Int(_, min, max) | Kind::Scaled(_, min, max) | Kind::Count(min, max, _) => {
+                Some(format!("{} to {}", group(min), group(max)))
+            }
             Kind::Dollars(most, _) => Some(format!("0 to {}", group(most.into()))),
             Kind::Word(_, words) | Kind::Listed(_, words) => Some(words.join(", ")),
             Kind::Characters(most, _) | Kind::Line(most, _) => Some(format!("1 to {} characters", group(most as u64))),
@@ -239,6 +254,7 @@ pub(super) fn group(value: u64) -> String {
 /// A place in [`Config`](super::Config) that a value goes to.
 pub(super) enum FieldSlot<'a> {
     Int(&'a mut u64),
+    Scaled(&'a mut Option<u64>),
     Text(&'a mut String),
     Word(&'a mut String),
     Choice(&'a mut Option<String>),
@@ -414,6 +430,7 @@ macro_rules! own_effect {
 
 macro_rules! field_type {
     (Int) => { u64 };
+    (Scaled) => { Option<u64> };
     (Text) => { String };
     (Word) => { String };
     (Choice) => { Option<String> };
@@ -424,6 +441,9 @@ macro_rules! field_type {
 macro_rules! field_default {
     (Int($default:expr, $min:expr, $max:expr)) => {
         $default
+    };
+    (Scaled($steps:expr, $min:expr, $max:expr)) => {
+        None
     };
     (Text($default:expr)) => {
         String::from($default)

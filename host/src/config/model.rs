@@ -28,6 +28,13 @@ pub enum ModelName<'a> {
     Of(&'a Provider, &'a str),
 }
 
+impl ModelName<'_> {
+    /// Whether a provider serves it. What is built in reads prompts of any size.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Of(..))
+    }
+}
+
 impl std::fmt::Display for ModelName<'_> {
     /// `provider:model`, also where the provider was left out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -54,12 +61,9 @@ pub struct ModelSettings {
     pub output_price: Option<u64>,
     pub json_schema: AbilityUse,
     pub tool_calls: AbilityUse,
-    /// Tokens that an answer may have; `None`: [`DEFAULT_MAX_OUTPUT`].
+    /// Tokens that an answer may have; `None`: by its context.
     pub max_output_tokens: Option<u64>,
 }
-
-/// Tokens of an answer where nothing is said: a long plan fits.
-pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
 
 /// How the commented file of a fresh home shows model settings.
 const EXAMPLE: &str = "
@@ -92,7 +96,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("output_price", Kind::Dollars(10_000, "not known"), "The same for a million tokens of answer."),
         ("json_schema", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether its provider enforces a JSON Schema; `probe` finds out with the first call."),
         ("tool_calls", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether the model calls tools in the format's own way. With `no`, it is asked for calls as JSON; `probe` does so after a refusal, and where a llama.cpp server says that its template has no tools."),
-        ("max_output_tokens", Kind::Count(16, 1_000_000, "4_096, or a quarter of a smaller context"), "Tokens of an answer, whatever a role requests."),
+        ("max_output_tokens", Kind::Count(16, 1_000_000, "by its context: 4_096 to 16_000, or a quarter of a small one"), "Tokens of an answer, whatever a role requests."),
     ]),
 };
 

@@ -237,7 +237,7 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
     let path = key.path();
     let wrong_type = || {
         let wanted = match key.kind {
-            Kind::Int(..) => "an integer",
+            Kind::Int(..) | Kind::Scaled(..) => "an integer",
             Kind::Bool(_) => "true or false",
             Kind::List(_) => "a list of strings",
             _ => "a string",
@@ -253,11 +253,16 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
         Err((span, format!("{path} = {shown:?} is not allowed: {rule}")))
     };
     match (config.slot(key.section, key.name), value.get_ref()) {
-        (Some(FieldSlot::Int(slot)), DeValue::Integer(integer)) => {
-            let Kind::Int(_, min, max) = key.kind else { return Err(wrong_type()) };
+        (Some(slot @ (FieldSlot::Int(_) | FieldSlot::Scaled(_))), DeValue::Integer(integer)) => {
+            let (Kind::Int(_, min, max) | Kind::Scaled(_, min, max)) = key.kind else { return Err(wrong_type()) };
             let number = u64_of(integer).filter(|number| (min..=max).contains(number));
-            *slot =
+            let number =
                 number.ok_or_else(|| (value.span(), format!("{path} = {integer} is out of range: {min} to {max}")))?;
+            match slot {
+                FieldSlot::Int(slot) => *slot = number,
+                FieldSlot::Scaled(slot) => *slot = Some(number),
+                _ => return Err(wrong_type()),
+            }
         }
         (Some(FieldSlot::Text(slot)), DeValue::String(given)) => *slot = text(given, value.span())?,
         (Some(FieldSlot::Word(slot)), DeValue::String(given)) => {

@@ -2,7 +2,7 @@
 
 use super::fields::is_name;
 use super::key::group;
-use super::{Config, KEYS, Key, Kind, NAMED, SECTIONS};
+use super::{Config, KEYS, Key, Kind, ModelName, NAMED, SECTIONS};
 use crate::role::Role;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -22,7 +22,14 @@ impl Config {
                 let _ = write!(out, "\n[{}]\n", section.name);
             }
             for key in KEYS.iter().filter(|key| key.section == section.name) {
-                let (value, default) = (toml_value(key.value_in(&values)), key.default_value());
+                let (value, default) = match (key.kind, key.value_in(&values)) {
+                    (Kind::Scaled(..), Value::Null) => {
+                        let value = group(self.scaled(key).unwrap_or_default());
+                        let _ = writeln!(out, "# {} = {value} # by the context of the actor's model", key.name);
+                        continue;
+                    }
+                    (_, value) => (toml_value(value), key.default_value()),
+                };
                 let note = if value == default { String::new() } else { format!(" # default: {default}") };
                 let _ = writeln!(out, "{} = {value}{note}", key.name);
             }
@@ -52,7 +59,29 @@ impl Config {
                 }
             }
         }
+        let used = Role::ALL.into_iter().flat_map(|role| self.chain_of(role));
+        let mut told: Vec<String> = Vec::new();
+        for model in used.filter(ModelName::is_remote) {
+            let (context, answer) = (group(self.context_of(model)), group(self.max_output_of(model)));
+            let line = format!("# {model}: {context} tokens of prompt and answer, {answer} of an answer");
+            if !told.contains(&line) {
+                told.push(line);
+            }
+        }
+        if !told.is_empty() {
+            let _ = write!(out, "\n# What models are given\n{}\n", told.join("\n"));
+        }
         out
+    }
+
+    /// What a key comes to that follows from the context of the actor's model.
+    fn scaled(&self, key: &Key) -> Option<u64> {
+        let context = self.context_of_role(Role::Actor);
+        match key.name {
+            "max_tool_call_rounds" => Some(self.rounds_at(context)),
+            "tool_output_limit_tokens" => Some(self.result_tokens_at(context)),
+            _ => None,
+        }
     }
 
     /// The same as one JSON object. `is_set` says whether an environment variable has a value; the value itself never
@@ -67,10 +96,20 @@ impl Config {
                     |string: &str| self.named(string).map_or_else(|_| string.to_owned(), |named| named.to_string());
                 let model = name(self.model_of(role));
                 let fallbacks: Vec<_> = self.fallbacks_of(role).iter().map(|string| name(string)).collect();
-                (role.to_owned(), json!({ "model": model, "fallbacks": fallbacks }))
+                let mut told = json!({ "model": model, "fallbacks": fallbacks });
+                if let Ok(first) = self.named(self.model_of(role))
+                    && first.is_remote()
+                {
+                    told["context_budget"] = self.context_of(first).into();
+                    told["max_output_tokens"] = self.max_output_of(first).into();
+                }
+                (role.to_owned(), told)
             })
             .collect();
         values["roles"] = in_force.into();
+        for key in KEYS.iter().filter(|key| matches!(key.kind, Kind::Scaled(..))) {
+            values[key.section][key.name] = self.scaled(key).into();
+        }
         for table in NAMED.iter().filter(|table| !table.is_of_lines()) {
             for row in values[table.field()].as_array_mut().into_iter().flatten() {
                 for key in table.keys {
@@ -185,6 +224,29 @@ allow_private = true
     }
 
     #[test]
+    fn what_follows_from_the_context_is_shown() {
+        let large = Config::parse(FULL.as_bytes()).unwrap();
+        let shown = large.effective(|_| false);
+        for line in [
+            "\n# max_tool_call_rounds = 50 # by the context of the actor's model\n",
+            "\n# tool_output_limit_tokens = 8000 # by the context of the actor's model\n",
+            "\n# openai:gpt: 200_000 tokens of prompt and answer, 16_000 of an answer\n",
+            "\n# local:w\u{fc}: 16_000 tokens of prompt and answer, 4000 of an answer\n",
+        ] {
+            assert!(shown.contains(line), "{line}{shown}");
+        }
+        let json = large.to_json(|_| false);
+        let limits = (&json["limits"]["max_tool_call_rounds"], &json["limits"]["tool_output_limit_tokens"]);
+        assert_eq!(limits, (&json!(50), &json!(8_000)));
+        let actor = &json["roles"]["actor"];
+        assert_eq!((&actor["context_budget"], &actor["max_output_tokens"]), (&json!(200_000), &json!(16_000)));
+        let set = Config::parse(FULL.replace("max_tasks = 7", "max_tool_call_rounds = 7").as_bytes()).unwrap();
+        let shown = set.effective(|_| false);
+        assert!(shown.contains("\nmax_tool_call_rounds = 7 # default: 10 to 50, by the context"), "{shown}");
+        assert_eq!(set.to_json(|_| false)["limits"]["max_tool_call_rounds"], json!(7));
+    }
+
+    #[test]
     fn json_names_the_variable_of_a_key_and_whether_it_is_set() {
         let config = Config::parse(FULL.as_bytes()).unwrap();
         let json = config.to_json(|variable| variable == "OPENAI_API_KEY");
@@ -194,7 +256,8 @@ allow_private = true
             (&json!(true), &json!(null))
         );
         assert_eq!(config.to_json(|_| false)["providers"][0]["key_is_set"], json!(false));
-        assert_eq!(json["roles"]["planner"], json!({ "model": "openai:gpt", "fallbacks": ["reflex"] }));
+        let planner = &json["roles"]["planner"];
+        assert_eq!((&planner["model"], &planner["fallbacks"]), (&json!("openai:gpt"), &json!(["reflex"])));
         assert_eq!((&json["limits"]["max_tasks"], &json["routing"]["fast_path"]), (&json!(7), &json!(false)));
         assert_eq!(json["models"]["planner"], Value::Null);
     }

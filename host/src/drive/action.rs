@@ -17,7 +17,7 @@ use crate::llm::{Role, Sink};
 use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
-use crate::tool::builtin;
+use crate::tool::builtin::{self, Builtins};
 
 /// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
 const PART_TOKENS: usize = 6_000;
@@ -96,9 +96,12 @@ impl RunContext<'_> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.drive.tools.specs(&categories, &self.agent_skills_in_use(run));
         let label = run.label();
+        // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
+        let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));
+        let limit = run.spec().limits.tool_output_limit_tokens.min(share.max(LEAST_RESULT));
         let mut at = Vec::with_capacity(calls.len());
         for (place, call) in calls.iter().enumerate() {
-            let mut of = self.at(place, label.clone());
+            let mut of = self.at(place, label.clone(), limit);
             if let Some(question) = builtin::question(call)
                 && let Some(meaning) = self.meaning(&question).await?
             {
@@ -153,10 +156,6 @@ impl RunContext<'_> {
             }
         });
         let mut results = futures_util::future::join_all(running).await;
-        // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
-        let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));
-        let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
-        let limit = limit.min(share.max(LEAST_RESULT));
         for result in &mut results {
             self.guard(run, result, limit).await;
         }
@@ -168,6 +167,11 @@ impl RunContext<'_> {
         result.text = self.secrets.redact(&result.text);
         result.hint = result.hint.as_deref().map(|hint| self.secrets.redact(hint));
         let label = run.label().joined(&result.label);
+        if Builtins::shows_scratchpad(&result.name) {
+            // Its end is where it says; only what hides a secret can have made it longer.
+            result.text = scratchpad::truncate_middle(&result.text, limit.saturating_mul(2));
+            return;
+        }
         match self.preview(&result.text, limit, &label).await {
             Preview::Whole => {}
             Preview::Archived { text, key } => (result.text, result.archived) = (text, Some(key)),
@@ -182,7 +186,7 @@ impl RunContext<'_> {
     /// its data are what models read, and stay beside their preview for programs.
     pub(super) async fn guard_report(&self, run: &Run, report: &mut TaskReport) {
         let label = run.label().joined(&report.label);
-        let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
+        let limit = run.spec().limits.tool_output_limit_tokens;
         let data = report.data.as_ref().filter(|_| report.text.is_empty()).map(ToString::to_string);
         if let Some(text) = self.preview(data.as_deref().unwrap_or(&report.text), limit, &label).await.text() {
             let whole = std::mem::replace(&mut report.text, text);

@@ -316,7 +316,7 @@ impl RunExecutor {
             return Err(DriveError::OverLimit(limit));
         }
         let settings = self.models.settings(request.role);
-        let max_tokens = settings.answer(request.max_tokens);
+        let max_tokens = settings.answer(request.role, request.max_tokens);
         let request = Request { priority: Priority::Background, max_tokens, ..request };
         let secrets = self.with_session(session, Secrets::default()).await?;
         let request = clean(&secrets, request, boundary)?;

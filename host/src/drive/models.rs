@@ -1,6 +1,6 @@
 //! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
 
-use crate::config::{self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, ModelName, Provider, ProviderKind};
+use crate::config::{self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, ModelName, Provider, ProviderKind};
 use crate::graph::limits::LimitReached;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
@@ -26,6 +26,9 @@ use std::time::Duration;
 /// Tokens of an answer without which a prompt is not sent: a title has as many.
 const LEAST_ANSWER: usize = 64;
 
+/// Tokens of an answer below which its form is bounded: what the roles with the shorter answers ask for.
+const SHORT_ANSWER: u32 = 2_048;
+
 /// The part of a context that a message may take, as a divisor.
 const MESSAGE_PART: usize = 3;
 
@@ -48,8 +51,10 @@ type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// What a role's prompts and answers may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBudget {
-    /// Tokens of prompt and answer together.
+    /// Tokens of prompt and answer together, as kiso estimates them.
     pub context_budget: usize,
+    /// The same as the provider counts them, which is what the file says.
+    pub context: u64,
     /// Tokens of an answer, at most.
     pub max_output_tokens: u32,
     /// Whether the file says so. An answer may then have that much, whatever its role asks for.
@@ -60,9 +65,22 @@ pub struct TokenBudget {
 
 impl TokenBudget {
     /// Tokens of an answer for which its role asks for `wanted`. What the administrator set counts more: a role knows
-    /// how long its answers are, and not how long the model thinks before them.
-    pub fn answer(&self, wanted: u32) -> u32 {
-        if self.output_is_set { self.max_output_tokens } else { wanted.min(self.max_output_tokens) }
+    /// how long its answers are, and not how long the model thinks before them. A model with more room has more for each answer to
+    /// a message.
+    pub fn answer(&self, role: Role, wanted: u32) -> u32 {
+        if self.output_is_set {
+            return self.max_output_tokens;
+        }
+        let (most, usual) = (u64::from(self.max_output_tokens), DEFAULT_MAX_OUTPUT);
+        let more = role.declaration().duty == Duty::Message && most > usual;
+        let wanted = if more { u64::from(wanted) * most / usual } else { wanted.into() };
+        u32::try_from(wanted.min(most)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether answers of so many tokens need a form in which they end before their limit: the context is small, or what is left for
+    /// the answer.
+    pub fn is_short(&self, max_tokens: u32) -> bool {
+        self.context < LARGE_CONTEXT || max_tokens < SHORT_ANSWER
     }
 }
 
@@ -188,9 +206,8 @@ impl Models {
             let links: Vec<_> = chain.iter().map(|at| opening.opened[*at].link.clone()).collect();
             let mut settings = opening.opened[first].settings;
             // A prompt is made once, for whoever answers in the end.
-            for at in &chain {
-                settings.context_budget = settings.context_budget.min(opening.opened[*at].settings.context_budget);
-            }
+            settings.context = config.context_of_role(role);
+            settings.context_budget = size(settings.context);
             roles.insert(role, (model(links, &shared), settings));
         }
         let Opening { mut opened, keys, .. } = opening;
@@ -373,7 +390,7 @@ impl<'a> Opening<'a> {
             return Ok(at);
         }
         let said = self.config.settings_of(named);
-        let settings = settings(said, self.config.context.budget_tokens);
+        let settings = settings(self.config, named);
         let (model, remote): (Arc<dyn Model>, _) = match named {
             ModelName::Reflex => (Arc::new(Reflex), None),
             ModelName::Scripted(file) => {
@@ -487,16 +504,15 @@ fn price(said: Option<&config::ModelSettings>) -> Price {
     Price { input: price(|said| said.input_price), cached, output: price(|said| said.output_price) }
 }
 
-/// What the file says about a model, or what follows from the default budget.
-fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> TokenBudget {
-    let budget = said.and_then(|said| said.context_budget).unwrap_or(default_budget);
-    // An answer must leave room for what is asked.
-    let most = said.and_then(|said| said.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT.min(budget / 4));
+/// What the file says about a model, or what follows from its context.
+fn settings(config: &Config, model: ModelName<'_>) -> TokenBudget {
+    let (said, context) = (config.settings_of(model), config.context_of(model));
     TokenBudget {
         budget_is_set: said.and_then(|said| said.context_budget).is_some(),
         output_is_set: said.and_then(|said| said.max_output_tokens).is_some(),
-        context_budget: size(budget),
-        max_output_tokens: u32::try_from(most.min(budget)).unwrap_or(u32::MAX),
+        context,
+        context_budget: size(context),
+        max_output_tokens: u32::try_from(config.max_output_of(model)).unwrap_or(u32::MAX),
     }
 }
 

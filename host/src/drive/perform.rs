@@ -143,10 +143,7 @@ impl RunContext<'_> {
             ..self.trusted_known(run)
         };
         let system = self.drive.system_prompt(Role::Planner)?;
-        let mut request = planner::request(&system, &given, run, ask, &self.boundary);
-        if self.drive.models.read_schemas(Role::Planner) {
-            request = planner::formed(request);
-        }
+        let request = planner::request(&system, &given, run, ask, &self.boundary);
         let request = match self.ready(run, request).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),

@@ -105,7 +105,7 @@ impl RunContext<'_> {
     /// Whether a prompt stands whole in the context of its model.
     fn fits(&self, request: &Request) -> bool {
         let settings = self.drive.models.settings(request.role);
-        let max_tokens = settings.answer(request.max_tokens);
+        let max_tokens = settings.answer(request.role, request.max_tokens);
         node::fits(&Request { max_tokens, ..request.clone() }, settings.context_budget)
     }
 

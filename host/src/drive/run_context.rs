@@ -212,7 +212,13 @@ impl<'a> RunContext<'a> {
             request.priority = Priority::Subagent;
             request.system += subagent::note(by);
         }
-        request.max_tokens = settings.answer(request.max_tokens);
+        request.max_tokens = settings.answer(request.role, request.max_tokens);
+        let reads_schemas = self.drive.models.read_schemas(by);
+        let max_tasks = run.spec().limits.max_tasks;
+        if reads_schemas {
+            let short = settings.is_short(request.max_tokens);
+            request = node::formed(request, max_tasks, short);
+        }
         // A conversation that has no room any more begins anew.
         let next = self.dialogs.next(&request, &self.secrets, boundary);
         let request = next.filter(|next| node::fits(next, settings.context_budget)).unwrap_or(request);
@@ -241,8 +247,8 @@ impl<'a> RunContext<'a> {
             return Ok(Err(LimitReached::new("max_tokens_per_run", limits.max_tokens_per_run)));
         }
         request.max_tokens = request.max_tokens.min(u32::try_from(left - asked).unwrap_or(u32::MAX));
-        if self.drive.models.read_schemas(by) {
-            request = node::bounded(request);
+        if reads_schemas && settings.is_short(request.max_tokens) {
+            request = node::bounded(node::formed(request, max_tasks, true));
         }
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((request.role, as_text(&request)));
         self.dialogs.sent(&request, boundary);
@@ -262,8 +268,9 @@ impl<'a> RunContext<'a> {
     }
 
     /// Where the call at this place among those that are made together comes from.
-    pub fn at(&self, place: usize, label: Label) -> CallContext {
+    pub fn at(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
         CallContext {
+            result_tokens,
             session: self.session.clone(),
             run: Some(self.run.clone()),
             subagent: self.subagent,

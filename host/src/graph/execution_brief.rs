@@ -14,21 +14,22 @@ use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
 use super::plan::{NamedEffect, Secrets, Task, TaskKind, Unusable, wire_name};
 use super::report::{TaskReport, TaskStatus};
+use crate::role::{Lengths, MAX_WORD};
 
 /// Entries of one list: a brief is one step, and a longer list is the plan again.
-const MAX_ITEMS: usize = 12;
+const MAX_ITEMS: usize = Lengths::READ.items;
 
 /// Characters of one entry.
-const MAX_ITEM: usize = 600;
+const MAX_ITEM: usize = Lengths::READ.item;
 
 /// Characters of a planner's own brief.
 const MAX_BRIEF: usize = 16_000;
 
 /// Characters of the action, which may carry a command line or the arguments of a call.
-const MAX_ACTION: usize = 16_000;
+const MAX_ACTION: usize = Lengths::READ.action;
 
 /// Letters of a credential's name, as in a plan's `secrets`.
-const MAX_CREDENTIAL: usize = 64;
+const MAX_CREDENTIAL: usize = MAX_WORD;
 
 /// The brief of one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,23 +3,26 @@
 
 use serde_json::{Map, Value};
 
-use crate::role::Role;
+use crate::role::{Lengths, Role};
 use kiso_plan::plan::{Catalog, NamedEffect, Task, TaskKind, Violation};
 
 /// A goal or an expectation is a sentence or two; more would crowd out the rest of every later prompt.
-pub(super) const MAX_SENTENCE: usize = 2_000;
+pub(super) const MAX_SENTENCE: usize = Lengths::READ.sentence;
 
 /// A detail may carry a whole instruction or a script.
-const MAX_DETAIL: usize = 16_000;
+const MAX_DETAIL: usize = Lengths::READ.detail;
 
 const TASK_FIELDS: [&str; 11] =
     ["type", "detail", "expect", "model", "skill", "args", "notify", "review", "schema", "effects", "brief"];
 
 /// Calls that an act task names ahead.
-const MAX_EFFECTS: usize = 8;
+const MAX_EFFECTS: usize = Lengths::READ.effects;
 
 /// Bytes of what is agreed on of each. It stands in a prompt.
 const MAX_EFFECT: usize = 2_000;
+
+/// Characters of the name of a role or a skill.
+const MAX_NAME: usize = Lengths::READ.name;
 
 /// Bytes of the schema of a msg task. It stands in a prompt.
 const MAX_SCHEMA: usize = 4_000;
@@ -171,7 +174,7 @@ impl<'a> Fields<'a> {
         self.only(&TASK_FIELDS);
         let kind = self.kind()?;
         let skill = if kind == TaskKind::Skill {
-            let name = self.required("skill", 200, "a skill task names its skill");
+            let name = self.required("skill", MAX_NAME, "a skill task names its skill");
             (!name.is_empty()).then_some(name)
         } else {
             for key in ["skill", "args"] {
@@ -195,7 +198,7 @@ impl<'a> Fields<'a> {
         if kind == TaskKind::Act && expect.is_none() && !self.complained("expect") {
             self.wrong("expect", "missing; an act task says what it is to lead to");
         }
-        let model = self.text("model", 200);
+        let model = self.text("model", MAX_NAME);
         if model.is_some() && matches!(kind, TaskKind::Exec | TaskKind::Skill) {
             self.wrong("model", format!("only msg and act tasks ask a model, and this is of type {}", kind.name()));
         }

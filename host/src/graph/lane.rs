@@ -13,13 +13,23 @@ use super::report::Correction;
 use super::summary;
 
 /// A tool that a model wants called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Ties the result to the call; unique within one answer.
     pub id: String,
     pub name: String,
     /// JSON as the model wrote it, which may be none.
     pub args: String,
+    /// Why its end is missing. A call without its end is never made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
+}
+
+impl ToolCall {
+    /// A call that is whole.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, args: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), args: args.into(), cut: None }
+    }
 }
 
 /// A context that nodes share; there is at most one of each kind in a lane.
@@ -464,7 +474,7 @@ mod tests {
     }
 
     fn assistant(id: &str) -> ActionTurn {
-        let call = ToolCall { id: id.to_owned(), name: "fetch".to_owned(), args: "{}".to_owned() };
+        let call = ToolCall::new(id, "fetch", "{}");
         ActionTurn::Assistant { text: "I look.".to_owned(), calls: vec![call] }
     }
 

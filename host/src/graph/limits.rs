@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// - `max_replan_depth = 3`: new plans for the same message
 /// - `max_tasks = 50`: tasks of one plan, injected ones included
 /// - `max_tool_call_rounds = 10`: answers with tool calls in one action loop
+/// - `tool_output_limit_tokens = 2000`: what is shown of a result
 /// - `max_cycles = 5`: times that messages which arrive meanwhile may continue the turn
 /// - `max_tokens_per_run = 500000`: tokens of all model calls of the run, in and out
 /// - `max_cost_cents_per_run = 0`: cents of a US dollar that they may cost; 0 is not a limit
@@ -22,6 +23,7 @@ pub struct Limits {
     pub max_replan_depth: u32,
     pub max_tasks: usize,
     pub max_tool_call_rounds: u32,
+    pub tool_output_limit_tokens: usize,
     pub max_cycles: u32,
     pub max_tokens_per_run: u64,
     pub max_cost_cents_per_run: u64,
@@ -35,6 +37,7 @@ impl Default for Limits {
             max_replan_depth: 3,
             max_tasks: 50,
             max_tool_call_rounds: 10,
+            tool_output_limit_tokens: 2_000,
             max_cycles: 5,
             max_tokens_per_run: 500_000,
             max_cost_cents_per_run: 0,

@@ -6,7 +6,14 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::role::{Lengths, MAX_WORD};
 use kiso_plan::plan::Violation;
+
+/// Credentials that one message may have.
+const MAX_SECRETS: usize = Lengths::READ.secrets;
+
+/// Bytes of one.
+const MAX_SECRET: usize = Lengths::READ.secret;
 
 /// Stands where a secret was. A planner that copies it is told to write the value again.
 pub(super) const REMOVED: &str = "[removed: write it again]";
@@ -82,14 +89,14 @@ impl Secrets {
                 return secrets;
             }
         };
-        if entries.len() > 32 {
-            violations.push(Violation::new("secrets", "at most 32 are taken from one message"));
+        if entries.len() > MAX_SECRETS {
+            violations.push(Violation::new("secrets", format!("at most {MAX_SECRETS} are taken from one message")));
         }
         for (name, value) in entries {
             let path = format!("secrets.{name}");
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
             match value {
-                _ if name.is_empty() || name.len() > 64 || !name.chars().all(plain) => {
+                _ if name.is_empty() || name.len() > MAX_WORD || !name.chars().all(plain) => {
                     violations.push(Violation::new(path, "a name has 1 to 64 letters, digits and underscores"))
                 }
                 Value::String(value) if value.contains("[removed") => {
@@ -97,10 +104,10 @@ impl Secrets {
                 }
                 Value::String(value) if value.contains(PLACE) && alias_of(value).is_none() => violations
                     .push(Violation::new(path, format!("write {PLACE}NAME] alone, as it stands in the message"))),
-                Value::String(value) if !value.is_empty() && value.len() <= 16 * 1024 => {
+                Value::String(value) if !value.is_empty() && value.len() <= MAX_SECRET => {
                     secrets.0.insert(name.clone(), value.clone());
                 }
-                _ => violations.push(Violation::new(path, "must be a string of 1 to 16384 bytes")),
+                _ => violations.push(Violation::new(path, format!("must be a string of 1 to {MAX_SECRET} bytes"))),
             }
         }
         secrets

@@ -57,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn call(id: &str, name: &str, args: &str) -> ToolCall {
-        ToolCall { id: id.to_owned(), name: name.to_owned(), args: args.to_owned() }
+        ToolCall::new(id, name, args)
     }
 
     #[test]

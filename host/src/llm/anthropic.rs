@@ -41,6 +41,8 @@ struct Shape {
     temperature: bool,
     /// `cache_control`: marks how far a prompt is worth keeping.
     cache: bool,
+    /// The most tokens of an answer that the model takes, as far as it is known.
+    most: u32,
 }
 
 impl Anthropic {
@@ -50,7 +52,7 @@ impl Anthropic {
         let (schema, fixed) = (endpoint.schema != Support::No, endpoint.schema == Support::Yes);
         let mut wire = Wire::new(endpoint, "/messages", KeyHeader::Named("x-api-key"))?;
         wire.header("anthropic-version", VERSION);
-        Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true, cache: true }) })
+        Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true, cache: true, most: u32::MAX }) })
     }
 
     /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
@@ -64,7 +66,11 @@ impl Anthropic {
                 Ok(completion) => {
                     self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
                     let form = if forced { Form::Schema } else { Form::Prompt };
-                    return Ok(Completion { form, ..completion });
+                    let schema = match &request.answer {
+                        Answer::Json(schema) if forced => Some(schema.clone()),
+                        _ => None,
+                    };
+                    return Ok(Completion { form, schema, ..completion });
                 }
                 Err(CallError::Failed(error)) => return Err(error),
                 Err(CallError::Refused(refusal)) => match shape.without(&refusal, request) {
@@ -113,6 +119,9 @@ impl Shape {
 
     /// Without what the refusal names; `None` if it names nothing that can be left out.
     fn without(self, refusal: &Refusal, request: &Request) -> Option<Self> {
+        if let Some(most) = refusal.smaller_limit(request.max_tokens.min(self.most)) {
+            return Some(Self { most, ..self });
+        }
         if self.temperature && request.temperature.is_some() && refusal.names(&["temperature"]) {
             return Some(Self { temperature: false, ..self });
         }
@@ -128,13 +137,14 @@ impl Shape {
         self.schema &= other.schema;
         self.temperature &= other.temperature;
         self.cache &= other.cache;
+        self.most = self.most.min(other.most);
     }
 }
 
 fn body(model: &str, request: &Request, shape: Shape) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
-    body.insert("max_tokens".to_owned(), json!(request.max_tokens));
+    body.insert("max_tokens".to_owned(), json!(request.max_tokens.min(shape.most)));
     let cached = shape.cache && !request.cache_key.is_empty();
     if !request.system.trim().is_empty() {
         let mut system = json!([{ "type": "text", "text": request.system }]);

@@ -108,6 +108,7 @@ impl<'a> Draft<'a> {
     pub fn finish(mut self, model: &str) -> Result<Completion, String> {
         let rest = self.thoughts.rest();
         self.say(&rest);
+        let cut = matches!(self.stop, Some(Stop::Length | Stop::Repetition)) && self.end_at_cut();
         if self.calls.iter().any(|call| call.name.trim().is_empty()) {
             return Err("it called a tool without a name".to_owned());
         }
@@ -131,7 +132,19 @@ impl<'a> Draft<'a> {
             stop => stop,
         };
         let (text, model) = (std::mem::take(&mut self.text), model.to_owned());
-        Ok(Completion { text, calls, stop, usage, counted, model, ..Completion::default() })
+        Ok(Completion { text, calls, cut, stop, usage, counted, model, ..Completion::default() })
+    }
+
+    /// Takes away what follows the call in which the answer was cut off. Whether there is such a call; it is the last one then.
+    fn end_at_cut(&mut self) -> bool {
+        // One without a name tells nobody anything.
+        self.calls.pop_if(|call| call.name.trim().is_empty());
+        let last = self.calls.len().saturating_sub(1);
+        // Behind a call that needs no arguments the next one begins.
+        let is_cut = |(place, call): (usize, &PartialCall)| !call.is_whole() && (place == last || !call.is_blank());
+        let cut = self.calls.iter().enumerate().position(is_cut);
+        self.calls.truncate(cut.map_or(self.calls.len(), |place| place + 1));
+        cut.is_some()
     }
 
     /// It was refused before it began, which costs nothing.
@@ -166,6 +179,15 @@ impl Drop for Draft<'_> {
 }
 
 impl PartialCall {
+    /// Whether nothing is missing from its arguments.
+    fn is_whole(&self) -> bool {
+        serde_json::from_str::<serde_json::Map<String, Value>>(&self.args).is_ok()
+    }
+
+    fn is_blank(&self) -> bool {
+        self.args.trim().is_empty()
+    }
+
     fn args(&mut self, piece: &Value) {
         match piece {
             Value::Null => {}
@@ -181,6 +203,7 @@ fn unique(calls: Vec<PartialCall>) -> Vec<ToolCall> {
     let mut seen = HashSet::new();
     let mut number = 0;
     let named = calls.into_iter().map(|call| {
+        let args = if call.is_blank() { "{}".to_owned() } else { call.args };
         let mut id = call.id;
         if id.is_empty() || !seen.insert(id.clone()) {
             id = loop {
@@ -191,8 +214,7 @@ fn unique(calls: Vec<PartialCall>) -> Vec<ToolCall> {
                 }
             };
         }
-        let args = if call.args.trim().is_empty() { "{}".to_owned() } else { call.args };
-        ToolCall { id, name: call.name.trim().to_owned(), args }
+        ToolCall::new(id, call.name.trim(), args)
     });
     named.collect()
 }
@@ -266,6 +288,35 @@ mod tests {
         nameless.finish("p:m").unwrap_err();
         Draft::new(&mut paid, &request).finish("p:m").unwrap();
         assert_eq!(paid.0, [usage(2, 2 + 1 + 2), usage(7, 2), usage(2, 0)]);
+    }
+
+    #[test]
+    fn an_answer_ends_with_the_call_that_was_cut_off() {
+        let request = Request::new(Role::Actor, String::new(), String::new());
+        let finish = |stop, calls: &[(&str, &str)]| {
+            let mut sink = |_: &str| {};
+            let mut draft = Draft::new(&mut sink, &request);
+            draft.stop = Some(stop);
+            draft.calls = calls.iter().map(|(name, args)| call("", name, args)).collect();
+            let Completion { calls, cut, .. } = draft.finish("p:m").unwrap();
+            (calls.iter().map(|call| format!("{} {}", call.name, call.args)).collect::<Vec<_>>().join(", "), cut)
+        };
+        let (whole, part) = (("a", r#"{"x": 1}"#), ("b", r#"{"x": "#));
+        for (stop, calls, shown, cut) in [
+            (Stop::Length, &[whole, part][..], r#"a {"x": 1}, b {"x": "#, true),
+            (Stop::Length, &[part, whole], r#"b {"x": "#, true),
+            (Stop::Repetition, &[whole, part], r#"a {"x": 1}, b {"x": "#, true),
+            // Behind the last call, or before its arguments.
+            (Stop::Length, &[whole], r#"a {"x": 1}"#, false),
+            (Stop::Length, &[("c", ""), whole], r#"c {}, a {"x": 1}"#, false),
+            (Stop::Length, &[whole, ("c", "")], r#"a {"x": 1}, c {}"#, true),
+            (Stop::Length, &[whole, ("", "")], r#"a {"x": 1}"#, false),
+            (Stop::Length, &[("a", "[1]")], "a [1]", true),
+            // The provider did not say so: what is wrong with it is the model's.
+            (Stop::Calls, &[part, whole], r#"b {"x": , a {"x": 1}"#, false),
+        ] {
+            assert_eq!(finish(stop, calls), (shown.to_owned(), cut), "{stop:?} {calls:?}");
+        }
     }
 
     #[test]

@@ -112,7 +112,7 @@ mod tests {
     fn everything_that_is_sent_counts() {
         let mut request = Request::new(Role::Actor, "abcd".to_owned(), "abcd".to_owned());
         assert_eq!(request_tokens(&request), 2);
-        let call = ToolCall { id: "1".to_owned(), name: "exec".to_owned(), args: "{\"a\"}".to_owned() };
+        let call = ToolCall::new("1", "exec", "{\"a\"}");
         request.turns = vec![
             Turn::Assistant { text: "abcd".to_owned(), calls: vec![call] },
             Turn::Tool { id: "1".to_owned(), name: "exec".to_owned(), text: "abcd".to_owned() },

@@ -3,7 +3,7 @@
 //! the request is sent again at once; every other failure is for the caller, who may try again or ask another model.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -49,12 +49,14 @@ impl OpenAi {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.wire.end();
         loop {
-            let body = self.body(request, shape);
-            match self.attempt(request, &body, shape, end, sink).await {
+            let schema = schema(request, shape, self.llama.get().is_some());
+            let body = self.body(request, shape, schema.as_deref());
+            let schema = schema.filter(|_| shape.format == Format::Schema);
+            match self.attempt(request, &body, shape, schema.as_deref(), end, sink).await {
                 Ok(None) => shape = shape.without_tools().unwrap_or(shape),
                 Ok(Some(completion)) => {
                     self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
-                    return Ok(Completion { form: shape.form(request), ..completion });
+                    return Ok(Completion { form: shape.form(request), schema, ..completion });
                 }
                 Err(CallError::Failed(error)) => return Err(error),
                 Err(CallError::Refused(refusal)) => match shape.without(&refusal, &body) {
@@ -65,13 +67,14 @@ impl OpenAi {
         }
     }
 
-    /// Sends `body` and reads the answer. A refusal that comes after words of an answer is a failure: they were heard. `None` if
-    /// the server turns out not to show its model the tools that were sent.
+    /// Sends `body`, with `schema` in it, and reads the answer. A refusal that comes after words of an answer is a failure: they were
+    /// heard. `None` if the server turns out not to show its model the tools that were sent.
     async fn attempt(
         &self,
         request: &Request,
         body: &Value,
         shape: RequestShape,
+        schema: Option<&Value>,
         end: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Option<Completion>, CallError> {
@@ -88,16 +91,15 @@ impl OpenAi {
             let mut said = SaySink::new(sink);
             let stream = stream::CompletionStream::new(&self.wire, Draft::new(&mut said, request));
             let completion = answering::read(&self.wire, reply, stream).await?;
-            return Ok(Some(said.finish(completion, request)));
+            return Ok(Some(said.finish(completion, schema)));
         }
         let stream = stream::CompletionStream::new(&self.wire, Draft::new(sink, request));
         Ok(Some(answering::read(&self.wire, reply, stream).await?))
     }
 
-    fn body(&self, request: &Request, shape: RequestShape) -> Value {
-        let llama = self.llama.get();
-        let mut body = body(&self.wire.endpoint.model, request, shape, llama.is_some());
-        if let (Some(server), Some(fields)) = (llama, body.as_object_mut()) {
+    fn body(&self, request: &Request, shape: RequestShape, schema: Option<&Value>) -> Value {
+        let mut body = body(&self.wire.endpoint.model, request, shape, schema);
+        if let (Some(server), Some(fields)) = (self.llama.get(), body.as_object_mut()) {
             fields.insert("cache_prompt".to_owned(), json!(true));
             if let Some(slot) = server.slot(&request.cache_key) {
                 fields.insert("id_slot".to_owned(), json!(slot));
@@ -117,7 +119,15 @@ impl Model for OpenAi {
     }
 }
 
-fn body(model: &str, request: &Request, shape: RequestShape, grammar: bool) -> Value {
+/// The schema of the answer, where it has one; for a server that makes a `grammar` of it, the one that is for that.
+fn schema(request: &Request, shape: RequestShape, grammar: bool) -> Option<Arc<Value>> {
+    match &request.answer {
+        Answer::Json(schema) => Some(request.grammar.as_ref().filter(|_| grammar).unwrap_or(schema).clone()),
+        Answer::Text => shape.calls_json(request).then(|| Arc::new(json_calls::schema(request))),
+    }
+}
+
+fn body(model: &str, request: &Request, shape: RequestShape, schema: Option<&Value>) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), Value::Array(conversation(request, shape)));
@@ -125,7 +135,7 @@ fn body(model: &str, request: &Request, shape: RequestShape, grammar: bool) -> V
     if shape.usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
-    body.insert(shape.limit.to_owned(), json!(request.max_tokens));
+    body.insert(shape.limit.to_owned(), json!(request.max_tokens.min(shape.most)));
     if shape.cache_key && !request.cache_key.is_empty() {
         body.insert("prompt_cache_key".to_owned(), json!(request.cache_key));
     }
@@ -145,11 +155,6 @@ fn body(model: &str, request: &Request, shape: RequestShape, grammar: bool) -> V
         });
         body.insert("tools".to_owned(), tools.collect());
     }
-    let calls = shape.calls_json(request).then(|| json_calls::schema(&request.tools, request.max_tokens));
-    let schema = match &request.answer {
-        Answer::Json(schema) => Some(request.grammar.as_ref().filter(|_| grammar).unwrap_or(schema)),
-        Answer::Text => calls.as_ref(),
-    };
     if let Some(schema) = schema {
         let format = match shape.format {
             Format::Schema => {

@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn called(name: &str, args: &str) -> Line {
-        let call = ToolCall { id: "1".to_owned(), name: name.to_owned(), args: args.to_owned() };
+        let call = ToolCall::new("1", name, args);
         Ok((vec![], Completion { calls: vec![call], ..Completion::default() }))
     }
 

@@ -1,5 +1,6 @@
 //! JSON Schemas as providers take them: only keywords that all know, and no longer an answer than there is room for.
 
+use crate::role::TOO_MANY_RULES;
 use serde_json::{Map, Value, json};
 
 /// Keywords that are kept, besides those that are looked into. What only explains is left out: the prompt has it.
@@ -9,7 +10,10 @@ const KEPT: [&str; 10] =
 /// Keywords that stand for the form itself. What is not known of the others is left out: the answer is checked against all of them.
 const ELSEWHERE: [&str; 5] = ["$ref", "$dynamicRef", "allOf", "if", "patternProperties"];
 
-/// Characters of a text that says no length of its own, and at most: llama.cpp takes no more repetitions.
+/// Lengths: llama.cpp makes a rule for each character or entry, and refuses a schema with [`TOO_MANY_RULES`].
+const LENGTHS: [&str; 4] = ["minItems", "maxItems", "minLength", "maxLength"];
+
+/// Characters of a text that says no length of its own, and at most.
 const MOST: u64 = 1_200;
 
 /// Entries of a list that says no length of its own.
@@ -22,7 +26,7 @@ const LEAST: (u64, u64) = (40, 1);
 const CHARACTERS: u64 = 2;
 
 /// `schema` with what servers make a grammar of, and nothing else, so that whatever fits it fits this, too, but for properties that it
-/// does not name; `None` if its form is said in a way that they do not read.
+/// does not name; `None` if its form is said in a way that they do not read. A length that is too much for them is left out.
 pub fn portable(schema: &Value) -> Option<Value> {
     let mut kept = Map::new();
     for (keyword, value) in schema.as_object()? {
@@ -33,6 +37,9 @@ pub fn portable(schema: &Value) -> Option<Value> {
             }
             "anyOf" | "oneOf" => value.as_array()?.iter().map(portable).collect::<Option<_>>()?,
             "items" => portable(value)?,
+            keyword if LENGTHS.contains(&keyword) && value.as_u64().is_none_or(|n| n >= TOO_MANY_RULES as u64) => {
+                continue;
+            }
             keyword if KEPT.contains(&keyword) => value.clone(),
             keyword if ELSEWHERE.contains(&keyword) => return None,
             _ => continue,

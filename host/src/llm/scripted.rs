@@ -138,7 +138,7 @@ impl ScriptedToolCall {
             serde_json::Value::Null => "{}".to_owned(),
             args => args.to_string(),
         };
-        ToolCall { id: format!("call_{answer}_{number}"), name: self.name.clone(), args }
+        ToolCall::new(format!("call_{answer}_{number}"), self.name.as_str(), args)
     }
 }
 

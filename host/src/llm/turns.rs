@@ -166,11 +166,7 @@ mod tests {
     }
 
     fn assistant(text: &str, calls: &[(&str, &str)]) -> Turn {
-        let calls = calls.iter().map(|(id, args)| ToolCall {
-            id: (*id).to_owned(),
-            name: "exec".to_owned(),
-            args: (*args).to_owned(),
-        });
+        let calls = calls.iter().map(|(id, args)| ToolCall::new(*id, "exec", *args));
         Turn::Assistant { text: text.to_owned(), calls: calls.collect() }
     }
 

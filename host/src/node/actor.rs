@@ -6,10 +6,14 @@ use crate::graph::lane::ActionTurn;
 use crate::graph::step::{ActAsk, StepResult};
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, Request, Role, ToolChoice, ToolSpec, Turn};
+use serde_json::json;
 
 /// Asks for the self-assessment at the round limit; the prompt says its form.
 const ASSESS: &str = "The limit of tool calls is reached, and no tool can be called any more. Give your self-assessment now: \
     the first line is exactly one of the three GOAL banners, then what was done, what was found and what is missing.";
+
+/// Stands in place of arguments whose end is missing, with how many characters of them there were.
+const CUT_OFF_AFTER: &str = "cut_off_after_characters";
 
 /// The pieces that stand in the turns of the actor and not before them: a request begins like the one before as far as it can.
 const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::OriginalMessage, Piece::Brief];
@@ -80,9 +84,17 @@ pub fn model_role(ask: &ActAsk) -> Role {
 }
 
 /// Reads the answer.
-pub fn read(completion: Completion) -> StepResult {
+pub fn read(mut completion: Completion) -> StepResult {
     let call = super::call_of(&completion);
     let note = cut_off(&completion).unwrap_or_default();
+    if completion.cut
+        && let Some(why) = super::why_cut_off(&completion)
+        && let Some(last) = completion.calls.last_mut()
+    {
+        // The beginning of a long text would only take room in every later prompt.
+        last.args = json!({ CUT_OFF_AFTER: last.args.chars().count() }).to_string();
+        last.cut = Some(format!("the answer was cut off {why}"));
+    }
     let text = completion.text + &note;
     StepResult::Acted { text, calls: completion.calls, call }
 }

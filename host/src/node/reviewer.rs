@@ -2,7 +2,7 @@
 
 use crate::graph::label::Label;
 use crate::graph::limits::Limits;
-use crate::graph::plan::Catalog;
+use crate::graph::plan::{self, Catalog, Secrets};
 use crate::graph::report::Correction;
 use crate::graph::run::Run;
 use crate::graph::step::{Call, ReviewAsk, StepResult};
@@ -63,7 +63,13 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits, may
     match verdict::parse(&completion.text, catalog, limits.max_tasks, may_look) {
         Ok(Review::Look(path)) => Reviewing::Look { path, answer: completion.text.clone(), call },
         Ok(Review::Verdict(verdict)) => {
-            Reviewing::Decided(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call })
+            let violations = super::full_commands(completion, "inject", &verdict.inject);
+            if violations.is_empty() {
+                return Reviewing::Decided(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call });
+            }
+            let broken = plan::without_secrets(&completion.text, &Secrets::default());
+            let correction = Correction { broken, violations };
+            Reviewing::Decided(StepResult::Unreviewed { correction, read, call })
         }
         Err(unusable) => {
             let violations = super::violations(completion, &unusable.violations);

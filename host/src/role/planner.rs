@@ -1,7 +1,7 @@
 //! The planner: a message becomes a plan.
 
 use super::Cell::{Replan, Retry, Writes, Yes};
-use super::schema::{SENTENCE, list, object, secrets, task, text};
+use super::schema::{Lengths, list, object, secrets, task, text};
 use super::{Declaration, Duty, Piece};
 use serde_json::{Value, json};
 
@@ -43,20 +43,21 @@ pub(super) const ROLE: Declaration = Declaration {
     writes: false,
 };
 
-fn schema() -> Value {
-    plan_schema(Vec::new())
+fn schema(lengths: &Lengths) -> Value {
+    plan_schema(Vec::new(), lengths)
 }
 
 /// A plan where JSON alone can be given: what the planner says first is a field of it, and so is the message at its end. Skills
 /// come as one task for each of `skills`, or as any at all where there are none of these.
-pub fn plan_schema(skills: Vec<Value>) -> Value {
-    let mut task = task();
+pub fn plan_schema(skills: Vec<Value>, lengths: &Lengths) -> Value {
+    let mut task = task(lengths);
     if let Some(forms) = task["anyOf"].as_array_mut().filter(|_| !skills.is_empty()) {
         forms.splice(..1, skills);
     }
+    let sentence = || text(lengths.sentence);
     let mut plan = object(
-        [("say", text(SENTENCE)), ("goal", text(SENTENCE)), ("tasks", list(task, 8)), ("reply", text(SENTENCE))],
-        [("blocked", text(SENTENCE)), ("secrets", secrets())],
+        [("say", sentence()), ("goal", sentence()), ("tasks", list(task, lengths.tasks)), ("reply", sentence())],
+        [("blocked", sentence()), ("secrets", secrets(lengths))],
     );
     plan["required"] = json!(["goal", "tasks", "reply"]);
     plan

@@ -1,7 +1,7 @@
 //! The reasoner: writes the brief of a task whose calls are not known yet.
 
 use super::Cell::{Retry, Writes, Yes};
-use super::schema::{COMMAND, SENTENCE, at_least_one, list, object, one_of, text};
+use super::schema::{Lengths, MAX_WORD, at_least_one, list, object, one_of, text};
 use super::{Declaration, Duty, Piece};
 use serde_json::Value;
 
@@ -34,20 +34,21 @@ pub(super) const ROLE: Declaration = Declaration {
 };
 
 /// A brief.
-fn schema() -> Value {
-    let lines = || list(text(240), 6);
+fn schema(lengths: &Lengths) -> Value {
+    let lines = || list(text(lengths.item), lengths.items);
+    let credentials = list(text(MAX_WORD), lengths.items);
     let context = object(
-        [("discovery", lines()), ("credentials", list(text(64), 6)), ("artifacts", lines()), ("blockers", lines())],
+        [("discovery", lines()), ("credentials", credentials), ("artifacts", lines()), ("blockers", lines())],
         [("recheck", one_of(&["none", "before", "after"]))],
     );
     object(
         [
-            ("goal", text(SENTENCE)),
+            ("goal", text(lengths.sentence)),
             ("required", lines()),
-            ("delta", text(SENTENCE)),
+            ("delta", text(lengths.sentence)),
             ("success", at_least_one(lines())),
             ("context", context),
-            ("action", text(COMMAND)),
+            ("action", text(lengths.action)),
         ],
         [],
     )

@@ -1,7 +1,7 @@
 //! The reviewer: judges what a task left behind.
 
 use super::Cell::{Message, Retry, Yes};
-use super::schema::{SENTENCE, flag, list, object, one_of, task, text};
+use super::schema::{Lengths, flag, list, object, one_of, task, text};
 use super::{Declaration, Duty, Piece};
 use serde_json::Value;
 
@@ -30,16 +30,17 @@ pub(super) const ROLE: Declaration = Declaration {
 };
 
 /// A verdict, or the wish to see a file before.
-fn schema() -> Value {
+fn schema(lengths: &Lengths) -> Value {
+    let sentence = || text(lengths.sentence);
     object(
         [("status", one_of(&["ok", "needs_fix", "replan", "look"]))],
         [
-            ("file", text(SENTENCE)),
-            ("reason", text(SENTENCE)),
-            ("inject", list(task(), 4)),
-            ("learn", text(SENTENCE)),
+            ("file", sentence()),
+            ("reason", sentence()),
+            ("inject", list(task(lengths), lengths.injected)),
+            ("learn", sentence()),
             ("goal_met", flag()),
-            ("blocked", text(SENTENCE)),
+            ("blocked", sentence()),
         ],
     )
 }

@@ -1,7 +1,7 @@
 //! The router: finds out how much a message needs, and which tools.
 
 use super::Cell::Yes;
-use super::schema::{SENTENCE, flag, list, object, one_of, secrets, text};
+use super::schema::{Lengths, MAX_WORD, flag, list, object, one_of, secrets, text};
 use super::{Declaration, Duty, Piece};
 use serde_json::{Value, json};
 
@@ -18,15 +18,15 @@ pub(super) const ROLE: Declaration = Declaration {
     writes: false,
 };
 
-fn schema() -> Value {
+fn schema(lengths: &Lengths) -> Value {
     object(
         [
             ("effort", one_of(&["low", "medium", "high"])),
-            ("categories", list(text(64), 6)),
+            ("categories", list(text(MAX_WORD), 6)),
             ("tool_need", json!({ "type": "number", "enum": [0, 0.25, 0.5, 0.75, 1] })),
-            ("goal", text(SENTENCE)),
+            ("goal", text(lengths.sentence)),
             ("durable", flag()),
         ],
-        [("secrets", secrets())],
+        [("secrets", secrets(lengths))],
     )
 }

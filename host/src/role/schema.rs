@@ -1,13 +1,87 @@
-//! The forms that answers in JSON have, from a few words. What a text or list may have at most is for models that would not end by
-//! themselves: a server that makes a grammar of the schema then ends it for them.
+//! The forms that answers in JSON have, from a few words. How long their texts and lists may get is a parameter of each form: what is
+//! read of an answer, or less for a small model, which would not end by itself.
 
 use serde_json::{Map, Value, json};
 
-/// Characters of a sentence or two.
-pub const SENTENCE: u64 = 300;
+/// How long an answer may get: characters of its texts, entries of its lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// A sentence or two.
+    pub sentence: usize,
+    /// A command line, a script, a message, or what an act is to reach.
+    pub detail: usize,
+    /// The action of a brief.
+    pub action: usize,
+    /// Lists of a brief.
+    pub items: usize,
+    /// One of their entries.
+    pub item: usize,
+    /// The name of a role or a skill.
+    pub name: usize,
+    /// Tasks of a plan, its reply besides.
+    pub tasks: usize,
+    /// Tasks that a reviewer adds.
+    pub injected: usize,
+    /// Calls that an act names ahead.
+    pub effects: usize,
+    /// Credentials of a message.
+    pub secrets: usize,
+    /// One of them.
+    pub secret: usize,
+}
 
-/// Characters of a command line, or of what an act is to reach.
-pub const COMMAND: u64 = 1_200;
+impl Lengths {
+    /// What is read of an answer, and no more.
+    pub const READ: Self = Self {
+        sentence: 2_000,
+        detail: 16_000,
+        action: 8_000,
+        items: 12,
+        item: 600,
+        name: 200,
+        tasks: 49,
+        injected: 50,
+        effects: 8,
+        secrets: 32,
+        secret: 16 << 10,
+    };
+
+    /// For a model with a small window, or with little room for an answer.
+    pub const SHORT: Self = Self {
+        sentence: 300,
+        detail: 1_200,
+        action: 1_200,
+        items: 6,
+        item: 240,
+        name: 64,
+        tasks: 8,
+        injected: 4,
+        effects: 4,
+        secrets: 4,
+        secret: 300,
+    };
+
+    /// Those of a run whose plans have at most `max_tasks` tasks, the [short](Lengths::SHORT) ones or what is [read](Lengths::READ).
+    /// The reply of a plan becomes the last of its tasks.
+    pub fn of_run(max_tasks: usize, short: bool) -> Self {
+        let (tasks, injected) = (max_tasks.saturating_sub(1), max_tasks);
+        match short {
+            true => Self {
+                tasks: Self::SHORT.tasks.min(tasks),
+                injected: Self::SHORT.injected.min(injected),
+                ..Self::SHORT
+            },
+            false => Self { tasks, injected, ..Self::READ },
+        }
+    }
+}
+
+/// Characters of the name of a credential or a tool.
+pub const MAX_WORD: usize = 64;
+
+/// llama.cpp makes a rule for each character that a text may have, and refuses a schema with so many. A longer limit is left to the
+/// reader of the answer.
+pub const TOO_MANY_RULES: usize = 2_000;
 
 /// An object with these properties and no others, of which those in `required` must be there.
 pub fn object<const N: usize, const M: usize>(required: [(&str, Value); N], optional: [(&str, Value); M]) -> Value {
@@ -22,8 +96,8 @@ pub fn object<const N: usize, const M: usize>(required: [(&str, Value); N], opti
     })
 }
 
-pub fn text(most: u64) -> Value {
-    json!({ "type": "string", "maxLength": most })
+pub fn text(most: usize) -> Value {
+    if most < TOO_MANY_RULES { json!({ "type": "string", "maxLength": most }) } else { json!({ "type": "string" }) }
 }
 
 pub fn flag() -> Value {
@@ -34,7 +108,7 @@ pub fn one_of(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }
 
-pub fn list(items: Value, most: u64) -> Value {
+pub fn list(items: Value, most: usize) -> Value {
     json!({ "type": "array", "items": items, "maxItems": most })
 }
 
@@ -45,41 +119,42 @@ pub fn at_least_one(mut list: Value) -> Value {
 }
 
 /// Credentials, each with its name.
-pub fn secrets() -> Value {
-    list(object([("name", text(64)), ("value", text(SENTENCE))], []), 4)
+pub fn secrets(lengths: &Lengths) -> Value {
+    list(object([("name", text(MAX_WORD)), ("value", text(lengths.secret))], []), lengths.secrets)
 }
 
 /// A task of a plan, or one that is injected: a form for each type, so that none lacks what it needs.
-pub fn task() -> Value {
+pub fn task(lengths: &Lengths) -> Value {
     let kind = |name: &str| ("type", one_of(&[name]));
-    let checked = || [("expect", text(SENTENCE)), ("review", flag()), ("notify", flag())];
-    let exec = object([kind("exec"), ("detail", text(COMMAND))], checked());
+    let (sentence, detail, name) = (|| text(lengths.sentence), || text(lengths.detail), || text(lengths.name));
+    let checked = || [("expect", sentence()), ("review", flag()), ("notify", flag())];
+    let exec = object([kind("exec"), ("detail", detail())], checked());
     let act = object(
-        [kind("act"), ("detail", text(COMMAND)), ("expect", text(SENTENCE))],
-        [("brief", text(COMMAND)), ("model", text(64)), ("review", flag()), ("notify", flag()), ("effects", effects())],
+        [kind("act"), ("detail", detail()), ("expect", sentence())],
+        [("brief", detail()), ("model", name()), ("review", flag()), ("notify", flag()), ("effects", effects(lengths))],
     );
     let message = object(
-        [kind("msg"), ("detail", text(COMMAND))],
+        [kind("msg"), ("detail", detail())],
         [
-            ("model", text(64)),
-            ("expect", text(SENTENCE)),
+            ("model", name()),
+            ("expect", sentence()),
             ("review", flag()),
             ("notify", flag()),
             ("schema", json!({ "type": "object" })),
         ],
     );
-    json!({ "anyOf": [skill_task(text(64), json!({ "type": "object" })), exec, act, message] })
+    json!({ "anyOf": [skill_task(name(), json!({ "type": "object" }), lengths), exec, act, message] })
 }
 
 /// Calls that a plan names ahead.
-fn effects() -> Value {
-    list(object([("tool", text(64)), ("args", json!({ "type": "object" }))], []), 4)
+fn effects(lengths: &Lengths) -> Value {
+    list(object([("tool", text(MAX_WORD)), ("args", json!({ "type": "object" }))], []), lengths.effects)
 }
 
 /// A task with this skill and these arguments.
-pub fn skill_task(skill: Value, args: Value) -> Value {
+pub fn skill_task(skill: Value, args: Value, lengths: &Lengths) -> Value {
     object(
         [("type", one_of(&["skill"])), ("skill", skill), ("args", args)],
-        [("expect", text(SENTENCE)), ("review", flag()), ("notify", flag())],
+        [("expect", text(lengths.sentence)), ("review", flag()), ("notify", flag())],
     )
 }

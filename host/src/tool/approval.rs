@@ -32,6 +32,9 @@ impl Tools {
 
     /// The same for a call of the action loop. One whose arguments cannot be read is not made.
     pub fn effect_of_call(&self, call: &ToolCall, labels: &CallLabels) -> Option<CallEffect> {
+        if call.cut.is_some() {
+            return None;
+        }
         let args: Value = json::parse(call.args.trim().as_bytes()).ok().or_else(|| {
             // As it is read when it is called.
             call.args.trim().is_empty().then(|| Value::Object(serde_json::Map::new()))

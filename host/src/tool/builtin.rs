@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::graph::estimate;
 use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
@@ -82,6 +83,8 @@ pub struct CallContext {
     pub call: (u32, usize),
     /// What the questions mean that are asked of memory and of the documentation, as far as somebody could tell.
     pub meanings: Vec<(String, Meaning)>,
+    /// Tokens that its result may have.
+    pub result_tokens: usize,
     /// Of the words of the call: of what it was decided from.
     pub label: Label,
     /// Of what the tool has read.
@@ -237,6 +240,11 @@ impl Builtins {
         name != scratchpad::READ
     }
 
+    /// Whether a tool shows what is in the scratchpad already, so that what it shows is not put there again.
+    pub fn shows_scratchpad(name: &str) -> bool {
+        [scratchpad::READ, scratchpad::LIST, scratchpad::SEARCH].contains(&name)
+    }
+
     /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.
     pub async fn call(&self, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
@@ -270,8 +278,8 @@ impl Builtins {
             memory::CATEGORY => memory::call(&self.store, name, args, at).await,
             docs::CATEGORY => self.docs.call(&self.store, name, &args, at).await,
             skills::CATEGORY => {
-                let (skills, name) = (self.skills.clone(), tool.name);
-                let read = tokio::task::spawn_blocking(move || skills::call(&skills, name, &args)).await;
+                let (skills, name, tokens) = (self.skills.clone(), tool.name, at.result_tokens);
+                let read = tokio::task::spawn_blocking(move || skills::call(&skills, name, &args, tokens)).await;
                 let (answer, label) =
                     read.unwrap_or_else(|error| (Err(ToolFault::new(error.to_string())), Label::session()));
                 at.read.join(&label);
@@ -312,11 +320,22 @@ fn number(args: &Value, name: &str) -> usize {
     args.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
 }
 
-/// A part of a text, counted in characters, under a line that says which part it is and how to get the next.
-fn page(text: &str, offset: usize, limit: usize) -> String {
+/// What the line above a part of a text takes, in tokens.
+const PAGE_LINE: usize = 24;
+
+/// A part of a text, counted in characters, under a line that says which part it is and how to get the next. It has at most `limit`
+/// characters, and `tokens` with the line.
+fn page(text: &str, offset: usize, limit: usize, tokens: usize) -> String {
     let length = text.chars().count();
     let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
-    let end = text[start..].char_indices().nth(limit).map_or(text.len(), |(at, _)| start + at);
+    let whole = start == 0 && length <= limit && estimate::tokens(text) <= tokens;
+    let room = if whole { usize::MAX } else { tokens.saturating_sub(PAGE_LINE).max(1).saturating_mul(4) };
+    let mut used = 0_usize;
+    let fits = |c: &char| {
+        used = used.saturating_add(estimate::quarters(*c));
+        used <= room
+    };
+    let end = start + text[start..].chars().take(limit).take_while(fits).map(char::len_utf8).sum::<usize>();
     let shown = text[start..end].chars().count();
     match (shown == length, offset + shown < length) {
         (true, _) => text.to_owned(),
@@ -327,6 +346,24 @@ fn page(text: &str, offset: usize, limit: usize) -> String {
         (false, false) if shown == 0 => format!("[there are {length} characters, none from {offset} on]"),
         (false, false) => format!("[characters {offset} to {length} of {length}, the end]\n{}", &text[start..end]),
     }
+}
+
+/// The lines that have room in so many tokens, with how many have none.
+fn lines_within(lines: impl Iterator<Item = String>, tokens: usize) -> String {
+    let lines: Vec<_> = lines.collect();
+    let mut left = tokens.saturating_sub(PAGE_LINE);
+    let fits = |line: &&String| {
+        let size = estimate::tokens(line) + 1;
+        let room = size <= left;
+        left = left.saturating_sub(size);
+        room
+    };
+    let shown = lines.iter().take_while(fits).count().max(1).min(lines.len());
+    let mut text = lines[..shown].join("\n");
+    if shown < lines.len() {
+        text.push_str(&format!("\n[{} more lines left out: ask for less]", lines.len() - shown));
+    }
+    text
 }
 
 #[cfg(test)]

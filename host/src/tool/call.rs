@@ -31,6 +31,9 @@ const MAX_HOSTS: usize = 3;
 /// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
 const MAX_ARGS: usize = 256 << 10;
 
+/// What to do about a call whose end is missing.
+const SHORTER: &str = "write less at once: the first part of a text to a file, then append the others";
+
 /// What a call does with the session's workspace, which decides what may run beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Touches {
@@ -138,6 +141,10 @@ impl Tools {
         caller: Caller<'_>,
         at: &CallContext,
     ) -> Result<ToolAnswer, ToolFault> {
+        if let Some(why) = &call.cut {
+            let message = format!("this call was not made, nor any behind it: {why}");
+            return Err(ToolFault { code: "cut_off", message, hint: Some(SHORTER.to_owned()) });
+        }
         let ready = self.ready(call, allowed, at).await?;
         if let Some(permit) = caller.permit {
             permit.read().join(LabelId::of(&at.read.get()));

@@ -92,8 +92,7 @@ async fn calls_come_with_their_arguments() {
                       { name = 'exec', args = { command = 'ls \"größer\"' } }, { name = 'exec' }]";
         let scene = Scene::new(format, script);
         let completion = scene.ask(&with_tools()).await.unwrap();
-        let call =
-            |id: &str, args: &str| ToolCall { id: id.to_owned(), name: "exec".to_owned(), args: args.to_owned() };
+        let call = |id: &str, args: &str| ToolCall::new(id, "exec", args);
         assert_eq!(completion.calls, [call("toolu_0", r#"{"command":"ls \"größer\""}"#), call("toolu_1", "{}")]);
         assert_eq!((completion.stop, completion.text.as_str()), (Stop::Calls, "I look."));
         scene.server.finish();
@@ -103,7 +102,7 @@ async fn calls_come_with_their_arguments() {
 /// Turns as an interrupted run leaves them, in the form that each format demands.
 #[tokio::test]
 async fn a_conversation_is_sent_in_legal_form() {
-    let call = |id: &str, args: &str| ToolCall { id: id.to_owned(), name: "exec".to_owned(), args: args.to_owned() };
+    let call = |id: &str, args: &str| ToolCall::new(id, "exec", args);
     let turns = vec![
         Turn::Assistant { text: String::new(), calls: vec![call("x", "{\"command\":\"ls\"}"), call("x", "{broken")] },
         Turn::Tool { id: "x".to_owned(), name: "exec".to_owned(), text: "a.txt".to_owned() },

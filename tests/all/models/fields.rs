@@ -175,6 +175,33 @@ async fn the_limit_of_an_answer_has_two_names() {
     assert_eq!(scene.bodies().len(), 1, "the field is not what is refused");
 }
 
+/// The limit follows from the context of a model, and not every model may answer with so much.
+#[tokio::test]
+async fn a_limit_that_is_too_large_for_the_model_is_lowered() {
+    for (format, refusals, limits) in [
+        (
+            Format::OpenAi,
+            &["max_tokens is too large: 16000. This model gpt-4-1106 supports at most 4096 completion tokens"][..],
+            &[16_000, 4_096, 4_096][..],
+        ),
+        (
+            Format::Anthropic,
+            &["max_tokens: 16000 > 8192, which is the maximum allowed number of output tokens for claude-3-20240620"],
+            &[16_000, 8_192, 8_192],
+        ),
+        (Format::Anthropic, &["max_tokens is too large", "max_tokens is too large"], &[16_000, 8_000, 4_000, 4_000]),
+    ] {
+        let replies: String =
+            refusals.iter().map(|said| format!("[[reply]]\nstatus = 400\nraw = '{said}'\n")).collect();
+        let scene = Scene::new(format, &format!("{replies}{THREE}"));
+        let long = Request { max_tokens: 16_000, ..question() };
+        scene.ask(&long).await.unwrap();
+        scene.ask(&long).await.unwrap();
+        let sent: Vec<_> = scene.bodies().iter().map(|body| body["max_tokens"].as_u64().unwrap()).collect();
+        assert_eq!(sent, limits, "{format:?} {refusals:?}");
+    }
+}
+
 #[tokio::test]
 async fn tokens_that_are_not_counted_are_estimated() {
     for format in BOTH {
@@ -192,7 +219,7 @@ status = 400
 raw = "{\"message\": \"Unexpected role 'user' after role 'tool'\", \"code\": \"3230\"}"
 "#;
     let scene = Scene::new(Format::OpenAi, &format!("{refusal}{THREE}"));
-    let call = |id: &str| ToolCall { id: id.to_owned(), name: "exec".to_owned(), args: "{}".to_owned() };
+    let call = |id: &str| ToolCall::new(id, "exec", "{}");
     let result = |id: &str| Turn::Tool { id: id.to_owned(), name: "exec".to_owned(), text: format!("{id} done") };
     let asked = Turn::Assistant { text: String::new(), calls: vec![call("a"), call("b")] };
     let request =

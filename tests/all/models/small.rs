@@ -45,8 +45,7 @@ async fn a_model_without_tools_calls_them_in_json() {
             json!({ "reply": [refused, { "text": answer }, { "text": "{\"say\": \"Two files.\", \"calls\": []}" }] });
         let scene = Scene::new(Format::OpenAi, &script(replies));
         let completion = scene.ask(&with_tools()).await.unwrap();
-        let call =
-            ToolCall { id: "call_1".to_owned(), name: "exec".to_owned(), args: json!({ "command": "ls" }).to_string() };
+        let call = ToolCall::new("call_1", "exec", json!({ "command": "ls" }).to_string());
         assert_eq!(completion.calls, std::slice::from_ref(&call));
         assert_eq!((completion.text.as_str(), completion.stop), ("I look.", Stop::Calls));
         assert_eq!((completion.calling, completion.form), (Calling::Json, Form::Schema));
@@ -77,7 +76,6 @@ async fn an_answer_in_place_of_calls_is_one_whatever_its_form() {
         ("{\"calls\": [], \"say\": \"Done.\"}", "Done.", Stop::End),
         ("{\"rows\": 3}", "{\"rows\": 3}", Stop::End),
         ("{\"say\": \"I was just", "I was just", Stop::Length),
-        ("{\"calls\": [{\"tool\": \"exec\", \"args\": {\"comm", "", Stop::Length),
     ] {
         let reason = if stop == Stop::Length { "length" } else { "stop" };
         let replies = script(json!({ "reply": [{ "text": text, "stop": reason, "pieces": 5 }] }));
@@ -87,15 +85,43 @@ async fn an_answer_in_place_of_calls_is_one_whatever_its_form() {
     }
 }
 
-/// A grammar ends a text that is too long wherever it is, and half a command line is another one.
+/// A provider ends an answer where its limit is.
 #[tokio::test]
-async fn an_argument_that_fills_its_room_is_no_argument() {
-    let command = format!("rm -r {}", (0..900).map(|n| format!("file{n} ")).collect::<String>());
+async fn of_calls_as_json_those_before_the_cut_are_whole() {
+    let text =
+        r#"{"say": "Two.", "calls": [{"tool": "exec", "args": {"command": "ls"}}, {"tool": "exec", "args": {"comm"#;
+    let replies = script(json!({ "reply": [{ "text": text, "stop": "length", "pieces": 5 }] }));
+    let scene = Scene::with(Format::OpenAi, &replies, |endpoint| endpoint.tools = Support::No);
+    let completion = scene.ask(&with_tools()).await.unwrap();
+    let calls: Vec<_> = completion.calls.iter().map(|call| (call.name.as_str(), call.args.as_str())).collect();
+    assert_eq!(calls, [("exec", r#"{"command":"ls"}"#), ("exec", r#"{"tool": "exec", "args": {"comm"#)]);
+    assert_eq!((completion.text.as_str(), completion.cut, completion.stop), ("Two.", true, Stop::Length));
+}
+
+/// The answer of a small model to a request for calls as JSON: one command of so many characters.
+async fn one_command(length: usize, short: bool) -> (Completion, Option<u64>) {
+    let files: String = (0..length).map(|n| format!("f{n} ")).collect();
+    let command = format!("rm -r {}", &files[..length - 6]);
     let call = json!({ "say": "", "calls": [{ "tool": "exec", "args": { "command": command } }] });
     let replies = script(json!({ "reply": [{ "text": call.to_string() }] }));
     let scene = Scene::with(Format::OpenAi, &replies, |endpoint| endpoint.tools = Support::No);
-    let completion = scene.ask(&with_tools()).await.unwrap();
-    assert_eq!(completion.calls[0].args, r#"{"argument_that_was_cut_off":"command"}"#);
+    let completion = scene.ask(&Request { short, ..with_tools() }).await.unwrap();
+    let schema = scene.bodies()[0]["response_format"]["json_schema"]["schema"].clone();
+    let exec = &schema["properties"]["calls"]["items"]["anyOf"][0]["properties"]["args"]["properties"]["command"];
+    (completion, exec["maxLength"].as_u64())
+}
+
+/// A grammar ends a text that is too long wherever it is, and half a command line is another one.
+#[tokio::test]
+async fn a_call_with_an_argument_that_fills_its_room_is_not_whole() {
+    let most = one_command(10, true).await.1.expect("the schema of a small model has lengths") as usize;
+    for (length, cut) in [(most - 1, false), (most, true), (most + 1, false)] {
+        let why = one_command(length, true).await.0.calls.remove(0).cut;
+        assert_eq!(why.is_some(), cut, "{length} of {most}: {why:?}");
+        assert!(why.is_none_or(|why| why.contains(&format!("its argument command fills the {most} characters"))));
+    }
+    let (completion, room) = one_command(most, false).await;
+    assert_eq!((&completion.calls[0].cut, room), (&None, None), "a large model has no such bound");
 }
 
 #[tokio::test]
@@ -118,7 +144,7 @@ async fn a_llama_server_is_asked_for_slots_and_grammars() {
     let Answer::Json(small) = with_schema().answer else { panic!() };
     let large = json!({ "type": "object", "properties": { "status": { "enum": ["ok"] } } });
     for key in ["a", "b", "a", "c", ""] {
-        let request = Request { cache_key: key.to_owned(), grammar: Some(large.clone()), ..with_schema() };
+        let request = Request { cache_key: key.to_owned(), grammar: Some(large.clone().into()), ..with_schema() };
         scene.ask(&request).await.unwrap();
     }
     let requests = scene.server.requests();

@@ -143,7 +143,7 @@ fn room_is_what_the_rest_of_a_call_leaves() {
     let mut request = Request::new(Role::Actor, "x".repeat(400), String::new());
     request.max_tokens = 1_000;
     assert_eq!(room(10_000, &request), 9_000 - 100 - 1_000);
-    let call = ToolCall { id: "1".to_owned(), name: "data".to_owned(), args: "x".repeat(40) };
+    let call = ToolCall::new("1", "data", "x".repeat(40));
     request.turns = vec![
         Turn::Assistant { text: "x".repeat(80), calls: vec![call] },
         Turn::Tool { id: "1".to_owned(), name: "data".to_owned(), text: "x".repeat(120) },

@@ -1,3 +1,5 @@
+mod forms;
+
 use super::*;
 
 const PROVIDERS: &str = r#"
@@ -75,8 +77,9 @@ fn budgets_come_from_the_model_or_else_from_the_default() {
     assert_eq!(settings(Role::Worker), (8_000, 2_000));
     assert_eq!(settings(Role::Actor), (1_000, 250));
     // What is set holds also where a role asks for less; the default only where it asks for more.
-    assert_eq!(models.settings(Role::Titler).answer(64), 9_000);
-    assert_eq!((models.settings(Role::Worker).answer(64), models.settings(Role::Worker).answer(4_096)), (64, 2_000));
+    assert_eq!(models.settings(Role::Titler).answer(Role::Titler, 64), 9_000);
+    let worker = |wanted| models.settings(Role::Worker).answer(Role::Worker, wanted);
+    assert_eq!((worker(64), worker(4_096)), (64, 2_000));
     let models = open(
         "model = \"gpt\"\n[fallbacks]\nworker = [\"local:small\"]\n[model_settings.gpt]\ncontext_budget = 100_000\n\
          [model_settings.\"local:small\"]\ncontext_budget = 4_000\n",
@@ -84,6 +87,27 @@ fn budgets_come_from_the_model_or_else_from_the_default() {
     .unwrap();
     let budget = |role| models.settings(role).context_budget;
     assert_eq!((budget(Role::Worker), budget(Role::Planner)), (4_000, 100_000), "a fallback is told what fits it");
+}
+
+#[test]
+fn answers_and_their_forms_grow_with_the_context() {
+    for (settings, worker, planner, titler, short) in [
+        ("context_budget = 8_000", 2_000, 2_000, 64, true),
+        ("context_budget = 16_384", 2_048, 4_096, 64, true),
+        ("context_budget = 32_000", 3_000, 6_000, 64, false),
+        ("context_budget = 64_000", 4_000, 8_000, 64, false),
+        ("context_budget = 128_000", 8_000, 16_000, 64, false),
+        ("context_budget = 128_000\nmax_output_tokens = 4_096", 4_096, 4_096, 4_096, false),
+        ("context_budget = 128_000\nmax_output_tokens = 1_000", 1_000, 1_000, 1_000, true),
+    ] {
+        let models = open(&format!("model = \"gpt\"\n[model_settings.gpt]\n{settings}\n")).unwrap();
+        let answer = |role: Role| models.settings(role).answer(role, role.declaration().max_tokens);
+        let answers = (answer(Role::Worker), answer(Role::Planner), answer(Role::Titler));
+        assert_eq!(answers, (worker, planner, titler), "{settings}");
+        for role in [Role::Worker, Role::Planner] {
+            assert_eq!(models.settings(role).is_short(answer(role)), short, "{settings}");
+        }
+    }
 }
 
 #[test]

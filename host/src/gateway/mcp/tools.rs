@@ -123,7 +123,7 @@ async fn call_tool(
     };
     let secrets = drive.secrets_with(session, server.secrets().clone()).await;
     let secrets = secrets.map_err(|error| RpcError::internal(&error))?;
-    let call = ToolCall { id: String::new(), name: spec.name.clone(), args: args.to_string() };
+    let call = ToolCall::new("", spec.name.as_str(), args.to_string());
     let mut at = CallContext {
         label: Default::default(),
         read: Default::default(),
@@ -133,6 +133,7 @@ async fn call_tool(
         caller: asker.caller,
         call: (0, 0),
         meanings: Vec::new(),
+        result_tokens: usize::MAX,
     };
     if let Some(question) = builtin::question(&call) {
         let meaning = drive.meaning(&question, &secrets, Some(session), None, Usage::default()).await;

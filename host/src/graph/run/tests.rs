@@ -136,7 +136,7 @@ fn assessed(text: &str) -> StepResult {
 
 /// A call of the tool `find`.
 fn find(id: &str, what: &str) -> ToolCall {
-    ToolCall { id: id.to_owned(), name: "find".to_owned(), args: json!({"what": what}).to_string() }
+    ToolCall::new(id, "find", json!({"what": what}).to_string())
 }
 
 fn given(call: &ToolCall, text: &str) -> ToolResult {

@@ -14,6 +14,9 @@ const SHOWN: usize = 400;
 /// Keys that are shorter are not looked for: they would be found in half of all words, and hide nothing.
 const LEAST_KEY: usize = 4;
 
+/// Tokens of an answer below which a provider is not asked to try again with less.
+const LEAST_LIMIT: u32 = 64;
+
 /// A refusal as a status or as an error object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -65,6 +68,19 @@ impl Refusal {
     /// Whether the request itself is at fault, and the provider names one of `words`, each in lower case.
     pub fn names(&self, words: &[&str]) -> bool {
         matches!(self.status, 400 | 422 | 500 | 501) && words.iter().any(|word| self.said.contains(word))
+    }
+
+    /// The limit of an answer's tokens to try instead of `sent`, where the provider finds that too large: the largest smaller number that
+    /// it names, or half.
+    pub fn smaller_limit(&self, sent: u32) -> Option<u32> {
+        let large = ["too large", "at most", "maximum", "exceed", "less than", "greater than", &format!("{sent} >")];
+        if !self.names(&["max_tokens", "max_completion_tokens"]) || !large.iter().any(|word| self.said.contains(word)) {
+            return None;
+        }
+        let numbers = self.said.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+        // Names of models have numbers, too.
+        let named = numbers.filter(|number| (sent / 16..sent).contains(number)).max();
+        Some(named.unwrap_or(sent / 2)).filter(|smaller| *smaller >= LEAST_LIMIT)
     }
 
     /// What it means for the call.

@@ -22,6 +22,8 @@ pub(super) struct RequestShape {
     /// The name of the field that limits the answer: newer models of OpenAI want the longer one, others know only the
     /// shorter.
     pub limit: &'static str,
+    /// The most tokens of an answer that the model takes, as far as it is known.
+    pub most: u32,
     pub temperature: bool,
     /// `prompt_cache_key`: has requests that begin alike answered where the beginning was read before.
     pub cache_key: bool,
@@ -53,6 +55,7 @@ impl RequestShape {
             tool_choice: true,
             usage: true,
             limit: SHORT,
+            most: u32::MAX,
             temperature: true,
             cache_key: true,
             notes: true,
@@ -71,7 +74,11 @@ impl RequestShape {
     /// differently.
     pub fn without(self, refusal: &Refusal, body: &Value) -> Option<Self> {
         let sent = |field: &str| body.get(field).is_some();
+        let limit = body.get(self.limit).and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
         // Servers say so in their own words, and "max_tokens is too large" is not a refusal of the field.
+        if let Some(most) = limit.and_then(|sent| refusal.smaller_limit(sent)) {
+            return Some(Self { most, ..self });
+        }
         if self.limit == SHORT && refusal.names(&[LONG]) {
             return Some(Self { limit: LONG, ..self });
         }
@@ -140,6 +147,7 @@ impl RequestShape {
         self.cache_key &= other.cache_key;
         self.notes &= other.notes;
         self.system &= other.system;
+        self.most = self.most.min(other.most);
         if other.limit == LONG {
             self.limit = LONG;
         }

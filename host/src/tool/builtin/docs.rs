@@ -172,7 +172,7 @@ impl Library {
                     let fault = ToolFault::new(format!("there is no page {wanted:?}"));
                     return Err(fault.hint(format!("there are {}", shown.join(", "))));
                 };
-                Ok(page(found, number(args, "offset"), number(args, "limit")))
+                Ok(page(found, number(args, "offset"), number(args, "limit"), at.result_tokens))
             }
         }
     }

@@ -73,7 +73,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             .hint("message_search gives the numbers of messages")
     })?;
     at.read.join(&label);
-    let body = page(&message.text, number(args, "offset"), number(args, "limit"));
+    let body = page(&message.text, number(args, "offset"), number(args, "limit"), at.result_tokens);
     Ok(format!("{}\n{body}", heading(&session, &message)))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CallContext, Tool, ToolFault, number, page, text, tool};
+use super::{CallContext, Tool, ToolFault, lines_within, number, page, text, tool};
 use crate::clock::now_ms;
 use crate::scratchpad::{MAX_KEY, check_key, is_hosts, near, parse_ref, save, search};
 use crate::store::{Store, StoreError};
@@ -10,8 +10,8 @@ use crate::store::{Store, StoreError};
 pub(super) const CATEGORY: &str = "scratchpad";
 pub(super) const READ: &str = "scratchpad_read";
 const SAVE: &str = "scratchpad_save";
-const LIST: &str = "scratchpad_list";
-const SEARCH: &str = "scratchpad_search";
+pub(super) const LIST: &str = "scratchpad_list";
+pub(super) const SEARCH: &str = "scratchpad_search";
 
 pub(super) fn tools() -> Vec<Tool> {
     let key = json!({
@@ -84,7 +84,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
                 ToolFault::new(format!("there is no ref:{key} in the scratchpad{}", near(&key, &known)))
                     .hint("scratchpad_list shows what there is")
             })?;
-            Ok(page(&found, number(args, "offset"), number(args, "limit")))
+            Ok(page(&found, number(args, "offset"), number(args, "limit"), at.result_tokens))
         }
         LIST => {
             let label = at.read.clone();
@@ -98,7 +98,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             }
             let lines =
                 entries.iter().map(|entry| format!("ref:{} ({} bytes): {}", entry.key, entry.bytes, entry.head));
-            Ok(lines.collect::<Vec<_>>().join("\n"))
+            Ok(lines_within(lines, at.result_tokens))
         }
         _ => {
             let (wanted, limit) = (text(args, "query").to_owned(), number(args, "limit"));
@@ -112,7 +112,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
                 return Ok("No line of the scratchpad contains that.".to_owned());
             }
             let lines = hits.iter().map(|hit| format!("ref:{} line {}: {}", hit.key, hit.line, hit.text));
-            Ok(lines.collect::<Vec<_>>().join("\n"))
+            Ok(lines_within(lines, at.result_tokens))
         }
     }
 }

@@ -34,8 +34,8 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Both read files of the home. With the label of what was read, also where that is the reason of a failure.
-pub(super) fn call(skills: &Skills, name: &str, args: &Value) -> (Result<String, ToolFault>, Label) {
+/// Both read files of the home, of which at most so many tokens are shown. With the label of what was read, also where that is the reason of a failure.
+pub(super) fn call(skills: &Skills, name: &str, args: &Value, tokens: usize) -> (Result<String, ToolFault>, Label) {
     if name == LIST {
         return (Ok(list(skills)), Label::session());
     }
@@ -47,8 +47,8 @@ pub(super) fn call(skills: &Skills, name: &str, args: &Value) -> (Result<String,
                 "" => activated(skills, &skill),
                 file => skills.agent_file(&skill, file.trim_start_matches("./")),
             };
-            let paged = whole.map(|whole| page(&whole, number(args, "offset"), number(args, "limit"))).map_err(fault);
-            (paged, skills.agent_skill_label(skill.name.as_str()))
+            let paged = whole.map(|whole| page(&whole, number(args, "offset"), number(args, "limit"), tokens));
+            (paged.map_err(fault), skills.agent_skill_label(skill.name.as_str()))
         }
         Ok(None) => (component(skills, wanted, args), Label::session()),
         Err(error) => (Err(fault(error)), Label::session()),

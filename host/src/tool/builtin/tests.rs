@@ -24,6 +24,7 @@ fn house() -> House {
         caller: CallerScope::User,
         call: (0, 0),
         meanings: Vec::new(),
+        result_tokens: 2_000,
     };
     let skills = Skills::new(home.clone(), Config::default(), store.clone(), Arc::new(Quiet));
     let tools = Builtins::new(store, Config::default(), Vault::open(&home), skills);

@@ -44,6 +44,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
         max_replan_depth: dice.below(3) as u32,
         max_tasks: dice.of(&[2, 1, 3, 5, 0]),
         max_tool_call_rounds: dice.of(&[1, 0, 2, 4]),
+        tool_output_limit_tokens: 2_000,
         max_cycles: dice.below(3) as u32,
         max_tokens_per_run: dice.of(&[u64::MAX, 500_000, 300, u64::MAX, 100, 500_000, 1_000, 0]),
         max_cost_cents_per_run: dice.of(&[0, 0, 0, 2]),

@@ -5,7 +5,7 @@ use crate::graph::lane::ToolCall;
 use crate::graph::plan::NamedEffect;
 
 fn call(id: &str, args: &Value) -> ToolCall {
-    ToolCall { id: id.to_owned(), name: "mail__send".to_owned(), args: args.to_string() }
+    ToolCall::new(id, "mail__send", args.to_string())
 }
 
 /// A loop that has read a page, and whose plan has named these calls.

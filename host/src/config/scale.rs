@@ -1,0 +1,120 @@
+//! Numbers that follow from the context of a model, unless the file sets them.
+
+use super::{Config, ModelName};
+use crate::role::Role;
+
+/// What a model with a context of some size can do with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    /// Rounds of tool calls in one task.
+    pub rounds: u64,
+    /// Tokens of a result of a tool.
+    pub result_tokens: u64,
+    /// Tokens of an answer.
+    pub output_tokens: u64,
+}
+
+/// The context in tokens from which each holds. A smaller one has the first.
+const STEPS: [(u64, Scale); 4] = [
+    (16_000, Scale { rounds: ROUNDS[0], result_tokens: RESULT_TOKENS[0], output_tokens: OUTPUT_TOKENS[0] }),
+    (LARGE_CONTEXT, Scale { rounds: ROUNDS[1], result_tokens: RESULT_TOKENS[1], output_tokens: OUTPUT_TOKENS[1] }),
+    (64_000, Scale { rounds: ROUNDS[2], result_tokens: RESULT_TOKENS[2], output_tokens: OUTPUT_TOKENS[2] }),
+    (128_000, Scale { rounds: ROUNDS[3], result_tokens: RESULT_TOKENS[3], output_tokens: OUTPUT_TOKENS[3] }),
+];
+
+pub(super) const ROUNDS: [u64; 4] = [10, 20, 30, 50];
+pub(super) const RESULT_TOKENS: [u64; 4] = [2_000, 3_000, 5_000, 8_000];
+const OUTPUT_TOKENS: [u64; 4] = [DEFAULT_MAX_OUTPUT, 6_000, 8_000, 16_000];
+
+/// Tokens of an answer of a model of which nothing is known: a long plan fits.
+pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
+
+/// The context in tokens from which a model can do with forms and limits as they are documented.
+pub const LARGE_CONTEXT: u64 = 32_000;
+
+impl Scale {
+    pub fn of(context_budget: u64) -> Self {
+        let reached = STEPS.iter().rev().find(|(from, _)| context_budget >= *from);
+        let (_, scale) = reached.unwrap_or(&STEPS[0]);
+        // An answer must leave room for what is asked.
+        Self { output_tokens: scale.output_tokens.min(context_budget / 4), ..*scale }
+    }
+}
+
+impl Config {
+    /// Tokens of the context of a model.
+    pub fn context_of(&self, model: ModelName<'_>) -> u64 {
+        self.settings_of(model).and_then(|said| said.context_budget).unwrap_or(self.context.budget_tokens)
+    }
+
+    /// The smallest context among the models of a role. What is built in reads prompts of any size.
+    pub fn context_of_role(&self, role: Role) -> u64 {
+        let contexts = self.chain_of(role).filter(ModelName::is_remote).map(|model| self.context_of(model));
+        contexts.min().unwrap_or(self.context.budget_tokens)
+    }
+
+    /// The models of a role, in the order in which they are asked.
+    pub fn chain_of(&self, role: Role) -> impl Iterator<Item = ModelName<'_>> {
+        let fallbacks = self.fallbacks_of(role.name()).iter().map(String::as_str);
+        std::iter::once(self.model_of(role.name())).chain(fallbacks).filter_map(|name| self.named(name).ok())
+    }
+
+    /// Tokens of an answer of a model.
+    pub fn max_output_of(&self, model: ModelName<'_>) -> u64 {
+        let budget = self.context_of(model);
+        let set = self.settings_of(model).and_then(|said| said.max_output_tokens);
+        set.unwrap_or(Scale::of(budget).output_tokens).min(budget)
+    }
+
+    /// Rounds of tool calls in one task, where the actor's model has this context.
+    pub fn rounds_at(&self, context_budget: u64) -> u64 {
+        self.limits.max_tool_call_rounds.unwrap_or(Scale::of(context_budget).rounds)
+    }
+
+    /// Tokens of a result of a tool, where the actor's model has this context.
+    pub fn result_tokens_at(&self, context_budget: u64) -> u64 {
+        self.limits.tool_output_limit_tokens.unwrap_or(Scale::of(context_budget).result_tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_context_has_larger_limits() {
+        for (context, rounds, result_tokens, output_tokens) in [
+            (1_000, 10, 2_000, 250),
+            (8_000, 10, 2_000, 2_000),
+            (16_000, 10, 2_000, 4_000),
+            (16_384, 10, 2_000, 4_096),
+            (31_999, 10, 2_000, 4_096),
+            (32_000, 20, 3_000, 6_000),
+            (64_000, 30, 5_000, 8_000),
+            (128_000, 50, 8_000, 16_000),
+            (10_000_000, 50, 8_000, 16_000),
+        ] {
+            assert_eq!(Scale::of(context), Scale { rounds, result_tokens, output_tokens }, "{context}");
+        }
+    }
+
+    #[test]
+    fn what_the_file_sets_stays() {
+        let provider = "[providers.lab]\nkind = \"openai\"\nbase_url = \"http://localhost\"\n";
+        let config = |more: &str| Config::parse(format!("model = \"lab:m\"\n{more}\n{provider}").as_bytes()).unwrap();
+        let context = |config: &Config| config.context_of_role(Role::Actor);
+        let large = "[model_settings.\"lab:m\"]\ncontext_budget = 200_000\n";
+        let of = config(large);
+        assert_eq!((context(&of), of.max_output_of(of.named("lab:m").unwrap())), (200_000, 16_000));
+        assert_eq!((of.rounds_at(200_000), of.result_tokens_at(200_000)), (50, 8_000));
+        let set = config(&format!(
+            "[limits]\nmax_tool_call_rounds = 7\ntool_output_limit_tokens = 900\n{large}max_output_tokens = 1_000\n"
+        ));
+        assert_eq!((set.rounds_at(200_000), set.result_tokens_at(200_000)), (7, 900));
+        assert_eq!(set.max_output_of(set.named("lab:m").unwrap()), 1_000);
+        let small = config(&format!("[fallbacks]\nall = [\"lab:small\", \"reflex\"]\n{large}"));
+        assert_eq!(context(&small), 16_000, "a fallback has to read the prompt, too");
+        let rules = config(&format!("[fallbacks]\nall = [\"reflex\"]\n{large}"));
+        assert_eq!(context(&rules), 200_000);
+    }
+}
