@@ -318,3 +318,62 @@ fn an_answer_that_was_cut_off_is_told_before_what_follows_from_it() {
     assert_eq!(cut_off(&whole), None);
     assert!(cut_off(&cut).unwrap().starts_with("\n\n[This text was cut off after 7 tokens; "));
 }
+
+/// Whoever writes it: a grammar ends the commands of a reviewer like those of a planner.
+#[test]
+fn a_command_that_fills_what_was_sent_is_not_whole() {
+    let (limits, catalog) = (Limits::default(), OneSkill);
+    let sent = |role: Role| {
+        let request = Request { max_tokens: 2_000, ..Request::new(role, String::new(), String::new()) };
+        let request = Request { answer: form(role), ..request };
+        let Answer::Json(schema) = bounded(formed(request, 50, true)).answer else { panic!() };
+        schema
+    };
+    for (role, list) in [(Role::Planner, "tasks"), (Role::Reviewer, "inject")] {
+        let schema = sent(role);
+        let most = most_of_command(&schema, list).unwrap() as usize;
+        for (length, schema, refused) in [
+            (most, Some(schema.clone()), true),
+            (most - 1, Some(schema.clone()), false),
+            (most + 1, Some(schema), false),
+            (most, None, false),
+        ] {
+            let task = serde_json::json!({ "type": "exec", "detail": "x".repeat(length) });
+            let text = match role {
+                Role::Planner => serde_json::json!({ "goal": "g", "reply": "r", "tasks": [task] }),
+                _ => serde_json::json!({ "status": "needs_fix", "inject": [task] }),
+            };
+            let answer = Completion { schema, ..completion(&text.to_string()) };
+            let result = match role {
+                Role::Planner => planner::read(&answer, &catalog, &limits).result,
+                _ => reviewer::read(&answer, &catalog, &limits),
+            };
+            let told = match result {
+                StepResult::Unplanned { correction, .. } | StepResult::Unreviewed { correction, .. } => {
+                    correction.violations.concat()
+                }
+                _ => String::new(),
+            };
+            let expected = format!("{list}[0].detail: fills the {most} characters that it may have");
+            assert_eq!(told.starts_with(&expected), refused, "{role} {length}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_was_cut_off_says_where_and_keeps_nothing_of_its_arguments() {
+    let call = |id: &str, args: &str| ToolCall::new(id, "exec", args);
+    let calls = vec![call("1", "{}"), call("2", "{\"command\": \"cat > a <<EOF")];
+    let usage = Usage { output_tokens: 7, ..Usage::default() };
+    let cut = Completion { calls, cut: true, stop: Stop::Length, usage, ..completion("") };
+    let StepResult::Acted { text, calls, .. } = actor::read(cut) else { panic!() };
+    assert_eq!(
+        (text.as_str(), &calls[0].cut, calls[1].args.as_str()),
+        ("", &None, "{\"cut_off_after_characters\":26}")
+    );
+    let why = calls[1].cut.as_deref().unwrap();
+    assert!(
+        why.starts_with("the answer was cut off after 7 tokens; max_output_tokens in [model_settings.\"test:m\"]"),
+        "{why}"
+    );
+}

@@ -307,3 +307,27 @@ async fn skills_are_listed_and_read_about() {
     let fault = house.call("skill_read", json!({ "skill": "chrat" })).await.unwrap_err();
     assert!(fault.contains("skill_list shows the skills"), "{fault}");
 }
+
+#[test]
+fn a_page_and_a_list_end_where_they_say() {
+    let text = "für ".repeat(1_000);
+    for (limit, tokens) in [(100_000, 200), (100_000, 64), (10, 200), (100_000, 2_000)] {
+        let shown = page(&text, 4, limit, tokens);
+        assert!(estimate::tokens(&shown) <= tokens, "{shown}");
+        let (line, part) = shown.split_once('\n').unwrap();
+        let next = 4 + part.chars().count();
+        assert!(part.chars().count() <= limit && text[5..].starts_with(part), "{shown}");
+        match next < 4_000 {
+            true => assert_eq!(line, format!("[characters 4 to {next} of 4000; go on with offset {next}]")),
+            false => assert_eq!(line, "[characters 4 to 4000 of 4000, the end]"),
+        }
+    }
+    assert_eq!(page("short", 0, 100, 64), "short");
+    let lines = |count: usize, tokens| lines_within((0..count).map(|n| format!("line {n}")), tokens);
+    assert_eq!(lines(2, 100), "line 0\nline 1");
+    let shown = lines(900, 100);
+    assert!(estimate::tokens(&shown) <= 100, "{shown}");
+    let left = 900 - (shown.lines().count() - 1);
+    assert!(shown.ends_with(&format!("\n[{left} more lines left out: ask for less]")), "{shown}");
+    assert!(lines(900, 1).starts_with("line 0\n[899 more"));
+}
