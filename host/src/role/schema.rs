@@ -35,7 +35,7 @@ impl Lengths {
     pub const READ: Self = Self {
         sentence: 2_000,
         detail: 16_000,
-        action: 8_000,
+        action: 16_000,
         items: 12,
         item: 600,
         name: 200,
