@@ -357,7 +357,7 @@ impl Opened {
             current: Current::default(),
             store: self.store.clone(),
             tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone(), self.servers()),
-            models: Models::open(&self.config, environment)?,
+            models: Models::open(&self.config, environment)?.in_home(&self.home),
             vault: Vault::open(&self.home),
             undo: Undo::new(self.home.clone()),
             pause: Pause::new(),

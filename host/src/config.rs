@@ -69,7 +69,7 @@ settings! {
 
     /// How model endpoints are called.
     llm: Llm from NextRun {
-        /// Model calls at once, across all sessions; more wait, and calls for people go first.
+        /// Model calls at once, in all sessions and processes of the home; more wait, and calls for people go first.
         max_concurrent_llm: Int(2, 1, 64),
         /// Seconds to establish a connection.
         connect_timeout_s: Int(10, 1, 300),

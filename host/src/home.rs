@@ -7,7 +7,7 @@
 //! agent-skills/         Agent Skills, seen by tasks as /skills
 //! mcp/NAME/             what an MCP server outside the sandbox may write to
 //! cache/DIGEST.cwasm    compiled code               sessions/ID/work/     a session's workspace, seen by tasks as /work
-//! packages/NAME/        files of a package
+//! packages/NAME/        files of a package           jobs/N, calls/N       locked while a run, or a call of a model, is under way
 //! skills.lock           what is installed            trusted-keys          publishers whose signatures count
 //! kiso.sock             SOUL.md, IDENTITY.md, AGENTS.md: who kiso is, written by hand
 //! ```

@@ -16,6 +16,7 @@ mod draft;
 pub mod embed;
 pub mod endpoint;
 pub mod estimate;
+mod home_slots;
 mod http;
 pub mod openai;
 pub mod price;

@@ -97,6 +97,7 @@ impl Lab {
             "agent-skills",
             "grants",
             "install.lock",
+            "calls",
             "jobs",
             "key",
             "packages",

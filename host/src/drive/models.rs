@@ -2,6 +2,7 @@
 
 use crate::config::{self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, ModelName, Provider, ProviderKind};
 use crate::graph::limits::LimitReached;
+use crate::home::Home;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
 use crate::llm::chain::{Chain, ChainContext, Link, Remote, Retries};
@@ -146,6 +147,12 @@ impl Models {
         let opening = Opening::new(config, &env);
         let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
         Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, embedder)
+    }
+
+    /// The same, whose calls count together with those of the other processes of this home.
+    pub fn in_home(self, home: &Home) -> Self {
+        self.slots().share(home);
+        self
     }
 
     /// The models of a configuration that was read anew. What is known about tokens is kept, and so are the slots, whose

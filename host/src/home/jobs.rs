@@ -1,4 +1,4 @@
-//! Places for jobs: how many runs work in a home at once, whichever processes drive them.
+//! Places for jobs and for calls of models: how many of them there are in a home at once, whichever processes drive them.
 //!
 //! A place is a lock on a file. The system gives it back when its process ends, however it ends, so that nothing has to
 //! be counted and no crash leaves a place taken.
@@ -6,10 +6,29 @@
 use super::lock::{self, HomeLock};
 use super::{Home, HomeError, private_dir};
 
+/// Its places are beside those of jobs.
+const CALLS: &str = "calls";
+
 impl Home {
     /// Takes one of `max` places for a run; `None` where all are taken.
     pub fn lock_job(&self, max: usize) -> Result<Option<HomeLock>, HomeError> {
-        let dir = self.path().join("jobs");
+        self.lock_place("jobs", max)
+    }
+
+    /// Takes one of `max` places for a call of a model; `None` where all are taken.
+    pub fn lock_call(&self, max: usize) -> Result<Option<HomeLock>, HomeError> {
+        self.lock_place(CALLS, max)
+    }
+
+    /// Takes the turn to wait for the next place for a call; `None` where somebody else has it.
+    pub fn lock_call_turn(&self) -> Result<Option<HomeLock>, HomeError> {
+        let dir = self.path().join(CALLS);
+        private_dir(&dir)?;
+        lock::try_take(&dir.join("turn"))
+    }
+
+    fn lock_place(&self, of: &str, max: usize) -> Result<Option<HomeLock>, HomeError> {
+        let dir = self.path().join(of);
         private_dir(&dir)?;
         for place in 0..max {
             if let Some(lock) = lock::try_take(&dir.join(place.to_string()))? {

@@ -8,11 +8,12 @@
 //! A call in flight is never interrupted. Whoever waits may go away at any time, and so may whoever holds a slot.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::Priority;
+use super::{Priority, home_slots};
+use crate::home::{Home, HomeLock};
 
 /// Slots that go to higher kinds before a kind gets one: one call in five is enough to go on, and delays a person by one
 /// call at most.
@@ -23,7 +24,14 @@ const KINDS: [Priority; 3] = [Priority::Interactive, Priority::Subagent, Priorit
 
 /// The slots of this process. Cheap to clone; clones share them.
 #[derive(Debug, Clone)]
-pub struct Slots(Arc<Mutex<State>>);
+pub struct Slots(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// Whose other processes have the same slots.
+    home: OnceLock<Home>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -55,13 +63,21 @@ struct Waiter {
 pub struct Slot {
     /// `None` once it was given back.
     slots: Option<Slots>,
+    /// The slot of the home.
+    lock: Option<HomeLock>,
 }
 
 impl Slots {
     /// `count` slots, at least one.
     pub fn new(count: usize) -> Self {
         let count = count.max(1);
-        Self(Arc::new(Mutex::new(State { free: count, count, surplus: 0, next_id: 0, queues: Default::default() })))
+        let state = State { free: count, count, surplus: 0, next_id: 0, queues: Default::default() };
+        Self(Arc::new(Inner { state: Mutex::new(state), home: OnceLock::new() }))
+    }
+
+    /// From now on as many calls are under way at once in all processes of this home.
+    pub fn share(&self, home: &Home) {
+        let _ = self.0.home.set(home.clone());
     }
 
     /// Has `count` slots from now on, at least one. A call in flight is not interrupted: where there are fewer than
@@ -87,6 +103,16 @@ impl Slots {
 
     /// Waits for a slot. Dropping the future gives up the place in the queue.
     pub async fn acquire(&self, priority: Priority) -> Slot {
+        let mut slot = self.acquire_here(priority).await;
+        if let Some(home) = self.0.home.get() {
+            let count = self.lock().count;
+            slot.lock = home_slots::acquire(home, count).await;
+        }
+        slot
+    }
+
+    /// Waits for a slot of this process.
+    async fn acquire_here(&self, priority: Priority) -> Slot {
         let kind = index(priority);
         let (id, mut granted) = {
             let mut state = self.lock();
@@ -127,7 +153,7 @@ impl Slots {
     }
 
     fn slot(&self) -> Slot {
-        Slot { slots: Some(self.clone()) }
+        Slot { slots: Some(self.clone()), lock: None }
     }
 
     fn release(&self) {
@@ -148,7 +174,7 @@ impl Slots {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,6 +195,8 @@ impl State {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        // Whoever is next here finds it free.
+        drop(self.lock.take());
         if let Some(slots) = self.slots.take() {
             slots.release();
         }
