@@ -4,9 +4,11 @@
 //! block is printed by itself; what is inside fences and lists need not wait for their ends.
 
 mod block;
+mod code;
 mod inline;
 mod table;
 
+use self::code::CodeColours;
 use super::super::show::charts::Charts;
 use super::super::show::{Paint, printable};
 use crate::graph::tags::{closes, fence_mark};
@@ -36,8 +38,8 @@ pub struct Markdown {
     line: String,
     /// Whole lines of what is not finished.
     block: String,
-    /// The marks that opened fenced code, and how far they are indented.
-    fence: Option<(String, usize)>,
+    /// The marks that opened fenced code, how far they are indented, and its colours.
+    fence: Option<(String, usize, CodeColours)>,
     /// Items of this list were printed already; the number that the next one has.
     list: Option<Option<u64>>,
 }
@@ -123,11 +125,11 @@ impl Markdown {
 
     fn take(&mut self, line: &str, out: &mut String) {
         let line = printable(line.strip_suffix('\r').unwrap_or(line));
-        if let Some((mark, indent)) = &self.fence {
+        if let Some((mark, indent, colours)) = &mut self.fence {
             match fence_mark(&line) {
                 Some(closing) if closes(&line, mark, closing) => self.fence = None,
                 _ => {
-                    out.push_str(&block::code_line(self.looks, unindented(&line, *indent)));
+                    out.push_str(&block::code_line(self.looks, unindented(&line, *indent), colours));
                     out.push('\n');
                 }
             }
@@ -135,7 +137,9 @@ impl Markdown {
         }
         let mark = fence_mark(&line).filter(|_| self.block.trim().is_empty() || self.tops_are(Kind::Text));
         if let Some(mark) = mark {
-            let fence = (mark.to_owned(), line.len() - line.trim_start_matches(' ').len());
+            let info = line.trim_start().trim_start_matches(['`', '~']);
+            let indent = line.len() - line.trim_start_matches(' ').len();
+            let fence = (mark.to_owned(), indent, CodeColours::of(info));
             self.flush(out);
             out.push('\n');
             self.fence = Some(fence);

@@ -1,10 +1,11 @@
 //! Finished blocks as lines.
 
+use super::code::CodeColours;
 use super::inline::{Inline, Style};
 use super::table::Table;
 use super::{Looks, options};
 use crate::cli::show::printable;
-use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 
 /// How far code stands to the right.
 const CODE_INDENT: &str = "    ";
@@ -16,11 +17,11 @@ const RULE: usize = 24;
 const NARROWEST: usize = 16;
 
 /// A line of code.
-pub fn code_line(looks: Looks, line: &str) -> String {
+pub fn code_line(looks: Looks, line: &str, colours: &mut CodeColours) -> String {
     if line.is_empty() {
         return String::new();
     }
-    format!("{CODE_INDENT}{}", looks.paint.with("36", &line.replace('\t', "    ")))
+    format!("{CODE_INDENT}{}", colours.line(looks.paint, &line.replace('\t', "    ")))
 }
 
 /// Prints blocks, each with an empty line before it. `list` says that the first one goes on with a list whose beginning
@@ -69,7 +70,7 @@ struct Page<'a> {
     continued: Option<Option<u64>>,
     inline: Inline,
     table: Option<Table>,
-    code: Option<String>,
+    code: Option<(String, CodeColours)>,
     /// Where the text of a link or image begins, and where it leads.
     links: Vec<(usize, String)>,
     /// Whether the next block inside of an item stands apart from what was before.
@@ -84,7 +85,7 @@ impl Page<'_> {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
-                Some(code) => code.push_str(&text),
+                Some((code, _)) => code.push_str(&text),
                 None => self.inline.text(&printable(&text)),
             },
             Event::Code(text) => {
@@ -128,9 +129,13 @@ impl Page<'_> {
                 self.stands.push(Stand { first: None, rest, columns: 2 });
                 self.apart = false;
             }
-            Tag::CodeBlock(_) => {
+            Tag::CodeBlock(kind) => {
                 self.block();
-                self.code = Some(String::new());
+                let colours = match &kind {
+                    CodeBlockKind::Fenced(info) => CodeColours::of(info),
+                    CodeBlockKind::Indented => CodeColours::default(),
+                };
+                self.code = Some((String::new(), colours));
             }
             Tag::List(number) => self.list(number),
             Tag::Item => self.item(),
@@ -163,8 +168,8 @@ impl Page<'_> {
                 self.apart = true;
             }
             TagEnd::CodeBlock => {
-                let code = self.code.take().unwrap_or_default();
-                code.lines().for_each(|line| self.line(&code_line(self.looks, &printable(line))));
+                let (code, mut colours) = self.code.take().unwrap_or_default();
+                code.lines().for_each(|line| self.line(&code_line(self.looks, &printable(line), &mut colours)));
             }
             TagEnd::List(_) => {
                 self.flush();
