@@ -57,7 +57,7 @@ pub enum Thought {
     },
     /// Hosts that a skill asks.
     Interrogating {
-        hosts: Vec<String>,
+        sources: Vec<String>,
     },
     Compressing,
     Reviewing {
@@ -94,7 +94,7 @@ impl Thought {
             Self::Briefing { task } => format!("preparing {task}"),
             Self::Thinking => "deciding what to do next".to_owned(),
             Self::Working { what } => what.join(", "),
-            Self::Interrogating { hosts } => format!("Interrogating [{}]", hosts.join(", ")),
+            Self::Interrogating { sources } => format!("Interrogating [{}]", sources.join(", ")),
             Self::Compressing => "condensing what was found so far".to_owned(),
             Self::Reviewing { task } => format!("reviewing {task}"),
             Self::Synthesizing => "writing the answer".to_owned(),
@@ -121,22 +121,22 @@ pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
         _ => return,
     };
     listener.thought(&thought);
-    let mut hosts: Vec<String> = match step {
+    let mut sources: Vec<String> = match step {
         Step::Execute { brief, .. } => {
             let Task { skill, args, .. } = &brief.task;
-            skill.iter().flat_map(|skill| tools.hosts(skill, args.as_ref().unwrap_or(&Value::Null))).collect()
+            skill.iter().flat_map(|skill| tools.sources(skill, args.as_ref().unwrap_or(&Value::Null))).collect()
         }
         Step::Call { calls } => {
             let of_call =
-                |call: &ToolCall| tools.hosts(&call.name, &serde_json::from_str(&call.args).unwrap_or_default());
+                |call: &ToolCall| tools.sources(&call.name, &serde_json::from_str(&call.args).unwrap_or_default());
             calls.iter().flat_map(of_call).collect()
         }
         _ => return,
     };
-    hosts.sort_unstable();
-    hosts.dedup();
-    if !hosts.is_empty() {
-        listener.thought(&Thought::Interrogating { hosts });
+    sources.sort_unstable();
+    sources.dedup();
+    if !sources.is_empty() {
+        listener.thought(&Thought::Interrogating { sources });
     }
 }
 

@@ -82,9 +82,13 @@ impl Tools {
         index.catalog.iter().filter(wanted).map(|(spec, _)| spec.clone()).collect()
     }
 
-    /// The hosts that a call of a skill reaches, as far as it can be told: those of the addresses among its arguments that it was
-    /// granted, else those that it was granted by name.
-    pub fn hosts(&self, tool: &str, args: &Value) -> Vec<String> {
+    /// Who a call asks outside, as far as it can be told: the MCP server of a tool, and of a skill the hosts of the addresses among its
+    /// arguments that it was granted, else those that it was granted by name.
+    pub fn sources(&self, tool: &str, args: &Value) -> Vec<String> {
+        let index = self.index();
+        if let Some(outside) = index.outside.get(index.tool(tool)) {
+            return vec![outside.server.clone()];
+        }
         let Ok((skill, _)) = self.skills.find_tool(self.index().tool(tool)) else { return Vec::new() };
         let Ok(allowed) = self.skills.allowed(&skill) else { return Vec::new() };
         let granted: Vec<&str> = allowed.http.iter().map(|(need, _)| bare(&need.host)).collect();

@@ -240,3 +240,19 @@ fn a_tool_that_is_to_be_asked_for_waits_for_a_word() {
     answered.join().unwrap();
     assert_eq!(server.state().calls, [Value::Null; 0]);
 }
+
+/// "Interrogating [External Source]" is said of a server as it is of a host.
+#[test]
+fn a_run_says_which_server_it_asks() {
+    let server = StandIn::start(Era::Modern);
+    let home = allowed(&server, "");
+    let line = |role: &str, reply: String| json!({ "role": role, "expect_contains": "", "reply": reply }).to_string();
+    let script =
+        [line("planner", plan(&[ask(&json!({ "text": "why" })), say()])), line("worker", "It is 42.".to_owned())];
+    let script = home.file("script.jsonl", script.join("\n"));
+    home.config(&format!("model = \"scripted:{}\"\n{}", script.display(), config(&server, "")));
+    let told = home.kiso(&["--json", "run", "what is the answer?"]).ok().json_lines();
+    let thoughts: Vec<_> =
+        told.iter().filter(|line| line["kind"] == "interrogating").map(|line| &line["text"]).collect();
+    assert_eq!(thoughts, ["Interrogating [oracle]"], "{told:?}");
+}
