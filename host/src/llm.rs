@@ -21,10 +21,12 @@ mod http;
 pub mod openai;
 pub mod price;
 pub mod probe;
+mod quotes;
 pub mod reflex;
 pub mod schema;
 pub mod scripted;
 pub mod slots;
+mod text_calls;
 pub mod time;
 mod turns;
 
@@ -211,6 +213,9 @@ pub enum Stop {
 pub trait Sink: Send {
     /// The next piece of text.
     fn text(&mut self, piece: &str);
+
+    /// The next piece of what the model thinks before it answers.
+    fn thought(&mut self, _piece: &str) {}
 
     /// What was heard so far is void: the answer broke off, and begins anew, perhaps from another model, or not at all.
     fn restart(&mut self) {}

@@ -331,7 +331,7 @@ impl Listener for RunPrinter<'_> {
             // What is void stays on the terminal; what is valid stands apart from it.
             self.print("\n\n");
         }
-        self.show.line("the answer was cut off and is discarded");
+        self.show.line("the text so far is not the answer");
     }
 
     fn event(&mut self, _seq: u32, event: &Event, run: &Machine) {

@@ -104,6 +104,10 @@ impl Sink for Counted<'_> {
         self.sink.text(piece);
     }
 
+    fn thought(&mut self, piece: &str) {
+        self.sink.thought(piece);
+    }
+
     fn restart(&mut self) {
         self.sink.restart();
     }

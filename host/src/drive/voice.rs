@@ -10,6 +10,12 @@ use crate::store::RunId;
 use crate::tool::Tools;
 use serde_json::Value;
 
+/// Characters of a line of thought that are told.
+const MAX_LINE: usize = 240;
+
+/// Bytes of a line of thought that are kept until it ends.
+const MAX_HELD: usize = 4_000;
+
 /// Hears what a run does, while it does it. Must return at once.
 pub trait Listener: Send {
     /// The run has an id; nothing else has happened.
@@ -51,11 +57,15 @@ pub enum Thought {
     },
     /// About what to call next.
     Thinking,
+    /// A line of what the model writes before its answer.
+    Reasoning {
+        text: String,
+    },
     /// A task, or the tools of a round.
     Working {
         what: Vec<String>,
     },
-    /// Hosts that a skill asks.
+    /// Hosts that a skill asks, and MCP servers.
     Interrogating {
         sources: Vec<String>,
     },
@@ -75,6 +85,7 @@ impl Thought {
             Self::Planning { .. } => "planning",
             Self::Briefing { .. } => "briefing",
             Self::Thinking => "thinking",
+            Self::Reasoning { .. } => "reasoning",
             Self::Working { .. } => "working",
             Self::Interrogating { .. } => "interrogating",
             Self::Compressing => "compressing",
@@ -93,6 +104,7 @@ impl Thought {
             Self::Planning { attempt } => format!("planning, attempt {attempt}"),
             Self::Briefing { task } => format!("preparing {task}"),
             Self::Thinking => "deciding what to do next".to_owned(),
+            Self::Reasoning { text } => text.clone(),
             Self::Working { what } => what.join(", "),
             Self::Interrogating { sources } => format!("Interrogating [{}]", sources.join(", ")),
             Self::Compressing => "condensing what was found so far".to_owned(),
@@ -156,20 +168,36 @@ pub(super) struct Voice<'a> {
     secrets: &'a Secrets,
     /// `None` once the text has ended.
     filters: Option<(crate::secret::RedactionStream, Stripper)>,
+    /// The line of thought that is not whole yet.
+    line: String,
     listener: &'a mut dyn Listener,
 }
 
 impl<'a> Voice<'a> {
     pub fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
         let filters = Some((secrets.streaming(), Stripper::default()));
-        Self { role, secrets, filters, listener }
+        Self { role, secrets, filters, line: String::new(), listener }
     }
 
     /// Lets go what was held back.
     pub fn finish(&mut self) {
+        self.end_line();
         if let Some((stream, mut stripper)) = self.filters.take() {
             let rest = stripper.push(&stream.finish()) + &stripper.finish();
             self.tell(&rest);
+        }
+    }
+
+    /// Tells the line of thought as far as it came.
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let line = self.secrets.redact(&line);
+        let mut text: String = line.trim().chars().take(MAX_LINE).collect();
+        if !text.is_empty() {
+            if text.len() < line.trim().len() {
+                text.push('…');
+            }
+            self.listener.thought(&Thought::Reasoning { text });
         }
     }
 
@@ -182,10 +210,23 @@ impl<'a> Voice<'a> {
 
 impl Sink for Voice<'_> {
     fn text(&mut self, piece: &str) {
+        self.end_line();
         let begin = || (self.secrets.streaming(), Stripper::default());
         let (stream, stripper) = self.filters.get_or_insert_with(begin);
         let shown = stripper.push(&stream.push(piece));
         self.tell(&shown);
+    }
+
+    /// A line at a time: a secret may come in pieces, and a status line is read as a whole.
+    fn thought(&mut self, piece: &str) {
+        for part in piece.split_inclusive('\n') {
+            if self.line.len() < MAX_HELD {
+                self.line.push_str(part);
+            }
+            if part.ends_with('\n') {
+                self.end_line();
+            }
+        }
     }
 
     fn restart(&mut self) {

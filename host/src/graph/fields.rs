@@ -140,6 +140,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// One of a few words, in any case and with any of space, `-` and `_` between its parts; as it is written in a schema.
+    pub(super) fn word(&mut self, key: &str, why: &str) -> String {
+        self.required(key, 100, why).to_ascii_lowercase().replace([' ', '-'], "_")
+    }
+
     /// A list of tasks. `max` is how many there may be, `limit` the name of what says so.
     pub(super) fn tasks(&mut self, key: &str, max: usize, catalog: &dyn Catalog) -> Vec<Task> {
         let items = match self.get(key) {
@@ -262,7 +267,7 @@ impl<'a> Fields<'a> {
     }
 
     fn kind(&mut self) -> Option<TaskKind> {
-        let kind = match self.required("type", 100, "missing; the types are exec, skill, msg, act").as_str() {
+        let kind = match self.word("type", "missing; the types are exec, skill, msg, act").as_str() {
             "exec" => TaskKind::Exec,
             "skill" => TaskKind::Skill,
             "msg" => TaskKind::Msg,

@@ -25,7 +25,7 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize, may_look: bool
     let mut violations = Vec::new();
     let mut fields = Fields::new(&map, String::new(), &mut violations);
     fields.only(&["status", "file", "inject", "reason", "learn", "goal_met", "blocked"]);
-    let status = fields.required("status", 100, "missing; it is ok, needs_fix or replan");
+    let status = fields.word("status", "missing; it is ok, needs_fix or replan");
     if status == LOOK {
         match fields.text("file", MAX_SENTENCE) {
             Some(path) if may_look && violations.is_empty() => return Ok(Review::Look(path)),
@@ -89,6 +89,13 @@ mod tests {
 
     #[test]
     fn the_three_answers() {
+        for said in ["OK", "Ok", " ok "] {
+            let text = format!("```json\n{{\"status\": \"{said}\"}}\n```");
+            assert_eq!(verdict(&text).status, Status::Ok, "{said}");
+        }
+        for said in ["Needs Fix", "needs-fix"] {
+            assert!(complaint(&format!(r#"{{"status": "{said}"}}"#)).contains("with needs_fix it lists"), "{said}");
+        }
         let ok = verdict(r#"Fine. {"status": "ok", "goal_met": true, "learn": "x"}"#);
         assert_eq!((ok.status, ok.goal_met, ok.learn.as_deref()), (Status::Ok, Some(true), Some("x")));
         let fix = r#"{"status": "needs_fix", "inject": [{"type": "skill", "skill": "chart", "args": {"file": "a"}}]}"#;

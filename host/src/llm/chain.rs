@@ -8,6 +8,7 @@
 //!   provider that asks for a pause gets it, up to a limit.
 //! - A refusal, an answer that the provider held back, an endpoint that asks for a longer pause, one that stays silent, and one whose [`Breaker`] is open are left
 //!   for the next fallback.
+//! - An answer that is a tool call in words is made a call, or asked for once more: see [`text_calls`].
 //! - A script that does not fit ends the call: another model would change nothing.
 //!
 //! A [`Slot`](super::slots::Slot) is held during an attempt and never during a pause.
@@ -20,6 +21,7 @@ use super::breaker::{Breaker, LeftAlone};
 use super::estimate::{Estimator, request_tokens};
 use super::price::Price;
 use super::slots::Slots;
+use super::text_calls::{self, HeldText, TextReading};
 use super::time::Time;
 use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop, Usage};
 
@@ -88,10 +90,10 @@ impl Chain {
     }
 
     async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
-        let mut sink = Heard { sink, any: false, price: Price::default(), lost: Usage::default() };
+        let mut sink = Heard { sink, any: false, price: Price::default(), lost: Usage::default(), held: None };
         let answer = self.ask_each(request, &mut sink).await;
         if answer.is_err() {
-            sink.begin(Price::default());
+            sink.begin(Price::default(), false);
         }
         answer
     }
@@ -113,21 +115,39 @@ impl Chain {
 
     /// Asks one model until it answers or is not asked any more.
     async fn ask_one(&self, link: &Link, request: &Request, sink: &mut Heard<'_>) -> Result<Completion, Failed> {
-        let shorter;
-        let request = if link.max_output_tokens < request.max_tokens {
+        let (shorter, mut again);
+        let mut request = if link.max_output_tokens < request.max_tokens {
             shorter = Request { max_tokens: link.max_output_tokens, ..request.clone() };
             &shorter
         } else {
             request
         };
         let Some(remote) = &link.remote else {
-            sink.begin(Price::default());
+            sink.begin(Price::default(), false);
             return link.model.complete(request, sink).await.map_err(|error| Failed { error, attempts: 1, why: None });
         };
-        let mut last = None;
+        let (mut last, mut misused) = (None, None);
         for attempt in 1.. {
             let error = match self.attempt(link, remote, request, sink).await {
-                Ok(completion) => return Ok(completion),
+                Ok(completion) => match text_calls::read(completion, request) {
+                    TextReading::Plain(completion) => {
+                        sink.let_go();
+                        return Ok(completion);
+                    }
+                    TextReading::Calls(completion) => return Ok(completion),
+                    TextReading::Misused(completion, misuse) => {
+                        sink.lost += completion.usage;
+                        if misused.is_some() {
+                            let (model, message) = (completion.model, misuse.message().to_owned());
+                            let error = LlmError::Unavailable { model, message, retryable: false, retry_after: None };
+                            return Err(Failed { error, attempts: 1, why: None });
+                        }
+                        misused = Some(misuse);
+                        again = text_calls::asked_again(request, &completion, misuse);
+                        request = &again;
+                        continue;
+                    }
+                },
                 // What it said itself tells more than that it is left alone because of it.
                 Err(Tried::LeftAlone(alone)) => {
                     return Err(last.unwrap_or_else(|| Failed::left_alone(link.model.name(), alone)));
@@ -161,7 +181,7 @@ impl Chain {
         remote.breaker.check(time.now())?;
         let slot = slots.acquire(request.priority).await;
         let pass = remote.breaker.enter(time.now())?;
-        sink.begin(remote.price);
+        sink.begin(remote.price, text_calls::is_text(request));
         let answer = link.model.complete(request, sink).await;
         match &answer {
             Err(LlmError::Unavailable { .. }) => pass.failed(time.now()),
@@ -215,25 +235,53 @@ struct Heard<'a> {
     /// Of the model that is asked.
     price: Price,
     lost: Usage,
+    /// Keeps what may be a call of the answer that comes in.
+    held: Option<HeldText>,
 }
 
 impl Heard<'_> {
     /// Before each attempt, and after the last if it failed, too: what an earlier one said is void.
-    fn begin(&mut self, price: Price) {
+    fn begin(&mut self, price: Price, holds: bool) {
         self.price = price;
+        self.held = holds.then(HeldText::default);
         if std::mem::take(&mut self.any) {
             self.sink.restart();
         }
     }
 }
 
+impl Heard<'_> {
+    /// The answer is words: what was held back of it is told.
+    fn let_go(&mut self) {
+        let rest = self.held.take().map(|mut held| held.rest()).unwrap_or_default();
+        self.tell(&rest);
+    }
+
+    fn tell(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.any = true;
+            self.sink.text(text);
+        }
+    }
+}
+
 impl Sink for Heard<'_> {
     fn text(&mut self, piece: &str) {
-        self.any |= !piece.is_empty();
-        self.sink.text(piece);
+        match &mut self.held {
+            Some(held) => {
+                let shown = held.push(piece);
+                self.tell(&shown);
+            }
+            None => self.tell(piece),
+        }
+    }
+
+    fn thought(&mut self, piece: &str) {
+        self.sink.thought(piece);
     }
 
     fn restart(&mut self) {
+        self.held = self.held.take().map(|_| HeldText::default());
         self.any = false;
         self.sink.restart();
     }

@@ -13,7 +13,7 @@ mod repetition;
 mod thoughts;
 
 use repetition::Repetition;
-use thoughts::Thoughts;
+use thoughts::{ThoughtPiece, Thoughts};
 
 /// Calls that one answer may have. A model that repeats itself names thousands, each of which would be run.
 pub(super) const MAX_CALLS: usize = 64;
@@ -65,15 +65,29 @@ impl<'a> Draft<'a> {
     /// A piece of text. Thoughts that the model writes before its answer are taken out.
     pub fn text(&mut self, piece: &str) {
         self.repetition.push(piece);
-        let said = self.thoughts.without(piece);
-        self.thought += tokens(piece).saturating_sub(tokens(&said));
-        self.say(&said);
+        let heard = self.thoughts.push(piece);
+        self.thought += tokens(piece).saturating_sub(tokens(&heard.answer));
+        self.hear(heard);
     }
 
-    /// A thought that the provider tells apart; it only counts.
+    /// A thought that the provider tells apart.
     pub fn thought(&mut self, piece: &str) {
         self.repetition.push(piece);
         self.thought += tokens(piece);
+        self.sink.thought(piece);
+    }
+
+    fn hear(&mut self, ThoughtPiece { answer, thought, voids }: ThoughtPiece) {
+        if voids {
+            let void = std::mem::take(&mut self.text);
+            self.thought += tokens(&void);
+            self.sink.restart();
+            self.sink.thought(&void);
+        }
+        if !thought.is_empty() {
+            self.sink.thought(&thought);
+        }
+        self.say(&answer);
     }
 
     /// A call whose pieces follow; `None` if there are too many.
@@ -107,7 +121,7 @@ impl<'a> Draft<'a> {
     /// The completion; `Err` says why it is none.
     pub fn finish(mut self, model: &str) -> Result<Completion, String> {
         let rest = self.thoughts.rest();
-        self.say(&rest);
+        self.hear(rest);
         let cut = matches!(self.stop, Some(Stop::Length | Stop::Repetition)) && self.end_at_cut();
         if self.calls.iter().any(|call| call.name.trim().is_empty()) {
             return Err("it called a tool without a name".to_owned());

@@ -104,6 +104,10 @@ impl Sink for Beside<'_> {
         }
     }
 
+    fn thought(&mut self, piece: &str) {
+        self.talk.thought(piece);
+    }
+
     fn restart(&mut self) {
         self.chatter = Chatter::default();
         self.talk.restart();

@@ -68,7 +68,7 @@ pub enum LiveEvent {
 /// What a run is busy with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Busy {
-    /// "analyzing", "routing", "planning", "briefing", "thinking", "working", "interrogating", "compressing", "reviewing" or
+    /// "analyzing", "routing", "planning", "briefing", "thinking", "reasoning", "working", "interrogating", "compressing", "reviewing" or
     /// "synthesizing".
     pub kind: &'static str,
     /// For a person.

@@ -29,6 +29,12 @@ const SHELL: &str = "shell";
 const MAX_HOSTS: usize = 3;
 
 /// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
+/// Unknown arguments that are named.
+const MAX_NAMES: usize = 8;
+
+/// Files of a result that a model is told.
+const MAX_FILES: usize = 20;
+
 const MAX_ARGS: usize = 256 << 10;
 
 /// What to do about a call whose end is missing.
@@ -259,11 +265,16 @@ impl Tools {
         if call.name == EXEC {
             let command = args.get("command").and_then(Value::as_str).filter(|command| !command.trim().is_empty());
             return match command {
-                Some(command) if args.as_object().is_some_and(|map| map.len() == 1) => {
-                    Ok(Ready::Exec(command.to_owned()))
+                Some(command) if others.is_empty() => Ok(Ready::Exec(command.to_owned())),
+                Some(_) => {
+                    let message = format!("exec has no argument {}: it takes command alone", others.join(", "));
+                    Err(refuse("bad_arguments", message, hint))
                 }
                 _ => {
                     let message = "exec takes one argument, command: a string that is not empty".to_owned();
+            let others = args.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+            let others: Vec<_> = others.filter(|name| *name != "command").take(MAX_NAMES).collect();
+            let hint = "call it again with {\"command\": \"…\"}";
                     Err(refuse("bad_arguments", message, "call it again with {\"command\": \"…\"}"))
                 }
             };

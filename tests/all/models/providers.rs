@@ -327,3 +327,28 @@ async fn blocks_of_anthropic_that_are_no_answer_are_skipped() {
     let completion = completion(Format::Anthropic, &stream(&raw)).await;
     assert_eq!((completion.text.as_str(), completion.calls.len(), completion.stop), ("Hello", 0, Stop::End));
 }
+
+#[tokio::test]
+async fn calls_of_anthropic_whose_pieces_come_in_turns_are_told_apart_by_their_index() {
+    let begin = |index: u32, name: &str| {
+        let block = json!({ "type": "tool_use", "id": format!("t{index}"), "name": name, "input": {} });
+        json!({ "type": "content_block_start", "index": index, "content_block": block })
+    };
+    let piece = |index: u32, text: &str| {
+        let delta = json!({ "type": "input_json_delta", "partial_json": text });
+        json!({ "type": "content_block_delta", "index": index, "delta": delta })
+    };
+    let raw = [
+        begin(0, "exec"),
+        begin(1, "fetch"),
+        piece(0, "{\"command\":"),
+        piece(1, "{\"url\":"),
+        piece(0, " \"ls\"}"),
+        piece(1, " \"u\"}"),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let completion = completion(Format::Anthropic, &stream(&raw)).await;
+    let calls: Vec<_> = completion.calls.iter().map(|call| format!("{} {}", call.name, call.args)).collect();
+    assert_eq!(calls, ["exec {\"command\": \"ls\"}", "fetch {\"url\": \"u\"}"]);
+}

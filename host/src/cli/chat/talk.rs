@@ -398,7 +398,7 @@ impl Talk {
                 let had = !stream.written.has_no_text();
                 shown.extend(text(stream.leave()));
                 if had {
-                    let void = "the answer was cut off and is discarded";
+                    let void = "the text so far is not the answer";
                     shown.push(ScreenText::Note(void.to_owned()));
                 }
             }
@@ -544,7 +544,7 @@ mod tests {
         scene.run("running");
         scene.live(json!({ "type": "token", "role": "worker", "text": "Half of" }));
         let said = scene.live(json!({ "type": "restart", "role": "worker" }));
-        assert_eq!(said, "\nHalf of\nthe answer was cut off and is discarded\n");
+        assert_eq!(said, "\nHalf of\nthe text so far is not the answer\n");
         assert_eq!(scene.reply("All of it."), "\nAll of it.\n");
     }
 

@@ -60,8 +60,10 @@ pub(super) fn written<'a>(text: Option<&str>, calls: impl Iterator<Item = (&'a s
 /// Passes on what an answer says, and none of its calls.
 pub(super) struct SaySink<'a> {
     sink: &'a mut dyn Sink,
-    /// Whether the answer is an object; `None` before its first letter.
+    /// Whether the answer is an object; `None` before its first letter, and while a code block begins.
     object: Option<bool>,
+    /// What came before that was known.
+    head: String,
     field: SayField,
     /// What it passed on.
     said: String,
@@ -69,16 +71,20 @@ pub(super) struct SaySink<'a> {
 
 impl<'a> SaySink<'a> {
     pub fn new(sink: &'a mut dyn Sink) -> Self {
-        Self { sink, object: None, field: SayField::default(), said: String::new() }
+        Self { sink, object: None, head: String::new(), field: SayField::default(), said: String::new() }
     }
 
     /// The completion of the answer that was heard, with its calls. `schema` is the one that was sent.
     pub fn finish(self, completion: Completion, schema: Option<&Value>) -> Completion {
         let completion = Completion { calling: Calling::Json, ..completion };
         if self.object != Some(true) {
+            if !self.head.is_empty() {
+                self.sink.text(&self.head);
+            }
             return completion;
         }
-        let mut values = Deserializer::from_str(&completion.text).into_iter::<Value>();
+        let from = completion.text.find('{').unwrap_or(0);
+        let mut values = Deserializer::from_str(&completion.text[from..]).into_iter::<Value>();
         let value =
             values.next().and_then(Result::ok).filter(|value| value.get("say").or(value.get("calls")).is_some());
         let Some(value) = value else {
@@ -108,8 +114,16 @@ impl<'a> SaySink<'a> {
 
 impl Sink for SaySink<'_> {
     fn text(&mut self, piece: &str) {
+        let fenced;
+        let mut piece = piece;
         if self.object.is_none() {
-            self.object = piece.trim_start().chars().next().map(|first| first == '{');
+            self.head.push_str(piece);
+            self.object = begins_object(&self.head);
+            if self.object.is_none() {
+                return;
+            }
+            fenced = std::mem::take(&mut self.head);
+            piece = if self.object == Some(true) { &fenced[fenced.find('{').unwrap_or(0)..] } else { &fenced };
         }
         let heard = match self.object {
             Some(true) => self.field.push(piece),
@@ -121,13 +135,34 @@ impl Sink for SaySink<'_> {
         }
     }
 
+    fn thought(&mut self, piece: &str) {
+        self.sink.thought(piece);
+    }
+
     fn restart(&mut self) {
         (self.object, self.field, self.said) = (None, SayField::default(), String::new());
+        self.head.clear();
         self.sink.restart();
     }
 
     fn spent(&mut self, usage: Usage) {
         self.sink.spent(usage);
+    }
+}
+
+/// Whether an answer that begins like this is an object, perhaps in a code block.
+fn begins_object(head: &str) -> Option<bool> {
+    let text = head.trim_start();
+    if !text.starts_with('`') {
+        return text.chars().next().map(|first| first == '{');
+    }
+    let Some(rest) = text.strip_prefix("```") else { return if text.len() < 3 { None } else { Some(false) } };
+    match rest.split_once('\n') {
+        Some((info, inner)) if ["", "json"].contains(&info.trim()) => {
+            inner.trim_start().chars().next().map(|first| first == '{')
+        }
+        None if rest.len() <= 5 => None,
+        _ => Some(false),
     }
 }
 

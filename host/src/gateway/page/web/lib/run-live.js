@@ -55,7 +55,8 @@ connection.watch(({ state }) => {
 function think(live, kind, text, since_ms) {
   const last = live.thoughts.at(-1);
   if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
-  if (kind !== 'interrogating') live.outputs = { stdout: '', stderr: '' };
+  // These are told within a step.
+  if (kind !== 'interrogating' && kind !== 'reasoning') live.outputs = { stdout: '', stderr: '' };
   live.thoughts = [...live.thoughts.slice(-MOST_THOUGHTS), { kind, text, at_ms: since_ms ?? now() }];
   for (const part of live.parts) {
     part.open = part.stale && part.open;
