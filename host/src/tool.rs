@@ -19,6 +19,7 @@ pub use self::narrow::allows;
 pub use self::sinks::CallLabels;
 
 use self::builtin::Builtins;
+use self::files::PublicFiles;
 use crate::config::Config;
 use crate::effect::sink::Permit;
 use crate::exec::{CommandResult, Exec, Line, Watch};
@@ -230,6 +231,7 @@ impl Tools {
     /// `watch` hears of the output of a command line while it runs.
     pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         let (session, transaction) = (caller.session, caller.transaction);
+        let before = PublicFiles::look(self.skills.home(), session);
         let mut report = match task.kind {
             TaskKind::Skill => self.call(task, caller).await,
             TaskKind::Exec => self.exec(task, role, caller, Some(watch)).await,
@@ -239,6 +241,7 @@ impl Tools {
             }
         };
         self.conclude(session, transaction, &mut report);
+        before.note_made(self.skills.home(), session, &mut report);
         report
     }
 

@@ -40,6 +40,9 @@ pub struct TaskReport {
     pub data: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
+    /// Files that it made in `/work/pub` beyond [`MAX_DELIVERED`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
     /// Of a command; a skill of the kiso world has none.
@@ -88,6 +91,7 @@ impl TaskReport {
             blocks: Vec::new(),
             data: None,
             files: Vec::new(),
+            more_files: 0,
             error: None,
             exit_code: None,
             stderr: String::new(),
@@ -248,6 +252,15 @@ pub const INTERRUPTED: &str = "the host stopped while the task ran, so it may or
 /// Said of such a task whose files are as they were before it.
 pub const INTERRUPTED_OUTSIDE: &str = "the host stopped while the task ran; its changes to files were undone, and what it did beyond them may or may not have taken effect";
 
+/// Code of the error of a task whose model did not answer.
+pub const MODEL_FAILED: &str = "model_failed";
+
+/// Code of the error of a task whose model answered with nothing.
+pub const EMPTY_ANSWER: &str = "empty_answer";
+
+/// Files that one task, and one reply, name. Beyond that they are counted.
+pub const MAX_DELIVERED: usize = 100;
+
 /// A file that a task produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "File")]
@@ -261,6 +274,25 @@ pub struct FileNote {
     /// `/pub/ID` when it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+}
+
+impl FileNote {
+    /// Adds it to a list in which each path stands once, as it was last. The title and the link of an earlier note of the same file stay
+    /// unless this one has others. False if it is not in the list and `most` files are.
+    pub fn add_to(&self, files: &mut Vec<FileNote>, most: usize) -> bool {
+        if let Some(known) = files.iter_mut().find(|known| known.path == self.path) {
+            let (title, link) = (known.title.take(), known.link.take());
+            *known = self.clone();
+            known.title = known.title.take().or(title);
+            known.link = known.link.take().or(link);
+            return true;
+        }
+        let has_room = files.len() < most;
+        if has_room {
+            files.push(self.clone());
+        }
+        has_room
+    }
 }
 
 /// Why a task failed, in a form that a program can branch on.

@@ -217,7 +217,7 @@ impl Channel for ComponentChannel {
                     SenderStanding::Waiting => false,
                 })
                 .collect();
-            let mut outgoing = outgoing::of(&self.drive.home, session, letter).await;
+            let mut outgoing = outgoing::of(&self.drive.home, session, letter, &self.sink).await;
             if outgoing.text.is_empty() && outgoing.files.is_empty() {
                 return Ok(());
             }

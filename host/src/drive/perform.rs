@@ -64,7 +64,9 @@ impl RunContext<'_> {
             Step::Converse { message } => self.converse(run, &message, listener).await?,
             Step::Tell { text } => StepResult::Told { text },
             Step::Finish(outcome) => {
-                StepResult::Finished { reply: output::reply(&outcome), arrived: self.arrived().await? }
+                let gone = self.gone_files(&outcome);
+                let reply = output::reply(&outcome.without_files(&gone));
+                StepResult::Finished { reply, arrived: self.arrived().await?, gone }
             }
             Step::Ended => unreachable!("the loop ends before"),
         };

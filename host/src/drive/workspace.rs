@@ -4,6 +4,7 @@ use super::DriveError;
 use super::run_context::RunContext;
 use crate::compute;
 use crate::effect::files::FileLabels;
+use crate::graph::outcome::Outcome;
 use crate::home::GUIDANCE;
 use crate::llm::prompt::FileCard;
 use crate::node::guidance::MAX_GUIDANCE;
@@ -23,6 +24,16 @@ impl RunContext<'_> {
             tracing::warn!(session = %self.session, "{overdue}");
             Vec::new()
         }))
+    }
+
+    /// The files of an outcome that were removed or renamed since they were made.
+    pub(super) fn gone_files(&self, outcome: &Outcome) -> Vec<String> {
+        if outcome.files.is_empty() {
+            return Vec::new();
+        }
+        let work = self.drive.home.open_work(&self.session).ok();
+        let is_there = |path: &str| work.as_ref().is_some_and(|work| files::is_file(work, path));
+        outcome.files.iter().map(|file| file.path.clone()).filter(|path| !is_there(path)).collect()
     }
 
     /// What the workspace says about who kiso is and what it is to heed: a few files of a known size.

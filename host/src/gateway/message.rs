@@ -27,9 +27,12 @@ pub fn whole_message(
     if message.text != shown {
         return Ok(message);
     }
+    let without_list = output::without_list(&outcome);
     let Outcome { reply, files, mut blocks, .. } = outcome;
-    if blocks.is_empty() && reply != shown {
-        blocks.push(Block::Text { text: reply });
+    if blocks.is_empty() {
+        // The files are told as data.
+        let text = without_list.or_else(|| (reply != shown).then_some(reply));
+        blocks.extend(text.map(|text| Block::Text { text }));
     }
     message.reply = Some(Reply { status, blocks, files });
     Ok(message)

@@ -33,6 +33,9 @@ pub struct Brief {
 /// larger under a ref.
 const MAX_REPORT: usize = 40_000;
 
+/// Files of a report that are shown to models.
+const MAX_FILES: usize = 20;
+
 /// A run of injected fixes can leave many reports behind; the latest ones matter.
 const MAX_REPORTS: usize = 16;
 
@@ -53,7 +56,8 @@ fn shorten(report: &TaskReport) -> TaskReport {
         whole: None,
         blocks: Vec::new(),
         data: report.data.as_ref().filter(keep).cloned(),
-        files: report.files.clone(),
+        files: report.files.iter().take(MAX_FILES).cloned().collect(),
+        more_files: 0,
         error: report.error.clone(),
         exit_code: report.exit_code,
         stderr: clip(&report.stderr, MAX_REPORT),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::Block;
 use super::limits::LimitReached;
-use super::report::{FileNote, TaskReport};
+use super::report::{FileNote, MAX_DELIVERED, TaskReport};
 
 /// The way a run ended.
 ///
@@ -48,8 +48,12 @@ pub struct Outcome {
     pub ending: Ending,
     /// The texts of the `msg` tasks with `notify: true`, and what the ending adds.
     pub reply: String,
-    /// Every file that a task produced, in order; a path that was written twice stands once, as it was last.
+    /// Every file that a task produced, in order; a path that was written twice stands once, as it was last. At most
+    /// [`MAX_DELIVERED`].
     pub files: Vec<FileNote>,
+    /// Files beyond those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
     /// The same as `reply` in parts; empty where all of it is Markdown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
@@ -82,20 +86,30 @@ impl Outcome {
         if reply.is_empty() {
             reply = format!("The plan came to its end without a message for you. Its goal was: {goal}");
         }
-        let mut files: Vec<FileNote> = Vec::new();
-        for file in reports.flat_map(|report| &report.files) {
-            match files.iter_mut().find(|known| known.path == file.path) {
-                Some(known) => *known = file.clone(),
-                None => files.push(file.clone()),
+        let (mut files, mut more_files): (Vec<FileNote>, u64) = (Vec::new(), 0);
+        for report in reports {
+            more_files += report.more_files;
+            for file in &report.files {
+                more_files += u64::from(!file.add_to(&mut files, MAX_DELIVERED));
             }
         }
-        Self { ending, reply, files, blocks }
+        Self { ending, reply, files, more_files, blocks }
+    }
+
+    /// The same without the files at these paths.
+    pub fn without_files(mut self, gone: &[String]) -> Self {
+        self.files.retain(|file| !gone.contains(&file.path));
+        self
     }
 
     /// The outcome of a run that ended with nothing but these words.
     pub fn in_words(ending: Ending, reply: String) -> Self {
-        Self { ending, reply, files: Vec::new(), blocks: Vec::new() }
+        Self { ending, reply, files: Vec::new(), more_files: 0, blocks: Vec::new() }
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What a run said to its user.

@@ -413,7 +413,7 @@ impl Run {
             StepResult::ModelFailed { message } => self.do_without_answer(event, &message),
             StepResult::Stopped { limit } => self.stop(event, limit),
             StepResult::Cancelled => self.cancel(event),
-            StepResult::Finished { reply, arrived } => self.finish(event, reply, arrived),
+            StepResult::Finished { reply, arrived, gone } => self.finish(event, reply, arrived, &gone),
         }
     }
 

@@ -192,6 +192,9 @@ pub struct ToolResult {
     pub exit_code: Option<i32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
+    /// Files that it made in `/work/pub` beyond those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
     #[serde(default)]
     pub millis: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,6 +227,7 @@ impl ToolResult {
             archived: None,
             exit_code: None,
             files: Vec::new(),
+            more_files: 0,
             millis: 0,
             used: None,
             skill_digest: None,
@@ -233,6 +237,10 @@ impl ToolResult {
             sinks: Vec::new(),
         }
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A model call that was paid for.
@@ -402,6 +410,9 @@ pub enum StepResult {
         /// Messages that belong to the turn and arrived meanwhile, oldest first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         arrived: Vec<String>,
+        /// Paths of files that a task made, and that were removed or renamed since.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gone: Vec<String>,
     },
 }
 

@@ -147,7 +147,9 @@ async fn a_message_becomes_a_reply() {
                 }
             }
             Step::Tell { text } => StepResult::Told { text },
-            Step::Finish(outcome) => StepResult::Finished { reply: output::reply(&outcome), arrived: Vec::new() },
+            Step::Finish(outcome) => {
+                StepResult::Finished { reply: output::reply(&outcome), arrived: Vec::new(), gone: Vec::new() }
+            }
             Step::Ended => break,
             step @ (Step::Approve { .. } | Step::Assess(_) | Step::Compress(_) | Step::Converse { .. }) => {
                 panic!("{step:?}")
@@ -178,6 +180,7 @@ fn found(call: &ToolCall, text: &str) -> ToolResult {
         archived: None,
         exit_code: None,
         files: Vec::new(),
+        more_files: 0,
         millis: 1,
         used: None,
         skill_digest: None,

@@ -2,6 +2,7 @@
 
 use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
+use super::files::PublicFiles;
 use super::{CallerScope, EXEC, Tools, narrow, told};
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
@@ -28,13 +29,13 @@ const SHELL: &str = "shell";
 /// Hosts of a call that a person is told.
 const MAX_HOSTS: usize = 3;
 
-/// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
 /// Unknown arguments that are named.
 const MAX_NAMES: usize = 8;
 
 /// Files of a result that a model is told.
 const MAX_FILES: usize = 20;
 
+/// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
 const MAX_ARGS: usize = 256 << 10;
 
 /// What to do about a call whose end is missing.
@@ -161,12 +162,14 @@ impl Tools {
         }
         // Held while it runs: what writes to the workspace runs alone in it.
         let lock = self.workspaces.of(&at.session);
-        let _held = match ready.touches() {
+        let touches = ready.touches();
+        let _held = match touches {
             Touches::Nothing => (None, None),
             Touches::Reads => (Some(lock.read_owned().await), None),
             Touches::Writes => (None, Some(lock.write_owned().await)),
         };
         let (session, transaction) = (caller.session, caller.transaction);
+        let before = (touches == Touches::Writes).then(|| PublicFiles::look(self.skills.home(), session));
         let mut report = match ready {
             Ready::Builtin(args) => {
                 self.admit_builtin(&call.name, caller.permit)?;
@@ -187,6 +190,9 @@ impl Tools {
         };
         // Before anybody else works there.
         self.conclude(session, transaction, &mut report);
+        if let Some(before) = before {
+            before.note_made(self.skills.home(), session, &mut report);
+        }
         Ok(ToolAnswer::Task(Box::new(report)))
     }
 
@@ -264,18 +270,18 @@ impl Tools {
         };
         if call.name == EXEC {
             let command = args.get("command").and_then(Value::as_str).filter(|command| !command.trim().is_empty());
+            let others = args.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+            let others: Vec<_> = others.filter(|name| *name != "command").take(MAX_NAMES).collect();
+            let hint = "call it again with {\"command\": \"…\"}";
             return match command {
                 Some(command) if others.is_empty() => Ok(Ready::Exec(command.to_owned())),
                 Some(_) => {
                     let message = format!("exec has no argument {}: it takes command alone", others.join(", "));
                     Err(refuse("bad_arguments", message, hint))
                 }
-                _ => {
+                None => {
                     let message = "exec takes one argument, command: a string that is not empty".to_owned();
-            let others = args.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-            let others: Vec<_> = others.filter(|name| *name != "command").take(MAX_NAMES).collect();
-            let hint = "call it again with {\"command\": \"…\"}";
-                    Err(refuse("bad_arguments", message, "call it again with {\"command\": \"…\"}"))
+                    Err(refuse("bad_arguments", message, hint))
                 }
             };
         }
@@ -366,8 +372,12 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
             text.push_str(&format!("\n[standard error]\n{}", report.stderr));
         }
     }
-    for file in &report.files {
+    for file in report.files.iter().take(MAX_FILES) {
         text.push_str(&format!("\nfile: {} ({}, {} bytes)", file.path, file.media_type, file.bytes));
+    }
+    let more = report.files.len().saturating_sub(MAX_FILES) as u64 + report.more_files;
+    if more > 0 {
+        text.push_str(&format!("\n… and {more} more files"));
     }
     let (status, code, hint) = match report.error {
         Some(error) => {
@@ -387,6 +397,7 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
         hint,
         exit_code: report.exit_code,
         files: report.files,
+        more_files: report.more_files,
         millis: report.used.map_or(0, |used| used.millis),
         used: report.used,
         skill_digest: report.skill_digest,

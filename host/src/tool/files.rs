@@ -3,8 +3,12 @@
 //! Guests wrote these files. Links are never followed, opening never waits for a writer, and the work is bounded
 //! however many entries there are and however long the files.
 
+mod made;
+
 #[cfg(test)]
 mod tests;
+
+pub use self::made::PublicFiles;
 
 use crate::effect::files::FileLabels;
 use crate::graph::label::Label;
@@ -183,6 +187,12 @@ fn entries(dir: &Dir, left: &mut usize) -> Entries {
     found.files.sort_unstable();
     found.dirs.sort_unstable();
     found
+}
+
+/// Whether a regular file stands at a path, without a link on the way.
+pub fn is_file(work: &Dir, path: &str) -> bool {
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    inside(work, parent).is_some_and(|dir| dir.symlink_metadata(name).is_ok_and(|found| found.is_file()))
 }
 
 /// The columns of a table, or none if its head does not read as one.

@@ -363,6 +363,12 @@ fn files_go_both_ways() {
     };
     assert_eq!(draw("the chart", false), "sendPhoto");
     assert_eq!(draw("the chart as a file", true), "sendDocument");
+    // So is what a command line leaves to be taken, and nothing beside that.
+    let before = api.shown().len();
+    api.write(ADA, "$ echo a,b > pub/made.csv; echo scratch > scratch.txt");
+    let sent = wait_for("the table", || api.shown().split_off(before).into_iter().find(|sent| sent.file.is_some()));
+    let (name, _, content) = sent.file.clone().unwrap();
+    assert_eq!((sent.method.as_str(), name.as_str(), content.as_slice()), ("sendDocument", "made.csv", &b"a,b\n"[..]));
     // What Telegram does not take is named.
     api.refuse("sendPhoto", 413, "Request Entity Too Large", None);
     api.refuse("sendDocument", 413, "Request Entity Too Large", None);

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::io::Read;
 
 use crate::channel::Letter;
+use crate::channel::sink::{ChannelSink, WITHHELD};
+use crate::effect::files::FileLabels;
 use crate::graph::report::FileNote;
 use crate::home::{Home, SessionName};
 use crate::session::workspace;
@@ -24,21 +26,28 @@ fn once(mut notes: Vec<FileNote>) -> Vec<FileNote> {
     notes
 }
 
-/// The letter as a component gets it. A file that is not there any more is left out.
-pub async fn of(home: &Home, session: &SessionName, letter: &Letter) -> Outgoing {
-    let text = match (&letter.message, &letter.text) {
+/// The letter as a component gets it. A file that is not there any more is left out, and so is one that may not be sent to `sink`, which
+/// the text says.
+pub async fn of(home: &Home, session: &SessionName, letter: &Letter, sink: &ChannelSink) -> Outgoing {
+    let mut text = match (&letter.message, &letter.text) {
         (Some(message), _) => message.text.clone(),
         (None, text) => text.clone().unwrap_or_default(),
     };
     let notes = letter.message.as_ref().and_then(|message| message.reply.as_ref()).map(|reply| reply.files.clone());
-    let (home, session) = (home.clone(), session.clone());
+    let (home, session, sink) = (home.clone(), session.clone(), sink.clone());
     let read = tokio::task::spawn_blocking(move || {
-        let (mut files, mut room) = (Vec::new(), MAX_ALL);
+        let (mut files, mut withheld, mut room) = (Vec::new(), Vec::new(), MAX_ALL);
+        let labels = FileLabels::of_session(&home, &session);
         for note in once(notes.unwrap_or_default()) {
             if files.len() == MAX_FILES {
                 break;
             }
             let Some((file, meta)) = workspace::open_published(&home, &session, &note.path) else { continue };
+            // Of what is in it now: a later run may have written to it.
+            if !labels.is_empty() && !sink.admits(&labels.of(&file).label()) {
+                withheld.push(note.path);
+                continue;
+            }
             let most = MAX_FILE.min(room);
             let mut content = Vec::new();
             // It may grow while it is read.
@@ -50,7 +59,11 @@ pub async fn of(home: &Home, session: &SessionName, letter: &Letter) -> Outgoing
             let name = note.path.rsplit('/').next().unwrap_or(&note.path).to_owned();
             files.push(File { name, media_type: note.media_type, content });
         }
-        files
+        (files, withheld)
     });
-    Outgoing { id: letter.id.clone(), text, files: read.await.unwrap_or_default(), choices: Vec::new() }
+    let (files, withheld) = read.await.unwrap_or_default();
+    if !withheld.is_empty() {
+        text.push_str(&format!("\n\n{}: {WITHHELD}", withheld.join(", ")));
+    }
+    Outgoing { id: letter.id.clone(), text, files, choices: Vec::new() }
 }

@@ -8,7 +8,7 @@ use crate::cli::client::wire::{
 };
 use crate::cli::show::told::{self, LastError};
 use crate::cli::show::{Paint, clip, printable, printable_line};
-use crate::graph::report::{FileNote, size};
+use crate::graph::report::{FileNote, MAX_DELIVERED, size};
 use crate::graph::step::{Event, StepResult};
 use crate::graph::{Why, plan::TaskKind};
 use crate::session::command::SlashCommand;
@@ -358,9 +358,11 @@ impl Talk {
         if let Some(run) = self.run.as_mut().filter(|run| run.id == step.run) {
             run.note(&event);
         }
+        if let StepResult::Finished { gone, .. } = &event.result {
+            self.files.retain(|file| !gone.contains(&file.path));
+        }
         for file in made_by(&event) {
-            self.files.retain(|known| known.path != file.path);
-            self.files.push(file);
+            file.add_to(&mut self.files, MAX_DELIVERED);
         }
         let mut shown: Vec<ScreenText> = text(self.planner.leave()).into_iter().collect();
         shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(ScreenText::Note));

@@ -151,7 +151,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
             outln!("{head}  told the user");
             more(text);
         }
-        StepResult::Finished { reply, arrived } => {
+        StepResult::Finished { reply, arrived, .. } => {
             outln!("{head}  reply");
             more(reply);
             if event.continues {

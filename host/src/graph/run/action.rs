@@ -4,7 +4,7 @@ use super::super::banner::{self, Banner};
 use super::super::lane::{ActionTurn, ToolCall};
 use super::super::limits::LimitReached;
 use super::super::reflection::{self, CallOutcome, Reflection};
-use super::super::report::{FileNote, TaskError, TaskReport, TaskStatus};
+use super::super::report::{MAX_DELIVERED, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult, ToolResult};
 use super::super::{Why, estimate};
 use super::{Abandoned, MAX_BATCH, Run, Stage, State};
@@ -174,7 +174,7 @@ impl Run {
         if *round >= self.spec.limits.max_tool_call_rounds {
             return self.take_assessment(event, &format!("No assessment could be made: {message}"));
         }
-        let error = TaskError { code: "model_failed".to_owned(), ..TaskError::of_host(message.to_owned()) };
+        let error = TaskError { code: MODEL_FAILED.to_owned(), ..TaskError::of_host(message.to_owned()) };
         self.end_loop(event, TaskStatus::Failed, String::new(), Some(error))
     }
 
@@ -202,12 +202,12 @@ impl Run {
         report.label = self.label();
         report.error = error;
         report.millis = results.iter().map(|result| result.millis).sum();
-        let mut files: Vec<FileNote> = Vec::new();
-        for file in results.iter().flat_map(|result| &result.files) {
-            files.retain(|known| known.path != file.path);
-            files.push(file.clone());
+        for result in results {
+            report.more_files += result.more_files;
+            for file in &result.files {
+                report.more_files += u64::from(!file.add_to(&mut report.files, MAX_DELIVERED));
+            }
         }
-        report.files = files;
         Some(report)
     }
 }

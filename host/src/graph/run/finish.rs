@@ -92,6 +92,7 @@ impl Run {
         event: &mut Event,
         reply: String,
         arrived: Vec<String>,
+        gone: &[String],
     ) -> Result<(), IllegalResult> {
         let State::Finishing { ending } = &self.state else {
             return Ok(());
@@ -113,7 +114,7 @@ impl Run {
         if goes_on {
             event.limits.push(LimitReached::new("max_cycles", max.into()));
         }
-        let outcome = Outcome { reply, ..self.outcome_of(&ending) };
+        let outcome = Outcome { reply, ..self.outcome_of(&ending).without_files(gone) };
         self.go(event, Why::CycleComplete, State::Ended { outcome })
     }
 

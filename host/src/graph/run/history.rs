@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::super::Why;
 use super::super::plan::{Task, TaskKind};
-use super::super::report::FileNote;
+use super::super::report::{FileNote, MAX_DELIVERED};
 use super::super::step::{Event, StepResult};
 use super::super::verdict;
 use super::critic::with_message;
@@ -71,8 +71,7 @@ impl History {
             StepResult::Called { results } => {
                 if let Some(task) = self.current_task() {
                     for file in results.iter().flat_map(|result| &result.files) {
-                        task.files.retain(|known| known.path != file.path);
-                        task.files.push(file.clone());
+                        file.add_to(&mut task.files, MAX_DELIVERED);
                     }
                 }
             }

@@ -328,7 +328,7 @@ impl Live {
     #[track_caller]
     fn finish(&mut self) -> Outcome {
         let Step::Finish(outcome) = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
-        self.feed(StepResult::Finished { reply: outcome.reply.clone(), arrived: Vec::new() });
+        self.feed(StepResult::Finished { reply: outcome.reply.clone(), arrived: Vec::new(), gone: Vec::new() });
         assert_eq!(self.run.next_step(), Step::Ended);
         assert_eq!(self.run.outcome(), Some(&*outcome));
         self.replay();
@@ -341,7 +341,7 @@ impl Live {
     fn deliver(&mut self, arrived: &[&str]) -> Event {
         let Step::Finish(outcome) = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
         let arrived = arrived.iter().map(|&text| text.to_owned()).collect();
-        self.feed(StepResult::Finished { reply: outcome.reply, arrived })
+        self.feed(StepResult::Finished { reply: outcome.reply, arrived, gone: Vec::new() })
     }
 
     /// The log of a run that has ended keeps to every limit, and the run to its log.

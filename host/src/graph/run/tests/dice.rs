@@ -139,6 +139,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
         Step::Finish(outcome) => StepResult::Finished {
             reply: outcome.reply.clone(),
             arrived: if dice.one_in(3) { vec!["draw b.csv".to_owned()] } else { Vec::new() },
+            gone: outcome.files.iter().skip(1).map(|file| file.path.clone()).collect(),
         },
         Step::Ended => panic!("nothing is left to answer"),
     }

@@ -55,7 +55,7 @@ pub(super) fn one_of_each() -> Vec<StepResult> {
         stopped(),
         StepResult::Cancelled,
         StepResult::Told { text: "else".to_owned() },
-        StepResult::Finished { reply: "else".to_owned(), arrived: Vec::new() },
+        StepResult::Finished { reply: "else".to_owned(), arrived: Vec::new(), gone: Vec::new() },
     ];
     // A new kind does not compile here until it stands above, too.
     for result in &all {
