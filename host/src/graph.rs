@@ -114,7 +114,7 @@ pub enum Why {
     TaskEnded,
     /// The reviewer's answer could not be read, and retries are left.
     NoVerdict,
-    /// The task is accepted, and others are waiting.
+    /// The task is accepted, and others are waiting; or it is a message that has to be written again.
     TasksRemain,
     /// The task is not accepted, and tasks were injected that put it right.
     NeedsFix,

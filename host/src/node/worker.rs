@@ -5,7 +5,7 @@ use crate::context::{self, Piece};
 use crate::graph::banner;
 use crate::graph::brief::{Brief, clip};
 use crate::graph::plan::{Task, TaskKind};
-use crate::graph::report::{TaskError, TaskReport, TaskStatus};
+use crate::graph::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 use crate::graph::step::Call;
 use crate::llm::prompt::Pieces;
 use crate::llm::{Answer, LlmError, Model, Request, Role, Sink, reflex};
@@ -74,7 +74,7 @@ pub async fn call(
         Ok(completion) => completion,
         Err(error) => {
             let retryable = matches!(error, LlmError::Unavailable { retryable: true, .. });
-            return (failed(task, "model_failed", error.to_string(), retryable), None);
+            return (failed(task, MODEL_FAILED, error.to_string(), retryable), None);
         }
     };
     let call = super::call_of(&completion);
@@ -83,7 +83,7 @@ pub async fn call(
     let text = text.trim();
     let report = if text.is_empty() {
         let why = super::why_cut_off(&completion).map(|why| format!(": it was cut off {why}")).unwrap_or_default();
-        failed(task, "empty_answer", format!("the model {} answered with nothing{why}", call.model), true)
+        failed(task, EMPTY_ANSWER, format!("the model {} answered with nothing{why}", call.model), true)
     } else {
         let mut text = clip(text, MAX_TEXT);
         if let Some(note) = super::cut_off(&completion) {

@@ -10,7 +10,7 @@ use super::super::lane::Entry;
 use super::super::limits::LimitReached;
 use super::super::outcome::{Ending, ReplyText};
 use super::super::plan::{Task, TaskKind};
-use super::super::report::{Attempt, Correction, TaskReport, TaskStatus};
+use super::super::report::{Attempt, Correction, EMPTY_ANSWER, MODEL_FAILED, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
 use super::super::verdict::{Status, Verdict};
 use super::{Abandoned, Current, Record, Run, State, Waiting};
@@ -18,8 +18,14 @@ use super::{Abandoned, Current, Record, Run, State, Waiting};
 /// The task of a message that is written again.
 const AGAIN: &str = "Answer the user's request, with what was found wrong put right";
 
-/// Characters of a task's output in the graph lane.
+/// Characters of a task's output in the graph lane, and of the last output that a reply tells which no model could write.
 const MAX_SNAPSHOT: usize = 2_000;
+
+/// Calls for one message, each with the retries of its model. A new plan would run every command again.
+const MAX_WRITES: usize = 3;
+
+/// Tasks that are named where no model could write the reply.
+const MAX_NAMED: usize = 10;
 
 impl Run {
     pub(super) fn take_report(&mut self, event: &mut Event, report: TaskReport) -> Result<(), IllegalResult> {
@@ -33,7 +39,7 @@ impl Run {
         }
         self.records.push(Record { id, report, depth, rejected: None });
         self.pass(event, Why::TaskEnded)?;
-        if !review {
+        if !review || self.is_unwritten() {
             return self.settle(event);
         }
         let max = self.spec.limits.max_review_depth;
@@ -82,9 +88,51 @@ impl Run {
     /// The critic without a reviewer: exit code and tool status decide alone.
     pub(super) fn settle(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         match self.records.last().and_then(|record| record.report.trouble()) {
+            Some(reason) if self.is_unwritten() => self.write_again(event, &reason),
             Some(reason) => self.give_up_plan(event, reason),
             None => self.accept_task(event),
         }
+    }
+
+    /// Whether the last task is a message whose model gave no answer.
+    fn is_unwritten(&self) -> bool {
+        self.records.last().is_some_and(Record::is_unwritten)
+    }
+
+    /// Has a message written again whose model gave no answer. Once that has been tried often enough, or where it is of no use, the run ends
+    /// as failed, with the work that was done: another plan would find no other model.
+    fn write_again(&mut self, event: &mut Event, reason: &str) -> Result<(), IllegalResult> {
+        let Some(last) = self.records.last_mut() else {
+            return Ok(());
+        };
+        last.rejected = Some(reason.to_owned());
+        let (task, depth) = (last.report.task.clone(), last.depth);
+        let may_pass = last.report.error.as_ref().is_some_and(|error| error.retryable);
+        let tried = self.records.iter().rev().take_while(|record| record.is_unwritten() && record.report.task == task);
+        if may_pass && tried.count() < MAX_WRITES {
+            let (id, label) = (self.new_id(), self.label());
+            self.current.size += 1;
+            self.current.waiting.push_front(Waiting { id, task, depth, label, instructions: Label::default() });
+            return self.go(event, Why::TasksRemain, State::reasoning());
+        }
+        let reason = format!("The reply could not be written: {reason}{}", self.done_so_far());
+        self.drop_waiting();
+        self.go(event, Why::PlanExhausted, State::Finishing { ending: Ending::Failed { reason } })
+    }
+
+    /// The tasks of the cycle that succeeded, and the output of the last one, for a reply that no model writes.
+    fn done_so_far(&self) -> String {
+        let of_cycle = self.records[self.earlier..].iter();
+        let done: Vec<&TaskReport> = of_cycle
+            .filter(|record| record.rejected.is_none() && record.report.task.kind != TaskKind::Msg)
+            .map(|record| &record.report)
+            .collect();
+        let Some(last) = done.last() else { return String::new() };
+        let named = done.iter().rev().take(MAX_NAMED).rev().map(|report| format!("\n- {}", report.task.label()));
+        let output = brief::clip(last.text.trim(), MAX_SNAPSHOT);
+        let output = if output.is_empty() { output } else { format!("\n\nIts output:\n\n````\n{output}\n````") };
+        let whole = if done.len() > MAX_NAMED { "The last tasks that were done" } else { "Done before that" };
+        format!("\n\n{whole}:{}{output}", named.collect::<String>())
     }
 
     pub(super) fn take_verdict(
@@ -298,6 +346,14 @@ pub(super) fn with_message(message: bool, mut tasks: Vec<Task>) -> Vec<Task> {
         None => tasks.push(Task { notify: true, ..Task::new(TaskKind::Msg, AGAIN) }),
     }
     tasks
+}
+
+impl Record {
+    /// Whether the task is a message whose model gave no answer.
+    fn is_unwritten(&self) -> bool {
+        let code = self.report.error.as_ref().map(|error| error.code.as_str());
+        self.report.task.kind == TaskKind::Msg && matches!(code, Some(MODEL_FAILED | EMPTY_ANSWER))
+    }
 }
 
 /// Whether a reviewer's `ok` makes up for a failing status: a command may be expected to end with 1, but nobody can

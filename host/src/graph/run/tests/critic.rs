@@ -155,3 +155,32 @@ fn files_are_listed_once_as_they_were_last() {
     live.done();
     assert_eq!(live.finish().files, [file("pub/a.svg", 3), file("pub/b.svg", 2)]);
 }
+
+/// No command is run again because a model does not answer: the message alone is.
+#[test]
+fn a_message_whose_model_does_not_answer_is_written_again_and_never_planned_again() {
+    let fails = |live: &mut Live, retryable: bool| {
+        live.start();
+        let Step::Execute { task, brief } = live.run.next_step() else { panic!() };
+        let error = TaskError { code: "model_failed".to_owned(), retryable, ..TaskError::of_host("gone".to_owned()) };
+        let report = Box::new(TaskReport::failed(brief.task, error));
+        live.feed(StepResult::Executed { task, report, call: None })
+    };
+    let mut live = Live::planned(vec![skill(false), msg()]);
+    live.execute(|report| report.text = "it is 7".to_owned());
+    assert_eq!(whys(&fails(&mut live, true)), [Why::TaskEnded, Why::TasksRemain]);
+    assert_eq!(whys(&fails(&mut live, true)), [Why::TaskEnded, Why::TasksRemain]);
+    assert_eq!(whys(&fails(&mut live, true)), [Why::TaskEnded, Why::PlanExhausted]);
+    let outcome = live.finish();
+    let Ending::Failed { reason } = &outcome.ending else { panic!("{outcome:?}") };
+    assert!(reason.starts_with("The reply could not be written: gone") && reason.contains("it is 7"), "{reason}");
+    // One call of them may be answered; and what will not pass is not tried again.
+    let mut live = Live::planned(vec![skill(false), msg()]);
+    live.done();
+    fails(&mut live, true);
+    live.done();
+    assert_eq!(live.finish().ending, Ending::Done);
+    let mut live = Live::planned(vec![skill(false), msg()]);
+    live.done();
+    assert_eq!(whys(&fails(&mut live, false)), [Why::TaskEnded, Why::PlanExhausted]);
+}
