@@ -225,3 +225,35 @@ fn who_is_answered_for_changes_with_the_configuration() {
         assert_eq!(integrity(&home), whose, "{trusted}");
     }
 }
+
+/// Nobody outside has said anything where there is no connection. An error page is somebody's words.
+#[test]
+fn a_fetch_without_a_response_brings_no_label_and_an_error_page_does() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = web::serve(|_| {
+        format!("HTTP/1.1 404 Not Found\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n{CANARY}").into_bytes()
+    });
+    let home = Home::new();
+    home.config("model = \"reflex\"\n");
+    for host in [closed.as_str(), address.as_str(), "nobody.invalid"] {
+        home.kiso(&["skill", "grant", "fetch", "--host", host, "--private"]).ok();
+    }
+    let fetched = |url: &str| {
+        let ran = home.kiso(&["run", &format!("fetch url={url}")]);
+        let explained = home.kiso(&["--json", "policy", "explain", "last"]);
+        let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let world = lines.filter(|line| line["type"] == "read").any(|line| line["label"]["integrity"] == "world");
+        (ran.code, world)
+    };
+    for url in [
+        format!("http://{closed}/p"),
+        "http://nobody.invalid/p".to_owned(),
+        // It does not speak TLS.
+        format!("https://{address}/p"),
+    ] {
+        assert_eq!(fetched(&url), (1, false), "{url}");
+    }
+    assert_eq!(fetched(&format!("http://{address}/p")), (1, true), "an error page");
+    // A file of it, too, while a fetch that failed has made none.
+    assert_eq!(prints(&home, "ls"), (false, "user".to_owned()));
+}

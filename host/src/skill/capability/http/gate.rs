@@ -16,12 +16,14 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame};
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::rustls;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -270,7 +272,6 @@ async fn send(
     permit
         .request(&host, changes, !rule.host.contains('*'))
         .map_err(|why| SendError { error: Error::HttpRequestDenied, why: Why::Labels(why) })?;
-    permit.read().join(LabelId::of(&answer_label(&host, rule)));
     match &rule.inject {
         None => {}
         Some(Injection::Unset { secret, how }) => {
@@ -318,6 +319,8 @@ async fn send(
         Box::new(stream)
     };
 
+    // From here on the host can say something. That there is no connection is the host's own network's word.
+    permit.read().join(LabelId::of(&answer_label(&host, rule)));
     *request.uri_mut() = Uri::builder()
         .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))
         .build()
@@ -433,8 +436,21 @@ fn unreached(error: NetError) -> Error {
         NetError::Private => Error::DestinationIpProhibited,
         NetError::Connect(error) => Error::Connect(error),
         NetError::BadName => Error::HttpRequestUriInvalid,
-        NetError::Tls(error) => Error::Tls(error),
+        NetError::Tls(error) => Error::Tls(without_names(&error)),
     }
+}
+
+/// Why TLS failed, without the names in a certificate: whoever made it has chosen them.
+fn without_names(error: &io::Error) -> io::Error {
+    let reason = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    io::Error::new(
+        error.kind(),
+        match reason {
+            Some(rustls::Error::InvalidCertificate(_)) => "the certificate is not valid for this host",
+            Some(rustls::Error::AlertReceived(_)) => "the host has refused the handshake",
+            _ => "the handshake failed",
+        },
+    )
 }
 
 /// The bodies that pass the gate carry bytes.
