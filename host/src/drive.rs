@@ -79,7 +79,7 @@ use crate::graph::report::often;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
 use crate::home::{Home, SessionName};
-use crate::llm::Role;
+use crate::llm::{Role, reflex};
 use crate::node::{RoleError, output};
 use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
@@ -121,6 +121,8 @@ pub enum DriveError {
     Role(#[from] RoleError),
     #[error(transparent)]
     Vault(#[from] VaultError),
+    #[error(transparent)]
+    Model(#[from] ModelError),
     #[error("the run took a step that its graph does not allow; this is a bug in kiso: {0}")]
     Illegal(#[from] IllegalResult),
     #[error("an event could not be written down or read: {0}")]
@@ -176,6 +178,20 @@ impl RunExecutor {
         }
     }
 
+    /// Whether a message spells out all that is to be done. Such a message never goes to a model.
+    pub(crate) fn is_explicit(&self, message: &str) -> bool {
+        reflex::is_explicit(message, &self.tools.cards())
+    }
+
+    /// The same with the built-in rules alone, if the message is spelt out and anything else is configured.
+    fn for_message(&self, message: &str) -> Result<Option<RunExecutor>, DriveError> {
+        if self.models.are_free() || !self.is_explicit(message) {
+            return Ok(None);
+        }
+        let models = self.models.built_in(&self.config)?;
+        Ok(Some(RunExecutor { models, ..self.clone() }))
+    }
+
     /// Performs a run from its message to its reply. `secrets` are those of the environment; more may be found in the
     /// message. They are taken out of it before anything is stored.
     pub async fn run(
@@ -206,7 +222,9 @@ impl RunExecutor {
         // What was said before is a secret now, too, if it is repeated.
         let message = secrets.redact(&message);
         let earlier = self.earlier(session, None, false).await?;
-        let (limits, policy) = (self.limits(), self.policy());
+        let by_rules = self.for_message(&message)?;
+        let executor = by_rules.as_ref().unwrap_or(self);
+        let (limits, policy) = (executor.limits(), executor.policy());
         let (name, text, segment) = (session.to_string(), message.clone(), earlier.segment.clone());
         let context = earlier.label();
         let spec = move |id: &RunId| {
@@ -226,8 +244,8 @@ impl RunExecutor {
         };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message, self.boot()).await?;
         listener.begun(&log.id);
-        let at_work = RunContext::new(self, &log, &spec, secrets, earlier);
-        self.drive(Run::new(spec), log, at_work, cancel, listener).await
+        let at_work = RunContext::new(executor, &log, &spec, secrets, earlier);
+        executor.drive(Run::new(spec), log, at_work, cancel, listener).await
     }
 
     /// Performs a run for the messages that wait in the session, as one turn; `None` where none waits. The caller holds
@@ -246,6 +264,9 @@ impl RunExecutor {
         // Before the run has messages of its own; as for a person, which most runs are.
         let earlier = self.earlier(session, None, false).await?;
         let (segment, context) = (earlier.segment.clone(), earlier.label());
+        let (cards, has_models) = (self.tools.cards(), !self.models.are_free());
+        let is_explicit = move |text: &str| has_models && reflex::is_explicit(text, &cards);
+        let is_apart = is_explicit.clone();
         let spec = move |begun: &BegunRun, texts: Vec<String>| {
             let message = known.redact(&texts.join("\n\n"));
             let mut joined = Vec::new();
@@ -256,6 +277,7 @@ impl RunExecutor {
             if joined.join("\n\n") != message {
                 joined.clear();
             }
+            let explicit = is_explicit(&message);
             RunSpec {
                 id: begun.run.to_string(),
                 session: name,
@@ -263,13 +285,19 @@ impl RunExecutor {
                 joined,
                 caller: begun.caller,
                 limits,
-                policy: Policy { subagent: begun.priority != JobPriority::Interactive, ..policy },
+                policy: Policy {
+                    subagent: begun.priority != JobPriority::Interactive,
+                    fast_path: policy.fast_path && !explicit,
+                    ..policy
+                },
                 segment,
                 label: begun.label.clone(),
                 context: context.clone(),
             }
         };
-        let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec, self.boot()).await? else {
+        let Some((log, spec)) =
+            Log::begin_queued(&self.store, &self.vault, session, spec, is_apart, self.boot()).await?
+        else {
             return Ok(None);
         };
         listener.begun(&log.id);
@@ -277,8 +305,10 @@ impl RunExecutor {
             true => self.earlier(session, Some(&log.id), true).await?,
             false => earlier,
         };
-        let at_work = RunContext::new(self, &log, &spec, secrets, earlier);
-        self.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
+        let by_rules = self.for_message(&spec.message)?;
+        let executor = by_rules.as_ref().unwrap_or(self);
+        let at_work = RunContext::new(executor, &log, &spec, secrets, earlier);
+        executor.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
     }
 
     #[tracing::instrument(name = "drive.run", level = "debug", skip_all, fields(session = %log.session, run = %log.id))]

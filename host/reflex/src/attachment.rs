@@ -27,6 +27,13 @@ pub(crate) fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<S
     if found.is_empty() { (message, found) } else { (text[..start].trim(), found) }
 }
 
+/// The message without a last line that may name files.
+pub(crate) fn without_names(message: &str) -> &str {
+    let text = message.trim_end();
+    let start = text.rfind('\n').map_or(0, |at| at + 1);
+    if text[start..].trim_start().starts_with(MARK) { text[..start].trim() } else { message }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kiso_plan::prompt::SkillCard;
 
+use crate::attachment;
 use crate::schema::{args, unknown_arg, value};
 use crate::spelling::near_names;
 
@@ -16,6 +17,19 @@ const MAX_COMMANDS: usize = 600;
 pub(crate) enum ExplicitStep {
     Command(String),
     Call { skill: String, args: Map<String, Value>, text: String },
+}
+
+/// Whether a message spells out all that is to be done, so that no model has to understand it: its first line is a command line, or a call of
+/// a skill that there is with its arguments, and all of it can be read.
+pub fn is_explicit(message: &str, skills: &[Arc<SkillCard>]) -> bool {
+    let text = attachment::without_names(message);
+    let calls = |line: &str| {
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = name.strip_prefix('@').unwrap_or(name);
+        pairs(rest).is_some_and(|pairs| !pairs.is_empty()) && skills.iter().any(|card| card.name == name)
+    };
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    first.is_some_and(|line| command(line).is_some() || calls(line)) && read(text, skills).is_some()
 }
 
 /// The steps of a message that spells all of them out; `None` if it does not, and what is wrong if it does and something

@@ -56,6 +56,7 @@ mod word;
 mod tests;
 
 pub use chores::{cannot, route, summarize, title};
+pub use explicit::is_explicit;
 pub use plan::plan;
 pub use reply::{blocks, reply};
 pub use review::review;

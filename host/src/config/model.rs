@@ -134,6 +134,15 @@ impl Config {
         }
     }
 
+    /// The same configuration with one model for all, and no other where that does not answer.
+    pub fn with_model(&self, model: &str) -> Config {
+        let mut config = self.clone();
+        model.clone_into(&mut config.model);
+        config.fallbacks = Default::default();
+        Role::ALL.into_iter().for_each(|role| config.set_model_of(role.name(), None));
+        config
+    }
+
     /// The models that a role falls back to, in order: its own list, or the one for all.
     pub fn fallbacks_of(&self, role: &str) -> &[String] {
         let own = Role::named(role).map(|role| &self.fallbacks.of[role]).filter(|own| !own.is_empty());

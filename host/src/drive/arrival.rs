@@ -4,13 +4,18 @@ use super::run_context::RunContext;
 use super::window::WAITING;
 use super::{DriveError, SEALED_RUN};
 use crate::graph::route;
+use crate::graph::run::Run;
 use crate::store::{Job, JobPriority};
 
 impl RunContext<'_> {
     /// What waits and belongs to this turn. The messages are the run's only when the event that goes on with them is
     /// committed.
-    pub(super) async fn arrived(&mut self) -> Result<Vec<String>, DriveError> {
+    pub(super) async fn arrived(&mut self, run: &Run) -> Result<Vec<String>, DriveError> {
         self.taking.clear();
+        // Neither is what spells all of it out a part of a turn that a model has understood, nor the other way round.
+        if self.drive.is_explicit(run.message()) {
+            return Ok(Vec::new());
+        }
         // Each message of a subagent is a turn of its own, whose reply goes where that one's goes.
         if self.subagent {
             return Ok(Vec::new());
@@ -31,7 +36,7 @@ impl RunContext<'_> {
         for message in waiting {
             let text = self.drive.vault.open_text(SEALED_RUN, &message.text)?.into_owned();
             // In their order: one that begins something new ends the turn.
-            if !route::continues(&text) {
+            if !route::continues(&text) || self.drive.is_explicit(&text) {
                 break;
             }
             self.taking.push(message.id);

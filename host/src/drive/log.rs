@@ -117,11 +117,13 @@ impl Log {
         vault: &Vault,
         session: &SessionName,
         spec: impl FnOnce(&BegunRun, Vec<String>) -> RunSpec + Send + 'static,
+        is_apart: impl Fn(&str) -> bool + Send + 'static,
         boot: Option<String>,
     ) -> Result<Option<(Log, RunSpec)>, DriveError> {
         let (name, sealer) = (session.clone(), vault.clone());
         let begun = store.write(move |tx| {
-            let Some(begun) = tx.begin_queued(&name, now_ms())? else { return Ok(None) };
+            let is_apart = |text: &str| sealer.open_text(SEALED_RUN, text).is_ok_and(|text| is_apart(&text));
+            let Some(begun) = tx.begin_queued_apart(&name, now_ms(), &is_apart)? else { return Ok(None) };
             tx.set_boot(&begun.run, boot.as_deref())?;
             let broken = |error: crate::secret::VaultError| StoreError::corrupt(error.to_string());
             // One that this key does not open must not keep all that come after it waiting for ever.

@@ -167,6 +167,12 @@ impl Models {
         Ok(models)
     }
 
+    /// The built-in rules in the place of all models.
+    pub fn built_in(&self, config: &Config) -> Result<Self, ModelError> {
+        let Inner { shared, env, keys, .. } = &*self.0;
+        Models::of_config(&config.with_model(reflex::NAME), shared.clone(), env.clone(), Vec::new(), keys.clone(), None)
+    }
+
     /// The same models as a session wants them. A model for all is meant for every role that works on a message, also for
     /// one that has its own in `config.toml`: whoever chooses a model wants to talk to it. What is done behind the reply
     /// keeps its own. What is known of endpoints, their breakers and the slots are shared.

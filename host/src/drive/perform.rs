@@ -66,7 +66,7 @@ impl RunContext<'_> {
             Step::Finish(outcome) => {
                 let gone = self.gone_files(&outcome);
                 let reply = output::reply(&outcome.without_files(&gone));
-                StepResult::Finished { reply, arrived: self.arrived().await?, gone }
+                StepResult::Finished { reply, arrived: self.arrived(run).await?, gone }
             }
             Step::Ended => unreachable!("the loop ends before"),
         };

@@ -88,8 +88,10 @@ impl RunExecutor {
         let (of, boot) = (id.clone(), self.boot());
         self.store.write(move |tx| tx.set_boot(&of, boot.as_deref())).await?;
         let earlier = self.earlier(&session, Some(id), run.spec().policy.subagent).await?;
-        let at_work = RunContext::new(self, &log, run.spec(), secrets, earlier);
-        self.drive(run, log, at_work, cancel, listener).await
+        let by_rules = self.for_message(&run.spec().message)?;
+        let executor = by_rules.as_ref().unwrap_or(self);
+        let at_work = RunContext::new(executor, &log, run.spec(), secrets, earlier);
+        executor.drive(run, log, at_work, cancel, listener).await
     }
 
     /// Has a run that was cut off `times` times wait for a person, and says so in its session. Returns what was said.

@@ -6,7 +6,7 @@ use super::prompt::Pieces;
 use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Usage};
 use crate::compute;
 
-pub use kiso_reflex::blocks;
+pub use kiso_reflex::{blocks, is_explicit};
 
 /// The model's name in `config.toml`.
 pub const NAME: &str = "reflex";

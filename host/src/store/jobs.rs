@@ -228,6 +228,16 @@ impl Tx<'_> {
     /// Begins a run for the messages of a session that wait: as many of the first ones as came from the same kind of
     /// caller with the same priority, or one that nobody typed. `None` where none waits.
     pub fn begin_queued(&self, session: &SessionName, at_ms: i64) -> Result<Option<BegunRun>, StoreError> {
+        self.begin_queued_apart(session, at_ms, &|_| false)
+    }
+
+    /// [`Tx::begin_queued`], where a message whose text, as it is stored, `is_apart` is a turn of its own.
+    pub fn begin_queued_apart(
+        &self,
+        session: &SessionName,
+        at_ms: i64,
+        is_apart: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<BegunRun>, StoreError> {
         let mut jobs = self.queued_jobs(session, MAX_JOINED)?;
         let Some(first) = jobs.first().cloned() else { return Ok(None) };
         let alike = match first.priority {
@@ -250,6 +260,13 @@ impl Tx<'_> {
         for job in &jobs {
             if bytes >= MAX_JOINED_BYTES {
                 break;
+            }
+            if let Some(last) = texts.last() {
+                let mut look = self.conn.prepare_cached("SELECT text FROM messages WHERE id = ?1")?;
+                let next: String = look.query_row([job.message], |row| row.get(0))?;
+                if is_apart(last) || is_apart(&next) {
+                    break;
+                }
             }
             let mut take = self.conn.prepare_cached("UPDATE messages SET run = ?1 WHERE id = ?2 RETURNING text")?;
             texts.push(take.query_row((&run, job.message), |row| row.get(0))?);
