@@ -3,7 +3,8 @@
 use super::sink::{ChannelSink, WITHHELD};
 use crate::drive::SEALED_RUN;
 pub use crate::gateway::Letter;
-use crate::gateway::whole_message;
+use crate::gateway::{Message, whole_message};
+use crate::graph::block::Block;
 use crate::graph::label::Label;
 use crate::graph::step::Event;
 use crate::secret::Vault;
@@ -83,6 +84,14 @@ pub(super) fn of(
             let Some(id) = delivery.message else { return Ok(None) };
             let Some((session, message)) = view.message(id)? else { return Ok(None) };
             let mut message = whole_message(view, vault, session.clone(), message)?;
+            if let Some(run) = message.run.clone() {
+                for seq in view.notified(&delivery.channel, &run)? {
+                    let event = view.event(&run, seq)?;
+                    if let Some(text) = event.and_then(|event| notification(vault, &event.body)) {
+                        leave_out(&mut message, &text);
+                    }
+                }
+            }
             letter.truncated = message.text.len() > MAX_TEXT;
             if let Some(reply) = message.reply.as_mut().filter(|_| letter.truncated) {
                 reply.blocks.clear();
@@ -112,6 +121,22 @@ pub(super) fn of(
         letter.withhold();
     }
     Ok(Some(letter))
+}
+
+/// Takes what was told on the way out of the beginning of a reply, unless nothing else is in it.
+fn leave_out(message: &mut Message, told: &str) {
+    let Some(rest) = message.text.strip_prefix(told).and_then(|rest| rest.strip_prefix("\n\n")) else { return };
+    message.text = rest.to_owned();
+    if let Some(reply) = &mut message.reply
+        && matches!(reply.blocks.first(), Some(Block::Text { text }) if text == told)
+    {
+        reply.blocks.remove(0);
+    } else if let Some(reply) = &mut message.reply
+        && let Some(Block::Text { text }) = reply.blocks.first_mut()
+        && let Some(rest) = text.strip_prefix(told).and_then(|rest| rest.strip_prefix("\n\n"))
+    {
+        *text = rest.to_owned();
+    }
 }
 
 /// What an event of a run's log says to everybody outside: the output of a task, or what the user is told of the way.

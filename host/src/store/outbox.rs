@@ -125,12 +125,26 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The deliveries of a webhook that wait, those that are due first first, at most `limit`.
+    /// The deliveries of a webhook that wait, those that are due first first, at most `limit`. What a run says is told in its order: a
+    /// delivery is left out while an earlier one of the same run waits.
     pub fn pending_deliveries(&self, webhook: &str, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
-            "SELECT {COLUMNS} WHERE o.webhook = ?1 AND o.state = 'pending' ORDER BY o.due_ms, o.id LIMIT ?2"
+            "SELECT {COLUMNS} WHERE o.webhook = ?1 AND o.state = 'pending' AND NOT EXISTS (
+                 SELECT 1 FROM outbox e WHERE e.webhook = o.webhook AND e.state = 'pending' AND e.id < o.id AND e.run = coalesce(
+                     o.run, (SELECT q.num FROM messages m JOIN runs q ON q.id = m.run WHERE m.id = o.message)))
+             ORDER BY o.due_ms, o.id LIMIT ?2"
         ))?;
         let rows = query.query_map((webhook, limit), delivery)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The events of a run that a webhook was told of on the way, oldest first.
+    pub fn notified(&self, webhook: &str, run: &RunId) -> Result<Vec<u32>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT o.seq FROM outbox o JOIN runs r ON r.num = o.run
+             WHERE r.id = ?2 AND o.webhook = ?1 AND o.seq IS NOT NULL AND o.state = 'delivered' ORDER BY o.seq",
+        )?;
+        let rows = query.query_map((webhook, run), |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

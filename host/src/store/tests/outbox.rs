@@ -2,6 +2,7 @@
 
 use super::statements::prepared;
 use super::*;
+use crate::graph::label::Label;
 
 fn subscription(webhook: &str, sessions: &[&str], events: &[WebhookEvent]) -> Subscription {
     let sessions = sessions.iter().map(|pattern| (*pattern).to_owned()).collect();
@@ -221,4 +222,41 @@ fn the_outbox_is_read_by_its_indexes() {
             assert!(bounded && !step.contains("TEMP B-TREE"), "{step}\n{sql}");
         }
     }
+}
+
+/// Of a run, one thing at a time: what it said later waits for what it said before, also where that is put off. Others do not.
+#[test]
+fn what_a_run_says_is_told_in_its_order() {
+    let house = House::new();
+    let store = house.open();
+    set(&store, &[subscription("all", &[], &[WebhookEvent::Reply, WebhookEvent::Notify])]);
+    let (run, other) = (begin(&store, 1), begin(&store, 1));
+    let (of, another) = (run.clone(), other.clone());
+    store
+        .write_blocking(move |tx| {
+            for seq in [3, 5] {
+                tx.tell_webhooks_of_notification(&of, seq, &Label::default(), 2)?;
+            }
+            tx.add_message(&session("s"), MessageRole::Assistant, "done", 3, Some(&of))?;
+            tx.tell_webhooks_of_notification(&another, 4, &Label::default(), 4)
+        })
+        .unwrap();
+    let told = || {
+        pending(&store, "all").into_iter().map(|delivery| (delivery.id, delivery.run, delivery.seq)).collect::<Vec<_>>()
+    };
+    let first = told();
+    let seen: Vec<_> = first.iter().map(|(_, run, seq)| (run.clone(), *seq)).collect();
+    assert_eq!(seen, [(Some(run.clone()), Some(3)), (Some(other), Some(4))]);
+    let id = first[0].0;
+    store.write_blocking(move |tx| tx.put_off_delivery(id, 900, "it answered 500")).unwrap();
+    assert_eq!(told().len(), 2, "it is put off, and what follows waits for it");
+    for (seq, after) in [(3, Some(5)), (5, None)] {
+        let next = pending(&store, "all").into_iter().find(|delivery| delivery.run == Some(run.clone())).unwrap();
+        assert_eq!(next.seq, Some(seq));
+        store.write_blocking(move |tx| tx.delivered(next.id, 10)).unwrap();
+        let next = pending(&store, "all").into_iter().find(|delivery| delivery.run == Some(run.clone()));
+        assert_eq!(next.and_then(|delivery| delivery.seq), after);
+    }
+    assert!(pending(&store, "all").iter().any(|delivery| delivery.event == WebhookEvent::Reply), "at last the reply");
+    assert_eq!(store.read_blocking(move |view| view.notified("all", &run)).unwrap(), [3, 5]);
 }
