@@ -24,3 +24,8 @@ pub fn minute(ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
+
+/// "2026-11-21" in local time.
+pub fn day(ms: i64) -> String {
+    minute(ms)[..10].to_owned()
+}

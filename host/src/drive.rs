@@ -40,6 +40,7 @@ mod perform;
 mod place;
 mod prompt;
 mod review;
+mod rights;
 mod run_context;
 mod said;
 mod session;
@@ -343,7 +344,8 @@ impl RunExecutor {
             true => self.first_title(&log.session, &run, &output::reply(&outcome)).await.unwrap_or_default(),
             false => None,
         };
-        log.finish(&outcome, &run, &at_work.secrets, &self.config.context, title).await?;
+        let full = at_work.window_is_full();
+        log.finish(&outcome, &run, &at_work.secrets, &self.config.context, title, full).await?;
         in_hand.ended();
         self.close_undo(&log.session, &log.id);
         tracing::debug!(events = log.seq, "the run has ended");
@@ -406,6 +408,7 @@ impl RunExecutor {
                 self.undo.quiet(&log.session).await;
                 self.tools.skills().measure_anew(&log.session);
             }
+            at_work.slots += window::slots_of_result(&result);
             let event = run.accept_with(result, at_work.meter.take())?;
             let taken = std::mem::take(&mut at_work.taking);
             log.append(&event, run, &at_work.secrets, at_work.take_asked(), taken)?;

@@ -15,11 +15,13 @@ pub use self::core::{CoreError, MAX_CORE_BYTES, MAX_CORE_DEPTH, core, render_cor
 pub use chunk::chunks;
 pub use record::{MemoryImport, MemoryImportError, Record, export, import};
 
+use crate::clock::day;
 use crate::graph::estimate::tokens;
 use crate::graph::label::Label;
 use crate::home::SessionName;
-use crate::store::{Chunk, LabelledRow, Store, StoreError, Tx, Vector, View};
+use crate::store::{Chunk, LabelledRow, Store, StoreError, Tx, USER, Vector, View, shared_words};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 /// Largest text that is saved at once: a long article. A book belongs into the workspace.
 pub const MAX_TEXT: usize = 256 << 10;
@@ -30,6 +32,13 @@ pub const MAX_HITS: u32 = 50;
 /// The k of reciprocal rank fusion, as its authors chose it (Cormack, Clarke and Büttcher, 2009): the first of one list does
 /// not outweigh what stands well in both.
 pub const RANKS: f64 = 60.0;
+
+/// The least likeness of a passage that nobody has asked for: those of unrelated texts are often above what a search takes for near.
+const UNASKED: f32 = 0.5;
+
+/// Words that a fact or passage must share with a goal to be told unasked; of a goal of so few words that this is more than a third
+/// of them, one is enough.
+const SHARED: usize = 2;
 
 /// What a digest takes of a prompt at most, in tokens.
 const DIGEST_TOKENS: usize = 800;
@@ -96,16 +105,22 @@ pub async fn search(
     limit: u32,
 ) -> Result<Vec<Chunk>, StoreError> {
     let question = question.to_owned();
-    store.read(move |view| find(view, &question, meaning.as_ref(), limit)).await
+    let read = store.read(move |view| find(view, &question, meaning.as_ref(), limit));
+    Ok(read.await?.into_iter().map(|(chunk, _)| chunk).collect())
 }
 
-/// [`search`] in a view. Passages that both words and meaning find come before those that only one does (reciprocal rank
-/// fusion): each list gives a passage 1 / ([`RANKS`] + its place).
-fn find(view: &View<'_>, question: &str, meaning: Option<&Meaning>, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+/// [`search`] in a view, with the likeness of each passage; 0 for those that only words find. Passages that both words and meaning
+/// find come before those that only one does (reciprocal rank fusion): each list gives a passage 1 / ([`RANKS`] + its place).
+fn find(
+    view: &View<'_>,
+    question: &str,
+    meaning: Option<&Meaning>,
+    limit: u32,
+) -> Result<Vec<(Chunk, f32)>, StoreError> {
     let limit = limit.min(MAX_HITS);
     let embedder = meaning.map(|meaning| view.embedder(&meaning.embedder)).transpose()?.flatten();
     let (Some(meaning), Some(embedder)) = (meaning, embedder) else {
-        return view.find_chunks(question, limit);
+        return Ok(view.find_chunks(question, limit)?.into_iter().map(|chunk| (chunk, 0.0)).collect());
     };
     let by_words = view.find_chunks(question, MAX_HITS)?;
     let near = view.nearest(embedder, &meaning.vector, MAX_HITS, meaning.least)?;
@@ -117,6 +132,7 @@ fn find(view: &View<'_>, question: &str, meaning: Option<&Meaning>, limit: u32) 
     let mut best: Vec<(i64, f64)> = score.into_iter().collect();
     // Of two that are equally good, the newer one.
     best.sort_by(|(a, score_a), (b, score_b)| score_b.total_cmp(score_a).then(b.cmp(a)));
+    let likeness: HashMap<i64, f32> = near.into_iter().collect();
     let mut known: HashMap<i64, Chunk> = by_words.into_iter().map(|chunk| (chunk.id, chunk)).collect();
     let mut found = Vec::new();
     for (id, _) in best.into_iter().take(limit as usize) {
@@ -124,46 +140,75 @@ fn find(view: &View<'_>, question: &str, meaning: Option<&Meaning>, limit: u32) 
             Some(chunk) => Some(chunk),
             None => view.chunk(id)?,
         };
-        found.extend(chunk);
+        found.extend(chunk.map(|chunk| (chunk, likeness.get(&id).copied().unwrap_or_default())));
     }
     Ok(found)
 }
 
-/// What is known that matters for a goal: facts that speak of it, passages that do, then the surest facts; each a line,
-/// none twice, at most `limit` lines.
+/// Times at which was said what stands in a prompt already, in its window or in its summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownTimes {
+    pub session: SessionName,
+    /// Milliseconds since 1970.
+    pub times: Vec<RangeInclusive<i64>>,
+}
+
+impl ShownTimes {
+    fn has(&self, session: Option<&SessionName>, at_ms: i64) -> bool {
+        session == Some(&self.session) && self.times.iter().any(|times| times.contains(&at_ms))
+    }
+}
+
+/// What is known that matters for a goal: facts and passages that speak of it, by turns; each a line with its day, none twice, at most
+/// `limit` lines. What stands in the prompt as it was `told` is left out.
 pub async fn digest(
     store: &Store,
     goal: &str,
     meaning: Option<Meaning>,
+    told: Option<ShownTimes>,
     limit: u32,
 ) -> Result<Vec<String>, StoreError> {
     let goal = goal.to_owned();
     let found = store.read(move |view| {
-        // A third each at least, so that none of the three pushes the others out.
-        let part = limit.div_ceil(3).max(1);
-        let mut passages = find(view, &goal, meaning.as_ref(), part)?;
+        let matters = |text: &str| {
+            let (shared, of) = shared_words(&goal, text);
+            shared >= SHARED || shared > 0 && of < SHARED * 3
+        };
+        let told =
+            |session: Option<&SessionName>, at_ms: i64| told.as_ref().is_some_and(|told| told.has(session, at_ms));
+        let mut passages = find(view, &goal, meaning.as_ref(), MAX_HITS)?;
         // Nobody asked for them: what `/new` put away comes back only when it is looked for.
-        passages.retain(|chunk| chunk.source != SUMMARY);
-        let mut facts = view.find_facts(&goal, part)?;
+        passages.retain(|(chunk, likeness)| {
+            chunk.source != SUMMARY
+                && !(chunk.source == TURN && told(chunk.session.as_ref(), chunk.at_ms))
+                && (*likeness >= UNASKED || matters(&chunk.text))
+        });
+        let mut facts = view.find_facts(&goal, MAX_HITS)?;
+        facts.retain(|fact| !(fact.source == USER && told(fact.session.as_ref(), fact.at_ms)) && matters(&fact.text));
         // What somebody else may have written is found by who looks for it, and told to nobody unasked.
         if view.has_labels()? {
             let ordinary = |kind, id| view.label(kind, id).map(|label| label.is_ordinary());
             facts = retained(facts, |fact| ordinary(LabelledRow::Fact, fact.id))?;
-            passages = retained(passages, |chunk| ordinary(LabelledRow::Passage, chunk.id))?;
+            passages = retained(passages, |(chunk, _)| ordinary(LabelledRow::Passage, chunk.id))?;
         }
-        Ok((facts, passages, view.trusted_facts(limit)?))
+        Ok((facts, passages))
     });
-    let (relevant, passages, surest) = found.await?;
-    let lines = relevant.into_iter().map(|fact| fact.text);
-    let lines =
-        lines.chain(passages.into_iter().map(|chunk| chunk.text)).chain(surest.into_iter().map(|fact| fact.text));
+    let (facts, passages) = found.await?;
+    let mut facts = facts.into_iter().map(|fact| (fact.text, fact.at_ms));
+    let mut passages = passages.into_iter().map(|(chunk, _)| (chunk.text, chunk.at_ms));
     let (mut digest, mut seen, mut used) = (Vec::new(), Vec::<String>::new(), 0);
-    for line in lines {
-        let line = one_line(&line, DIGEST_LINE);
+    // By turns, so that neither pushes the other out.
+    let turns = std::iter::from_fn(|| {
+        let turn = [facts.next(), passages.next()];
+        turn.iter().any(Option::is_some).then_some(turn)
+    });
+    for (text, at_ms) in turns.flatten().flatten() {
+        let line = one_line(&text, DIGEST_LINE);
         let plain: String = line.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
         if plain.is_empty() || seen.iter().any(|other| other.contains(&plain)) {
             continue;
         }
+        let line = with_day(&line, at_ms);
         used += tokens(&line);
         if digest.len() == limit as usize || used > DIGEST_TOKENS {
             break;
@@ -172,6 +217,11 @@ pub async fn digest(
         digest.push(line);
     }
     Ok(digest)
+}
+
+/// What is remembered as it stands in a prompt: of two that contradict each other, the later one is true.
+pub fn with_day(text: &str, at_ms: i64) -> String {
+    format!("{text} ({})", day(at_ms))
 }
 
 /// Those that `keep` says yes to.
@@ -202,8 +252,11 @@ pub async fn ingest_turn(
     }
     let reply = one_line(reply, REPLY);
     let text = if reply.is_empty() { message.to_owned() } else { format!("{message}\n(answer: {reply})") };
-    save(store, &text, "turn", Some(session), label, at_ms).await
+    save(store, &text, TURN, Some(session), label, at_ms).await
 }
+
+/// Source of the passages of turns.
+const TURN: &str = "turn";
 
 /// Source of the passages of summaries.
 const SUMMARY: &str = "summary";
@@ -309,7 +362,7 @@ mod tests {
         };
         keep(None, "They spoke of ferries.").await;
         keep(Some("They spoke of ferries."), "They spoke of ferries and of trams.").await;
-        assert_eq!(digest(&store, "ferries", None, 5).await.unwrap(), [""; 0], "it is not told by itself");
+        assert_eq!(digest(&store, "ferries", None, None, 5).await.unwrap(), [""; 0], "it is not told by itself");
         // Of the next segment.
         keep(None, "They spoke of planes.").await;
         let found = search(&store, "ferries", None, 5).await.unwrap();
@@ -321,8 +374,9 @@ mod tests {
         assert_eq!(search(&store, "planes", None, 5).await.unwrap().len(), 1);
     }
 
+    /// Rule: "`shared_context_observational_memory`" is what memory holds that bears on the goal, and nothing else.
     #[tokio::test]
-    async fn a_digest_has_what_matters_first_and_nothing_twice() {
+    async fn a_digest_has_what_matters_and_nothing_else() {
         let (_dir, store) = open();
         store
             .write(|tx| {
@@ -330,23 +384,44 @@ mod tests {
                 tx.add_fact(&fact("Charts of rain are drawn as bars", 40), 2)?;
                 tx.add_chunk("Rain data comes\nfrom weather.csv", "turn", None, 3)?;
                 tx.add_chunk("charts of rain are drawn as BARS!", "turn", None, 4)?;
-                (0..50).try_for_each(|n| tx.add_fact(&fact(&format!("Unrelated fact number {n}"), 10), 5).map(drop))
+                (0..50).try_for_each(|n| tx.add_fact(&fact(&format!("The table number {n} is round"), 10), 5).map(drop))
             })
             .await
             .unwrap();
-        let lines = digest(&store, "plot the rain", None, 6).await.unwrap();
-        assert_eq!(lines.len(), 6);
-        assert_eq!(lines[0], "Charts of rain are drawn as bars");
-        assert_eq!(lines[1], "Rain data comes from weather.csv");
-        assert_eq!(lines[2], "The user lives in Oslo");
+        let found = async |goal: &str, limit| digest(&store, goal, None, None, limit).await.unwrap();
         assert_eq!(
-            digest(&store, "", None, 2).await.unwrap(),
-            ["The user lives in Oslo", "Charts of rain are drawn as bars"]
+            found("plot the rain", 5).await,
+            [with_day("Charts of rain are drawn as bars", 2), with_day("Rain data comes from weather.csv", 3)]
         );
+        assert_eq!(found("", 5).await, [""; 0], "the surest facts are no filler");
+        assert_eq!(found("book a table at a restaurant near the harbour for Friday evening", 5).await, [""; 0]);
+        assert_eq!(found("is the table number 7 a round one", 5).await.len(), 5);
         store.write(|tx| tx.add_fact(&fact(&"long ".repeat(390), 100), 6)).await.unwrap();
-        let lines = digest(&store, "long", None, 50).await.unwrap();
-        assert!(lines[0].chars().count() <= DIGEST_LINE && lines[0].ends_with('…'), "{lines:?}");
+        let lines = found("long", 50).await;
+        assert!(lines[0].chars().count() <= DIGEST_LINE + 13 && lines[0].contains('…'), "{lines:?}");
         assert!(lines.iter().map(|line| tokens(line)).sum::<usize>() <= DIGEST_TOKENS);
+    }
+
+    #[tokio::test]
+    async fn a_digest_leaves_out_what_the_conversation_has_already() {
+        let (_dir, store) = open();
+        let here = SessionName::parse("here").unwrap();
+        for (session, at_ms) in [("here", 5), ("here", 30), ("here", 60), ("elsewhere", 5)] {
+            let session = SessionName::parse(session).unwrap();
+            let text = format!("The ferry of {session} leaves at {at_ms}");
+            ingest_turn(&store, &session, &text, "", &Label::session(), at_ms).await.unwrap();
+            let stated = NewFact { session: Some(session), ..fact(&format!("Quay {at_ms} is for the ferry"), 90) };
+            store.write(move |tx| tx.add_fact(&stated, at_ms)).await.unwrap();
+        }
+        // The summary has what was said until 10, the window what was said since 50.
+        let told = ShownTimes { session: here, times: vec![0..=10, 50..=i64::MAX] };
+        let lines = digest(&store, "the ferry", None, Some(told), 9).await.unwrap();
+        let mut lines: Vec<_> = lines.iter().map(|line| line.rsplit_once(" (").unwrap().0).collect();
+        lines.sort_unstable();
+        assert_eq!(
+            lines,
+            ["Quay 30 is for the ferry", "The ferry of elsewhere leaves at 5", "The ferry of here leaves at 30"]
+        );
     }
 
     /// What one list has first does not push out what stands in both.
@@ -378,7 +453,7 @@ mod tests {
         assert_eq!(ask("harbour", &other, 9).await.len(), 2, "words alone");
         let strict = Meaning { least: 0.999, ..meaning };
         assert_eq!(ask("arrival of boats", &strict, 9).await, [0; 0]);
-        let lines = digest(&store, "arrival of boats", Some(Meaning { least: 0.3, ..strict }), 3).await.unwrap();
-        assert_eq!(lines, ["ships come in at dawn"]);
+        let lines = digest(&store, "arrival of boats", Some(Meaning { least: 0.3, ..strict }), None, 3).await.unwrap();
+        assert_eq!(lines, [with_day("ships come in at dawn", 2), with_day("a harbour of dawn and ships", 3)]);
     }
 }

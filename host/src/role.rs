@@ -18,7 +18,7 @@ mod worker;
 pub use piece::{Cell, Piece, REST, Row, TABLE};
 pub use planner::plan_schema;
 pub use schema::{Lengths, MAX_WORD, TOO_MANY_RULES, skill_task};
-pub use summarizer::facts_schema;
+pub use summarizer::{MAX_LEARNED, MOST_LEARNED, MOST_OUTDATED, facts_schema, learned_schema};
 
 use std::fmt;
 use std::ops::{Index, IndexMut};

@@ -104,7 +104,7 @@ pub use commit_log::{CommitLog, CommittedPages};
 pub use deletion::Deletion;
 pub use error::StoreError;
 pub use events::{Event, is_whole_page};
-pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
+pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact, USER};
 pub use feed::{Notice, NoticeKind};
 pub use figures::Figures;
 pub use hooks::{HookAdmission, HookDelivery, HookLine};
@@ -141,8 +141,8 @@ pub use tokens::{MAX_TOKEN_NAME, Token, TokenScope};
 pub use usage::{Scope, Totals, UsageLine};
 pub use vectors::{MAX_DIMENSIONS, PendingPassage, Vector};
 pub use waiting::MAX_TAGS;
-pub use words::SEALED;
 pub(crate) use words::Words;
+pub use words::{SEALED, shared_words};
 
 use std::fs::OpenOptions;
 use std::ops::Deref;

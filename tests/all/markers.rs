@@ -51,13 +51,15 @@ const MARKS: &[Mark] = {
     use Piece::*;
     use Role::{Actor, Planner, Reasoner, Reviewer, Worker};
     &[
-        some("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory], &[(Reasoner, OriginalMessage)]),
-        mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
+        some("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Turn], &[(Reasoner, OriginalMessage)]),
+        mark("mkreplied", &[Messages, Tail, Exchange, Compress, Turn]),
         mark("mknew", &[NewMessage, OriginalMessage, Messages, Tail, Compress]),
         mark("mkguide", &[Guidance]),
         mark("mkcore", &[Core]),
-        some("mkfact", &[Facts, Consolidate, Memory], &[(Reasoner, Memory), (Actor, Memory)]),
-        mark("mkmerged", &[Facts, Memory]),
+        // The actor has the facts that the user stated.
+        some("mkfact", &[Facts, Consolidate], &[(Actor, Facts)]),
+        some("mkmerged", &[Facts, Memory], &[(Actor, Facts)]),
+        mark("mkstated", &[Facts, Consolidate, Known]),
         mark("mksummary", &[Summary]),
         mark("mkaim", &[Directive]),
         mark("mkcard", &[Skills]),

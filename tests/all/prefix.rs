@@ -43,7 +43,7 @@ fn a_plan_is_read_once_by_each_role() {
 
 #[test]
 fn a_talk_is_read_once() {
-    let found = at_most(talk("12 turns", "[context]\nsliding_window = 40\n", 12), 1.15);
+    let found = at_most(talk("12 turns", "[context]\nsliding_window = 40\n", 12, 0), 1.15);
     assert_eq!(found.roles.len(), 1, "one call a message: {found:#?}");
     assert_eq!(found.roles["worker"].requests, 12);
 }
@@ -52,7 +52,7 @@ fn a_talk_is_read_once() {
 #[test]
 fn a_talk_that_outgrows_its_window_is_read_anew_now_and_then() {
     // Were each message to push out the oldest, it were about 13.
-    at_most(talk("24 turns", "[context]\nsummarize_threshold = 1_000\n", 24), 4.0);
+    at_most(talk("24 turns", "[context]\nsummarize_threshold = 1_000\n", 24, 3), 4.0);
 }
 
 /// They once had 2,640 tokens for the planner and 670 for the router.

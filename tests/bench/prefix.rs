@@ -12,8 +12,13 @@ pub fn rows() {
         tool_loop("a loop of 8 rounds", 8),
         tool_loop("a loop of 16 rounds", 16),
         plan(),
-        talk("a talk of 12 turns, all in its window", "[context]\nsliding_window = 40\n", 12),
-        talk("a talk of 30 turns, the last 20 messages in its window", "[context]\nsummarize_threshold = 1_000\n", 30),
+        talk("a talk of 12 turns, all in its window", "[context]\nsliding_window = 40\n", 12, 0),
+        talk(
+            "a talk of 30 turns, the last 20 messages in its window",
+            "[context]\nsummarize_threshold = 1_000\n",
+            30,
+            4,
+        ),
     ];
     for course in courses {
         let found = figures(env!("CARGO_BIN_EXE_kiso").as_ref(), &course);

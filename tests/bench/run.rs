@@ -360,7 +360,7 @@ impl Filled {
         let read =
             store.read(move |view| Ok((view.last_messages(&session, 21)?, view.summary(&session)?, view.facts(100)?)));
         let (messages, summary, facts) = read.await.expect("it can be read");
-        let memory = kiso::memory::digest(store, MESSAGE, None, 8).await.expect("it can be read");
+        let memory = kiso::memory::digest(store, MESSAGE, None, None, 5).await.expect("it can be read");
         let chat = |message: &kiso::store::Message| ChatMessage { from: "user".to_owned(), text: message.text.clone() };
         let pieces = Pieces {
             new_message: Some(MESSAGE.to_owned()),

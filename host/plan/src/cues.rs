@@ -254,23 +254,33 @@ const LASTING: &str = "
     we agreed, we switched, we moved to, our project, our team, our company, our stack, please remember,
     remember that, remember my, don t forget, do not forget, keep in mind, from now on, in future,
     in the future always, always use, never use, always answer, always reply, never answer, take note,
+    i am allergic, i m allergic, is allergic, are allergic, has an allergy, have an allergy, is vegetarian, is vegan, is lactose,
+    my wife is, my wife s name, my wife has, my husband is, my husband s name, my husband has, my partner is, my partner has,
+    my daughter is, my daughter s name, my daughter has, my son is, my son s name, my son has, my kids are, my children are,
+    my mother is, my father is, my dog is, my cat is, we are a family, we have two, we have three,
     ich bevorzuge, ich mag, ich hasse, ich liebe, ich möchte immer, mir ist lieber, mein name ist, ich heiße,
     ich heisse, nenn mich, nenne mich, ich wohne, ich lebe in, ich arbeite, ich bin ein, ich bin eine,
     ich komme aus, ich benutze, ich verwende, ich nutze, wir benutzen, wir verwenden, wir nutzen,
     wir haben beschlossen, wir haben uns entschieden, unser projekt, unser team, merk dir, merke dir,
-    vergiss nicht, denk daran, ab jetzt, von nun an, in zukunft, mein lieblings*,
+    vergiss nicht, denk daran, ab jetzt, von nun an, in zukunft, mein lieblings*, allergisch, hat eine allergie,
+    habe eine allergie, ist vegetarisch, ist vegan, ist vegetarier*, ist veganer*, verträgt kein*, meine frau ist, meine frau heißt, meine frau hat, mein mann ist,
+    mein mann heißt, mein mann hat, meine tochter ist, meine tochter heißt, meine tochter hat, mein sohn ist, mein sohn heißt,
+    mein sohn hat, meine kinder sind, meine mutter ist, mein vater ist, mein hund heißt, meine katze heißt,
     prefiero, me gusta, no me gusta, odio, me llamo, mi nombre es, llámame, vivo en, trabajo en, trabajo como,
+    es alérgic*, soy alérgic*, tiene alergia, tengo alergia, mi mujer es, mi esposa es, mi marido es, mi hija es, mi hijo es, mi hija tiene, mi hijo tiene,
     soy un, soy una, soy de, yo uso, usamos, utilizamos, hemos decidido, decidimos, nuestro proyecto,
     nuestro equipo, recuerda que, no olvides, a partir de ahora, de ahora en adelante, ten en cuenta,
     mi favorit*,
     je préfère, j aime, je n aime pas, je déteste, je m appelle, mon nom est, appelle moi, j habite, je vis,
+    est allergique, suis allergique, a une allergie, ma femme est, mon mari est, ma fille est, mon fils est, ma fille a, mon fils a,
     je travaille, je suis un, je suis une, je viens de, j utilise, nous utilisons, on utilise, nous avons décidé,
     on a décidé, notre projet, notre équipe, souviens toi, rappelle toi, retiens que, n oublie pas,
     à partir de maintenant, désormais,
     я предпочитаю, мне нравится, мне не нравится, я люблю, я ненавижу, меня зовут, мое имя, зови меня, я живу,
+    аллергия на, у моей жены, у моего мужа, у моей дочери, у моего сына, мою дочь зовут, моего сына зовут,
     я работаю, я использую, я пользуюсь, я из, мы используем, мы пользуемся, мы решили, наш проект, наша команда,
     запомни, не забудь, не забывай, имей в виду, отныне, с этого момента, впредь,
-    が好き, が嫌い, の方が好き, 私の名前, 僕の名前, と申します, と呼んで, に住んで, で働いて, を使っています,
+    アレルギーが, が好き, が嫌い, の方が好き, 私の名前, 僕の名前, と申します, と呼んで, に住んで, で働いて, を使っています,
     を使ってます, を使うことに, ことに決め, 覚えておいて, 覚えて, 忘れないで, 今後は, これからは,
     私たちのプロジェクト";
 
@@ -278,15 +288,31 @@ const LASTING: &str = "
 const REMEMBER: &str = "
     remember, note that, fyi";
 
-/// Whether a message states something that outlives it: a preference, something about the user, the state of their
+/// Whether a message states something that outlives it: a preference, something about the user or their people, the state of their
 /// project. Questions state nothing.
 pub fn durable(message: &str) -> bool {
+    lasting_sentences(message).next().is_some()
+}
+
+/// The sentences of a message that do.
+pub fn lasting_sentences(message: &str) -> impl Iterator<Item = &str> {
     let head = &message[..message.floor_char_boundary(MAX_HEARD)];
     let sentences = head.split_inclusive(['.', '!', '?', ';', '\n', '。', '！', '？']);
-    sentences.filter(|sentence| !sentence.ends_with(['?', '？'])).any(|sentence| {
+    let lasts = |sentence: &&str| {
         let heard = Heard::new(sentence);
         heard.begins_any(REMEMBER) || heard.has_any(LASTING)
-    })
+    };
+    sentences.filter(|sentence| !sentence.ends_with(['?', '？'])).filter(lasts).map(str::trim)
+}
+
+/// Longest sentence that becomes a fact as it stands, in characters, and most of them.
+const MAX_STATED: usize = 280;
+const MOST_STATED: usize = 4;
+
+/// [`lasting_sentences`] as facts, for want of a model that words them.
+pub fn facts_in(message: &str) -> impl Iterator<Item = String> {
+    let short = lasting_sentences(message).filter(|sentence| sentence.chars().count() <= MAX_STATED);
+    short.take(MOST_STATED).map(|sentence| format!("The user said: {sentence}"))
 }
 
 /// The longest addition to a turn that is under way, in words; what is longer is a message of its own.
@@ -531,6 +557,13 @@ mod tests {
                 "Моё имя Пётр",
                 "私の名前は太郎です",
                 "覚えておいて：締切は金曜日",
+                // Rule: what the user says about their people outlives the conversation, too.
+                "My daughter Mia is allergic to nuts. What can I cook?",
+                "Meine Tochter ist gegen Nüsse allergisch",
+                "Mi hija es alérgica a las nueces",
+                "Mon fils est allergique aux noix",
+                "У моей дочери аллергия на орехи",
+                "娘はナッツのアレルギーがあります",
             ],
         );
         all(

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub use crate::plan::{CallerScope, Task};
+pub use crate::plan::Task;
 pub use crate::report::{Attempt, Correction, FailureNote, TaskReport};
 
 /// Everything that a role may be told. A piece that a role does not get is `None`.
@@ -17,8 +17,9 @@ pub struct Pieces {
     /// The same message as the reviewer sees it: what was asked for in the first place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_message: Option<String>,
+    /// With whose rights the plan is carried out, and what these are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub caller: Option<CallerScope>,
+    pub caller: Option<String>,
     /// Those of a process share them: each prompt of each run has them.
     #[serde(skip_serializing_if = "Option::is_none", with = "shared")]
     pub skills: Option<Vec<Arc<SkillCard>>>,
@@ -116,6 +117,12 @@ pub struct Pieces {
     /// Facts that are to become fewer, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consolidate: Option<Vec<String>>,
+    /// A turn that may have said something lasting, or changed what is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Vec<ChatMessage>>,
+    /// What is remembered that the turn may have changed, oldest first, each with its day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<Vec<String>>,
     /// The first messages of a session that has no title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Vec<ChatMessage>>,

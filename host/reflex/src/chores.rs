@@ -44,7 +44,8 @@ pub fn title(pieces: &Pieces) -> String {
     words.join(" ")
 }
 
-/// For messages: the old summary, and the beginning of each message. For facts: the list without doubles.
+/// For messages: the old summary, and the beginning of each message. For facts: the list without doubles. For a turn: the sentences of
+/// the user that last.
 pub fn summarize(pieces: &Pieces) -> String {
     if let Some(facts) = &pieces.consolidate {
         let mut seen = HashSet::new();
@@ -58,6 +59,11 @@ pub fn summarize(pieces: &Pieces) -> String {
         }
         kept.reverse();
         return json!(kept).to_string();
+    }
+    if let Some(turn) = &pieces.turn {
+        let said = turn.iter().filter(|message| message.from == "user");
+        let facts: Vec<_> = said.flat_map(|message| cues::facts_in(&message.text)).collect();
+        return json!({ "facts": facts, "outdated": [] }).to_string();
     }
     let old = pieces.summary.iter().flat_map(|summary| summary.lines()).map(str::to_owned);
     let new = pieces.compress.iter().flatten().map(gist);
@@ -108,6 +114,19 @@ mod tests {
         let summary = summarize(&pieces);
         assert!(tokens(&summary) <= SUMMARY_TOKENS);
         assert!(summary.contains("message 499") && !summary.contains("old"));
+    }
+
+    #[test]
+    fn what_lasts_of_a_turn_is_in_the_words_of_the_user() {
+        let turn = vec![
+            message("user", "Plan a dinner. My daughter is allergic to nuts! I like tea"),
+            message("assistant", "I like soup"),
+        ];
+        let pieces = Pieces { turn: Some(turn), ..Pieces::default() };
+        assert_eq!(
+            summarize(&pieces),
+            r#"{"facts":["The user said: My daughter is allergic to nuts!","The user said: I like tea"],"outdated":[]}"#
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::clock::{minute, now_ms};
 use crate::memory::MAX_HITS;
 use crate::secret::found;
 use crate::skill::Quiet;
-use crate::store::{MAX_FACT_BYTES, NewFact};
+use crate::store::{MAX_FACT_BYTES, NewFact, USER};
 use clap::Subcommand;
 use serde_json::json;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn add(opened: &Opened, text: &str, confidence: u8, json: bool) -> Result<Exit, 
             format!("it contains a secret ({clean}); facts are sent to models: use `kiso secret set` for secrets");
         return Err(Failure::new(Exit::Policy, message));
     }
-    let new = NewFact { text: text.to_owned(), source: "user".to_owned(), session: None, confidence };
+    let new = NewFact { text: text.to_owned(), source: USER.to_owned(), session: None, confidence };
     let (id, known) = opened.store.write_blocking(move |tx| {
         let known = tx.has_fact(&new.text)?;
         Ok((tx.add_fact(&new, now_ms())?, known))

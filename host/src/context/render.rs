@@ -14,7 +14,7 @@ use crate::role::{Piece, REST, Row, TABLE};
 /// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
 /// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new
 /// message, the correction, the task, the goal, and the brief, which is a task.
-pub const SHRINK: [Piece; 33] = [
+pub const SHRINK: [Piece; 35] = [
     Piece::Messages,
     Piece::Tail,
     Piece::Evidence,
@@ -46,6 +46,8 @@ pub const SHRINK: [Piece; 33] = [
     Piece::Exchange,
     Piece::Compress,
     Piece::Consolidate,
+    Piece::Known,
+    Piece::Turn,
     Piece::Expect,
     Piece::Directive,
 ];

@@ -27,6 +27,8 @@ fields! {
     Exchange exchange
     Compress compress
     Consolidate consolidate
+    Turn turn
+    Known known
     Tail tail
     Categories categories
     Skills skills

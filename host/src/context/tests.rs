@@ -3,7 +3,7 @@ mod fences;
 
 use super::text::body;
 use super::*;
-use crate::graph::plan::{CallerScope, Task, TaskKind};
+use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::Role;
 use crate::llm::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
@@ -23,14 +23,14 @@ fn said(text: &str) -> Option<Vec<ChatMessage>> {
     Some(vec![ChatMessage { from: "user".to_owned(), text: text.to_owned() }])
 }
 
-/// Every piece with a marker of its own: `M-` and the name of its field. The caller's is its word.
+/// Every piece with a marker of its own: `M-` and the name of its field. What the caller may do is the host's word.
 fn planted() -> Pieces {
     let text = |marker: &str| Some(marker.to_owned());
     let lines = |marker: &str| Some(vec![marker.to_owned()]);
     Pieces {
         new_message: text("M-new_message"),
         original_message: text("M-original_message"),
-        caller: Some(CallerScope::Admin),
+        caller: text("admin: may do all"),
         skills: Some(vec![Arc::new(SkillCard {
             name: "M-skills".to_owned(),
             summary: "draws".to_owned(),
@@ -90,6 +90,8 @@ fn planted() -> Pieces {
         categories: lines("M-categories"),
         compress: said("M-compress"),
         consolidate: lines("M-consolidate"),
+        turn: said("M-turn"),
+        known: lines("M-known"),
         exchange: said("M-exchange"),
     }
 }
@@ -106,13 +108,13 @@ const COLUMNS: [(Role, &str); 8] = [
         Role::Worker,
         "guidance core facts memory summary messages original_message goal evidence feedback instructions task expect",
     ),
-    (Role::Summarizer, "summary compress consolidate"),
+    (Role::Summarizer, "summary compress consolidate turn known"),
     (Role::Router, "tail categories agent_skills new_message"),
     (
         Role::Reasoner,
         "memory skill_environment replies original_message plan readiness evidence reasoning_lane feedback goal task expect",
     ),
-    (Role::Actor, "guidance core summary agent_skills messages memory original_message evidence instructions brief"),
+    (Role::Actor, "guidance core facts summary agent_skills messages memory original_message evidence instructions brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
@@ -121,7 +123,10 @@ const RETRYING: [Role; 3] = [Role::Planner, Role::Reviewer, Role::Reasoner];
 /// The marker of each field, in the order of the fields.
 fn markers() -> Vec<(String, String)> {
     let fields = serde_json::to_value(planted()).unwrap();
-    let marker = |field: &String| if field == "caller" { "admin".to_owned() } else { format!("M-{field}") };
+    let marker = |field: &String| match field.as_str() {
+        "caller" => "may do all".to_owned(),
+        field => format!("M-{field}"),
+    };
     fields.as_object().unwrap().keys().map(|field| (field.clone(), marker(field))).collect()
 }
 

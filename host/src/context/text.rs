@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::signature::signature;
-use crate::graph::plan::{CallerScope, NamedEffect, Task};
+use crate::graph::plan::{NamedEffect, Task};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::prompt::{ChatMessage, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
 use crate::role::Piece;
@@ -34,7 +34,7 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     let lines = |lines: &Option<Vec<String>>| list(lines, |_, line| format!("- {line}"));
     let talk = |messages: &Option<Vec<ChatMessage>>| list(messages, |_, message| message_text(message));
     match piece {
-        Piece::Caller => whole(pieces.caller.map(|caller| vec![caller_line(caller)])),
+        Piece::Caller => one(&pieces.caller),
         Piece::Guidance => whole(list(&pieces.guidance, |_, text| text.clone())),
         Piece::Core => whole(list(&lines_of(&pieces.core), |_, line| line.clone())),
         Piece::Facts => ranked(lines(&pieces.facts)),
@@ -44,6 +44,8 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
         Piece::Exchange => ranked(talk(&pieces.exchange)),
         Piece::Compress => whole(talk(&pieces.compress)),
         Piece::Consolidate => whole(lines(&pieces.consolidate)),
+        Piece::Turn => whole(talk(&pieces.turn)),
+        Piece::Known => oldest_first(list(&pieces.known, |number, line| format!("{number}. {line}"))),
         Piece::Tail => oldest_first(talk(&pieces.tail)),
         Piece::Categories => ranked(lines(&pieces.categories)),
         Piece::Skills => ranked(list(&pieces.skills, |_, card| skill_text(card))),
@@ -86,10 +88,6 @@ fn list<T>(items: &Option<Vec<T>>, text: impl Fn(usize, &T) -> String) -> Option
 
 fn lines_of(text: &Option<String>) -> Option<Vec<String>> {
     Some(text.as_ref()?.lines().map(str::to_owned).collect())
-}
-
-fn caller_line(caller: CallerScope) -> String {
-    caller.name().to_owned()
 }
 
 fn message_text(message: &ChatMessage) -> String {

@@ -48,7 +48,7 @@ impl RunContext<'_> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
         let request =
-            actor::request(&system, &self.known(run), run.message(), ask, tools, self.subagent, &self.boundary);
+            actor::request(&system, &self.known_to_actor(run, ask.direct), run.message(), ask, tools, self.subagent, &self.boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete_by(run, request, actor::model_role(ask), &mut voice).await?;
@@ -80,7 +80,7 @@ impl RunContext<'_> {
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
-        let (known, message) = (self.known(run), run.message());
+        let (known, message) = (self.known_to_actor(run, ask.direct), run.message());
         let request = actor::assessment(&system, &known, message, ask, tools, self.subagent, &self.boundary);
         Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {

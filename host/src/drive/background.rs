@@ -8,18 +8,22 @@ use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
 use crate::graph::label::Label;
 use crate::graph::limits::Usage;
+use crate::graph::route;
 use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::Call;
 use crate::home::SessionName;
-use crate::llm::prompt::ChatMessage;
+use crate::llm::prompt::{self, ChatMessage};
 use crate::llm::reflex;
 use crate::llm::{LlmError, Model, Priority, Request, Role};
 use crate::memory;
+use crate::node::summarizer::TurnFacts;
 use crate::node::{self, summarizer, titler};
 use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::is_sealed;
-use crate::store::{Due, DueKind, LabelledRow, Message, MessageRole, NewFact, StoreError, Summary, UsageLine};
+use crate::store::{
+    Due, DueKind, Fact, LabelledRow, Mark, Message, MessageRole, NewFact, StoreError, Summary, USER, UsageLine,
+};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
 const BATCH: u32 = 16;
@@ -38,8 +42,11 @@ const LEASE_MS: i64 = 15 * 60_000;
 /// Messages at the end of a session that stay out of its summary: the window shows them.
 const KEPT: u32 = 10;
 
-/// Messages that one summary takes in.
+/// Messages that one call takes into a summary.
 const MAX_MESSAGES: u32 = 60;
+
+/// Calls for one summary. More messages than these take in wait for the next reply.
+const MAX_CALLS: usize = 4;
 
 /// Archived sources that a summary names: the last ones. Each takes a few tokens of every prompt.
 const MAX_SOURCES: usize = 12;
@@ -47,8 +54,36 @@ const MAX_SOURCES: usize = 12;
 /// Older messages that one turn takes into the index.
 const INDEXED: u32 = 500;
 
-/// Tokens of messages that one summary takes in; the rest waits for the next.
+/// Known facts that are shown with a turn that may correct them, the surest first.
+const MAX_KNOWN: usize = 40;
+
+/// Confidence of a fact that the user stated, and of one that takes the place of another, in per cent.
+const STATED: u8 = 90;
+const CORRECTED: u8 = 70;
+
+/// Tokens of messages that one call takes into a summary.
 const MAX_TOKENS: usize = 8_000;
+
+/// What was said in a run, without secrets.
+struct TurnOfRun {
+    /// What the user wrote.
+    message: String,
+    reply: String,
+    message_label: Label,
+    reply_label: Label,
+    /// When the user wrote it, in milliseconds since 1970.
+    at_ms: i64,
+}
+
+impl TurnOfRun {
+    fn label(&self) -> Label {
+        self.message_label.clone().joined(&self.reply_label)
+    }
+
+    fn text(&self) -> String {
+        format!("{}\n\n{}", self.message, self.reply)
+    }
+}
 
 impl RunExecutor {
     /// Does background work that is due, that of `session` first. Returns how many pieces were done. Each piece is taken
@@ -99,6 +134,7 @@ impl RunExecutor {
         match work.kind {
             DueKind::Title => self.title(work).await,
             DueKind::Summary => self.summarize(work).await,
+            DueKind::Facts if work.run.is_some() => self.correct(work).await,
             DueKind::Facts => self.consolidate(work).await,
             DueKind::Memory => self.remember(work).await,
         }
@@ -124,19 +160,35 @@ impl RunExecutor {
         Ok(())
     }
 
-    /// After the messages since the last summary have become more than `summarize_threshold`.
+    /// Summarizes what leaves the window, so that it is in the summary when it has left, and the older messages when those
+    /// since the last summary have become more than `summarize_threshold`.
     async fn summarize(&self, work: &Due) -> Result<(), DriveError> {
+        let leaves = self.earlier(&work.session, None, false).await?.leaves;
+        for _ in 0..MAX_CALLS {
+            if !self.summarize_before(work, leaves).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes messages before the one with the id `leaves` into the summary, as many as one call can read. False if none is left.
+    async fn summarize_before(&self, work: &Due, leaves: i64) -> Result<bool, DriveError> {
         let threshold = u32::try_from(self.config.context.summarize_threshold).unwrap_or(u32::MAX);
         let session = work.session.clone();
         let read = self.store.read(move |view| {
             let waiting = view.count_unsummarized(&session, threshold.saturating_add(1))?;
-            let messages = view.messages_to_summarize(&session, KEPT.min(threshold / 2), MAX_MESSAGES)?;
-            Ok((waiting, view.segment_start(&session)?, view.summary(&session)?, messages))
+            let before = match waiting > threshold {
+                true => view.first_of_last(&session, KEPT.min(threshold / 2))?.max(leaves),
+                false => leaves,
+            };
+            let messages = view.messages_to_summarize(&session, before, MAX_MESSAGES)?;
+            Ok((view.segment_start(&session)?, view.summary(&session)?, messages))
         });
         // The segment that this is about: a `/new` that comes meanwhile begins another one, which it does not touch.
-        let (waiting, segment, old, mut messages) = read.await?;
-        if waiting <= threshold || messages.is_empty() {
-            return Ok(());
+        let (segment, old, mut messages) = read.await?;
+        if messages.is_empty() {
+            return Ok(false);
         }
         let mut tokens = 0;
         let fit = messages.iter().take_while(|message| {
@@ -163,18 +215,19 @@ impl RunExecutor {
         let system = self.system_prompt(Role::Summarizer)?;
         let request = summarizer::messages(&system, old.clone(), messages, &boundary);
         let text = self.ask(work, request, &boundary).await?.trim().to_owned();
-        if !text.is_empty() {
-            let (session, summary) = (work.session.clone(), Summary { text, to, sources });
-            let write = self.store.write(move |tx| match tx.set_summary(&session, segment, &summary)? {
-                true => {
-                    tx.set_summary_label(&session, &label)?;
-                    memory::keep_summary(tx, &session, old.as_deref(), &summary.text, &label, now_ms())
-                }
-                false => Ok(()),
-            });
-            write.await?;
+        if text.is_empty() {
+            return Ok(false);
         }
-        Ok(())
+        let (session, summary) = (work.session.clone(), Summary { text, to, sources });
+        let write = self.store.write(move |tx| {
+            let set = tx.set_summary(&session, segment, &summary)?;
+            if set {
+                tx.set_summary_label(&session, &label)?;
+                memory::keep_summary(tx, &session, old.as_deref(), &summary.text, &label, now_ms())?;
+            }
+            Ok(set)
+        });
+        Ok(write.await?)
     }
 
     /// Puts messages away whole before a summary takes their place, and returns the key. A
@@ -199,10 +252,10 @@ impl RunExecutor {
         }
     }
 
-    /// After the facts have become more than `knowledge_max_facts`.
+    /// After the facts that can be merged have become more than `knowledge_max_facts`.
     async fn consolidate(&self, work: &Due) -> Result<(), DriveError> {
         let max = u32::try_from(self.config.context.knowledge_max_facts).unwrap_or(u32::MAX);
-        let facts = self.store.read(move |view| match view.count_facts(max.saturating_add(1))? > max {
+        let facts = self.store.read(move |view| match view.may_consolidate_facts(max)? {
             true => view.trusted_facts(u32::MAX),
             false => Ok(Vec::new()),
         });
@@ -210,7 +263,8 @@ impl RunExecutor {
         if facts.is_empty() {
             return Ok(());
         }
-        facts.sort_by_key(|fact| fact.id);
+        let at = now_ms();
+        facts.sort_by_key(|fact| (fact.at_ms, fact.id));
         let mut tokens = 0;
         let fit = facts.iter().take_while(|fact| {
             tokens += crate::context::tokens(&fact.text);
@@ -222,32 +276,112 @@ impl RunExecutor {
         let texts: Vec<_> = facts.iter().map(|fact| fact.text.clone()).collect();
         let request = summarizer::facts(&self.system_prompt(Role::Summarizer)?, texts, &boundary);
         let answer = self.ask(work, request, &boundary).await?;
-        let Some(fewer) = summarizer::read_facts(&answer, facts.len()) else {
-            return Ok(());
-        };
+        let fewer = summarizer::read_facts(&answer, facts.len()).unwrap_or_default();
         let confidence = facts.iter().map(|fact| fact.confidence).max().unwrap_or_default();
         let new =
             fewer.into_iter().map(|text| NewFact { text, source: "summarizer".to_owned(), session: None, confidence });
         let (new, old): (Vec<_>, Vec<_>) = (new.collect(), facts.iter().map(|fact| fact.id).collect());
-        if !self.store.write(move |tx| tx.replace_facts(&old, &new, now_ms())).await? {
-            tracing::debug!("facts were consolidated by somebody else meanwhile");
-        }
-        Ok(())
+        let write = self.store.write(move |tx| {
+            // Also where nothing could be merged: it would not be the next time.
+            tx.mark(Mark::Consolidated, at)?;
+            if !new.is_empty() && !tx.replace_facts(&old, &new)? {
+                tracing::debug!("facts were consolidated by somebody else meanwhile");
+            }
+            Ok(())
+        });
+        Ok(write.await?)
     }
 
+    /// Remembers a turn that says something lasting: as a passage, and, what the user stated, as facts.
     async fn remember(&self, work: &Due) -> Result<(), DriveError> {
-        let Some(run) = work.run.clone() else { return Ok(()) };
-        let read = self.store.peek(move |view| view.messages_of_run(&run));
-        let turn = read.await?;
+        let Some(turn) = self.turn_of(work).await? else { return Ok(()) };
+        memory::ingest_turn(&self.store, &work.session, &turn.message, &turn.reply, &turn.label(), turn.at_ms).await?;
+        if !turn.message_label.is_trusted() {
+            return Ok(());
+        }
+        let (said, at_ms) = (turn.text(), turn.at_ms);
+        let read = self.store.read(move |view| {
+            let mut known = view.trusted_facts(u32::MAX)?;
+            known.retain(|fact| fact.source == USER);
+            known.truncate(MAX_KNOWN);
+            known.extend(view.facts_about(&said, at_ms)?);
+            Ok(known)
+        });
+        let known = read.await?;
+        self.learn_from(work, turn, known, true).await
+    }
+
+    /// Drops facts that a run has made untrue.
+    async fn correct(&self, work: &Due) -> Result<(), DriveError> {
+        let Some(turn) = self.turn_of(work).await? else { return Ok(()) };
+        let (said, at_ms) = (turn.text(), turn.at_ms);
+        let known = self.store.read(move |view| view.facts_about(&said, at_ms)).await?;
+        match known.is_empty() || !turn.label().is_ordinary() {
+            true => Ok(()),
+            false => self.learn_from(work, turn, known, false).await,
+        }
+    }
+
+    /// Asks for the facts of a turn, and which of the `known` ones it makes outdated. Of a turn without a `statement` of the user, a
+    /// new fact counts only in the place of one of these.
+    async fn learn_from(
+        &self,
+        work: &Due,
+        turn: TurnOfRun,
+        mut known: Vec<Fact>,
+        statement: bool,
+    ) -> Result<(), DriveError> {
+        known.truncate(MAX_KNOWN);
+        known.sort_by_key(|fact| (fact.at_ms, fact.id));
+        let lines = known.iter().map(|fact| memory::with_day(&fact.text, fact.at_ms)).collect();
+        let message = prompt::said(&turn.message);
+        let mut said = vec![chat(MessageRole::User, message)];
+        // What somebody else may have had a hand in does not change what the owner is known to have said.
+        if turn.reply_label.is_ordinary() && !turn.reply.is_empty() {
+            said.push(chat(MessageRole::Assistant, &turn.reply));
+        }
+        let boundary = boundary();
+        let request = summarizer::turn(&self.system_prompt(Role::Summarizer)?, said, lines, &boundary);
+        let answer = self.ask(work, request, &boundary).await?;
+        let learned = match summarizer::read_turn(&answer, known.len()) {
+            Some(learned) => learned,
+            None if statement => TurnFacts { facts: route::facts_in(message).collect(), outdated: Vec::new() },
+            None => TurnFacts::default(),
+        };
+        let facts = learned.facts.into_iter().filter(|_| statement || !learned.outdated.is_empty());
+        let (source, confidence) = if statement { (USER, STATED) } else { ("summarizer", CORRECTED) };
+        let (session, at_ms) = (Some(work.session.clone()), turn.at_ms);
+        let new = facts.map(|text| NewFact { text, source: source.to_owned(), session: session.clone(), confidence });
+        let (new, old): (Vec<_>, Vec<_>) =
+            (new.collect(), learned.outdated.into_iter().map(|place| known[place].id).collect());
+        let write = self.store.write(move |tx| {
+            for id in &old {
+                tx.delete_fact(*id)?;
+            }
+            new.iter().try_for_each(|fact| tx.add_fact(fact, at_ms).map(drop))
+        });
+        Ok(write.await?)
+    }
+
+    /// What was said in the run whose turn this work is about; `None` if nobody can read it.
+    async fn turn_of(&self, work: &Due) -> Result<Option<TurnOfRun>, DriveError> {
+        let Some(run) = work.run.clone() else { return Ok(None) };
+        let turn = self.store.peek(move |view| view.messages_of_run(&run)).await?;
         let said = |role| move |message: &&Message| message.role == role && !is_sealed(&message.text);
-        let messages: Vec<_> = turn.iter().filter(said(MessageRole::User)).map(|m| m.text.as_str()).collect();
-        let reply = turn.iter().rfind(said(MessageRole::Assistant)).map_or("", |reply| reply.text.as_str());
-        let ids: Vec<_> = turn.iter().map(|message| message.id).collect();
-        let label = self.label_of(ids).await?;
+        let messages: Vec<_> = turn.iter().filter(said(MessageRole::User)).collect();
+        let reply = turn.iter().rfind(said(MessageRole::Assistant));
+        let Some(first) = messages.first() else { return Ok(None) };
+        let message_label = self.label_of(messages.iter().map(|message| message.id).collect()).await?;
+        let reply_label = self.label_of(reply.iter().map(|reply| reply.id).collect()).await?;
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
-        let (message, reply) = (secrets.redact(&messages.join("\n\n")), secrets.redact(reply));
-        memory::ingest_turn(&self.store, &work.session, &message, &reply, &label, now_ms()).await?;
-        Ok(())
+        let texts: Vec<_> = messages.iter().map(|message| message.text.as_str()).collect();
+        Ok(Some(TurnOfRun {
+            message: secrets.redact(&texts.join("\n\n")),
+            reply: secrets.redact(reply.map_or("", |reply| &reply.text)),
+            message_label,
+            reply_label,
+            at_ms: first.at_ms,
+        }))
     }
 
     /// The label of these messages together.

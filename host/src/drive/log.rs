@@ -21,6 +21,7 @@ use crate::clock::now_ms;
 use crate::config::Context;
 use crate::effect::member::FleetMember;
 use crate::graph::outcome::{Ending, Outcome};
+use crate::graph::route::Effort;
 use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
@@ -396,7 +397,7 @@ impl Log {
     }
 
     /// The outcome and the reply, and what is to be done in the background, in one transaction with what is not on disk
-    /// yet. A session that has no name gets the `title`, if there is one.
+    /// yet. A session that has no name gets the `title`, if there is one. With `window_is_full`, its messages are summarized.
     pub async fn finish(
         &mut self,
         outcome: &Outcome,
@@ -404,6 +405,7 @@ impl Log {
         secrets: &Secrets,
         context: &Context,
         title: Option<(String, UsageLine)>,
+        window_is_full: bool,
     ) -> Result<(), DriveError> {
         let status = match outcome.ending {
             Ending::Done => RunStatus::Done,
@@ -414,6 +416,9 @@ impl Log {
         let reply = secrets.redact(&output::reply(outcome));
         let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
         let (told, label) = (subagent::is_told(outcome), run.label());
+        // Only who has done something, and read nothing from outside, knows better than what was learned before.
+        let worked = run.routing().is_some_and(|routing| routing.effort > Effort::Low) && label.is_ordinary();
+        let worked = worked.then(|| secrets.redact(&format!("{}\n\n{reply}", run.spec().message)));
         let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
         // What nobody could look at for secrets does not become a title, which stands in clear.
         let title = title.filter(|_| self.sealed.is_none());
@@ -427,26 +432,31 @@ impl Log {
                 false => tx.pass_over(&session, answer)?,
             }
             tx.finish_jobs(&id, answer)?;
-            // What a subagent does is not a conversation: it has a name, and nothing is learned from it about anybody.
-            let mut work = match subagent {
-                true => vec![DueKind::Summary],
-                false => vec![DueKind::Title, DueKind::Summary, DueKind::Facts],
-            };
-            if durable && !subagent {
-                work.push(DueKind::Memory);
-            }
             if let Some((title, usage)) = &title
                 && !subagent
                 && tx.set_title(&session, title, false)?
             {
                 tx.add_usage(&session, None, usage)?;
             }
-            for kind in work {
-                if !is_needed(tx, kind, &session, &context)? {
-                    continue;
+            if window_is_full || is_needed(tx, DueKind::Summary, &session, &context)? {
+                tx.add_work(DueKind::Summary, &session, None, at)?;
+            }
+            // What a subagent does is not a conversation: it has a name, and nothing is learned from it about anybody.
+            if subagent {
+                return Ok(());
+            }
+            for kind in [DueKind::Title, DueKind::Facts] {
+                if is_needed(tx, kind, &session, &context)? {
+                    tx.add_work(kind, &session, None, at)?;
                 }
-                let of = matches!(kind, DueKind::Memory).then_some(&id);
-                tx.add_work(kind, &session, of, at)?;
+            }
+            if durable {
+                tx.add_work(DueKind::Memory, &session, Some(&id), at)?;
+            } else if let Some(said) = &worked
+                && let Some(run) = tx.run(&id)?
+                && !tx.facts_about(said, run.started_ms)?.is_empty()
+            {
+                tx.add_work(DueKind::Facts, &session, Some(&id), at)?;
             }
             Ok(())
         };
@@ -464,10 +474,7 @@ fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Contex
             let most = bounded(context.summarize_threshold);
             Ok(tx.count_unsummarized(session, most.saturating_add(1))? > most)
         }
-        DueKind::Facts => {
-            let most = bounded(context.knowledge_max_facts);
-            Ok(tx.count_facts(most.saturating_add(1))? > most)
-        }
+        DueKind::Facts => Ok(tx.may_consolidate_facts(bounded(context.knowledge_max_facts))?),
         DueKind::Memory => Ok(true),
     }
 }
@@ -480,7 +487,6 @@ fn clip(fact: String) -> String {
 /// Whether a model has looked for secrets in the message, or the run goes on without one that could: from here on the
 /// log is in clear. Of a run that ends without it, all stays sealed.
 fn looked_at(event: &Event) -> bool {
-    use crate::graph::route::Effort;
     match &event.result {
         StepResult::Planned { .. } | StepResult::Conversed { .. } | StepResult::Acted { .. } => true,
         StepResult::Executed { .. } => true,

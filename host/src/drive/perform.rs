@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Lines of observational memory.
-const DIGEST: u32 = 8;
+const DIGEST: u32 = 5;
 
 impl RunContext<'_> {
     #[tracing::instrument(name = "drive.perform", level = "debug", skip_all, fields(node = run.node().name(), step = step.name()))]
@@ -97,7 +97,8 @@ impl RunContext<'_> {
     /// What memory holds that bears on a goal.
     async fn remembered(&self, goal: &str) -> Result<Vec<String>, DriveError> {
         let meaning = self.meaning(goal).await?;
-        Ok(memory::digest(&self.drive.store, goal, meaning, DIGEST).await?)
+        let told = memory::ShownTimes { session: self.session.clone(), times: self.earlier.told.clone() };
+        Ok(memory::digest(&self.drive.store, goal, meaning, Some(told), DIGEST).await?)
     }
 
     async fn route(&mut self, run: &Run, message: &str) -> Result<StepResult, DriveError> {
@@ -137,6 +138,7 @@ impl RunContext<'_> {
         let names = skills.iter().map(|card| card.name.as_str());
         let skill_environment = self.drive.tools.environment(names, &self.secrets);
         let given = Pieces {
+            caller: Some(self.rights()),
             skills: Some(skills),
             environment: Some(environment),
             skill_environment: (!skill_environment.is_empty()).then_some(skill_environment),

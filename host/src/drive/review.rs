@@ -3,6 +3,8 @@
 
 use super::DriveError;
 use super::run_context::RunContext;
+use super::window::KnownFact;
+use crate::clock::now_ms;
 use crate::compute;
 use crate::context;
 use crate::effect::files::FileLabels;
@@ -12,6 +14,7 @@ use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
 use crate::graph::verdict::Verdict;
 use crate::llm::{Request, Role};
+use crate::memory::with_day;
 use crate::node::reviewer::Reviewing;
 use crate::node::{self, retrieval, reviewer};
 use crate::role::{Piece, TABLE};
@@ -126,8 +129,10 @@ impl RunContext<'_> {
     pub(super) fn learn(&mut self, reviewed: &StepResult) {
         if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
             let facts = &mut self.earlier.facts;
-            if facts.iter().all(|known| !known.eq_ignore_ascii_case(fact)) {
-                facts.insert(0, fact.clone());
+            let line = with_day(fact, now_ms());
+            let says_so = |known: &KnownFact| known.text().eq_ignore_ascii_case(fact);
+            if !facts.iter().any(says_so) {
+                facts.insert(0, KnownFact { line, is_stated: false });
             }
         }
     }

@@ -6,7 +6,7 @@ use super::log::Log;
 use super::prompt::as_text;
 use super::spent::{Meter, MeteredModel};
 use super::subagent;
-use super::window::Earlier;
+use super::window::{CALL, Earlier, hop, slots_of};
 use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
 use crate::graph::label::{Label, SESSION_SOURCE};
@@ -24,6 +24,9 @@ use crate::store::RunId;
 use crate::tool::builtin::{CallContext, ReadLabel};
 use crate::{llm, node, scratchpad};
 use std::sync::{Mutex, PoisonError};
+
+/// Facts that the actor is told, the surest first: they stand in every one of its requests.
+const STATED: usize = 20;
 
 /// A run that is being performed.
 pub(super) struct RunContext<'a> {
@@ -48,6 +51,8 @@ pub(super) struct RunContext<'a> {
     pub transcript: Option<(usize, String)>,
     /// Messages that become the run's with the next event.
     pub taking: Vec<i64>,
+    /// Slots that this run takes of the window of the runs after it.
+    pub slots: usize,
     /// What models were asked since the last event.
     asked: Mutex<Vec<(Role, String)>>,
     /// What models used since the last event.
@@ -90,6 +95,7 @@ impl<'a> RunContext<'a> {
             looked_at: Label::default(),
             transcript: None,
             taking: Vec::new(),
+            slots: 0,
             asked: Mutex::default(),
         }
     }
@@ -104,11 +110,27 @@ impl<'a> RunContext<'a> {
             memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
             guidance: self.guidance(),
             core: core.clone(),
-            facts: (!facts.is_empty()).then(|| facts.clone()),
+            facts: (!facts.is_empty()).then(|| facts.iter().map(|fact| fact.line.clone()).collect()),
             agent_skills: self.agent_skill_cards(),
             instructions: self.instructions(run),
             ..Pieces::default()
         }
+    }
+
+    /// [`RunContext::known`] for the actor: of the facts, those that the user has stated, as its text may be the reply. Behind a plan,
+    /// what its planner was not shown of the conversation is data.
+    pub fn known_to_actor(&self, run: &Run, direct: bool) -> Pieces {
+        let mut known = self.known(run);
+        let stated: Vec<_> = self.earlier.facts.iter().filter(|fact| fact.is_stated).take(STATED).collect();
+        known.facts = (!stated.is_empty()).then(|| stated.into_iter().map(|fact| fact.line.clone()).collect());
+        if !direct && !run.spec().policy.shows_all {
+            for (message, label) in known.messages.iter_mut().flatten().zip(&self.earlier.labels) {
+                if !label.is_trusted() {
+                    message.from = format!("{}, with text from outside", message.from);
+                }
+            }
+        }
+        known
     }
 
     /// [`RunContext::known`] for who plans and routes: of what anybody else than the user may have written, only that it is there.
@@ -129,7 +151,12 @@ impl<'a> RunContext<'a> {
         let mut messages = self.talk(run, replies);
         if !run.spec().policy.shows_all {
             for (message, label) in messages.iter_mut().zip(&self.earlier.labels) {
-                if let Some(text) = withheld("message", &message.text, label) {
+                let what = match message.from.as_str() {
+                    "assistant" => "reply",
+                    CALL => "call",
+                    _ => "message",
+                };
+                if let Some(text) = withheld(what, &message.text, label) {
                     message.text = text;
                 }
             }
@@ -148,6 +175,12 @@ impl<'a> RunContext<'a> {
             _ => None,
         }));
         messages
+    }
+
+    /// Whether messages leave the window after this run. A subagent's window slides by the message, and so do small ones.
+    pub fn window_is_full(&self) -> bool {
+        let most = usize::try_from(self.drive.config.context.sliding_window).unwrap_or(usize::MAX);
+        !self.subagent && hop(most) > 0 && slots_of(&self.earlier.messages) + self.slots > most
     }
 
     pub async fn put_away(&self, stem: &'static str, text: String, label: &Label) -> Result<String, DriveError> {
@@ -291,7 +324,7 @@ fn withheld(what: &str, text: &str, label: &Label) -> Option<String> {
     let length = text.chars().count();
     let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
     Some(format!(
-        "[a {what} of {length} characters with text from outside ({}); a task that reads or writes text can use it, and no plan is made from it]",
+        "[{what} of {length} characters with text from outside ({}), withheld from plans: act and msg tasks are shown it, so let one read it]",
         from.join(", ")
     ))
 }

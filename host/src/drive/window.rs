@@ -12,9 +12,11 @@ use crate::graph::run::{RunSpec, Segment};
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, UNTYPED};
+use crate::memory::with_day;
 use crate::scratchpad::truncate_middle;
-use crate::store::{self, LabelledRow, MAX_JOINED, Message, MessageRole, RunId, StoreError, View};
+use crate::store::{self, Fact, LabelledRow, MAX_JOINED, Message, MessageRole, RunId, StoreError, USER, View};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
 /// Messages that wait in a session and are looked at when a turn may go on.
 pub(super) const WAITING: u32 = 20;
@@ -34,12 +36,15 @@ const RESULT: usize = 1_000;
 const PAIR: usize = 2;
 
 /// A window that is full gives up this part of itself at once, and not a message for each that comes: what is left begins
-/// with the same messages for a while, and need not be read again for each. A summary has what is gone, but for the last ten
-/// messages, which the default leaves.
+/// with the same messages for a while, and need not be read again for each. A summary holds what is gone.
 const HOP: usize = 2;
 
 /// A window whose hop were smaller slides by the message.
 const LEAST_HOP: usize = 4;
+
+/// A full window grows to this multiple of its slots while no summary holds the messages that are to leave it. A summarizer that
+/// never answers does not make prompts longer than that.
+const STRETCH: usize = 2;
 
 /// Events that tell of calls.
 const KINDS: [&str; 4] = ["acted", "called", "executed", "finished"];
@@ -54,13 +59,39 @@ pub(super) struct Earlier {
     pub summary: Option<String>,
     /// Core memory as text; `None` where it is empty.
     pub core: Option<String>,
-    pub facts: Vec<String>,
+    pub facts: Vec<KnownFact>,
+    /// When was said what stands in the window or the summary.
+    pub told: Vec<RangeInclusive<i64>>,
     /// What its prompts have in common with those before.
     pub segment: Segment,
+    /// The message with which the window begins as soon as a summary holds those before it; 0 for the first of the segment.
+    pub leaves: i64,
     /// Of each of the messages.
     pub labels: Vec<Label>,
     pub summary_label: Label,
     pub core_label: Label,
+}
+
+/// A fact as prompts have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KnownFact {
+    /// With its day.
+    pub line: String,
+    /// Whether the user has stated it.
+    pub is_stated: bool,
+}
+
+impl KnownFact {
+    /// Without its day.
+    pub fn text(&self) -> &str {
+        self.line.rsplit_once(" (").map_or(self.line.as_str(), |(text, _)| text)
+    }
+}
+
+impl From<Fact> for KnownFact {
+    fn from(fact: Fact) -> Self {
+        Self { line: with_day(&fact.text, fact.at_ms), is_stated: fact.source == USER }
+    }
 }
 
 impl Earlier {
@@ -93,16 +124,25 @@ impl RunExecutor {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let (session, run) = (session.clone(), run.cloned());
         let read = self.store.read(move |view| {
-            let mut messages = view.last_of_segment(&session, slots.saturating_add(MAX_JOINED + WAITING))?;
+            let most = slots.saturating_mul(if hop(slots as usize) > 0 { STRETCH as u32 } else { 1 });
+            let mut messages = view.last_of_segment(&session, most.saturating_add(MAX_JOINED + WAITING))?;
             // Nobody has heard yet what waits for a run of its own. Of the run itself, its lane knows what was said.
             messages.retain(|message| match &message.run {
                 Some(of) => run.as_ref() != Some(of),
                 None => message.role != MessageRole::User,
             });
-            messages.drain(..messages.len().saturating_sub(slots as usize));
-            let calls = events_of_calls(view, &messages, slots)?;
+            messages.drain(..messages.len().saturating_sub(most as usize));
+            let calls = events_of_calls(view, &messages, most)?;
             let untyped = if subagent { BTreeSet::new() } else { view.untyped(&messages)? };
-            let facts = view.trusted_facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
+            let facts = view.trusted_facts(MAX_FACTS)?.into_iter().map(KnownFact::from).collect();
+            let summary = view.summary(&session)?;
+            let mut told = Vec::new();
+            if let Some(summary) = &summary
+                && let Some((_, last)) = view.message(summary.to)?
+            {
+                let begun = view.segments(&session)?.last().map_or(i64::MIN, |(_, at_ms)| *at_ms);
+                told.push(begun..=last.at_ms);
+            }
             let last = messages.iter().rev().find_map(|message| message.run.as_ref());
             let spec = last.map(|run| view.event(run, 0)).transpose()?.flatten();
             let mut labels = HashMap::new();
@@ -112,9 +152,9 @@ impl RunExecutor {
                 }
             }
             let of_rows = (labels, view.summary_label(&session)?, view.core_label()?);
-            Ok((messages, calls, untyped, view.summary(&session)?, facts, spec, of_rows))
+            Ok((messages, calls, untyped, (summary, told), facts, spec, of_rows))
         });
-        let (messages, calls, untyped, summary, facts, spec, of_rows) = read.await?;
+        let (messages, calls, untyped, (summary, mut told), facts, spec, of_rows) = read.await?;
         let (of_messages, summary_label, core_label) = of_rows;
         let mut segment = spec.and_then(|spec| self.segment_of(&spec)).unwrap_or_default();
         if segment.boundary.is_empty() {
@@ -122,7 +162,9 @@ impl RunExecutor {
         }
         let core = crate::memory::render_core(&crate::memory::core(&self.store).await?);
         let core = (!core.is_empty()).then_some(core);
+        let summarized = summary.as_ref().map_or(0, |summary| summary.to);
         let summary = summary.map(|summary| crate::graph::summary::render_parts(&summary.sources, &summary.text));
+        let times: HashMap<i64, i64> = messages.iter().map(|message| (message.id, message.at_ms)).collect();
         let mut messages = self.with_calls(messages, calls).await?;
         for (_, message, _) in messages.iter_mut().filter(|(id, ..)| id.is_some_and(|id| untyped.contains(&id))) {
             message.from = UNTYPED.to_owned();
@@ -132,10 +174,12 @@ impl RunExecutor {
                 label.join(known);
             }
         }
-        let (messages, window) = last_of(messages, slots as usize, segment.window);
-        segment.window = window;
-        let (messages, labels) = messages.into_iter().unzip();
-        Ok(Earlier { messages, summary, core, facts, segment, labels, summary_label, core_label })
+        let window = last_of(messages, slots as usize, segment.window, summarized);
+        segment.window = window.begins;
+        let (messages, labels) = window.messages.into_iter().unzip();
+        let leaves = window.leaves;
+        told.extend(times.get(&window.begins).map(|begins| *begins..=i64::MAX));
+        Ok(Earlier { messages, summary, core, facts, told, segment, leaves, labels, summary_label, core_label })
     }
 
     /// What the prompts of the run that this is the first event of had in common with those before.
@@ -206,30 +250,76 @@ impl RunExecutor {
     }
 }
 
-/// What of `said` the window shows that has so many slots and began with the message `from`, and the message with which it begins
-/// now. It grows until it is full; then it begins with a later question.
-fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64) -> (Vec<(ChatMessage, Label)>, i64) {
-    let takes = |message: &ChatMessage| if message.from == CALL { PAIR } else { 1 };
+/// Slots that messages take of a window.
+pub(super) fn slots_of(messages: &[ChatMessage]) -> usize {
+    messages.iter().map(slots_of_message).sum()
+}
+
+fn slots_of_message(message: &ChatMessage) -> usize {
+    if message.from == CALL { PAIR } else { 1 }
+}
+
+/// Slots that a step of a run takes of the window of the runs after it.
+pub(super) fn slots_of_result(result: &StepResult) -> usize {
+    match result {
+        // The message, and the reply to it.
+        StepResult::Admitted { .. } | StepResult::Finished { .. } => 1,
+        StepResult::Called { results } => PAIR * results.len(),
+        StepResult::Executed { report, .. } if !matches!(report.task.kind, TaskKind::Msg | TaskKind::Act) => PAIR,
+        _ => 0,
+    }
+}
+
+/// Slots that a window of so many gives up when it is full; 0 if it slides by the message.
+pub(super) fn hop(slots: usize) -> usize {
+    if slots / HOP < LEAST_HOP { 0 } else { slots / HOP }
+}
+
+/// The part of a conversation that prompts show.
+#[derive(Debug, PartialEq)]
+struct Window {
+    messages: Vec<(ChatMessage, Label)>,
+    /// The first message of it that has a number.
+    begins: i64,
+    /// As in [`Earlier::leaves`].
+    leaves: i64,
+}
+
+/// The window of `said` that has so many slots and began with the message `from`. It grows until it is full; then it begins with a
+/// later question, as soon as a summary, which reaches to the message `summarized`, holds what is before that.
+fn last_of(mut said: Vec<WindowMessage>, slots: usize, from: i64, summarized: i64) -> Window {
     let newest = |said: &[WindowMessage], slots: usize| {
         let mut left = slots;
         let fit = said.iter().rev().map_while(|(_, message, _)| {
-            left = left.checked_sub(takes(message))?;
+            left = left.checked_sub(slots_of_message(message))?;
             Some(())
         });
         said.len() - fit.count()
     };
+    let number = |said: &[WindowMessage]| said.iter().find_map(|(id, ..)| *id).unwrap_or(0);
+    let asks = |at: &usize| said.get(*at).is_some_and(|(id, message, _)| id.is_some() && message.from == "user");
     // Where the window began is not among what was read, if more was said since than it has slots.
     let began = if from == 0 { Some(0) } else { said.iter().position(|(id, ..)| *id == Some(from)) };
-    let hop = if slots / HOP < LEAST_HOP { 0 } else { slots / HOP };
+    let hop = hop(slots);
     let mut first = newest(&said, slots).max(began.unwrap_or(0));
+    let longest = newest(&said, slots.saturating_mul(STRETCH));
+    let kept = longest.max(began.unwrap_or(0));
     if began != Some(first) && hop > 0 && !said.is_empty() {
         let later = newest(&said, slots - hop);
-        let asks = |at: &usize| said[*at].0.is_some() && said[*at].1.from == "user";
-        first = (first..=later.min(said.len() - 1)).rfind(asks).unwrap_or(first);
+        let question = (first..=later.min(said.len() - 1)).rfind(asks);
+        // One turn with many calls takes the whole window: it goes with its question, or goes as a whole.
+        let question = question.or_else(|| (kept..first).rfind(asks)).or_else(|| (first..said.len()).find(asks));
+        first = question.unwrap_or(first);
+    }
+    let leaves = number(&said[first..]);
+    let is_overdue = began.is_none_or(|began| began < longest);
+    let unsummarized = said.iter().position(|(id, ..)| id.is_some_and(|id| id > summarized)).unwrap_or(said.len());
+    if hop > 0 && kept < first && unsummarized < first && (unsummarized > kept || !is_overdue) {
+        first = (kept..=unsummarized).rfind(asks).unwrap_or(kept);
     }
     let said = said.split_off(first);
-    let from = said.iter().find_map(|(id, ..)| *id).unwrap_or(0);
-    (said.into_iter().map(|(_, message, label)| (message, label)).collect(), from)
+    let begins = number(&said);
+    Window { messages: said.into_iter().map(|(_, message, label)| (message, label)).collect(), begins, leaves }
 }
 
 /// The events that tell of calls of the runs that the messages are of, each in order: of the newest runs, until the window is full.
@@ -304,25 +394,79 @@ mod tests {
         (1..=count).map(message).collect()
     }
 
-    /// A window that were full with every message would have the model read all of it anew with every message.
+    fn texts(window: &Window) -> Vec<&str> {
+        window.messages.iter().map(|(message, _)| message.text.as_str()).collect()
+    }
+
+    /// A window that were full with every message would have the model read all of it again with every message.
     #[test]
     fn a_full_window_begins_later_and_stays_there() {
-        let (mut from, mut begins) = (0, Vec::new());
+        let (mut from, mut begins, mut summarized) = (0, Vec::new(), 0);
         for turns in 1..=40 {
             // No more of them is read.
             let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(20));
-            let (shown, began) = last_of(read, 20, from);
+            let window = last_of(read, 20, from, summarized);
+            let shown = texts(&window);
             assert!(shown.len() <= 20 && shown.len() >= 10.min(turns as usize * 2), "{} of turn {turns}", shown.len());
-            assert_eq!(shown.last().unwrap().0.text, (turns * 2).to_string());
-            assert_eq!(shown[0].0.from, "user", "it begins with a question");
-            from = began;
-            begins.push(began);
+            assert_eq!(*shown.last().unwrap(), (turns * 2).to_string());
+            assert_eq!(window.messages[0].0.from, "user", "it begins with a question");
+            from = window.begins;
+            begins.push(window.begins);
+            // The next reply makes it full.
+            summarized = last_of(said(turns * 2 + 2), 20, from, 0).leaves - 1;
         }
         begins.dedup();
         assert!(begins.len() <= 8, "{begins:?}");
         // A small one has no room for that.
-        let (shown, began) = last_of(said(9), 5, 1);
-        assert_eq!((shown.len(), began), (5, 5));
+        let window = last_of(said(9), 5, 1, 0);
+        assert_eq!((window.messages.len(), window.begins, window.leaves), (5, 5, 5));
+    }
+
+    /// Rule: "after queue completion, if raw messages > summarize_threshold" and "sliding window last N messages": no message is
+    /// outside both.
+    #[test]
+    fn a_message_stays_in_the_window_until_a_summary_holds_it() {
+        for slots in [8, 20, 33] {
+            // A summary that comes at once, late, in parts, or never.
+            for (late, part) in [(0, i64::MAX), (3, i64::MAX), (0, 3), (i64::MAX, 0)] {
+                let (mut from, mut summarized, mut full_since, mut longest) = (0, 0, None, 0);
+                for turns in 1..=60_i64 {
+                    let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(slots * STRETCH));
+                    let window = last_of(read, slots, from, summarized);
+                    assert!(window.begins >= from, "it never goes back");
+                    from = window.begins;
+                    longest = longest.max(window.messages.len());
+                    if late < i64::MAX {
+                        assert!(from <= summarized + 1, "{} to {from} are nowhere", summarized + 1);
+                    }
+                    // What is done behind the reply.
+                    if window.leaves > summarized + 1 {
+                        let since = *full_since.get_or_insert(turns);
+                        if turns - since >= late {
+                            summarized = (window.leaves - 1).min(summarized.saturating_add(part));
+                            full_since = None;
+                        }
+                    }
+                }
+                assert!(longest <= slots * STRETCH, "{longest} of {slots}");
+                assert!(late > 0 || part < i64::MAX || longest <= slots + 2, "{longest} of {slots}");
+            }
+        }
+    }
+
+    /// A turn with more calls than the window has slots does not lose its question, as long as there is room for both.
+    #[test]
+    fn a_turn_with_many_calls_keeps_its_question() {
+        let with_calls = |calls: usize, turns: i64| {
+            let mut said = said(turns * 2);
+            let call = (None, pair("ls", "ok", "a"), Label::session());
+            said.splice(1..1, std::iter::repeat_n(call, calls));
+            said
+        };
+        for (calls, turns, begins) in [(16, 1, 1), (16, 4, 1), (19, 1, 1), (19, 2, 3), (30, 2, 3), (30, 1, 2)] {
+            let window = last_of(with_calls(calls, turns), 20, 0, 0);
+            assert_eq!((window.begins, window.leaves), (begins, begins), "{calls} calls, {turns} turns");
+        }
     }
 
     /// What comes between two messages has no number; it goes with what it was called for.
@@ -332,9 +476,8 @@ mod tests {
         for at in [22, 20, 9, 5] {
             with_calls.insert(at, (None, pair("ls", "ok", "a"), Label::session()));
         }
-        let (shown, began) = last_of(with_calls.clone(), 20, 0);
-        assert_eq!(shown[0].0.text, began.to_string());
-        let (again, still) = last_of(with_calls, 20, began);
-        assert_eq!((again, still), (shown, began));
+        let window = last_of(with_calls.clone(), 20, 0, 24);
+        assert_eq!(window.messages[0].0.text, window.begins.to_string());
+        assert_eq!(last_of(with_calls, 20, window.begins, 24), window);
     }
 }

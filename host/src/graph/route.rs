@@ -11,7 +11,7 @@ use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
 use super::plan::{Secrets, Unusable, Violation};
 
-pub use kiso_plan::cues::{continues, durable, fast_path, follow_up};
+pub use kiso_plan::cues::{continues, durable, facts_in, fast_path, follow_up};
 
 /// How much is done for a message.
 #[derive(

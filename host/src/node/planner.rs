@@ -25,11 +25,11 @@ pub struct Planning {
     pub answer: Option<String>,
 }
 
-/// The planner's prompt. `given` has what the session knows: skills, environment, summary, messages and facts.
+/// The planner's prompt. `given` has what the caller may do and what the session knows: skills, environment, summary, messages and
+/// facts.
 pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary: &str) -> Request {
     let mut all = Pieces {
         new_message: Some(run.message().to_owned()),
-        caller: Some(run.spec().caller),
         directive: Some(ask.directive.clone()).filter(|directive| directive.trim() != run.message().trim()),
         replies: (!ask.replies.is_empty()).then(|| ask.replies.clone()),
         planner_lane: (!ask.lane.is_empty()).then(|| ask.lane.clone()),

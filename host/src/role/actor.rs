@@ -12,6 +12,7 @@ pub(super) const ROLE: Declaration = Declaration {
     sees: &[
         (Piece::Guidance, Yes),
         (Piece::Core, Yes),
+        (Piece::Facts, Yes),
         (Piece::Summary, Yes),
         (Piece::AgentSkills, Yes),
         (Piece::Messages, Yes),

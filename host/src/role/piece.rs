@@ -96,7 +96,7 @@ macro_rules! pieces {
 }
 
 pieces! {
-    Caller("Role of the caller", 20),
+    Caller("Role of the caller", 120),
     Guidance("SOUL.md, IDENTITY.md and AGENTS.md in /work", 2_000),
     Core("Core memory", 1_500),
     Facts("Facts", 1_500),
@@ -110,6 +110,8 @@ pieces! {
     Exchange("First messages of the session", 800),
     Compress("Messages to compress", 12_000),
     Consolidate("Facts to consolidate", 8_000),
+    Turn("A turn to remember", 4_000),
+    Known("Facts that it may correct", 2_000),
     Tail("Last messages, for what follows up on them", 600),
     Memory("Memory that matters here", 1_000),
     Replies("What this run replied so far", 1_500),

@@ -30,9 +30,9 @@ pub enum DueKind {
     Title,
     /// Summarize its older messages.
     Summary,
-    /// Consolidate the facts.
+    /// Consolidate the facts; of a run, drop those that it has made untrue.
     Facts,
-    /// Remember a turn.
+    /// Remember the turn of a run.
     Memory,
 }
 

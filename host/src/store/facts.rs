@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::sessions::session_name;
-use super::words::{Index, IndexQuery, Words, grams};
-use super::{StoreError, Tx, View};
+use super::words::{Index, IndexQuery, Words, grams, shared_words};
+use super::{Mark, StoreError, Tx, View};
 use crate::home::SessionName;
 
 /// Longest fact. It is a sentence; a document belongs into the memory.
@@ -15,6 +15,16 @@ pub const MAX_FACT_BYTES: usize = 2_000;
 /// Facts that are kept. Consolidation keeps them far below that (`knowledge_max_facts`); where it never succeeds, the
 /// least certain and oldest make room, so that a model that learns something each second does not fill the disk.
 pub const MAX_FACTS: u32 = 10_000;
+
+/// Facts are consolidated again when this part of `knowledge_max_facts` is new: after an attempt that merged nothing, the next
+/// one would cost a call and merge nothing either.
+const NEW_PART: u32 = 10;
+
+/// Facts that are compared with what a run did.
+const MAX_COMPARED: u32 = 500;
+
+/// Source of the facts that the user has stated.
+pub const USER: &str = "user";
 
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -83,6 +93,17 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The [trusted](View::trusted_facts) facts that models learned before `before_ms` and that speak of what a text says, the surest
+    /// first: at least half of their words that say much stand in it.
+    pub fn facts_about(&self, text: &str, before_ms: i64) -> Result<Vec<Fact>, StoreError> {
+        let mut facts = self.trusted_facts(MAX_COMPARED)?;
+        facts.retain(|fact| {
+            let (shared, of) = shared_words(&fact.text, text);
+            fact.source != USER && fact.at_ms < before_ms && shared >= 2 && 2 * shared >= of
+        });
+        Ok(facts)
+    }
+
     /// The fact of that id.
     pub fn fact(&self, id: i64) -> Result<Option<Fact>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(
@@ -111,6 +132,19 @@ impl View<'_> {
     pub fn count_facts(&self, at_most: u32) -> Result<u32, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT count(*) FROM (SELECT 1 FROM facts LIMIT ?1)")?;
         Ok(query.query_row([at_most], |row| row.get(0))?)
+    }
+
+    /// Whether consolidating is worth a call: more than `max` facts can be merged, which are the [trusted](View::trusted_facts)
+    /// ones, and enough of them were learned since that was last tried.
+    pub fn may_consolidate_facts(&self, max: u32) -> Result<bool, StoreError> {
+        // Most homes have few facts.
+        if self.count_facts(max.saturating_add(1))? <= max {
+            return Ok(false);
+        }
+        let facts = self.trusted_facts(u32::MAX)?;
+        let since = self.marked(Mark::Consolidated)?.unwrap_or(i64::MIN);
+        let new = facts.iter().filter(|fact| fact.at_ms > since).count();
+        Ok(facts.len() > max as usize && new >= (max / NEW_PART).max(1) as usize)
     }
 }
 
@@ -142,20 +176,25 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Puts consolidated facts in the place of those with these ids. Facts that were learned meanwhile stay. Where one of
-    /// the old facts is gone, they are not what was consolidated any more: nothing is changed, and false is returned.
-    pub fn replace_facts(&self, old: &[i64], new: &[NewFact], at_ms: i64) -> Result<bool, StoreError> {
-        let mut there = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM facts WHERE id = ?1)")?;
+    /// Puts consolidated facts in the place of those with these ids. One that is among both stays as it is; the others are as new
+    /// as the newest that they replace. Facts that were learned meanwhile stay. Where one of the old facts is gone, they are not
+    /// what was consolidated any more: nothing is changed, and false is returned.
+    pub fn replace_facts(&self, old: &[i64], new: &[NewFact]) -> Result<bool, StoreError> {
+        let mut replaced = Vec::new();
         for id in old {
-            if !there.query_row([id], |row| row.get(0))? {
-                return Ok(false);
+            let Some(fact) = self.fact(*id)? else { return Ok(false) };
+            if !new.iter().any(|kept| kept.text.trim() == fact.text) {
+                replaced.push(fact);
             }
         }
-        for id in old {
-            self.delete_fact(*id)?;
+        let at_ms = replaced.iter().map(|fact| fact.at_ms).max().unwrap_or_default();
+        for fact in replaced {
+            self.delete_fact(fact.id)?;
         }
         for fact in new {
-            self.add_fact(fact, at_ms)?;
+            if !self.has_fact(&fact.text)? {
+                self.add_fact(fact, at_ms)?;
+            }
         }
         Ok(true)
     }

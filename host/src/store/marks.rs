@@ -13,6 +13,8 @@ pub enum Mark {
     Backup,
     /// This is a copy that was put in the place of another store.
     Restore,
+    /// It was tried to consolidate the facts.
+    Consolidated,
 }
 
 impl View<'_> {

@@ -54,28 +54,33 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), to, segment, at_most), |row| row.get(0))?)
     }
 
-    /// The messages to compress: the oldest of the session's segment that its summary does not hold, at most `limit`,
-    /// without the last `keep`. Oldest first.
-    pub fn messages_to_summarize(
-        &self,
-        session: &SessionName,
-        keep: u32,
-        limit: u32,
-    ) -> Result<Vec<Message>, StoreError> {
-        let (segment, to) = self.summarized(session)?;
-        // The first message that is kept; where there are fewer, all are.
+    /// The id of the first of the last `keep` messages of the session's segment; an id above all where `keep` is 0.
+    pub fn first_of_last(&self, session: &SessionName, keep: u32) -> Result<i64, StoreError> {
+        let segment = self.segment_start(session)?;
         let mut query = self.conn.prepare_cached(
             "SELECT min(id) FROM (SELECT id FROM messages
              WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id DESC LIMIT ?3)",
         )?;
-        let kept: Option<i64> = query.query_row((session.as_str(), segment, keep), |row| row.get(0))?;
+        let first: Option<i64> = query.query_row((session.as_str(), segment, keep), |row| row.get(0))?;
+        Ok(first.unwrap_or(i64::MAX))
+    }
+
+    /// The messages to compress: the oldest of the session's segment that its summary does not hold, at most `limit`, up to the
+    /// one with the id `before`. Oldest first.
+    pub fn messages_to_summarize(
+        &self,
+        session: &SessionName,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<Message>, StoreError> {
+        let (segment, to) = self.summarized(session)?;
         // An answer to a message of an earlier segment belongs to that one, however late it came.
         let mut query = self.conn.prepare_cached(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM messages m
              WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2 AND m.id < ?3
              AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?4) ORDER BY m.id LIMIT ?5",
         )?;
-        let rows = query.query_map((session.as_str(), to, kept.unwrap_or(i64::MAX), segment, limit), message)?;
+        let rows = query.query_map((session.as_str(), to, before, segment, limit), message)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

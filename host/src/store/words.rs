@@ -13,6 +13,12 @@ use std::fmt::Write as _;
 /// Words of a question that are looked for; the rest of a long text would only make every row match.
 const MAX_WORDS: usize = 24;
 
+/// Words of a text that is compared with another one.
+const MAX_COMPARED: usize = 400;
+
+/// Letters with which two forms of a word begin alike.
+const STEM: usize = 4;
+
 /// Longest word that is looked for, in characters; what is longer is cut, and found as a prefix.
 const MAX_WORD: usize = 40;
 
@@ -21,9 +27,12 @@ const MAX_WORD: usize = 40;
 const FILLERS: &[&str] = &[
     "the", "and", "for", "are", "was", "were", "who", "how", "what", "why", "when", "where", "which", "with", "from",
     "that", "this", "these", "those", "have", "has", "had", "you", "your", "can", "could", "would", "should", "please",
-    "about", "into", "der", "die", "das", "und", "ist", "ein", "eine", "einen", "mit", "für", "wie", "wer", "wann",
-    "von", "den", "dem", "bitte", "los", "las", "que", "con", "por", "para", "una", "del", "cómo", "como", "cuál",
-    "les", "des", "une", "est", "pour", "dans", "avec", "qui", "quel", "что", "как", "это", "для", "где", "или", "кто",
+    "about", "into", "does", "did", "some", "any", "but", "not", "all", "its", "our", "his", "her", "their", "they",
+    "there", "will", "user", "wants", "want", "know", "make", "give", "tell", "show", "get", "der", "die", "das",
+    "und", "ist", "ein", "eine", "einen", "mit", "für", "wie", "wer", "wann", "von", "den", "dem", "bitte", "nicht",
+    "auf", "aus", "auch", "wir", "sie", "ich", "mir", "mich", "mein", "meine", "sind", "hat", "soll", "los", "las",
+    "que", "con", "por", "para", "una", "del", "cómo", "como", "cuál", "les", "des", "une", "est", "pour", "dans",
+    "avec", "qui", "quel", "что", "как", "это", "для", "где", "или", "кто",
 ];
 
 /// A question as FTS5 wants it, in two strengths. An index that may be large is asked by [`Words::ask`].
@@ -40,6 +49,15 @@ enum Word {
 impl Words {
     /// The words of the text; none where it has no letter and no digit.
     pub fn of(text: &str) -> Option<Words> {
+        Self::first_of(text, MAX_WORDS)
+    }
+
+    /// [`Words::of`] for a text that is not looked for.
+    fn of_any_length(text: &str) -> Option<Words> {
+        Self::first_of(text, MAX_COMPARED)
+    }
+
+    fn first_of(text: &str, most: usize) -> Option<Words> {
         let mut words: Vec<Word> = Vec::new();
         for part in parts(text) {
             let chars = part.chars().take(MAX_WORD);
@@ -51,7 +69,7 @@ impl Words {
             if !words.contains(&word) {
                 words.push(word);
             }
-            if words.len() == MAX_WORDS {
+            if words.len() == most {
                 break;
             }
         }
@@ -80,6 +98,19 @@ impl Words {
 }
 
 impl Word {
+    /// Whether the two are the same word, or one is the beginning of the other.
+    fn is_form_of(&self, other: &Word) -> bool {
+        match (self, other) {
+            (Word::Plain(one), Word::Plain(other)) => {
+                let plain = |word: &str| word.chars().map(index::base).collect::<String>();
+                let (one, other) = (plain(one), plain(other));
+                let (short, long) = if one.len() <= other.len() { (&one, &other) } else { (&other, &one) };
+                one == other || short.chars().count() >= STEM && long.starts_with(short.as_str())
+            }
+            _ => self == other,
+        }
+    }
+
     /// The word as a whole.
     fn phrase(&self) -> String {
         match self {
@@ -137,6 +168,15 @@ fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
         let _ = write!(query, "{}{term}", if index == 0 { "" } else { with });
     }
     query
+}
+
+/// How many of the words of `about` that say much stand in `text`, and how many there are. A word stands there also as the beginning of
+/// a longer one, and as a longer form of one.
+pub fn shared_words(about: &str, text: &str) -> (usize, usize) {
+    let (Some(about), Some(text)) = (Words::of(about), Words::of_any_length(text)) else { return (0, 0) };
+    let (about, known) = (about.telling(), text.terms().map(|(word, _)| word).collect::<Vec<_>>());
+    let shared = about.iter().filter(|word| known.iter().any(|other| word.is_form_of(other))).count();
+    (shared, about.len())
 }
 
 /// What a text begins with that is sealed: it has no words for the index.
@@ -219,6 +259,22 @@ mod tests {
         assert_eq!(Words::of(&text).unwrap().0.len(), MAX_WORDS);
         assert_eq!(Words::of(&"x".repeat(1_000)).unwrap().all().len(), MAX_WORD + 3);
         assert_eq!(Words::of(&"車".repeat(1_000)).unwrap().any().matches(" OR ").count(), MAX_WORDS - 1);
+    }
+
+    #[test]
+    fn texts_share_what_they_are_about() {
+        assert_eq!(shared_words("due.py leaves Saturdays unmoved", "fix due.py: a Saturday is moved"), (2, 4));
+        assert_eq!(shared_words("the rain in Grünwald", "RAINY days of grunwald"), (2, 2));
+        assert_eq!(
+            shared_words("what does the user want", "the user wants what others do"),
+            (4, 5),
+            "where nothing says more"
+        );
+        assert_eq!(shared_words("a cat", "categories"), (0, 1), "a short word is not a stem");
+        assert_eq!(shared_words("東京の天気", "東京は雨"), (1, 3));
+        assert_eq!((shared_words("", "a"), shared_words("rain", "…")), ((0, 0), (0, 0)));
+        let long = (0..1_000).map(|n| format!("word{n} ")).collect::<String>();
+        assert_eq!(shared_words("word399 word400", &long), (2, 2), "word40 is the beginning of word400");
     }
 
     #[test]

@@ -44,6 +44,11 @@ text = "It is mkreplied."
 [[reply]]
 role = "titler"
 text = "A harbour"
+
+[[reply]]
+role = "summarizer"
+expect_contains = "A turn to remember"
+text = '{"facts": ["the word mkstated counts"], "outdated": []}'
 "#;
 
 /// A follow-up with a secret that the planner finds, in a plan that is refused. Now there are facts to consolidate and messages to summarize.
@@ -85,7 +90,7 @@ text = "They spoke of mksummary."
 [[reply]]
 role = "summarizer"
 expect_contains = "Facts to consolidate"
-text = '["the harbour opens at six and the ferry leaves at nine in mkmerged"]'
+text = '["the word mkstated counts", "the harbour opens at six and the ferry leaves at nine in mkmerged"]'
 "#;
 
 /// Everything that can go wrong goes wrong once, and a plan is given up.
@@ -166,7 +171,7 @@ text = "They spoke of much."
 const FOURTH: &str = r#"
 [[reply]]
 role = "router"
-text = '{"effort": "low", "categories": [], "tool_need": 0, "goal": "to talk", "durable": false}'
+text = '{"effort": "low", "categories": [], "tool_need": 0, "goal": "to talk", "durable": true}'
 
 [[reply]]
 role = "worker"
@@ -207,6 +212,11 @@ text = "Four."
 [[reply]]
 role = "summarizer"
 text = "They spoke of everything."
+
+[[reply]]
+role = "summarizer"
+expect_contains = "A turn to remember"
+text = '{"facts": [], "outdated": []}'
 "#;
 
 /// What was said, done and asked.

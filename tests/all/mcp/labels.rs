@@ -383,3 +383,36 @@ fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
         assert!(served.reply(message).contains("42"));
     }
 }
+
+/// Rule: the planner is told what it may not read, and who carries its plan out reads it: a message that follows up on an answer from
+/// outside finds both.
+#[test]
+fn what_is_withheld_from_a_plan_is_data_for_its_actor() {
+    let server = server();
+    let home = allowed(&config(&server, ""));
+    let calls = [
+        ("planner", "", plan(&[ask(&json!({ "text": "why" })), say()])),
+        ("worker", "", "The mail of EVE says: come at nine.".to_owned()),
+    ];
+    run(&home, &config(&server, ""), &calls).ok();
+    let act = json!({ "type": "act", "detail": "write down when to come", "expect": "a time" });
+    let written = vec![said("actor", "At nine."), said("worker", "At nine.")];
+    let calls = [vec![said("planner", &plan(&[act, say()]))], brief(), written].concat();
+    home.config(&format!("{}{}", script(&home, &calls), config(&server, "")));
+    home.kiso(&["run", "please put the time of the appointment into my calendar file"]).ok();
+    let trace = home.kiso(&["trace", "last", "--prompts"]);
+    let prompt = |role: &str| {
+        let after =
+            trace.stdout.split(&format!("prompt of the {role}")).nth(1).unwrap_or_else(|| panic!("{}", trace.stdout));
+        after.split("prompt of the").next().unwrap().to_owned()
+    };
+    let (planner, actor) = (prompt("planner"), prompt("actor"));
+    assert!(!planner.contains("EVE"), "{planner}");
+    assert!(planner.contains("user: what is the answer?"), "the user's own words are there: {planner}");
+    let note = "assistant: [reply of 35 characters with text from outside (mcp:oracle), withheld from plans: act and msg tasks";
+    assert!(planner.contains(note), "{planner}");
+    let told = actor.split("## Last messages").nth(1).unwrap_or_else(|| panic!("{actor}")).split("## ").next().unwrap();
+    assert!(told.contains("assistant: The mail of EVE says: come at nine."), "{told}");
+    assert_eq!((told.matches("<<<").count(), told.matches(">>>").count()), (1, 1), "it is data: {told}");
+    assert!(!told.contains("what is the answer?"), "what the planner has read, it has said: {told}");
+}

@@ -158,8 +158,8 @@ pub fn plan() -> Course {
     Course { name: "a plan of 5 tasks, given up twice", config: "[limits]\nmax_replan_depth = 3\n", says, replies }
 }
 
-/// A talk about the world, whose answers have some hundred bytes.
-pub fn talk(name: &'static str, config: &'static str, turns: usize) -> Course {
+/// A talk about the world, whose answers have some hundred bytes, and whose window is full so often.
+pub fn talk(name: &'static str, config: &'static str, turns: usize, summaries: usize) -> Course {
     let things =
         ["a tide", "a comet", "a glacier", "a monsoon", "a delta", "an atoll", "a geyser", "a fjord", "a moraine"];
     let said = |turn: usize| format!("what is {}?", things[turn % things.len()]);
@@ -167,6 +167,7 @@ pub fn talk(name: &'static str, config: &'static str, turns: usize) -> Course {
         format!("Answer {turn}. {}", "It is one of the slow things of the earth, and older than we are. ".repeat(8))
     };
     let mut replies: Vec<_> = (0..turns).map(|turn| reply("worker", &answer(turn))).collect();
+    replies.extend((0..summaries).map(|_| reply("summarizer", "They spoke of slow things.")));
     replies.push(reply("titler", "Slow things"));
     Course { name, config, says: (0..turns).map(said).collect(), replies }
 }

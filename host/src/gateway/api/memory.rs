@@ -16,7 +16,7 @@ use crate::gateway::wire::{Body, Created, JsonResult, Page, Path, Query, page_si
 use crate::graph::limits::Usage;
 use crate::memory::{self, CoreError};
 use crate::secret::found;
-use crate::store::{Chunk, Fact, MAX_FACT_BYTES, NewFact};
+use crate::store::{Chunk, Fact, MAX_FACT_BYTES, NewFact, USER};
 
 routes! {
     /// Core memory, and the passages of archival memory, the newest first
@@ -193,7 +193,7 @@ fn told(text: &str) -> Result<NewFact, ApiError> {
     if text.is_empty() || text.len() > MAX_FACT_BYTES {
         return Err(ApiError::bad_request(format!("a fact has 1 to {MAX_FACT_BYTES} bytes")));
     }
-    Ok(NewFact { text, source: "user".to_owned(), session: None, confidence: 100 })
+    Ok(NewFact { text, source: USER.to_owned(), session: None, confidence: 100 })
 }
 
 /// What is remembered stands in prompts, in clear.

@@ -130,14 +130,14 @@ fn facts_are_consolidated_all_or_none_and_new_ones_stay() {
     store.write_blocking(|tx| tx.add_fact(&fact("learned meanwhile", 50), 2)).unwrap();
     let ids = old.clone();
     let broken = [fact("a and b", 50), fact("", 50)];
-    assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &broken, 3)).is_err());
+    assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &broken)).is_err());
     assert_eq!(facts(&store).len(), 3);
     let ids = old.clone();
-    assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &[fact("a and b", 50)], 3)).unwrap());
-    assert_eq!(facts(&store), ["a and b", "learned meanwhile"]);
+    assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &[fact("a and b", 50)])).unwrap());
+    assert_eq!(facts(&store), ["learned meanwhile", "a and b"], "it is as new as what it replaces");
     // Somebody who consolidated the same facts comes too late.
-    assert!(!store.write_blocking(move |tx| tx.replace_facts(&old, &[fact("b and a", 50)], 4)).unwrap());
-    assert_eq!(facts(&store), ["a and b", "learned meanwhile"]);
+    assert!(!store.write_blocking(move |tx| tx.replace_facts(&old, &[fact("b and a", 50)])).unwrap());
+    assert_eq!(facts(&store), ["learned meanwhile", "a and b"]);
     // What is gone is not found either.
     assert_eq!(store.read_blocking(|view| view.find_facts("one", 10)).unwrap(), []);
     assert_eq!(store.read_blocking(|view| view.count_facts(10)).unwrap(), 2);

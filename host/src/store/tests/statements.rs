@@ -78,6 +78,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.summary(&s).unwrap();
     tx.title(&s).unwrap();
     tx.count_unsummarized(&s, 5).unwrap();
+    tx.first_of_last(&s, 5).unwrap();
     tx.messages_to_summarize(&s, 5, 5).unwrap();
     tx.messages_after(&s, 5, 5).unwrap();
     tx.waiting_messages(&s, 5).unwrap();

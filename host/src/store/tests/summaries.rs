@@ -15,7 +15,11 @@ fn a_summary_moves_forward_only() {
         })
         .unwrap();
     let texts = |keep, limit| -> Vec<String> {
-        let found = store.read_blocking(|view| view.messages_to_summarize(&session("s"), keep, limit)).unwrap();
+        let found = store
+            .read_blocking(|view| {
+                view.messages_to_summarize(&session("s"), view.first_of_last(&session("s"), keep)?, limit)
+            })
+            .unwrap();
         found.into_iter().map(|message| message.text).collect()
     };
     assert_eq!(texts(7, 100), ["0", "1", "2"]);
@@ -53,7 +57,8 @@ fn a_segment_is_summarized_without_what_was_said_before_it() {
     say("late answer", MessageRole::Assistant, Some(run));
     let after = say("after", MessageRole::User, None);
     let texts = |keep| -> Vec<String> {
-        let found = store.read_blocking(|view| view.messages_to_summarize(&s, keep, 100)).unwrap();
+        let found =
+            store.read_blocking(|view| view.messages_to_summarize(&s, view.first_of_last(&s, keep)?, 100)).unwrap();
         found.into_iter().map(|message| message.text).collect()
     };
     assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), None);

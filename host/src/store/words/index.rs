@@ -211,14 +211,14 @@ fn next_after(term: &str) -> String {
 }
 
 /// The letter without its diacritics.
-fn base(c: char) -> char {
+pub(super) fn base(c: char) -> char {
     BASES.iter().find(|(_, with)| with.contains(c)).map_or(c, |(base, _)| *base)
 }
 
 impl Words {
     /// The words that may stand alone in a row about the same, and whether each says much.
-    fn terms(&self) -> impl Iterator<Item = (Word, bool)> + '_ {
-        self.0.iter().flat_map(Word::terms).take(MAX_WORDS)
+    pub(super) fn terms(&self) -> impl Iterator<Item = (Word, bool)> + '_ {
+        self.0.iter().flat_map(Word::terms).take(MAX_WORDS.max(self.0.len()))
     }
 
     /// Those that say much; all, where none does.
