@@ -27,6 +27,7 @@ mod preset;
 mod provider;
 mod scale;
 mod show;
+mod user;
 mod webhook;
 
 pub use change::ConfigChange;
@@ -303,9 +304,17 @@ settings! {
         max_unfinished_total: Int(100, 0, 10_000),
     }
 
+    /// Who kiso works for.
+    user: User from NextRun {
+        /// Time zone of the user, such as "Europe/Berlin"; without it, the system's. Models are told the time in it, and commands have it as TZ.
+        time_zone: Choice(),
+        /// Language and country of the user as a BCP 47 tag, such as "de-DE"; without it, what LC_ALL, LC_TIME or LANG say. Models and skills are told it.
+        locale: Choice(),
+    }
+
     /// Messages that are sent at set times.
     schedule: Schedule from AtOnce {
-        /// Time zone of a schedule that names none, such as "Europe/Berlin"; without it, the system's.
+        /// Time zone of a schedule that names none, such as "Europe/Berlin"; without it, user.time_zone.
         time_zone: Choice(),
         /// Minimum seconds between two times of a schedule.
         min_interval_s: Int(60, 1, 86_400),

@@ -479,7 +479,7 @@ impl RunExecutor {
     }
 
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {
-        Ok(crate::node::prompt::system_prompt(&self.home, role)?)
+        Ok(crate::node::prompt::system_prompt(&self.home, role, self.models.send_schemas(role))?)
     }
 }
 

@@ -202,7 +202,7 @@ impl Exec {
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
         let spec = ProcessSpec {
             argv: vec!["sh".to_owned()],
-            env: environment(),
+            env: environment(&config.zone()),
             cwd: "/work".to_owned(),
             channels: BTreeMap::from(channels),
         };
@@ -276,6 +276,11 @@ impl Exec {
         load().map_err(|e| ExecError(format!("{e:#}")))
     }
 
+    /// The limits of a command line.
+    pub fn limits(&self) -> &crate::config::Exec {
+        &self.0.config.exec
+    }
+
     /// Every command there is, for completion.
     pub fn commands(&self) -> Vec<String> {
         commands::names(&self.0.skills)
@@ -333,8 +338,8 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// The environment of a fresh shell: short, fixed, and nothing of the host's.
-fn environment() -> Vec<(String, String)> {
+/// The environment of a fresh shell: short, and nothing of the host's but the user's time zone.
+fn environment(zone: &str) -> Vec<(String, String)> {
     let fixed = [
         ("HOME", "/work"),
         ("LANG", "C.UTF-8"),
@@ -343,7 +348,7 @@ fn environment() -> Vec<(String, String)> {
         ("SHELL", "/bin/sh"),
         ("TERM", "dumb"),
         ("TMPDIR", "/tmp"),
-        ("TZ", "UTC"),
+        ("TZ", zone),
         ("USER", "kiso"),
     ];
     fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()

@@ -50,6 +50,8 @@ pub struct Package {
     pub fetched: u64,
     /// What else it needs, out of the same archive or from elsewhere.
     parts: &'static [PackagePart],
+    /// Its commands as models are told of them: each name, and the text behind it.
+    pub told: &'static [(&'static str, &'static str)],
     /// Its names in command lines. The first is the name of the skill.
     pub commands: &'static [&'static str],
     /// What compiling it takes, where that is more than is allowed by default.

@@ -3,7 +3,7 @@
 //! ```text
 //!  a long input   ─▶ input-1 ─┐                      ┌─▶ "ref:tool-3" as an argument: the host puts the text there
 //!  a long result  ─▶ tool-3  ─┼─▶ stored whole ──────┤
-//!  saved by name  ─▶ notes   ─┘   preview in prompt  └─▶ scratchpad_read, scratchpad_search
+//!  saved by name  ─▶ notes   ─┘   preview in prompt  └─▶ file_read, scratchpad
 //! ```
 //!
 //! In a prompt stands a preview, head and tail, with the name under which the whole is to be had.
@@ -260,7 +260,7 @@ pub fn resolve_refs<E>(
     }
     if bytes > MAX_RESOLVED {
         let message = format!(
-            "the texts of the refs have {} KiB and may have {} together: read the part that is needed with scratchpad_read",
+            "the texts of the refs have {} KiB and may have {} together: read the part that is needed",
             bytes.div_ceil(1 << 10),
             MAX_RESOLVED >> 10
         );

@@ -91,7 +91,7 @@ pub mod sandbox {
     pub use super::compile::{EXEC_RESERVATION, settings};
     pub use super::engine::Ticker;
     pub use super::workspace::{
-        Charge, ChargedFiles, CommandRequests, DirId, Quota, Room, Roots, add_to_linker as charge_files, target,
+        Charge, ChargedFiles, CommandRequests, DirId, Quota, Room, Roots, add_to_linker as charge_files, note, target,
     };
 }
 

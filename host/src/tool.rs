@@ -5,24 +5,26 @@ mod address;
 mod approval;
 pub mod builtin;
 mod call;
+mod editor;
 pub mod files;
 mod mcp;
 mod narrow;
 pub mod pills;
 mod refs;
 pub mod schedules;
+mod shared_use;
 mod sinks;
 mod undo;
 
-pub use self::call::ToolAnswer;
+pub use self::call::{ToolAnswer, ToolUses};
 pub use self::narrow::allows;
 pub use self::sinks::CallLabels;
 
 use self::builtin::Builtins;
 use self::files::PublicFiles;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::effect::sink::Permit;
-use crate::exec::{CommandResult, Exec, Line, Watch};
+use crate::exec::{CommandResult, Exec, Line, Watch, hint};
 use crate::graph::estimate::tokens;
 use crate::graph::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
@@ -82,7 +84,12 @@ struct Index {
 }
 
 impl Index {
-    fn new(skills: Vec<Arc<InstalledSkill>>, allowed: Arc<Vec<Arc<AllowedTool>>>, builtins: &Builtins) -> Self {
+    fn new(
+        skills: Vec<Arc<InstalledSkill>>,
+        allowed: Arc<Vec<Arc<AllowedTool>>>,
+        builtins: &Builtins,
+        limits: &config::Exec,
+    ) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
         // A package is a command and nothing else.
         let packages: Vec<_> = skills.iter().filter_map(|skill| package::of_source(skill.source())).collect();
@@ -93,7 +100,7 @@ impl Index {
         cards.extend(outside.iter().map(|tool| Arc::new(mcp::card(tool))));
         let outside = outside.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         let names = cards.iter().map(|card| (wire_name(&card.name), card.name.clone())).collect();
-        let catalog = call::catalog(&cards, builtins, &packages);
+        let catalog = call::catalog(&cards, builtins, &packages, limits);
         let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (spec, category) in &catalog {
             categories.entry(category.clone()).or_default().push(spec.name.clone());
@@ -177,7 +184,7 @@ impl Tools {
         let allowed = self.servers.allowed();
         let mut kept = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if !kept.is_of(&skills, &allowed) {
-            *kept = Arc::new(Index::new(skills, allowed, &self.builtins));
+            *kept = Arc::new(Index::new(skills, allowed, &self.builtins, self.exec.limits()));
         }
         kept.clone()
     }
@@ -205,7 +212,12 @@ impl Tools {
         ))
     }
 
-    /// The commands that packages add, and what the skills of a plan are and need, a line each.
+    /// Which commands there are beside the usual ones, and which are not.
+    pub fn commands(&self) -> String {
+        format!("commands: {}", hint::commands(&self.index().packages))
+    }
+
+    /// What the skills of a plan are and need, a line each.
     pub fn environment<'a>(&self, skills: impl Iterator<Item = &'a str>, secrets: &Secrets) -> Vec<String> {
         let mut names: Vec<_> = skills.collect();
         names.sort_unstable();
@@ -222,9 +234,7 @@ impl Tools {
             }
             Some(line.to_lowercase())
         };
-        let packages = self.index().packages.clone();
-        let commands = packages.iter().map(|package| format!("command {}: {}", package.skill(), package.summary));
-        commands.chain(names.into_iter().filter_map(line)).collect()
+        names.into_iter().filter_map(line).collect()
     }
 
     /// Runs a skill or exec task to its end. Whatever happens is a report.
@@ -318,7 +328,7 @@ impl Catalog for Tools {
 
     fn check_some(&self, tool: &str, args: &Value) -> Result<(), Vec<Violation>> {
         let index = self.index();
-        match (index.outside.get(tool), self.builtins.args(tool)) {
+        match (index.outside.get(tool), self.builtins.args(tool).or(editor::args(tool))) {
             (Some(outside), _) => outside.args.check_some(args),
             (None, Some(own)) => own.check_some(args),
             (None, None) => self.skills.check_some(tool, args),

@@ -12,6 +12,7 @@ use crate::model_server::Seen;
 use kiso::context::{Cell, Piece, Row, TABLE};
 use kiso::llm::Role;
 use kiso::node::built_in_prompt;
+use kiso::node::prompt::in_form;
 use rusqlite::types::ValueRef;
 use std::collections::BTreeSet;
 
@@ -119,7 +120,9 @@ fn sections(seen: &Seen) -> Vec<(String, String)> {
     let messages = seen.body["messages"].as_array().expect("it has messages");
     assert_eq!(messages[0]["role"], "system");
     let system = messages[0]["content"].as_str().expect("a prompt is a text");
-    assert_eq!(system.trim(), built_in_prompt(role(seen)).trim(), "nothing is added to the role's prompt");
+    // The provider is sent the schemas of answers.
+    let prompt = in_form(built_in_prompt(role(seen)), true);
+    assert_eq!(system.trim(), prompt.trim(), "nothing is added to the role's prompt");
     let mut found = Vec::<(String, String)>::new();
     for message in &messages[1..] {
         let turns = || (TURNS.to_owned(), String::new());

@@ -86,6 +86,42 @@ fn the_first_prompts_on_a_fresh_home_are_short() {
     server.finish();
 }
 
+/// They once were half of some prompts. A fresh home has four skills, and every category is offered.
+#[test]
+fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
+    let routing =
+        json!({ "effort": "medium", "categories": [], "tool_need": 1, "goal": "The forecast", "durable": false });
+    let reply = json!([
+        { "role": "router", "text": routing.to_string() },
+        { "role": "actor", "text": "Rain." },
+        { "role": "titler", "text": "Rain" },
+    ]);
+    let script: Script = serde_json::from_value(json!({ "reply": reply })).expect("a script has this form");
+    let server = ModelServer::start(script);
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = {:?}\n",
+        server.base_url()
+    ));
+    home.kiso(&["run", "please tell me the weather forecast for the file"]).ok();
+    let seen = server.requests().into_iter().find(|seen| seen.role() == "actor").expect("it was asked");
+    let size = |tool: &serde_json::Value| {
+        let function = &tool["function"];
+        let text = |of: &serde_json::Value| of.as_str().map_or_else(|| of.to_string(), str::to_owned);
+        ["name", "description", "parameters"].map(|part| tokens(&text(&function[part]))).iter().sum::<usize>()
+    };
+    let tools = seen.body["tools"].as_array().expect("it has tools");
+    let sizes: Vec<_> = tools.iter().map(|tool| (tool["function"]["name"].to_string(), size(tool))).collect();
+    let is_skill = |name: &str| ["chart", "data", "feed", "fetch"].iter().any(|skill| name.contains(skill));
+    let of =
+        |skills: bool| sizes.iter().filter(|(name, _)| is_skill(name) == skills).map(|(_, size)| size).sum::<usize>();
+    println!("{} tokens for kiso's own tools, {} for those of the four skills", of(false), of(true));
+    assert!(of(false) <= 1_000, "kiso's own tools have {} tokens: {sizes:?}", of(false));
+    assert!(of(true) <= 870, "the four skills have {} tokens: {sizes:?}", of(true));
+    assert!(sizes.iter().any(|(name, _)| name.contains("file_edit")), "{sizes:?}");
+    server.finish();
+}
+
 /// A provider that counts what it had kept is believed: its tokens are stored, cost what they cost, and are shown.
 #[test]
 fn cached_tokens_are_counted_priced_and_shown() {

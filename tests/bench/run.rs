@@ -205,7 +205,7 @@ async fn steps() {
         "goal": "see", "required": [], "delta": "nobody looked", "success": ["it was seen"],
         "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "list the scratchpad",
     });
-    let list = Call { name: "scratchpad_list".to_owned(), args: json!({}) };
+    let list = Call { name: "schedule_list".to_owned(), args: json!({}) };
     let of_run = [
         routing("high"),
         reply("planner", &format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "see", "tasks": tasks }))),

@@ -29,6 +29,9 @@ pub struct Pieces {
     /// What those of them say that the message or the task names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Vec<Instructions>>,
+    /// The date and time of the user, with time zone and locale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
     /// The files of the session's workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<Vec<FileCard>>,

@@ -124,6 +124,7 @@ impl ScheduleCommand {
                     message: message.clone(),
                     session: told.map(|name| name.map(|name| session(Some(name))).transpose()).transpose()?,
                     model: model.clone().map(|model| Some(model).filter(|model| model != "default")),
+                    label: None,
                 };
                 if [timing, message, zone, told_text, model].iter().all(|given| given.is_none()) {
                     let message = "nothing is to be changed: give --when, --message, --zone, --session or --model";

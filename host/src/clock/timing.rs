@@ -151,9 +151,10 @@ impl Timing {
     }
 }
 
-/// The zone of the system, as the IANA database calls it; "UTC" where it has no such name.
-pub fn system_zone() -> String {
-    TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
+/// A moment as a person of the zone says it: "Saturday, 2026-11-28 22:10 +01:00, Europe/Berlin". UTC stands for a zone that there is not.
+pub fn say(at_ms: i64, zone: &str) -> String {
+    let (tz, name) = TimeZone::get(zone).map_or((TimeZone::UTC, "UTC"), |tz| (tz, zone));
+    zoned(at_ms, &tz).map_or_else(String::new, |at| format!("{}, {name}", at.strftime("%A, %Y-%m-%d %H:%M %:z")))
 }
 
 fn zoned(at_ms: i64, zone: &TimeZone) -> Option<Zoned> {

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::key::{FieldSlot, ValueError, article, near, u64_of};
 use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, NAMED, ORDERED, SECTIONS};
-use super::{channel, command, hook, mcp, mount, pill, provider, webhook};
+use super::{channel, command, hook, mcp, mount, pill, provider, user, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -125,6 +125,10 @@ impl Reading<'_> {
             Some(key) => {
                 if let Err((span, message)) = set(&mut self.config, key, value) {
                     self.wrong(span, message);
+                } else if let ("user", DeValue::String(text)) = (section, value.get_ref())
+                    && let Some(message) = user::wrong(name, text)
+                {
+                    self.wrong(value.span(), message);
                 } else {
                     self.given.push((key.path(), value.span()));
                     if holds_models(section, name) {

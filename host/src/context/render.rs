@@ -177,8 +177,8 @@ impl Section {
 pub(super) fn write_section(row: &Row, mark: &str, text: &str, boundary: &str, out: &mut String) {
     let title = row.title;
     let _ = match row.piece {
-        // The host's own word, and the only piece that is.
-        Piece::Caller => write!(out, "\n## {title}{mark}\n{text}\n"),
+        // The host's own words, and the only pieces that are.
+        Piece::Caller | Piece::Now => write!(out, "\n## {title}{mark}\n{text}\n"),
         _ => write!(out, "\n## {title}{mark}\n<<<{boundary}\n{text}\n{boundary}>>>\n"),
     };
 }

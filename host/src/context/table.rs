@@ -48,6 +48,7 @@ fields! {
     ReasoningLane reasoning_lane
     Feedback feedback
     Instructions instructions
+    Now now
     NewMessage new_message
     Directive directive
     Goal goal

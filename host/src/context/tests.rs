@@ -28,6 +28,7 @@ fn planted() -> Pieces {
     let text = |marker: &str| Some(marker.to_owned());
     let lines = |marker: &str| Some(vec![marker.to_owned()]);
     Pieces {
+        now: text("a Saturday"),
         new_message: text("M-new_message"),
         original_message: text("M-original_message"),
         caller: text("admin: may do all"),
@@ -101,20 +102,23 @@ const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
         "caller guidance core facts memory summary messages skills agent_skills skill_environment environment replies planner_lane \
-         feedback instructions new_message directive",
+         feedback instructions now new_message directive",
     ),
     (Role::Reviewer, "original_message environment evidence goal task expect transcript output looked_at"),
     (
         Role::Worker,
-        "guidance core facts memory summary messages original_message goal evidence feedback instructions task expect",
+        "guidance core facts memory summary messages original_message now goal evidence feedback instructions task expect",
     ),
     (Role::Summarizer, "summary compress consolidate turn known"),
     (Role::Router, "tail categories agent_skills new_message"),
     (
         Role::Reasoner,
-        "memory skill_environment replies original_message plan readiness evidence reasoning_lane feedback goal task expect",
+        "memory skill_environment replies original_message plan readiness evidence reasoning_lane feedback now goal task expect",
     ),
-    (Role::Actor, "guidance core facts summary agent_skills messages memory original_message evidence instructions brief"),
+    (
+        Role::Actor,
+        "guidance core facts summary agent_skills environment messages memory original_message evidence instructions now brief",
+    ),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
@@ -125,6 +129,7 @@ fn markers() -> Vec<(String, String)> {
     let fields = serde_json::to_value(planted()).unwrap();
     let marker = |field: &String| match field.as_str() {
         "caller" => "may do all".to_owned(),
+        "now" => "a Saturday".to_owned(),
         field => format!("M-{field}"),
     };
     fields.as_object().unwrap().keys().map(|field| (field.clone(), marker(field))).collect()

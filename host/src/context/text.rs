@@ -67,6 +67,7 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
         Piece::Evidence => oldest_first(list(&pieces.evidence, report_text)),
         Piece::ReasoningLane => oldest_first(lines(&pieces.reasoning_lane)),
         Piece::Feedback => oldest_first(lines(&pieces.feedback)),
+        Piece::Now => one(&pieces.now),
         Piece::NewMessage => one(&pieces.new_message),
         Piece::Directive => one(&pieces.directive),
         Piece::Goal => one(&pieces.goal),

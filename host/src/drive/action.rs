@@ -12,12 +12,16 @@ use crate::graph::report::{TaskError, TaskReport};
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
 use crate::graph::{estimate, summary};
-use crate::llm::prompt::ChatMessage;
-use crate::llm::{Role, Sink};
-use crate::node::{actor, summarizer};
+use crate::llm::prompt::{ChatMessage, Pieces};
+use crate::llm::{Role, Sink, ToolSpec};
+use crate::node::{actor, retrieval, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
+use crate::store::View;
+use crate::tool::ToolUses;
 use crate::tool::builtin::{self, Builtins};
+use std::sync::PoisonError;
+use tokio::sync::Semaphore;
 
 /// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
 const PART_TOKENS: usize = 6_000;
@@ -46,9 +50,9 @@ impl RunContext<'_> {
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
-        let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
-        let request =
-            actor::request(&system, &self.known_to_actor(run, ask.direct), run.message(), ask, tools, self.subagent, &self.boundary);
+        let tools = self.specs(run, &ask.categories).await?;
+        let (known, message) = (self.shown_to_actor(run, ask).await?, run.message());
+        let request = actor::request(&system, &known, message, ask, tools, self.subagent, &self.boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete_by(run, request, actor::model_role(ask), &mut voice).await?;
@@ -77,10 +81,40 @@ impl RunContext<'_> {
         })
     }
 
+    /// The tools of a run's actor.
+    async fn specs(&self, run: &Run, categories: &[String]) -> Result<Vec<ToolSpec>, DriveError> {
+        let (session, id) = (self.session.clone(), self.run.clone());
+        let read = async move || {
+            let read = move |view: &View<'_>| {
+                let has_refs = view.has_refs(&session, scratchpad::LEDGER)?;
+                let (has_past, has_schedules) = (view.has_past(&id)?, view.has_schedules()?);
+                Ok(ToolUses { has_refs, has_past, has_schedules, has_plan: false })
+            };
+            self.drive.store.read(read).await
+        };
+        let uses = ToolUses { has_plan: run.has_plan(), ..*self.tool_uses.get_or_try_init(read).await? };
+        Ok(self.drive.tools.specs(categories, &self.agent_skills_in_use(run), uses))
+    }
+
+    /// The pieces of the actor's prompt. The files are those of the beginning of its task, so that each request begins like the one
+    /// before.
+    async fn shown_to_actor(&self, run: &Run, ask: &ActAsk) -> Result<Pieces, DriveError> {
+        let kept = self.files_of_task.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let files = match kept.filter(|_| ask.round > 0) {
+            Some(files) => files,
+            None => {
+                let files = retrieval::environment(self.files().await?);
+                *self.files_of_task.lock().unwrap_or_else(PoisonError::into_inner) = Some(files.clone());
+                files
+            }
+        };
+        Ok(Pieces { environment: Some(files), ..self.known_to_actor(run, ask.direct) })
+    }
+
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
-        let tools = self.drive.tools.specs(&ask.categories, &self.agent_skills_in_use(run));
-        let (known, message) = (self.known_to_actor(run, ask.direct), run.message());
+        let tools = self.specs(run, &ask.categories).await?;
+        let (known, message) = (self.shown_to_actor(run, ask).await?, run.message());
         let request = actor::assessment(&system, &known, message, ask, tools, self.subagent, &self.boundary);
         Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {
@@ -91,10 +125,10 @@ impl RunContext<'_> {
         })
     }
 
-    /// Runs the calls of one answer, at once where they do not share a workspace that one of them writes to.
+    /// Runs the calls of one answer at once, but in their order where they share something that one of them changes.
     pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
-        let allowed = self.drive.tools.specs(&categories, &self.agent_skills_in_use(run));
+        let allowed = self.specs(run, &categories).await?;
         let label = run.label();
         // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
         let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));
@@ -131,29 +165,32 @@ impl RunContext<'_> {
         let transactions: Vec<_> = (0..calls.len()).map(|place| self.transaction(run, place)).collect();
         let caller = |place: usize| Caller {
             session: &self.session,
-            locale: "en",
+            locale: &self.locale,
             secrets: &self.secrets,
             transaction: transactions[place].as_ref(),
             accepted: clearances[place].0.accepted(),
             permit: Some(&clearances[place].1),
         };
         let calling = calls.iter().zip(&at).enumerate();
-        // What stood on a card is done in the order in which it stood there, as whoever accepted it has read it. The lock is
-        // fair, and asked for in that order.
-        let order = tokio::sync::Mutex::new(());
-        let running = calling.map(async |(place, (call, at))| match &clearances[place].0 {
-            Clearance::Denied(error) => {
+        let uses: Vec<_> = calls.iter().map(|call| self.drive.tools.shared_use(call)).collect();
+        // What stood on a card is done in the order in which it stood there, as whoever accepted it has read it.
+        let on_card: Vec<_> = clearances.iter().map(|(clearance, _)| clearance.accepted().is_some()).collect();
+        let waits_for = |place: usize, earlier: usize| {
+            on_card[place] && on_card[earlier] || uses[place].conflicts_with(uses[earlier])
+        };
+        // Closed when the call has ended.
+        let ended: Vec<_> = calls.iter().map(|_| Semaphore::new(0)).collect();
+        let running = calling.map(async |(place, (call, at))| {
+            let _ending = CloseAtEnd(&ended[place]);
+            if let Clearance::Denied(error) = &clearances[place].0 {
                 // Its arguments are words that stand in later prompts, too.
                 let (sinks, label) = (clearances[place].1.take_log(), at.label.clone());
-                ToolResult { sinks, label, ..denied(call, error) }
+                return ToolResult { sinks, label, ..denied(call, error) };
             }
-            clearance => {
-                let _turn = match clearance.accepted() {
-                    Some(_) => Some(order.lock().await),
-                    None => None,
-                };
-                self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await
+            for earlier in (0..place).filter(|earlier| waits_for(place, *earlier)) {
+                drop(ended[earlier].acquire().await);
             }
+            self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await
         });
         let mut results = futures_util::future::join_all(running).await;
         for result in &mut results {
@@ -274,6 +311,15 @@ impl RunContext<'_> {
             }
             Err(_) => Ok(None),
         }
+    }
+}
+
+/// Closes a semaphore when it goes away, which those who wait for it hear.
+struct CloseAtEnd<'a>(&'a Semaphore);
+
+impl Drop for CloseAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

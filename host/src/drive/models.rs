@@ -98,6 +98,8 @@ pub struct ConfiguredModel {
     pub roles: Vec<Role>,
     /// Roles that fall back to it.
     pub fallback_of: Vec<Role>,
+    /// Whether it is sent the schema of an answer, as far as the configuration says.
+    takes_schemas: bool,
     link: Link,
     settings: TokenBudget,
 }
@@ -331,6 +333,12 @@ impl Models {
         self.smallest(role).is_some()
     }
 
+    /// Whether the form of a role's answer is sent as a schema, so that its prompt need not say how JSON is told from talk.
+    pub fn send_schemas(&self, role: Role) -> bool {
+        let mut remote = self.0.opened.iter().filter(|opened| opened.roles.contains(&role) && !opened.built_in);
+        remote.next().is_some_and(|opened| opened.takes_schemas)
+    }
+
     /// The model of a role that has the smallest context. What is built in reads prompts of any size.
     fn smallest(&self, role: Role) -> Option<&ConfiguredModel> {
         let of_role = |opened: &&ConfiguredModel| opened.roles.contains(&role) || opened.fallback_of.contains(&role);
@@ -416,6 +424,7 @@ impl<'a> Opening<'a> {
             }
         };
         let built_in = remote.is_none();
+        let takes_schemas = said.is_none_or(|said| said.json_schema != AbilityUse::No);
         let link = Link { model: model.clone(), remote, max_output_tokens: settings.max_output_tokens };
         self.opened.push(ConfiguredModel {
             name,
@@ -423,6 +432,7 @@ impl<'a> Opening<'a> {
             built_in,
             roles: Vec::new(),
             fallback_of: Vec::new(),
+            takes_schemas,
             link,
             settings,
         });

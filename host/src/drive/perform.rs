@@ -136,12 +136,13 @@ impl RunContext<'_> {
         skills.retain(|card| allows(&in_use, &wire_name(&card.name), &card.category));
         // Before the planner is asked: of every skill that it may choose. The plan puts those of its own in that place.
         let names = skills.iter().map(|card| card.name.as_str());
-        let skill_environment = self.drive.tools.environment(names, &self.secrets);
+        let mut skill_environment = vec![self.drive.tools.commands()];
+        skill_environment.extend(self.drive.tools.environment(names, &self.secrets));
         let given = Pieces {
             caller: Some(self.rights()),
             skills: Some(skills),
             environment: Some(environment),
-            skill_environment: (!skill_environment.is_empty()).then_some(skill_environment),
+            skill_environment: Some(skill_environment),
             // What its lane was seeded with stands there.
             messages: Some(self.trusted_talk(run, &ask.replies)),
             ..self.trusted_known(run)
@@ -186,7 +187,8 @@ impl RunContext<'_> {
             retrieval::environment(self.files().await?).iter().map(|file| format!("file {}", file.path)).collect();
         readiness.extend(self.secrets.session_names().map(|name| format!("credential {name}")));
         readiness.extend(self.drive.tools.category_lines().into_iter().map(|line| format!("tools of {line}")));
-        let request = reasoner::request(&system, run.message(), ask, readiness, &self.boundary);
+        let message = run.message();
+        let request = reasoner::request(&system, message, ask, readiness, &self.now, &self.boundary);
         Ok(match self.complete(run, request, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let briefed = reasoner::read(&completion);
@@ -233,7 +235,7 @@ impl RunContext<'_> {
             }
             _ => {
                 let transaction = self.transaction(run, 0);
-                let (locale, transaction) = ("en", transaction.as_ref());
+                let (locale, transaction) = (self.locale.as_str(), transaction.as_ref());
                 let (bound, clearance, permit) = match self.with_labels(run, &brief.task, &run.decision_label()).await?
                 {
                     Ok((task, labels)) => {

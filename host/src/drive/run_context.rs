@@ -9,6 +9,7 @@ use super::subagent;
 use super::window::{CALL, Earlier, hop, slots_of};
 use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
+use crate::clock::timing::say;
 use crate::graph::label::{Label, SESSION_SOURCE};
 use crate::graph::lane::{Entry, SharedKind};
 use crate::graph::limits::LimitReached;
@@ -21,9 +22,11 @@ use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
 use crate::memory::Meaning;
 use crate::secret::Secrets;
 use crate::store::RunId;
+use crate::tool::ToolUses;
 use crate::tool::builtin::{CallContext, ReadLabel};
 use crate::{llm, node, scratchpad};
 use std::sync::{Mutex, PoisonError};
+use tokio::sync::OnceCell;
 
 /// Facts that the actor is told, the surest first: they stand in every one of its requests.
 const STATED: usize = 20;
@@ -47,6 +50,14 @@ pub(super) struct RunContext<'a> {
     pub environment: Option<Vec<FileCard>>,
     /// Of the files that the reviewer was shown.
     pub looked_at: Label,
+    /// The files that the actor is shown, from its task's first round on.
+    pub files_of_task: Mutex<Option<Vec<FileCard>>>,
+    /// Which tools are offered, decided when the run's actor is asked first.
+    pub tool_uses: OnceCell<ToolUses>,
+    /// When the run began or was taken up, as the user says it, and where the user is.
+    pub now: String,
+    /// BCP 47 tag of the user.
+    pub locale: String,
     /// The task whose transcript was archived last, and the key.
     pub transcript: Option<(usize, String)>,
     /// Messages that become the run's with the next event.
@@ -78,6 +89,7 @@ impl<'a> RunContext<'a> {
     pub fn new(drive: &'a RunExecutor, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
         // A run from before it was kept has one for each process that takes it up.
+        let locale = drive.config.locale();
         let boundary = Some(spec.segment.boundary.clone()).filter(|kept| !kept.is_empty()).unwrap_or_else(boundary);
         Self {
             drive,
@@ -93,6 +105,10 @@ impl<'a> RunContext<'a> {
             dialogs: Dialogs::default(),
             environment: None,
             looked_at: Label::default(),
+            files_of_task: Mutex::default(),
+            tool_uses: OnceCell::new(),
+            now: format!("{}, locale {locale}", say(now_ms(), &drive.config.zone())),
+            locale,
             transcript: None,
             taking: Vec::new(),
             slots: 0,
@@ -113,6 +129,7 @@ impl<'a> RunContext<'a> {
             facts: (!facts.is_empty()).then(|| facts.iter().map(|fact| fact.line.clone()).collect()),
             agent_skills: self.agent_skill_cards(),
             instructions: self.instructions(run),
+            now: Some(self.now.clone()),
             ..Pieces::default()
         }
     }

@@ -115,7 +115,8 @@ impl Commands {
 
     /// What helps whoever asked for a command that there is not: what to use instead, or names that may have been meant.
     pub fn instead(&self, name: &str) -> Option<String> {
-        if let Some(hint) = hint::instead(name) {
+        let is_there = |wanted: &str| self.find(wanted).is_some() || self.skills.find(wanted).is_ok();
+        if let Some(hint) = hint::instead(name, is_there) {
             return Some(hint.to_owned());
         }
         let names = self.names();

@@ -1,123 +1,223 @@
 //! What to do instead where a command is asked for that is not there.
 
-use crate::package::Package;
+use crate::package::{self, PACKAGES, Package};
+
+/// A hint for a command that is missing: the first of `ways` whose command or skill is installed, else `otherwise`.
+struct Hint {
+    names: &'static [&'static str],
+    ways: &'static [(&'static str, &'static str)],
+    otherwise: &'static str,
+}
+
+const fn hint(names: &'static [&'static str], otherwise: &'static str) -> Hint {
+    Hint { names, ways: &[], otherwise }
+}
+
+const fn ways(
+    names: &'static [&'static str],
+    ways: &'static [(&'static str, &'static str)],
+    otherwise: &'static str,
+) -> Hint {
+    Hint { names, ways, otherwise }
+}
+
+/// The command that there is where Python has the libraries of science and documents.
+const SCIENCE: &str = "python3-sci";
 
 /// By name; only asked for names that no command has.
-const HINTS: &[(&[&str], &str)] = &[
-    (&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "run JavaScript with `js FILE` or `js -e CODE`"),
-    (&["npm", "npx", "pnpm", "yarn"], "there are no npm packages here; `js` runs plain JavaScript"),
-    (&["aria2c", "curl", "http", "wget"], "commands have no network; use the skill `fetch`"),
-    (
+const HINTS: &[Hint] = &[
+    hint(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "run JavaScript with `js FILE` or `js -e CODE`"),
+    hint(&["npm", "npx", "pnpm", "yarn"], "there are no npm packages here; `js` runs plain JavaScript"),
+    hint(&["aria2c", "curl", "http", "wget"], "commands have no network; use the skill `fetch`"),
+    hint(
         &[
             "dig", "ftp", "host", "ifconfig", "ip", "nc", "netstat", "nslookup", "ping", "rsync", "scp", "sftp", "ss",
             "ssh", "telnet",
         ],
         "commands have no network; the skill `fetch` reads web addresses",
     ),
-    (
+    hint(
         &["python", "python2", "python3"],
         "Python is not installed; an administrator adds it with `kiso package add python`; until then use `js`, `awk` or `jq`",
     ),
-    (&["python3.10", "python3.11", "python3.12", "python3.13", "python3.14"], "use `python3`"),
-    (
+    ways(
+        &["python3.10", "python3.11", "python3.12", "python3.13", "python3.14", "python3.15"],
+        &[("python3", "use `python3`")],
+        "Python is not installed; an administrator adds it with `kiso package add python`",
+    ),
+    ways(
         &["pip", "pip3", "pipx", "uv"],
+        &[(SCIENCE, "packages of Python cannot be installed here; it imports what it has and what lies in /work")],
         "packages of Python cannot be installed here; it imports what lies in /work, and an administrator adds numpy, pandas, matplotlib and others with `kiso package add python-sci`",
     ),
-    (&["lua", "perl", "php", "ruby"], "it is not included; use `js`, `awk` or `sed`"),
-    (&["Rscript", "julia", "octave"], "it is not included; use `js`, `awk` or the skill `data`"),
-    (&["gh", "glab"], "commands have no network; the skill `fetch` and MCP servers reach such services"),
-    (
-        &["libreoffice", "pandoc", "soffice"],
+    ways(
+        &["lua", "perl", "php", "ruby"],
+        &[("python3", "it is not included; use `python3`, `js`, `awk` or `sed`")],
+        "it is not included; use `js`, `awk` or `sed`",
+    ),
+    ways(
+        &["Rscript", "julia", "octave"],
+        &[(SCIENCE, "it is not included; use `python3` with numpy, scipy and pandas")],
+        "it is not included; use `js`, `awk` or the skill `data`",
+    ),
+    hint(&["gh", "glab"], "commands have no network; the skill `fetch` and MCP servers reach such services"),
+    ways(
+        &["libreoffice", "pandoc", "soffice", "unoconv"],
+        &[
+            ("document", "use `document`, which reads documents and makes PDF from Markdown and HTML"),
+            (SCIENCE, "it is not included; use `python3` with openpyxl, pypdf, reportlab and lxml"),
+        ],
         "it is not included; with `kiso package add python-sci`, Python has openpyxl, pypdf, reportlab and lxml",
     ),
-    (
+    ways(
+        &["docx2txt", "odt2txt"],
+        &[
+            ("document", "use `document`"),
+            ("python3", "a .docx is a zip archive: read word/document.xml in it with `python3`"),
+        ],
+        "a .docx is a zip archive: `unzip -p FILE word/document.xml` prints its text with its tags",
+    ),
+    ways(
+        &["in2csv", "ssconvert", "xlsx2csv"],
+        &[("document", "use `document`, or the skill `data`"), (SCIENCE, "use `python3` with openpyxl")],
+        "an .xlsx is a zip archive, see `unzip -l`; with `kiso package add python-sci`, Python has openpyxl",
+    ),
+    ways(
         &["pdfimages", "pdfinfo", "pdftoppm", "pdftotext", "qpdf"],
+        &[("document", "use `document`"), (SCIENCE, "use `python3` with pypdf and reportlab")],
         "it is not included; with `kiso package add python-sci`, Python has pypdf and reportlab",
     ),
-    (
-        &["convert", "ffmpeg", "identify", "magick"],
+    ways(
+        &["weasyprint", "wkhtmltopdf"],
+        &[("document", "use `document`, which makes PDF from HTML"), (SCIENCE, "use `python3` with reportlab")],
+        "it is not included; with `kiso package add python-sci`, Python has reportlab",
+    ),
+    ways(
+        &["exiftool", "identify"],
+        &[
+            ("image", "use `image --info FILE`"),
+            (SCIENCE, "use `python3` with Pillow; `file` names the kind of a file"),
+        ],
+        "use `file`, which names the kind of a file",
+    ),
+    ways(
+        &["convert", "magick", "mogrify"],
+        &[("image", "use `image`"), (SCIENCE, "use `python3` with Pillow and matplotlib")],
         "it is not included; with `kiso package add python-sci`, Python has Pillow and matplotlib",
     ),
-    (&["py.test", "pytest"], "use `python3 -m unittest`"),
-    (
+    hint(&["ffmpeg", "ffprobe", "sox"], "there is nothing for sound and video here"),
+    hint(&["tesseract"], "no command reads the text of a scan; a model with eyes reads it in the picture"),
+    hint(
+        &["chrome", "chromium", "firefox", "google-chrome"],
+        "there is no browser here; the skill `fetch` reads web pages",
+    ),
+    ways(
+        &["fc-list", "fc-match"],
+        &[("document", "no fonts are installed; `document` and the skill `chart` have their own")],
+        "no fonts are installed; the skill `chart` has its own",
+    ),
+    ways(&["py.test", "pytest"], &[("python3", "use `python3 -m unittest`")], "Python is not installed"),
+    hint(
         &["git"],
         "Git is not installed; an administrator adds it with `kiso package add git`; until then compare with `diff -ru` and keep copies with `cp -r`",
     ),
-    (&["hg", "svn"], "it is not included; compare with `diff -ru` and keep copies with `cp -r`"),
-    (&["cmake", "gmake", "make", "ninja"], "it is not included; run the commands of its rules with `sh`"),
-    (
-        &["c++", "cargo", "cc", "clang", "g++", "gcc", "go", "java", "javac", "rustc", "tsc"],
+    ways(
+        &["hg", "svn"],
+        &[("git", "it is not included; use `git`")],
+        "it is not included; compare with `diff -ru` and keep copies with `cp -r`",
+    ),
+    hint(&["cmake", "gmake", "make", "ninja"], "it is not included; run the commands of its rules with `sh`"),
+    ways(
+        &["c++", "cc", "clang", "g++", "gcc"],
+        &[("cc", "use `cc`"), ("python3", "there are no compilers; write it for `python3`, `js`, `awk` or `sh`")],
         "there are no compilers; write it for `js`, `awk` or `sh`",
     ),
-    (&["doas", "su", "sudo"], "there are no other users here; run the command without it"),
-    (&["chgrp", "chown"], "files have no owners here; leave it out"),
-    (
+    ways(
+        &["cargo", "go", "java", "javac", "rustc", "tsc"],
+        &[("python3", "there are no compilers; write it for `python3`, `js`, `awk` or `sh`")],
+        "there are no compilers; write it for `js`, `awk` or `sh`",
+    ),
+    hint(&["doas", "su", "sudo"], "there are no other users here; run the command without it"),
+    hint(&["chgrp", "chown"], "files have no owners here; leave it out"),
+    hint(
         &["apk", "apt", "apt-get", "brew", "dnf", "dpkg", "flatpak", "pacman", "snap", "yum"],
         "packages cannot be installed here; an administrator adds commands with `kiso skill add FILE.wasm`",
     ),
-    (&["docker", "kubectl", "podman"], "there are no containers here; run the command itself"),
-    (
+    hint(&["docker", "kubectl", "podman"], "there are no containers here; run the command itself"),
+    hint(
         &["crontab", "journalctl", "launchctl", "service", "systemctl"],
         "there are no services here; `kiso schedule` repeats a message",
     ),
-    (
+    hint(
         &["ed", "emacs", "nano", "vi", "vim"],
-        "nobody can type here; write with `cat > FILE <<'EOF'` or change with `sed -i`",
+        "interactive editors are not available; write with `cat > FILE <<'EOF'` or change with `sed -i`",
     ),
-    (&["less", "man", "more"], "nobody can page here; use `cat`, `head` or `help COMMAND`"),
-    (&["htop", "top", "watch"], "it would never end; use a loop with `sleep` and a count"),
-    (
+    hint(&["less", "man", "more"], "nobody can page here; use `cat`, `head` or `help COMMAND`"),
+    hint(&["htop", "top", "watch"], "it would never end; use a loop with `sleep` and a count"),
+    hint(
         &["pgrep", "pkill", "ps", "screen", "tmux"],
         "only this command line runs here; `jobs` lists what is in its background",
     ),
-    (&["free", "lsblk", "mount"], "there are no devices here; `df -h` says what the workspace holds and may hold"),
-    (&["mysql", "psql"], "there is no database here; use the skill `data` for tables, or `awk` and `jq`"),
-    (
+    hint(&["free", "lsblk", "mount"], "there are no devices here; `df -h` says what the workspace holds and may hold"),
+    ways(
+        &["mysql", "psql"],
+        &[("sqlite3", "there is no database server here; use `sqlite3`, or the skill `data` for tables")],
+        "there is no database here; use the skill `data` for tables, or `awk` and `jq`",
+    ),
+    hint(
         &["sqlite3"],
         "it comes with Python, which an administrator adds with `kiso package add python`; for tables in CSV or JSON use the skill `data`",
     ),
-    (
+    hint(
         &["csvcut", "csvgrep", "csvlook", "csvsql", "csvstat", "mlr", "qsv", "xsv"],
         "use the skill `data` for tables, or `awk`",
     ),
-    (&["ack", "ag", "ripgrep"], "use `rg PATTERN`"),
-    (&["fd", "fdfind", "locate"], "use `find . -name PATTERN`"),
-    (&["bat", "batcat"], "use `cat`"),
-    (&["exa", "eza", "lsd"], "use `ls` or `tree`"),
-    (&["sdiff"], "use `diff -y`"),
-    (&["dos2unix"], "use `sed -i 's/\\r$//' FILE`"),
-    (&["envsubst"], "use `sed`, or a here-document in `sh`"),
-    (&["getopt"], "use `getopts` in `sh`"),
-    (&["parallel"], "use `xargs`"),
-    (&["sponge"], "write to another file and `mv` it"),
-    (&["mkfifo"], "use a pipe, or a file in /tmp"),
-    (&["cal", "ncal"], "use `python3 -m calendar`"),
-    (&["xmllint", "xmlstarlet"], "use `python3` and its module xml"),
-    (&["stty", "tput"], "there is no terminal here; leave it out"),
-    (&["dc"], "calculate with `bc`"),
-    (&["7z", "unzstd", "zstd", "zstdcat"], "use `xz`, `gzip` or `zip`"),
-    (&["yq"], "`jq` reads JSON; YAML is not read"),
-    (&["open", "pbcopy", "xclip", "xdg-open"], "there is no desktop here; what is in /work/pub is published"),
+    hint(&["ack", "ag", "ripgrep"], "use `rg PATTERN`"),
+    hint(&["fd", "fdfind", "locate"], "use `find . -name PATTERN`"),
+    hint(&["bat", "batcat"], "use `cat`"),
+    hint(&["exa", "eza", "lsd"], "use `ls` or `tree`"),
+    hint(&["sdiff"], "use `diff -y`"),
+    hint(&["dos2unix"], "use `sed -i 's/\\r$//' FILE`"),
+    hint(&["envsubst"], "use `sed`, or a here-document in `sh`"),
+    hint(&["getopt"], "use `getopts` in `sh`"),
+    hint(&["parallel"], "use `xargs`"),
+    hint(&["sponge"], "write to another file and `mv` it"),
+    hint(&["mkfifo"], "use a pipe, or a file in /tmp"),
+    ways(&["cal", "ncal"], &[("python3", "use `python3 -m calendar`")], "calculate dates with `date -d`"),
+    ways(
+        &["xmllint", "xmlstarlet"],
+        &[(SCIENCE, "use `python3` with lxml"), ("python3", "use `python3` and its module xml")],
+        "it is not included; use `grep -o`, `sed` or `awk`",
+    ),
+    hint(&["stty", "tput"], "there is no terminal here; leave it out"),
+    hint(&["dc"], "calculate with `bc`"),
+    hint(&["7z", "unzstd", "zstd", "zstdcat"], "use `xz`, `gzip` or `zip`"),
+    ways(&["yq"], &[(SCIENCE, "read YAML with `python3` and its module yaml")], "`jq` reads JSON; YAML is not read"),
+    hint(&["open", "pbcopy", "xclip", "xdg-open"], "there is no desktop here; the user gets what is in /work/pub"),
 ];
 
-/// What stands in the place of a command that is not there.
-pub fn instead(name: &str) -> Option<&'static str> {
-    HINTS.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
+/// Returns the hint for a missing command. `is_there` tells whether a command or skill is installed.
+pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let hint = HINTS.iter().find(|hint| hint.names.contains(&name))?;
+    let way = hint.ways.iter().find(|(needed, _)| is_there(needed));
+    Some(way.map_or(hint.otherwise, |(_, way)| way))
 }
 
-/// What there is not, for models, so that they need not try. `packages` are those that are installed.
-pub fn missing(packages: &[&Package]) -> String {
-    let is_there = |name: &str| packages.iter().any(|package| package.commands.contains(&name));
-    let python = match (is_there("python3"), is_there("python3-sci")) {
-        (false, _) => "python3 and sqlite3 (`kiso package add python` adds them), ",
-        (true, false) => "numpy, pandas and matplotlib (`kiso package add python-sci` adds them), ",
-        (true, true) => "",
-    };
-    let git = if is_there("git") { "" } else { "git (`kiso package add git` adds it), " };
-    format!(
-        "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), {python}perl, {git}make, compilers, sudo, \
-         package managers"
-    )
+/// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
+pub fn commands(packages: &[&Package]) -> String {
+    let has = |name: &str| package::with_command(name).find(|of| packages.iter().any(|there| there.name == of.name));
+    // Of two packages with one command, the other one's is not reached.
+    let is_reached = |of: &Package, name: &str| has(name).is_some_and(|first| first.name == of.name);
+    let told = PACKAGES.iter().flat_map(|of| of.told.iter().map(move |told| (of, told)));
+    let told = told.filter(|(of, (name, _))| is_reached(of, name));
+    let there: Vec<_> = told.map(|(_, (name, what))| format!("{name}{what}")).collect();
+    let also = if there.is_empty() { String::new() } else { format!("Also {}. ", there.join(", ")) };
+    let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
+    let wanted = [("python3", "python"), ("git", "git")];
+    let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
+    let never = ["node (js runs JavaScript)", "curl, wget (skill fetch)", "perl", "make", "compilers", "sudo"];
+    let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
+    format!("{also}Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -125,41 +225,88 @@ mod tests {
     use super::*;
     use crate::exec::embedded::COREUTILS_NAMES;
 
+    /// Commands and skills that a hint may lead to, where they are there or anyway.
+    const KNOWN: [&str; 14] = [
+        "COMMAND", "cc", "chart", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js", "kiso",
+        "sh",
+    ];
+
     #[test]
     fn a_hint_is_for_one_name_and_for_no_command() {
-        let mut names: Vec<&str> = HINTS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
+        let mut names: Vec<&str> = HINTS.iter().flat_map(|hint| hint.names.iter().copied()).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count, "a name has two hints");
         let there: Vec<_> = names.iter().filter(|name| COREUTILS_NAMES.contains(name)).collect();
         assert!(there.is_empty(), "these are commands: {there:?}");
-        assert!(HINTS.iter().all(|(names, hint)| names.is_sorted() && !hint.ends_with('.')));
+        let texts = HINTS.iter().flat_map(|hint| hint.ways.iter().map(|(_, text)| *text).chain([hint.otherwise]));
+        assert!(HINTS.iter().all(|hint| hint.names.is_sorted()) && texts.into_iter().all(|text| !text.ends_with('.')));
     }
 
     #[test]
     fn hints_name_commands_that_there_are() {
-        for (names, hint) in HINTS {
-            for word in hint.split('`').skip(1).step_by(2).filter_map(|code| code.split_whitespace().next()) {
-                let known = COREUTILS_NAMES.contains(&word)
-                    || ["COMMAND", "data", "fetch", "getopts", "help", "jobs", "js", "kiso", "python3", "sh"]
-                        .contains(&word);
-                assert!(known, "{names:?}: {hint}");
+        let leads = |text: &str, also: &[&str]| {
+            for word in text.split('`').skip(1).step_by(2).filter_map(|code| code.split_whitespace().next()) {
+                let known = COREUTILS_NAMES.contains(&word) || KNOWN.contains(&word) || also.contains(&word);
+                assert!(known, "{text}");
             }
+        };
+        for hint in HINTS {
+            // A command that may be missing needs a condition.
+            let optional = ["cc", "document", "git", "image", "python3", "sqlite3"];
+            let named: Vec<_> = optional.iter().filter(|name| hint.otherwise.contains(&format!("`{name}"))).collect();
+            assert!(named.is_empty(), "{:?} leads to {named:?}, which may not be there", hint.names);
+            leads(hint.otherwise, &[]);
+            hint.ways.iter().for_each(|(needed, way)| leads(way, &[needed, "python3"]));
         }
     }
 
+    /// Names that models type, each with what its hint leads to where that is there, and where it is not.
     #[test]
-    fn models_are_told_which_package_has_what_is_missing() {
+    fn a_hint_leads_to_what_is_there() {
+        let all = ["document", "image", "cc", "python3", "python3-sci", "sqlite3", "git"];
+        for (name, with, without) in [
+            ("tesseract", "model with eyes", "model with eyes"),
+            ("exiftool", "`image --info", "`file`"),
+            ("mogrify", "`image`", "python-sci"),
+            ("identify", "`image --info", "`file`"),
+            ("convert", "`image`", "python-sci"),
+            ("docx2txt", "`document`", "unzip"),
+            ("xlsx2csv", "`document`", "python-sci"),
+            ("pdftotext", "`document`", "python-sci"),
+            ("pandoc", "`document`", "python-sci"),
+            ("libreoffice", "PDF from Markdown", "python-sci"),
+            ("wkhtmltopdf", "PDF from HTML", "python-sci"),
+            ("chromium", "no browser", "no browser"),
+            ("ffmpeg", "sound and video", "sound and video"),
+            ("fc-list", "`document`", "`chart`"),
+            ("yq", "module yaml", "YAML is not read"),
+            ("gcc", "`cc`", "no compilers"),
+            ("perl", "`python3`", "`js`"),
+        ] {
+            let told = instead(name, |wanted| all.contains(&wanted)).expect("there is a hint");
+            assert!(told.contains(with) && !told.contains("kiso package add"), "{name}: {told}");
+            let told = instead(name, |_| false).expect("there is a hint");
+            assert!(told.contains(without), "{name}: {told}");
+        }
+        assert!(instead("pandoc", |wanted| wanted == SCIENCE).is_some_and(|told| told.contains("reportlab")));
+    }
+
+    #[test]
+    fn models_are_told_what_is_there_once_and_what_is_not() {
         let package = |name: &str| crate::package::find(name).expect("there is such a package");
         let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
-        let told = missing(&[]);
-        assert!(told.contains("`kiso package add python` adds them") && !told.contains("numpy"), "{told}");
-        let told = missing(&[python]);
-        assert!(told.contains("`kiso package add python-sci` adds them") && !told.contains("python3 and"), "{told}");
-        let told = missing(&[python, sci]);
-        assert!(told.contains("git (`kiso package add git` adds it)") && !told.contains("add python"), "{told}");
-        let told = missing(&[python, sci, git]);
-        assert!(!told.contains("kiso package"), "{told}");
+        let told = commands(&[]);
+        assert!(told.starts_with("Not there: python3 (`kiso package add python`), git ("), "{told}");
+        let told = commands(&[python, git]);
+        assert!(
+            told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: node"),
+            "{told}"
+        );
+        let told = commands(&[python, sci, git]);
+        assert_eq!(told.matches("python3").count(), 1, "{told}");
+        assert!(["pypdf", "openpyxl", "reportlab", "PyYAML"].iter().all(|library| told.contains(library)), "{told}");
+        assert!(told.contains("sqlite3") && !told.contains("kiso package") && !told.contains("and more"), "{told}");
     }
 }

@@ -322,6 +322,11 @@ impl Run {
         &self.current.goal
     }
 
+    /// Whether a plan is carried out, and not the message itself.
+    pub fn has_plan(&self) -> bool {
+        !self.current.direct
+    }
+
     /// What every task of the run left behind, in order.
     pub fn reports(&self) -> impl DoubleEndedIterator<Item = &TaskReport> {
         self.records.iter().map(|record| &record.report)

@@ -13,6 +13,7 @@ use super::answering;
 use super::draft::Draft;
 use super::endpoint::{Endpoint, Support};
 use super::http::{CallError, KeyHeader, Refusal, Wire};
+use super::schema;
 use super::turns::{Message, messages};
 use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink, ToolChoice};
 
@@ -201,7 +202,7 @@ fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, 
     let tools = request
         .tools
         .iter()
-        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }));
+        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": schema::shown(&tool.parameters) }));
     (tools.collect(), choice)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Answer, Request, Turn};
+use super::{Answer, Request, ToolSpec, Turn, schema};
 use crate::graph::estimate::tokens;
 
 /// How much one answer moves the ratio.
@@ -62,12 +62,14 @@ pub fn answer_tokens(answer: &Answer) -> usize {
 /// The plain estimate of everything that a request sends.
 pub fn request_tokens(request: &Request) -> usize {
     let turns = request.turns.iter().map(turn_tokens);
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
+    let tools = request.tools.iter().map(tool_tokens);
     let words = tokens(&request.system) + tokens(&request.user);
     words + turns.sum::<usize>() + tools.sum::<usize>() + answer_tokens(&request.answer)
+}
+
+/// The plain estimate of a tool as models are shown it.
+pub fn tool_tokens(tool: &ToolSpec) -> usize {
+    tokens(&tool.name) + tokens(&tool.description) + tokens(&schema::shown(&tool.parameters).to_string())
 }
 
 /// The plain estimate of a turn, its calls included.
@@ -84,7 +86,7 @@ pub fn turn_tokens(turn: &Turn) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::{Role, ToolCall, ToolSpec};
+    use crate::llm::{Role, ToolCall};
     use proptest::prelude::*;
 
     #[test]

@@ -12,6 +12,7 @@ use super::answering;
 use super::draft::Draft;
 use super::endpoint::Endpoint;
 use super::http::{CallError, KeyHeader, Wire};
+use super::schema;
 use super::turns::{Message, messages};
 use super::{Answer, Calling, Completing, Completion, LlmError, Model, Request, Sink, ToolChoice};
 
@@ -149,7 +150,7 @@ fn body(model: &str, request: &Request, shape: RequestShape, schema: Option<&Val
             body.insert("tool_choice".to_owned(), json!("none"));
         }
         let tools = request.tools.iter().map(|tool| {
-            let (name, description, parameters) = (&tool.name, &tool.description, &tool.parameters);
+            let (name, description, parameters) = (&tool.name, &tool.description, schema::shown(&tool.parameters));
             let function = json!({ "name": name, "description": description, "parameters": parameters });
             json!({ "type": "function", "function": function })
         });

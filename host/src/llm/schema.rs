@@ -19,6 +19,9 @@ const MOST: u64 = 1_200;
 /// Entries of a list that says no length of its own.
 const ENTRIES: u64 = 12;
 
+/// A greatest number that nobody reaches by accident.
+const GENEROUS: i64 = 1_000;
+
 /// What a text and a list keep, however little room there is.
 const LEAST: (u64, u64) = (40, 1);
 
@@ -50,6 +53,31 @@ pub fn portable(schema: &Value) -> Option<Value> {
         kept.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
     Some(Value::Object(kept))
+}
+
+/// The schema of a tool's arguments as models are shown it: without lengths, forms and defaults, which the host checks and fills
+/// in when the tool is called, and which take more of each prompt than they are worth.
+pub fn shown(schema: &Value) -> Value {
+    let Some(fields) = schema.as_object() else { return schema.clone() };
+    let is_described = fields.contains_key("description");
+    let kept = fields.iter().filter_map(|(keyword, value)| {
+        let value = match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                Value::Object(properties.iter().map(|(name, of)| (name.clone(), shown(of))).collect())
+            }
+            ("items", items) => shown(items),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(forms)) => forms.iter().map(shown).collect(),
+            ("minLength" | "maxLength" | "minItems" | "maxItems" | "uniqueItems" | "default", _) => return None,
+            ("additionalProperties", Value::Bool(false)) => return None,
+            ("pattern" | "format", _) if is_described => return None,
+            ("required", Value::Array(names)) if names.is_empty() => return None,
+            ("minimum", least) if least.as_i64().is_some_and(|least| (0..=1).contains(&least)) => return None,
+            ("maximum", most) if most.as_i64().is_some_and(|most| most >= GENEROUS) => return None,
+            _ => value.clone(),
+        };
+        Some((keyword.clone(), value))
+    });
+    Value::Object(kept.collect())
 }
 
 /// `schema` whose longest answer has room in so many tokens: every text and every list gets a length, the shorter the less room

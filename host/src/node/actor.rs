@@ -15,8 +15,12 @@ const ASSESS: &str = "The limit of tool calls is reached, and no tool can be cal
 /// Stands in place of arguments whose end is missing, with how many characters of them there were.
 const CUT_OFF_AFTER: &str = "cut_off_after_characters";
 
+/// Pieces that differ from message to message: they stand behind the conversation, before the message.
+const BESIDE: [Piece; 3] = [Piece::Memory, Piece::Environment, Piece::Now];
+
 /// The pieces that stand in the turns of the actor and not before them: a request begins like the one before as far as it can.
-const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::OriginalMessage, Piece::Brief];
+const APART: [Piece; 6] =
+    [Piece::Messages, Piece::Memory, Piece::Environment, Piece::Now, Piece::OriginalMessage, Piece::Brief];
 
 /// The actor's prompt: what was said before, the message as the user's own turn, the brief where a plan or the host adds something to
 /// it, then everything that was called and found since. `given` has what the session knows. `foreign` says that no person of this home
@@ -41,10 +45,11 @@ pub fn request(
     let mut turns = conversation::turns(request.pieces.messages.as_deref().unwrap_or_default(), foreign, boundary);
     request.spare_turns = turns.len();
     let section = |piece| context::section(piece, &request.pieces, boundary);
-    let (memory, brief) = (section(Piece::Memory), section(Piece::Brief));
+    let beside: String = BESIDE.into_iter().filter_map(section).collect();
     // The results of its calls are fenced, so the fence is declared whatever else there is.
-    let declared_before = !request.user.is_empty() || memory.is_some();
-    turns.extend(memory.map(|memory| super::declared(&request.user, memory, boundary)));
+    let declared_before = !request.user.is_empty() || !beside.is_empty();
+    let brief = section(Piece::Brief);
+    turns.extend((!beside.is_empty()).then(|| super::declared(&request.user, beside, boundary)));
     turns.push(conversation::user(message, foreign, boundary));
     match (brief, declared_before) {
         (Some(brief), true) => turns.push(Turn::Note(brief.trim_start().to_owned())),

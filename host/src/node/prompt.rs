@@ -37,9 +37,20 @@ pub fn prompt_of(home: &Home, role: Role) -> Result<String, RoleError> {
     Ok(override_of(home, role)?.unwrap_or_else(|| built_in_prompt(role).to_owned()))
 }
 
-/// What `role` is told before anything else: its prompt, and what the owner of the home wrote about who it is.
-pub fn system_prompt(home: &Home, role: Role) -> Result<String, RoleError> {
-    let mut prompt = prompt_of(home, role)?;
+/// Lines of a prompt that begin with these are for one form of the answer: a text, or JSON alone where its schema is sent.
+const TEXT_LINE: &str = "[text] ";
+const JSON_LINE: &str = "[json] ";
+
+/// A prompt as it is told where the answer is a text, or where the schema of its JSON is sent.
+pub fn in_form(prompt: &str, json: bool) -> String {
+    let (wanted, other) = if json { (JSON_LINE, TEXT_LINE) } else { (TEXT_LINE, JSON_LINE) };
+    let lines = prompt.split_inclusive('\n').filter(|line| !line.starts_with(other));
+    lines.map(|line| line.strip_prefix(wanted).unwrap_or(line)).collect()
+}
+
+/// What `role` is told before anything else: its prompt in the form of its answer, and what the owner of the home wrote about who it is.
+pub fn system_prompt(home: &Home, role: Role, json: bool) -> Result<String, RoleError> {
+    let mut prompt = in_form(&prompt_of(home, role)?, json);
     if role.declaration().guided
         && let Some(guidance) = of_home(home)?
     {
@@ -97,6 +108,23 @@ mod tests {
         assert_eq!(prompt_of(&home, Role::Titler).unwrap(), "Name it.\n");
         assert_eq!(prompt_of(&home, Role::Actor).unwrap(), built_in_prompt(Role::Actor));
         check_prompts(&home).unwrap();
+    }
+
+    #[test]
+    fn a_prompt_has_one_form_of_the_answer() {
+        let planner = built_in_prompt(Role::Planner);
+        let (text, json) = (in_form(planner, false), in_form(planner, true));
+        assert!(text.contains("<FINAL_PRD>") && !text.contains("\"say\"") && !text.contains("\"reply\""), "{text}");
+        assert!(json.contains("\"say\"") && json.contains("\"reply\"") && !json.contains("FINAL_PRD"), "{json}");
+        for told in [&text, &json] {
+            assert!(!told.contains(TEXT_LINE) && !told.contains(JSON_LINE), "{told}");
+        }
+        let example = &json[json.rfind("{\"say\"").unwrap()..];
+        let example: serde_json::Value = serde_json::from_str(example).unwrap();
+        assert_eq!(example["tasks"].as_array().map(Vec::len), Some(2));
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::Planner) {
+            assert_eq!(in_form(built_in_prompt(role), true), built_in_prompt(role), "{role}");
+        }
     }
 
     #[test]

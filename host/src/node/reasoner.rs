@@ -6,8 +6,15 @@ use crate::graph::step::{ReasonAsk, StepResult};
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, Request, Role};
 
-/// The reasoner's prompt. `readiness` says what there is to execute with, a line each.
-pub fn request(system: &str, message: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: &str) -> Request {
+/// The reasoner's prompt. `readiness` says what there is to execute with, a line each, and `now` when and where the user is.
+pub fn request(
+    system: &str,
+    message: &str,
+    ask: &ReasonAsk,
+    readiness: Vec<String>,
+    now: &str,
+    boundary: &str,
+) -> Request {
     let all = Pieces {
         original_message: Some(message.to_owned()),
         plan: Some(ask.plan.clone()),
@@ -16,6 +23,7 @@ pub fn request(system: &str, message: &str, ask: &ReasonAsk, readiness: Vec<Stri
         expect: ask.task.expect.clone(),
         skill_environment: Some(ask.skill_environment.clone()),
         readiness: Some(readiness),
+        now: Some(now.to_owned()),
         evidence: Some(ask.evidence.clone()),
         feedback: Some(ask.feedback.clone()),
         memory: some(&ask.memory),

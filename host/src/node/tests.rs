@@ -116,7 +116,8 @@ async fn a_message_becomes_a_reply() {
             }
             Step::Reason(ask) => {
                 let readiness = vec!["file sea.csv".to_owned()];
-                let request = reasoner::request(built_in_prompt(Role::Reasoner), run.message(), &ask, readiness, "b2");
+                let (system, message) = (built_in_prompt(Role::Reasoner), run.message());
+                let request = reasoner::request(system, message, &ask, readiness, "", "b2");
                 reasoner::read(&model.complete(&request, nobody).await.unwrap())
             }
             Step::Start { task, .. } => StepResult::Started { task },

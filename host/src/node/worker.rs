@@ -8,7 +8,7 @@ use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 use crate::graph::step::Call;
 use crate::llm::prompt::Pieces;
-use crate::llm::{Answer, LlmError, Model, Request, Role, Sink, reflex};
+use crate::llm::{Answer, LlmError, Model, Request, Role, Sink, Turn, reflex};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
 const MAX_TEXT: usize = 64_000;
@@ -44,7 +44,7 @@ pub fn request(system: &str, given: &Pieces, message: &str, brief: &Brief, bound
 }
 
 /// What stands in the turns of talk and not before them.
-const APART: [Piece; 3] = [Piece::Messages, Piece::Memory, Piece::Task];
+const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::Now, Piece::Task];
 
 /// The writer's prompt for talk: what the session knows, then what was said, and the message as the last turn. `foreign` says
 /// that no person of this home typed what stands as the user's.
@@ -60,6 +60,10 @@ pub fn talk(system: &str, given: &Pieces, message: &str, foreign: bool, boundary
         request.turns.push(super::declared(&request.user, memory, boundary));
     }
     request.turns.push(conversation::user(message, foreign, boundary));
+    // Behind the message, which the next request has in this place.
+    if let Some(now) = context::section(Piece::Now, &request.pieces, boundary) {
+        request.turns.push(Turn::Note(now.trim().to_owned()));
+    }
     request
 }
 

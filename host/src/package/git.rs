@@ -32,6 +32,7 @@ pub static GIT: Package = Package {
         at: LIBRARY,
         tree: None,
     }],
+    told: &[("git", "")],
     commands: &["git"],
     compiling: None,
     fit: |module| Ok(module.to_vec()),

@@ -25,6 +25,7 @@ pub static PYTHON: Package = Package {
     size: 26_267_204,
     fetched: 42 << 20,
     parts: &[],
+    told: &[("python3", " 3.12 with its standard library"), (SQLITE3, "")],
     commands: &["python3", "python", SQLITE3],
     compiling: None,
     fit: |module| Ok(module.to_vec()),

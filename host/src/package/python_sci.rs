@@ -45,6 +45,11 @@ pub static PYTHON_SCI: Package = Package {
             at: "/usr/local/lib/python315.zip/matplotlib/mpl-data",
         }),
     }],
+    told: &[(
+        "python3",
+        " 3.15 with numpy, pandas, scipy, scikit-learn, matplotlib, Pillow, lxml, BeautifulSoup, openpyxl, XlsxWriter, pypdf, \
+         reportlab, PyYAML, Jinja2",
+    )],
     commands: &["python3-sci", "python3", "python"],
     compiling: Some(CompileNeeds { memory_mib: 3_072, timeout_s: 600 }),
     fit: |module| reactor::program(module, &REACTOR),

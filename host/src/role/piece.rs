@@ -127,6 +127,7 @@ pieces! {
     ReasoningLane("Your briefs so far in this run", 1_500),
     Feedback("What the critic found wrong", 1_500),
     Instructions(INSTRUCTIONS, 6_000),
+    Now("Now", 60),
     NewMessage("New message", 6_500),
     Directive("What this turn is to achieve", 500),
     Goal("Goal of the whole plan", 700),

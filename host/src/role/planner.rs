@@ -32,6 +32,7 @@ pub(super) const ROLE: Declaration = Declaration {
         (Piece::Failure, Replan),
         (Piece::Feedback, Yes),
         (Piece::Instructions, Yes),
+        (Piece::Now, Yes),
         (Piece::NewMessage, Yes),
         (Piece::Directive, Yes),
         (Piece::Goal, Writes),

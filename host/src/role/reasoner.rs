@@ -21,6 +21,7 @@ pub(super) const ROLE: Declaration = Declaration {
         (Piece::Evidence, Yes),
         (Piece::ReasoningLane, Yes),
         (Piece::Feedback, Yes),
+        (Piece::Now, Yes),
         (Piece::Goal, Yes),
         (Piece::Task, Yes),
         (Piece::Expect, Yes),

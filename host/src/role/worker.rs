@@ -21,6 +21,7 @@ pub(super) const ROLE: Declaration = Declaration {
         (Piece::Evidence, Brief),
         (Piece::Feedback, Yes),
         (Piece::Instructions, Yes),
+        (Piece::Now, Yes),
         (Piece::Goal, Brief),
         (Piece::Task, Yes),
         (Piece::Expect, Brief),

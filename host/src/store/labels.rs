@@ -133,6 +133,12 @@ impl Tx<'_> {
         self.set_label(LabelledRow::Core, 1, &joined)
     }
 
+    /// The label of a schedule gets worse by this.
+    pub fn join_schedule_label(&self, id: i64, label: &Label) -> Result<(), StoreError> {
+        let joined = self.label(LabelledRow::Schedule, id)?.joined(label);
+        self.set_label(LabelledRow::Schedule, id, &joined)
+    }
+
     pub fn set_summary_label(&self, session: &SessionName, label: &Label) -> Result<(), StoreError> {
         match self.session_id(session)? {
             Some(id) => self.set_label(LabelledRow::Summary, id, label),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::sessions::session_name;
 use super::words::{Index, IndexQuery, Words, grams};
-use super::{LabelledRow, StoreError, Tx, View};
+use super::{LabelledRow, RunId, StoreError, Tx, View};
 use crate::graph::label::Label;
 use crate::home::SessionName;
 
@@ -40,6 +40,15 @@ const LISTED: &str =
     "c.id, c.text, c.source, s.name, c.at_ms FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session";
 
 impl View<'_> {
+    /// Whether anything is remembered, or was said in another run than this one.
+    pub fn has_past(&self, run: &RunId) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM facts) OR EXISTS (SELECT 1 FROM memory_chunks)
+                 OR EXISTS (SELECT 1 FROM runs WHERE id <> ?1)",
+        )?;
+        Ok(query.query_row([run.as_str()], |row| row.get(0))?)
+    }
+
     /// The chunk of that id.
     pub fn chunk(&self, id: i64) -> Result<Option<Chunk>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {LISTED} WHERE c.id = ?1"))?;

@@ -105,6 +105,12 @@ const COLUMNS: &str =
      FROM schedules";
 
 impl View<'_> {
+    /// Whether there are any.
+    pub fn has_schedules(&self) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM schedules)")?;
+        Ok(query.query_row((), |row| row.get(0))?)
+    }
+
     /// The schedules, by name.
     pub fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} ORDER BY name"))?;

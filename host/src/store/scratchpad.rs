@@ -48,6 +48,14 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), key), |row| row.get(0)).optional()?)
     }
 
+    /// Whether a session has entries, but for the one of that key.
+    pub fn has_refs(&self, session: &SessionName, but: &str) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM scratchpad WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key <> ?2)",
+        )?;
+        Ok(query.query_row((session.as_str(), but), |row| row.get(0))?)
+    }
+
     /// The entries of a session, the newest first, at most [`MAX_ENTRIES`]. Reads none of the texts.
     pub fn scratchpad_list(&self, session: &SessionName) -> Result<Vec<ScratchpadEntry>, StoreError> {
         let mut query = self.conn.prepare_cached(

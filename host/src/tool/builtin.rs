@@ -32,6 +32,16 @@ use crate::store::{RunId, Store, StoreError};
 /// The category of the tools that read what was put away.
 pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 
+/// The category of the tools that tell of skills.
+pub const SKILLS: &str = skills::CATEGORY;
+
+/// Tools that are of use only where there is something for them to read.
+pub const TASK_STATUS: &str = status::STATUS;
+pub const MESSAGE_SEARCH: &str = messages::SEARCH;
+pub const MESSAGE_READ: &str = messages::READ;
+pub const CORE_GET: &str = memory::CORE_GET;
+pub const SCHEDULE_LIST: &str = schedule::LIST;
+
 /// The tool that searches what is remembered.
 pub const MEMORY_SEARCH: &str = memory::SEARCH;
 
@@ -229,15 +239,19 @@ impl Builtins {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
+    /// The category of the tool of that name.
+    pub fn category(&self, name: &str) -> Option<&'static str> {
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.category)
+    }
+
     /// The arguments of the tool of that name.
     pub fn args(&self, name: &str) -> Option<&ArgsSchema> {
         self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.args)
     }
 
-    /// Whether `ref:KEY` in the arguments of this tool stands for the text. It does for all but the tool that reads an entry,
-    /// where it says which.
-    pub fn resolves_refs(name: &str) -> bool {
-        name != scratchpad::READ
+    /// The argument of a tool in which `ref:KEY` does not stand for the text, but says which entry of the scratchpad is meant.
+    pub fn names_entry(name: &str) -> Option<&'static str> {
+        (name == scratchpad::SCRATCHPAD).then_some(scratchpad::KEY)
     }
 
     /// Whether a tool shows what is in the scratchpad already, so that what it shows is not put there again.
@@ -271,7 +285,7 @@ impl Builtins {
             at.read.join(&Label::session());
         }
         let mut answer = match tool.category {
-            scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
+            scratchpad::CATEGORY => scratchpad::call(&self.store, &args, at).await,
             memory::CATEGORY if matches!(name, messages::SEARCH | messages::READ) => {
                 messages::call(&self.store, name, &args, at).await
             }

@@ -2,11 +2,13 @@
 
 use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
+use super::editor::{self, FileCall};
 use super::files::PublicFiles;
 use super::{CallerScope, EXEC, Tools, narrow, told};
+use crate::config;
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
-use crate::exec::{Channel, Line};
+use crate::exec::{Channel, Line, hint};
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::reflection::Status;
 use crate::graph::report::{TaskReport, TaskStatus};
@@ -49,12 +51,38 @@ enum Touches {
     Writes,
 }
 
+/// Conditions under which some tools are offered. They stay the same for all rounds, because tools come first in each request.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolUses {
+    /// Something was put away in the session before.
+    pub has_refs: bool,
+    /// The run has a plan, whose tasks have a state.
+    pub has_plan: bool,
+    /// Something is remembered, or was said before.
+    pub has_past: bool,
+    pub has_schedules: bool,
+}
+
+impl ToolUses {
+    /// Whether a tool has something to work with.
+    fn has_use(self, tool: &str) -> bool {
+        match tool {
+            builtin::TASK_STATUS => self.has_plan,
+            builtin::MEMORY_SEARCH | builtin::MESSAGE_SEARCH | builtin::MESSAGE_READ | builtin::CORE_GET => {
+                self.has_past
+            }
+            builtin::SCHEDULE_LIST | builtin::SCHEDULE_REMOVE => self.has_schedules,
+            _ => true,
+        }
+    }
+}
+
 impl Tools {
     /// The categories that the router chooses from, each with the tools whose names say more than that of the category:
     /// "web: fetch, feed", "memory: message_search".
     pub fn category_lines(&self) -> Vec<String> {
         let line = |(category, mut names): (String, Vec<String>)| {
-            names.retain(|name| !name.contains(category.trim_end_matches('s')));
+            names.retain(|name| !name.contains(category.trim_end_matches('s')) && !editor::has(name));
             if names.is_empty() { category } else { format!("{category}: {}", names.join(", ")) }
         };
         self.by_category().into_iter().map(line).collect()
@@ -75,15 +103,28 @@ impl Tools {
         self.index().categories.iter().map(|(category, _)| category.clone()).collect()
     }
 
-    /// The tools of these categories; of all, where none is named. The scratchpad is always there, because results that
-    /// were put away are read with it, and so is what reads Agent Skills where there are some. Those `in_use` may take tools
-    /// away.
-    pub fn specs(&self, categories: &[String], in_use: &[Arc<AgentSkill>]) -> Vec<ToolSpec> {
+    /// The tools of these categories; of all, where none is named. Tools with nothing to work on are left out. The tool that
+    /// reads Agent Skills is always offered where there are some. Those `in_use` may take tools away.
+    pub fn specs(&self, categories: &[String], in_use: &[Arc<AgentSkill>], uses: ToolUses) -> Vec<ToolSpec> {
         let reads_skills = !in_use.is_empty() || !self.skills.told_agent_skills().is_empty();
+        let is_offered = |name: &str, category: &str| {
+            let of_category = categories.is_empty() || categories.iter().any(|named| named == category);
+            of_category && narrow::allows(in_use, name, category)
+        };
+        // Without that, nothing else reads what was put away.
+        let reads_refs = is_offered(editor::READ, SHELL);
         let wanted = |(spec, category): &&(ToolSpec, String)| {
-            let always = category == builtin::SCRATCHPAD || reads_skills && spec.name == builtin::SKILL_READ;
-            let of_category = categories.is_empty() || categories.contains(category);
-            always || of_category && narrow::allows(in_use, &spec.name, category)
+            let is_named = categories.contains(category);
+            match category.as_str() {
+                builtin::SCRATCHPAD => {
+                    let passes_on = uses.has_plan && categories.is_empty();
+                    uses.has_refs || passes_on || is_named || !reads_refs
+                }
+                _ if reads_skills && spec.name == builtin::SKILL_READ => true,
+                // Of other skills, the definitions say what these would.
+                builtin::SKILLS if !reads_skills && !is_named => false,
+                category => is_offered(&spec.name, category) && (is_named || uses.has_use(&spec.name)),
+            }
         };
         let index = self.index();
         index.catalog.iter().filter(wanted).map(|(spec, _)| spec.clone()).collect()
@@ -179,6 +220,7 @@ impl Tools {
                 let task = Task::new(TaskKind::Exec, command);
                 self.exec(&task, role, caller, None).await
             }
+            Ready::File(call) => self.edit_file(&call, role, &caller, at).await,
             Ready::Outside(tool, args) => {
                 let task = Task { skill: Some(tool.name.clone()), ..Task::new(TaskKind::Skill, "") };
                 self.call_mcp(&task, &tool, &args, caller).await
@@ -215,7 +257,8 @@ impl Tools {
     pub fn outward(&self) -> Vec<ToolSpec> {
         let index = self.index();
         let all = index.catalog.iter().map(|(spec, _)| spec);
-        let is_ours = |spec: &&ToolSpec| !index.outside.contains_key(index.tool(&spec.name));
+        let is_ours =
+            |spec: &&ToolSpec| !index.outside.contains_key(index.tool(&spec.name)) && !editor::has(&spec.name);
         all.filter(|spec| !self.builtins.has(&spec.name) || spec.name == builtin::MEMORY_SEARCH)
             .filter(is_ours)
             .cloned()
@@ -243,7 +286,7 @@ impl Tools {
         };
         if call.args.len() > MAX_ARGS {
             let message = format!("the arguments have {} bytes, at most {MAX_ARGS} are taken", call.args.len());
-            return Err(refuse("bad_arguments", message, "save the data with scratchpad_save and give ref:KEY"));
+            return Err(refuse("bad_arguments", message, "write the data to a file in parts, and name that"));
         }
         let text = if call.args.trim().is_empty() { "{}" } else { &call.args };
         let args: Value = json::parse(text.as_bytes()).map_err(|error| {
@@ -252,22 +295,19 @@ impl Tools {
         if !args.is_object() {
             return Err(refuse("bad_json", "the arguments are no JSON object".to_owned(), "give an object"));
         }
-        let args = match Builtins::resolves_refs(&call.name) {
-            false => args,
-            true => {
-                let resolved = scratchpad::resolve(&self.store, &at.session, args).await;
-                let resolved = resolved.map_err(|error: StoreError| {
-                    refuse("unavailable", error.to_string(), "try again, or go on without")
-                })?;
-                let resolved = resolved.map(|(args, label)| {
-                    at.read.join(&label);
-                    args
-                });
-                resolved.map_err(|wrong| {
-                    refuse("bad_arguments", told(&wrong), "scratchpad_list shows which refs there are")
-                })?
-            }
-        };
+        // An argument that names an entry is not replaced by the entry's text.
+        let entry = Builtins::names_entry(&call.name).or(editor::names_entry(&call.name));
+        let mut args = args;
+        let kept = entry.and_then(|name| Some((name, args.as_object_mut()?.remove(name)?)));
+        let resolved = scratchpad::resolve(&self.store, &at.session, args).await;
+        let resolved = resolved
+            .map_err(|error: StoreError| refuse("unavailable", error.to_string(), "try again, or go on without"))?;
+        let (mut args, label) =
+            resolved.map_err(|wrong| ToolFault { code: "bad_arguments", message: super::told(&wrong), hint: None })?;
+        at.read.join(&label);
+        if let (Some((name, value)), Some(args)) = (kept, args.as_object_mut()) {
+            args.insert(name.to_owned(), value);
+        }
         if call.name == EXEC {
             let command = args.get("command").and_then(Value::as_str).filter(|command| !command.trim().is_empty());
             let others = args.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
@@ -285,6 +325,9 @@ impl Tools {
                 }
             };
         }
+        if editor::has(&call.name) {
+            return FileCall::parse(&call.name, &args).map(Ready::File);
+        }
         if self.builtins.has(&call.name) {
             return Ok(Ready::Builtin(args));
         }
@@ -292,7 +335,7 @@ impl Tools {
         let name = index.tool(&spec.name);
         if let Some(tool) = index.outside.get(name) {
             let checked = tool.args.check(&args).map(|args| Ready::Outside(tool.clone(), args));
-            return checked.map_err(|wrong| refuse("bad_arguments", told(&wrong), super::FITTING));
+            return checked.map_err(|wrong| refuse("bad_arguments", super::told(&wrong), super::FITTING));
         }
         let checked = self.skills.check(name, &args);
         checked.map(Ready::Skill).map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
@@ -300,13 +343,18 @@ impl Tools {
 }
 
 /// All that the action loop may call, each with its category.
-pub(super) fn catalog(cards: &[Arc<SkillCard>], builtins: &Builtins, packages: &[&Package]) -> Vec<(ToolSpec, String)> {
+pub(super) fn catalog(
+    cards: &[Arc<SkillCard>],
+    builtins: &Builtins,
+    packages: &[&Package],
+    limits: &config::Exec,
+) -> Vec<(ToolSpec, String)> {
     let exec = ToolSpec {
         name: EXEC.to_owned(),
         description: format!(
-            "Run a command line in the language of bash with the usual commands, in /work, without network. {}{}",
-            installed(packages),
-            crate::exec::hint::missing(packages)
+            "Run a bash command line in /work, without network. {} {}",
+            hint::commands(packages),
+            told(limits)
         ),
         parameters: json!({
             "type": "object",
@@ -320,12 +368,17 @@ pub(super) fn catalog(cards: &[Arc<SkillCard>], builtins: &Builtins, packages: &
         (ToolSpec { name, description, parameters: card.args.clone() }, card.category.clone())
     });
     let builtins = builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
-    std::iter::once((exec, SHELL.to_owned())).chain(skills).chain(builtins).collect()
+    let own = std::iter::once(exec).chain(editor::specs()).map(|spec| (spec, SHELL.to_owned()));
+    own.chain(skills).chain(builtins).collect()
 }
 
-/// The commands that packages add.
-fn installed(packages: &[&Package]) -> String {
-    packages.iter().map(|package| format!("Also there: {}. ", package.summary)).collect()
+/// Tells models the limits of a command line.
+fn told(limits: &config::Exec) -> String {
+    let config::Exec { timeout_s, memory_mib, output_kib, .. } = limits;
+    format!(
+        "At most {timeout_s} s, {memory_mib} MiB of memory and {output_kib} KiB of output. Nothing outlives the line, so there is no \
+         background work; no threads, sockets or servers."
+    )
 }
 
 /// What a call came to.
@@ -340,6 +393,7 @@ pub enum ToolAnswer {
 /// A call that can be made.
 enum Ready {
     Exec(String),
+    File(FileCall),
     Builtin(Value),
     Skill(CheckedCall),
     /// A tool of an MCP server, with arguments that fit.
@@ -350,6 +404,9 @@ impl Ready {
     fn touches(&self) -> Touches {
         match self {
             Self::Exec(_) => Touches::Writes,
+            Self::File(call) if call.reference().is_some() => Touches::Nothing,
+            Self::File(call) if call.only_reads() => Touches::Reads,
+            Self::File(_) => Touches::Writes,
             Self::Builtin(_) | Self::Outside(..) => Touches::Nothing,
             Self::Skill(call) => match call.workspace() {
                 Workspace::None => Touches::Nothing,

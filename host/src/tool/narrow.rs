@@ -1,11 +1,11 @@
 //! What `allowed-tools` of Agent Skills leaves of the tools that there are. It takes away and never adds: what stands there and is not
 //! among the tools of a task is not among them because of it.
 
-use super::{EXEC, builtin};
+use super::{EXEC, builtin, editor};
 use crate::skill::{AgentSkill, wire_name};
 use std::sync::Arc;
 
-/// The names that skills written for other clients have for what is a command line here: files are read and written by it, too.
+/// The names that skills written for other clients have for what a command line does here, and the tools for files beside it.
 const BY_COMMAND: [&str; 14] = [
     "bash",
     "shell",
@@ -44,7 +44,7 @@ fn names(word: &str, tool: &str, category: &str) -> bool {
     let word = word.split('(').next().unwrap_or_default().trim();
     let lower = word.to_ascii_lowercase();
     if BY_COMMAND.contains(&lower.as_str()) {
-        return tool == EXEC;
+        return tool == EXEC || editor::has(tool);
     }
     if let Some((_, here)) = OTHERS.iter().find(|(theirs, _)| *theirs == lower) {
         return tool == *here || category == *here;
@@ -91,7 +91,8 @@ mod tests {
             ("data", "data", true),
             ("chart", "chart", false),
             ("memory_save", "memory", false),
-            ("scratchpad_read", "scratchpad", true),
+            ("file_write", "shell", true),
+            ("scratchpad", "scratchpad", true),
             ("skill_read", "skills", true),
         ] {
             assert_eq!(allows(&some, tool, category), left, "{tool}");

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::clock::timing::{Timing, TimingError, system_zone};
+use crate::clock::timing::{Timing, TimingError};
 use crate::config::Config;
 use crate::graph::label::Label;
 use crate::graph::plan::CallerScope;
@@ -31,6 +31,8 @@ pub struct Schedules {
     store: Store,
     vault: Vault,
     config: crate::config::Schedule,
+    /// The time zone of the user.
+    zone: String,
     /// The model of a schedule for which none is named.
     model: Option<String>,
     /// Model strings that the configuration mentions.
@@ -63,6 +65,8 @@ pub struct ScheduleUpdate {
     pub session: Option<Option<SessionName>>,
     /// `Some(None)`: the one of a schedule for which none is named.
     pub model: Option<Option<String>>,
+    /// Whose words the change is; `None`: those of a person, which make nothing worse.
+    pub label: Option<Label>,
 }
 
 /// Why the schedule was not changed.
@@ -151,6 +155,7 @@ impl Schedules {
             store: store.clone(),
             vault: vault.clone(),
             config: config.schedule.clone(),
+            zone: config.zone(),
             model: config.subagents.model.clone(),
             models: config.model_strings().into_iter().map(str::to_owned).collect(),
         }
@@ -204,7 +209,7 @@ impl Schedules {
     ) -> Result<Schedule, ScheduleError> {
         let was = self.of_caller(name, by).await?;
         let mut schedule = was.clone();
-        let ScheduleUpdate { timing, zone, message, session, model } = change;
+        let ScheduleUpdate { timing, zone, message, session, model, label } = change;
         if timing.is_some() || zone.is_some() {
             schedule.timing = timing.map_or(schedule.timing, |timing| timing.trim().to_owned());
             schedule.zone = zone.unwrap_or(schedule.zone);
@@ -231,7 +236,13 @@ impl Schedules {
             secrets = found;
         }
         let from_ms = was.next_ms;
-        self.store.write(move |tx| tx.change_schedule(&schedule, from_ms)).await?;
+        let change = move |tx: &crate::store::Tx<'_>| {
+            if let Some(label) = &label {
+                tx.join_schedule_label(schedule.id, label)?;
+            }
+            tx.change_schedule(&schedule, from_ms)
+        };
+        self.store.write(change).await?;
         if !secrets.is_empty() {
             self.vault.save(&self.store, &works, &secrets, at_ms).await?;
         }
@@ -262,6 +273,12 @@ impl Schedules {
     /// All, by name.
     pub async fn list(&self) -> Result<Vec<Schedule>, ScheduleError> {
         Ok(self.store.read(|view| view.schedules()).await?)
+    }
+
+    /// Whether there is a schedule of that name.
+    pub async fn has(&self, name: &str) -> Result<bool, ScheduleError> {
+        let wanted = name.to_owned();
+        Ok(self.store.read(move |view| Ok(view.schedule(&wanted)?.is_some())).await?)
     }
 
     pub async fn one(&self, name: &str) -> Result<Schedule, ScheduleError> {
@@ -410,7 +427,7 @@ impl Schedules {
     }
 
     fn default_zone(&self) -> Result<String, ScheduleError> {
-        let Some(zone) = &self.config.time_zone else { return Ok(system_zone()) };
+        let Some(zone) = &self.config.time_zone else { return Ok(self.zone.clone()) };
         Timing::parse("@daily", zone).map_err(ScheduleError::ConfiguredZone)?;
         Ok(zone.clone())
     }

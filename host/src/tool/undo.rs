@@ -1,6 +1,6 @@
 //! How the work of a task or a call ends: it can be undone from now on, or it was cut off, and is rolled back.
 
-use super::{EXEC, Tools};
+use super::{EXEC, Tools, editor};
 use crate::effect::undo::{RollBack, Transaction};
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::{LogLine, TaskReport};
@@ -45,13 +45,13 @@ impl Tools {
         }
     }
 
-    /// The same of a call: of a command line or of a skill, and not of what is outside or built in.
+    /// The same of a call: of a command line, a tool for files or a skill, and not of what is outside or built in.
     pub fn is_undoable_call(&self, name: &str) -> bool {
         let index = self.index();
         let is_skill = || {
             let tool = index.tool(name);
             !self.builtins.has(name) && !index.outside.contains_key(tool) && self.skills.find_tool(tool).is_ok()
         };
-        name == EXEC || is_skill()
+        name == EXEC || editor::has(name) || is_skill()
     }
 }

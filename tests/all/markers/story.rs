@@ -123,7 +123,7 @@ text = '''{"goal": "mkbrief", "required": [], "delta": "all", "success": ["seen"
 
 [[reply]]
 role = "actor"
-calls = [{ name = "scratchpad_save", args = { key = "k", text = "mktool and Quagga-77-xyzzy" } }]
+calls = [{ name = "scratchpad", args = { action = "save", key = "k", text = "mktool and Quagga-77-xyzzy" } }]
 
 [[reply]]
 role = "actor"

@@ -180,13 +180,24 @@ fn what_is_kept_by_a_later_run_keeps_where_it_came_from() {
         home.kiso(&["run", "--session", session, "what is the answer?"]).ok();
         home.kiso(&["policy", "explain", "last"]).ok().stdout.clone()
     };
-    let kept = call("scratchpad_save", json!({ "key": "answer", "text": "the oracle says 42" }));
+    let kept = call("scratchpad", json!({ "action": "save", "key": "answer", "text": "the oracle says 42" }));
     script("a", &[ask(&json!({ "text": "why" })), act.clone(), say()], kept);
     home.kiso(&["run", "--session", "a", "/new"]).ok();
     // This run has seen nothing from outside, and names the entry.
     script("a", &[act.clone(), say()], call("memory_save", json!({ "text": "ref:answer" })));
-    let explained = script("b", &[act, say()], call("memory_search", json!({ "query": "oracle" })));
+    let explained = script("b", &[act.clone(), say()], call("memory_search", json!({ "query": "oracle" })));
     assert!(explained.contains("mcp:oracle"), "{explained}");
+    // A file that the actor wrote has the label of what that was decided from, and gives it to whoever reads it.
+    let write = || call("file_write", json!({ "path": "answer.txt", "text": "the oracle says 42" }));
+    let read = || call("file_read", json!({ "path": "answer.txt" }));
+    for (session, plan_of, tainted) in
+        [("c", vec![ask(&json!({ "text": "why" })), act.clone(), say()], true), ("d", vec![act.clone(), say()], false)]
+    {
+        script(session, &plan_of, write());
+        home.kiso(&["run", "--session", session, "/new"]).ok();
+        let explained = script(session, &[act.clone(), say()], read());
+        assert_eq!(explained.contains("mcp:oracle"), tainted, "{session}: {explained}");
+    }
 }
 
 #[test]
@@ -331,7 +342,7 @@ fn a_call_beside_it_does_not_change_what_a_named_call_says() {
     let telling = json!({ "tool": "oracle.ask", "args": { "text": "ref:whom" } });
     let act = json!({ "type": "act", "detail": "tell them", "expect": "it is told", "effects": [telling] });
     let keep = json!({ "type": "act", "detail": "keep whom", "expect": "it is kept" });
-    let save = |text: &str| ("scratchpad_save", json!({ "key": "whom", "text": text }));
+    let save = |text: &str| ("scratchpad", json!({ "action": "save", "key": "whom", "text": text }));
     let send = ("oracle__ask", json!({ "text": "ref:whom" }));
     let calls = [
         vec![said("planner", &plan(&[keep, ask(&json!({ "text": "why" })), act, say()]))],

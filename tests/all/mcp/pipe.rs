@@ -20,7 +20,10 @@ fn a_client_of_the_older_era_is_served() {
     for name in ["run", "exec", "echo", "memory_search"] {
         assert!(names.contains(&name), "{names:?}");
     }
-    assert!(!names.contains(&"memory_save") && !names.contains(&"scratchpad_save"), "{names:?}");
+    assert!(
+        !names.contains(&"memory_save") && !names.contains(&"scratchpad") && !names.contains(&"file_write"),
+        "{names:?}"
+    );
     let echo = tools.iter().find(|tool| tool["name"] == "echo").unwrap();
     assert_eq!(echo["inputSchema"]["required"], json!(["text"]), "{echo}");
 

@@ -17,7 +17,11 @@ fn foreign_text_stays_inside_its_fence() {
                 line => assert!(inside || !line.contains("M-"), "{line} is not fenced"),
             }
         }
-        assert!(!inside && opened == closed && opened >= column.split_whitespace().filter(|p| *p != "caller").count());
+        assert!(
+            !inside
+                && opened == closed
+                && opened >= column.split_whitespace().filter(|p| !["caller", "now"].contains(p)).count()
+        );
     }
 }
 
@@ -56,7 +60,7 @@ proptest! {
             let pieces = select(role, &pieces);
             let prompt = render(&pieces, BOUNDARY, budget);
             let sections = Piece::ALL.iter().filter(|piece| body(**piece, &pieces).is_some()).count();
-            let fenced = sections - usize::from(pieces.caller.is_some());
+            let fenced = sections - usize::from(pieces.caller.is_some()) - usize::from(pieces.now.is_some());
             // Twice in the first line, twice around each piece.
             prop_assert_eq!(prompt.matches(BOUNDARY).count(), 2 + 2 * fenced, "{}", prompt);
             prop_assert_eq!(prompt.lines().filter(|line| *line == format!("{BOUNDARY}>>>")).count(), fenced);

@@ -137,7 +137,7 @@ pub async fn change(
     Body(given): Body<ScheduleChange>,
 ) -> JsonResult<ScheduleView> {
     let ScheduleChange { when: timing, message, zone, session, model } = given;
-    let change = ScheduleUpdate { timing, zone, message, session, model };
+    let change = ScheduleUpdate { timing, zone, message, session, model, label: None };
     let schedules = of(&app);
     let changed = schedules.change(&name, change, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(changed)))

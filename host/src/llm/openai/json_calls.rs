@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Map, Value, json};
 use crate::graph::SayField;
 use crate::graph::run::MAX_BATCH;
 use crate::llm::draft::MAX_CALLS;
-use crate::llm::schema::{bounded, portable};
+use crate::llm::schema::{bounded, portable, shown};
 use crate::llm::{Calling, Completion, Request, Sink, Stop, ToolCall, ToolSpec, Usage};
 
 /// Calls that an answer of a small model may have by its schema.
@@ -27,7 +27,7 @@ pub(super) fn described(system: &str, tools: &[ToolSpec]) -> String {
         system.trim_end()
     );
     for ToolSpec { name, description, parameters } in tools {
-        let _ = write!(text, "\n- {name}: {description} {parameters}");
+        let _ = write!(text, "\n- {name}: {description} {}", shown(parameters));
     }
     text
 }

@@ -14,7 +14,7 @@ pub(super) const CORE_UPDATE: &str = "memory_core_update";
 pub(super) const SEARCH: &str = "memory_search";
 /// The argument of it that has the question.
 pub(super) const QUERY: &str = "query";
-const CORE_GET: &str = "memory_core_get";
+pub(super) const CORE_GET: &str = "memory_core_get";
 
 /// Messages that a search gives beside what is remembered; `message_search` gives more.
 const MESSAGES: usize = 4;
@@ -24,25 +24,25 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             SEARCH,
             CATEGORY,
-            "Search what is remembered from earlier conversations: facts, passages that were saved, summaries, and older messages.",
+            "Search what is remembered: facts, saved passages, summaries, older messages.",
             json!({
-                QUERY: { "type": "string", "minLength": 1, "maxLength": 1_000, "description": "words to look for" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": 8, "description": "most results of each kind" },
+                QUERY: { "type": "string", "minLength": 1, "maxLength": 1_000 },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": 8 },
             }),
             &["query"],
         ),
         tool(
             SAVE,
             CATEGORY,
-            "Remember a text for later conversations. For things that stay true, not for the work of the moment.",
-            json!({ "text": { "type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "what to remember" } }),
+            "Remember for later conversations what stays true.",
+            json!({ "text": { "type": "string", "minLength": 1, "maxLength": MAX_TEXT } }),
             &["text"],
         ),
-        tool(CORE_GET, CATEGORY, "Read core memory: the JSON document that is always in context.", json!({}), &[]),
+        tool(CORE_GET, CATEGORY, "Read core memory, which is always in context, as JSON.", json!({}), &[]),
         tool(
             CORE_UPDATE,
             CATEGORY,
-            "Change core memory by a JSON merge patch: members are set, null removes one, all others stay.",
+            "Change core memory by a JSON merge patch.",
             json!({ "patch": { "type": "object", "description": "such as {\"user\": {\"city\": \"Oslo\", \"zip\": null}}" } }),
             &["patch"],
         ),

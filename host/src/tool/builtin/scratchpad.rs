@@ -1,66 +1,47 @@
-//! `scratchpad_save`, `scratchpad_read`, `scratchpad_list`, `scratchpad_search`.
+//! `scratchpad`: lists, reads, searches and saves the texts that were put aside in a session.
 
 use serde_json::{Value, json};
 
 use super::{CallContext, Tool, ToolFault, lines_within, number, page, text, tool};
 use crate::clock::now_ms;
+use crate::graph::estimate::tokens;
 use crate::scratchpad::{MAX_KEY, check_key, is_hosts, near, parse_ref, save, search};
 use crate::store::{Store, StoreError};
 
 pub(super) const CATEGORY: &str = "scratchpad";
-pub(super) const READ: &str = "scratchpad_read";
-const SAVE: &str = "scratchpad_save";
-pub(super) const LIST: &str = "scratchpad_list";
-pub(super) const SEARCH: &str = "scratchpad_search";
+pub(super) const SCRATCHPAD: &str = "scratchpad";
+/// The argument that names an entry.
+pub(super) const KEY: &str = "key";
+
+/// Lines that a search gives.
+const MAX_LINES: usize = 20;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let key = json!({
-        "type": "string", "minLength": 1, "maxLength": MAX_KEY + 4,
-        "description": "key of the entry, with or without ref: before it",
-    });
-    vec![
-        tool(
-            SAVE,
-            CATEGORY,
-            "Save a text under a key in the session's scratchpad; an entry of the same key is replaced. Elsewhere ref:KEY stands for it.",
-            json!({ "key": key, "text": { "type": "string", "minLength": 1, "description": "what to save" } }),
-            &["key", "text"],
-        ),
-        tool(
-            READ,
-            CATEGORY,
-            "Read an entry of the scratchpad, in parts if it is long.",
-            json!({
-                "key": key,
-                "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "character to begin at" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 6_000, "description": "characters to read" },
-            }),
-            &["key"],
-        ),
-        tool(LIST, CATEGORY, "List the entries of the session's scratchpad, the newest first.", json!({}), &[]),
-        tool(
-            SEARCH,
-            CATEGORY,
-            "Find lines in the entries of the scratchpad that contain a text, without regard to case.",
-            json!({
-                "query": { "type": "string", "minLength": 1, "maxLength": 400, "description": "text to look for, literally" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20, "description": "most lines to give" },
-            }),
-            &["query"],
-        ),
-    ]
+    vec![tool(
+        SCRATCHPAD,
+        CATEGORY,
+        "Texts put aside under keys: list, read or search them, or save one. ref:KEY as an argument elsewhere stands for the text.",
+        json!({
+            "action": { "type": "string", "enum": ["list", "read", "search", "save"] },
+            KEY: { "type": "string", "minLength": 1, "maxLength": MAX_KEY + 4, "description": "for read and save" },
+            "text": { "type": "string", "minLength": 1, "description": "for search and save" },
+            "offset": { "type": "integer", "minimum": 0, "default": 0 },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 6_000 },
+        }),
+        &["action"],
+    )]
 }
 
-pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
+pub(super) async fn call(store: &Store, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     let session = at.session.clone();
-    match name {
-        SAVE => {
+    match text(args, "action") {
+        "save" => {
             let key = key(args)?;
             if is_hosts(&key) {
                 let fault = ToolFault::new(format!("ref:{key} is written by kiso alone"));
                 return Err(fault.hint("save it under another key, such as notes"));
             }
-            let (content, name) = (text(args, "text").to_owned(), key.clone());
+            let (content, name) = (given(args, "text", "save")?.to_owned(), key.clone());
             let bytes = content.len();
             save(store, &session, &key, content, &at.written(), now_ms()).await.map_err(|error| match error {
                 StoreError::Quota { .. } => {
@@ -70,7 +51,7 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             })?;
             Ok(format!("Saved {bytes} bytes as ref:{name}."))
         }
-        READ => {
+        "read" => {
             let key = key(args)?;
             let (of, wanted, label) = (session.clone(), key.clone(), at.read.clone());
             let read = store.read(move |view| {
@@ -82,11 +63,11 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             let (found, known) = read.await?;
             let found = found.ok_or_else(|| {
                 ToolFault::new(format!("there is no ref:{key} in the scratchpad{}", near(&key, &known)))
-                    .hint("scratchpad_list shows what there is")
+                    .hint("action list shows what there is")
             })?;
             Ok(page(&found, number(args, "offset"), number(args, "limit"), at.result_tokens))
         }
-        LIST => {
+        "list" => {
             let label = at.read.clone();
             let entries = store.read(move |view| {
                 label.join(&view.refs_label(&session)?);
@@ -101,11 +82,11 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
             Ok(lines_within(lines, at.result_tokens))
         }
         _ => {
-            let (wanted, limit) = (text(args, "query").to_owned(), number(args, "limit"));
+            let wanted = given(args, "text", "search")?.to_owned();
             let label = at.read.clone();
             let hits = store.read(move |view| {
                 label.join(&view.refs_label(&session)?);
-                search(view, &session, &wanted, limit)
+                search(view, &session, &wanted, MAX_LINES)
             });
             let hits = hits.await?;
             if hits.is_empty() {
@@ -118,8 +99,16 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallConte
 }
 
 fn key(args: &Value) -> Result<String, ToolFault> {
-    let given = text(args, "key").trim();
+    let given = given(args, KEY, text(args, "action"))?.trim();
     let key = parse_ref(given).unwrap_or(given);
     check_key(key).map_err(|why| ToolFault::new(format!("{given:?} is not a key: {why}")))?;
     Ok(key.to_owned())
+}
+
+/// An argument that only some actions need.
+fn given<'a>(args: &'a Value, name: &str, action: &str) -> Result<&'a str, ToolFault> {
+    args.get(name).and_then(Value::as_str).ok_or_else(|| ToolFault {
+        code: "bad_arguments",
+        ..ToolFault::new(format!("{name}: action {action} needs it"))
+    })
 }

@@ -17,17 +17,16 @@ const MAX_LISTED: usize = 200;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool(LIST, CATEGORY, "List the skills that are installed, a line each.", json!({}), &[]),
+        tool(LIST, CATEGORY, "List the skills.", json!({}), &[]),
         tool(
             READ,
             CATEGORY,
-            "Read a skill before you use it: the instructions of an Agent Skill, or one of its files; of any other, its tools, their \
-             arguments, examples, and what it may reach.",
+            "Read a skill before you use it: an Agent Skill's instructions or one of its files; another one's arguments and examples.",
             json!({
-                "skill": { "type": "string", "minLength": 1, "maxLength": 200, "description": "name of the skill or of one of its tools" },
-                "file": { "type": "string", "minLength": 1, "maxLength": 255, "description": "a file of an Agent Skill, such as references/forms.md" },
-                "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "character to begin at" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 20_000, "description": "characters to read" },
+                "skill": { "type": "string", "minLength": 1, "maxLength": 200 },
+                "file": { "type": "string", "minLength": 1, "maxLength": 255, "description": "such as references/forms.md" },
+                "offset": { "type": "integer", "minimum": 0, "default": 0 },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 20_000 },
             }),
             &["skill"],
         ),

@@ -6,14 +6,14 @@ use super::{CallContext, Tool, ToolFault, tool};
 use crate::store::{Store, TaskRow};
 
 pub(super) const CATEGORY: &str = "status";
+pub(super) const STATUS: &str = "task_status";
 
 /// Characters of an output or an error that are shown of each task.
 const SHOWN: usize = 200;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let what =
-        "Show the tasks of this run: what is planned, under way, done or failed, with the beginning of each output.";
-    vec![tool("task_status", CATEGORY, what, json!({}), &[])]
+    let what = "Show the tasks of this run and how they stand.";
+    vec![tool(STATUS, CATEGORY, what, json!({}), &[])]
 }
 
 pub(super) async fn call(store: &Store, at: &CallContext) -> Result<String, ToolFault> {

@@ -31,29 +31,29 @@ const SHOWN: u32 = 20;
 const BEGINNING: usize = 300;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let id = json!({ "type": "string", "minLength": 1, "maxLength": 64, "description": "id of the subagent, as subagent_spawn gave it" });
+    let id = json!({ "type": "string", "minLength": 1, "maxLength": 64, "description": "as subagent_spawn gave it" });
     vec![
         tool(
             SPAWN,
             CATEGORY,
-            "Begin work that goes on beside this conversation, in a session of its own with an empty workspace. Answers at \
-             once with an id. The subagent knows nothing of this conversation but its message.",
+            "Begin work beside this conversation, in a session with an empty workspace that knows nothing but its message. Answers at \
+             once with an id.",
             json!({
-                "name": { "type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[a-z0-9][a-z0-9_-]*$", "description": "what it is called: small letters, digits, - and _" },
-                "message": { "type": "string", "minLength": 1, "maxLength": MAX_MESSAGE, "description": "what it is to do, with all that it has to know" },
-                "model": { "type": "string", "minLength": 1, "maxLength": 200, "description": "model string, such as provider:model; without it, the one for subagents" },
-                "inject_into": { "type": "string", "minLength": 1, "maxLength": 64, "description": "session that receives the reply; \"self\" is this conversation. Without it, only subagent_status shows the answer" },
+                "name": { "type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[a-z0-9][a-z0-9_-]*$", "description": "a-z, 0-9, - and _" },
+                "message": { "type": "string", "minLength": 1, "maxLength": MAX_MESSAGE },
+                "model": { "type": "string", "minLength": 1, "maxLength": 200, "description": "PROVIDER:MODEL" },
+                "inject_into": { "type": "string", "minLength": 1, "maxLength": 64, "description": "session that is told the reply; self is this one" },
             }),
             &["name", "message"],
         ),
         tool(
             STATUS,
             CATEGORY,
-            "Show how a subagent stands and what it answered; without an id, all that this conversation spawned.",
+            "Show how a subagent stands and what it answered, or all of them.",
             json!({ "id": id }),
             &[],
         ),
-        tool(CANCEL, CATEGORY, "Stop a subagent. Its answer is sent to nobody then.", json!({ "id": id }), &["id"]),
+        tool(CANCEL, CATEGORY, "Stop a subagent.", json!({ "id": id }), &["id"]),
     ]
 }
 

@@ -46,10 +46,7 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
         assert!(crate::skill::is_kept_free(name), "a skill could have a tool of the name {name}");
     }
     let wanted = [
-        "scratchpad_save",
-        "scratchpad_read",
-        "scratchpad_list",
-        "scratchpad_search",
+        "scratchpad",
         "memory_search",
         "memory_save",
         "memory_core_get",
@@ -76,59 +73,83 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
         assert_eq!(spec.parameters["type"], "object");
         ArgsSchema::new(spec.parameters.clone()).unwrap();
         assert!(tools.has(&spec.name) && !spec.description.is_empty());
-        for (_, property) in spec.parameters["properties"].as_object().unwrap() {
-            assert!(property["description"].is_string(), "{property}");
-        }
     }
 }
 
 #[tokio::test]
 async fn wrong_names_and_arguments_are_told_with_the_way_out() {
     let house = house();
-    let fault = house.call("scratchpad_raed", json!({})).await.unwrap_err();
-    assert!(fault.contains("near: scratchpad_read"), "{fault}");
-    let fault = house.call("scratchpad_read", json!({ "kye": "a", "limit": 0 })).await.unwrap_err();
-    for part in ["key: is required", "kye: is not an argument; did you mean `key`?", "limit: 0 is less"] {
+    let fault = house.call("memory_saev", json!({})).await.unwrap_err();
+    assert!(fault.contains("near: memory_save"), "{fault}");
+    let fault = house.call("scratchpad", json!({ "kye": "a", "limit": 0 })).await.unwrap_err();
+    for part in ["action: is required", "kye: is not an argument; did you mean `key`?", "limit: 0 is less"] {
         assert!(fault.contains(part), "{fault}");
     }
     assert!(house.call("memory_search", json!("text")).await.unwrap_err().contains("must be an object"));
     assert!(
-        house.call("scratchpad_save", json!({ "key": "a b", "text": "x" })).await.unwrap_err().contains("is not a key")
+        house
+            .call("scratchpad", json!({ "action": "save", "key": "a b", "text": "x" }))
+            .await
+            .unwrap_err()
+            .contains("is not a key")
     );
 }
 
 #[tokio::test]
 async fn what_is_saved_is_read_listed_and_searched() {
     let house = house();
-    assert!(house.call("scratchpad_list", json!({})).await.unwrap().contains("is empty"));
+    assert!(house.call("scratchpad", json!({ "action": "list" })).await.unwrap().contains("is empty"));
     let text = (1..=500).map(|n| format!("line {n}\n")).collect::<String>();
-    let saved = house.call("scratchpad_save", json!({ "key": "ref:log", "text": text })).await.unwrap();
+    let saved = house.call("scratchpad", json!({ "action": "save", "key": "ref:log", "text": text })).await.unwrap();
     assert_eq!(saved, format!("Saved {} bytes as ref:log.", text.len()));
-    let part = house.call("scratchpad_read", json!({ "key": "log", "offset": 7, "limit": 7 })).await.unwrap();
+    let part =
+        house.call("scratchpad", json!({ "action": "read", "key": "log", "offset": 7, "limit": 7 })).await.unwrap();
     assert_eq!(part, format!("[characters 7 to 14 of {}; go on with offset 14]\nline 2\n", text.len()));
-    let end = house.call("scratchpad_read", json!({ "key": "ref:log", "offset": text.len() - 5 })).await.unwrap();
+    let end = house
+        .call("scratchpad", json!({ "action": "read", "key": "ref:log", "offset": text.len() - 5 }))
+        .await
+        .unwrap();
     assert!(end.contains("the end]\n 500\n"), "{end}");
-    assert_eq!(house.call("scratchpad_read", json!({ "key": "log" })).await.unwrap(), text);
-    let beyond = house.call("scratchpad_read", json!({ "key": "log", "offset": 999_999 })).await.unwrap();
+    assert_eq!(house.call("scratchpad", json!({ "action": "read", "key": "log" })).await.unwrap(), text);
+    let beyond = house.call("scratchpad", json!({ "action": "read", "key": "log", "offset": 999_999 })).await.unwrap();
     assert!(beyond.contains("none from 999999 on"), "{beyond}");
-    let hits = house.call("scratchpad_search", json!({ "query": "LINE 499" })).await.unwrap();
+    let hits = house.call("scratchpad", json!({ "action": "search", "text": "LINE 499" })).await.unwrap();
     assert_eq!(hits, "ref:log line 499: line 499");
-    assert!(house.call("scratchpad_search", json!({ "query": "nothing" })).await.unwrap().contains("No line"));
-    let fault = house.call("scratchpad_read", json!({ "key": "lgo" })).await.unwrap_err();
+    assert!(
+        house.call("scratchpad", json!({ "action": "search", "text": "nothing" })).await.unwrap().contains("No line")
+    );
+    let fault = house.call("scratchpad", json!({ "action": "read", "key": "lgo" })).await.unwrap_err();
     assert!(fault.contains("near: ref:log"), "{fault}");
-    assert!(house.call("scratchpad_list", json!({})).await.unwrap().starts_with("ref:log ("));
+    assert!(house.call("scratchpad", json!({ "action": "list" })).await.unwrap().starts_with("ref:log ("));
     // "ref:log" names the entry here and is not to be replaced by its text.
-    assert!(!Builtins::resolves_refs("scratchpad_read") && Builtins::resolves_refs("scratchpad_save"));
+    assert_eq!(Builtins::names_entry("scratchpad"), Some("key"));
+    assert_eq!(Builtins::names_entry("memory_save"), None);
+    let fault = house.call("scratchpad", json!({ "action": "read" })).await.unwrap_err();
+    assert!(fault.contains("key: action read needs it"), "{fault}");
+}
+
+/// A part that is asked for is shown whole, so that it is not put away as a copy of what it was read from.
+#[tokio::test]
+async fn what_is_read_has_room_in_a_result() {
+    let mut house = house();
+    house.at.result_tokens = 100;
+    for (text, most) in [("x".repeat(9_000), 320), ("ü".repeat(9_000), 80)] {
+        house.call("scratchpad", json!({ "action": "save", "key": "log", "text": text })).await.unwrap();
+        let part = house.call("scratchpad", json!({ "action": "read", "key": "log" })).await.unwrap();
+        assert!(crate::graph::estimate::tokens(&part) <= 100, "{part}");
+        assert!(part.contains("go on with offset ") && part.chars().count() > most, "{part}");
+    }
 }
 
 #[tokio::test]
 async fn the_keys_of_the_host_are_not_written_by_a_model() {
     let house = house();
     for key in ["run_step_ledger", "ref:tool-3", "input-1", "tool-9223372036854775807"] {
-        let fault = house.call("scratchpad_save", json!({ "key": key, "text": "mine" })).await.unwrap_err();
+        let fault =
+            house.call("scratchpad", json!({ "action": "save", "key": key, "text": "mine" })).await.unwrap_err();
         assert!(fault.contains("is written by kiso alone") && fault.contains("another key"), "{fault}");
     }
-    assert!(house.call("scratchpad_list", json!({})).await.unwrap().contains("is empty"));
+    assert!(house.call("scratchpad", json!({ "action": "list" })).await.unwrap().contains("is empty"));
 }
 
 #[tokio::test]
