@@ -156,6 +156,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_schema_is_shown_without_what_is_checked_anyway() {
+        let text = json!({ "type": "string", "minLength": 1, "maxLength": 9, "pattern": "^a", "format": "file", "description": "a file" });
+        let number = json!({ "type": "integer", "minimum": 0, "maximum": 100, "default": 5 });
+        let list = json!({ "type": "array", "items": { "type": "string", "maxLength": 9 }, "maxItems": 2 });
+        let schema = json!({
+            "type": "object",
+            "properties": { "format": text, "default": number, "kinds": list, "code": { "type": "string", "pattern": "^b" } },
+            "required": ["format"],
+            "additionalProperties": false,
+        });
+        let shown = json!({
+            "type": "object",
+            "properties": {
+                "format": { "type": "string", "description": "a file" },
+                "default": { "type": "integer", "maximum": 100 },
+                "kinds": { "type": "array", "items": { "type": "string" } },
+                "code": { "type": "string", "pattern": "^b" },
+            },
+            "required": ["format"],
+        });
+        assert_eq!(super::shown(&schema), shown);
+    }
+
+    #[test]
     fn what_servers_cannot_make_a_grammar_of_is_not_sent() {
         let text = json!({ "type": "string", "description": "d", "maxLength": 9 });
         let known = json!({ "type": "object", "title": "t", "properties": { "description": text }, "required": ["description"] });

@@ -125,7 +125,7 @@ mod tests {
             numbered(text, (2, Some(3)), false, 100),
             "2\ttwo\n3\tthree\n[more lines follow; go on with from: 4]\n"
         );
-        assert_eq!(numbered(text, (1, None), false, 3), "1\tone\n2\ttwo\n[more lines follow; go on with from: 3]\n");
+        assert_eq!(numbered(text, (1, None), false, 4), "1\tone\n2\ttwo\n[more lines follow; go on with from: 3]\n");
         assert_eq!(numbered(text, (9, None), false, 100), "there is no line 9");
         let long = numbered(&"x".repeat(500), (1, None), false, 20);
         assert!(long.starts_with("1\txxx") && long.contains("[line 1 is longer") && tokens(&long) < 40, "{long}");
