@@ -77,7 +77,7 @@ impl Target for Plans {
             let text = String::from_utf8_lossy(&input[1..]);
             past += u64::from(match input[0] {
                 0 => plan::parse(&text, &OneSkill, MAX_TASKS).is_ok(),
-                1 => verdict::parse(&text, &OneSkill, MAX_TASKS).is_ok(),
+                1 => verdict::parse(&text, &OneSkill, MAX_TASKS, true).is_ok(),
                 _ => execution_brief::parse(&text).is_ok(),
             });
             // In whatever pieces it comes, a user sees the same.

@@ -507,7 +507,7 @@ mod tests {
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [channels], [commands], [context], \
              [daemon], [engine], [exec], [fallbacks], [fleet], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
-             [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [webhooks]\n"
+             [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [user], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -72,7 +72,7 @@ use crate::effect::member::{FleetMember, may_act};
 use crate::effect::undo::Undo;
 use crate::graph::block::Block;
 use crate::graph::label::Label;
-use crate::graph::limits::{LimitReached, Limits};
+use crate::graph::limits::LimitReached;
 use crate::graph::outcome::Outcome;
 use crate::graph::pill;
 use crate::graph::plan::{CallerScope, TaskKind};
@@ -456,25 +456,6 @@ impl RunExecutor {
             lane_tokens,
             subagent: false,
             shows_all: self.config.policy.effects == "off",
-        }
-    }
-
-    /// The limits of a run that begins now: those of `config.toml`, and what follows from the context of the actor's model.
-    fn limits(&self) -> Limits {
-        let (config, limits) = (&self.config, &self.config.limits);
-        let context = self.models.settings(Role::Actor).context;
-        let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Limits {
-            max_parse_retries: small(limits.max_parse_retries),
-            max_review_depth: small(limits.max_review_depth),
-            max_replan_depth: small(limits.max_replan_depth),
-            max_tasks: size(limits.max_tasks),
-            max_tool_call_rounds: small(config.rounds_at(context)),
-            tool_output_limit_tokens: size(config.result_tokens_at(context)),
-            max_cycles: small(limits.max_cycles),
-            max_tokens_per_run: limits.max_tokens_per_run,
-            max_cost_cents_per_run: limits.max_cost_cents_per_run,
         }
     }
 

@@ -7,6 +7,7 @@ pub mod builtin;
 mod call;
 mod editor;
 pub mod files;
+mod line;
 mod mcp;
 mod narrow;
 pub mod pills;

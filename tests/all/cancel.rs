@@ -111,10 +111,6 @@ struct Place {
 
 fn places() -> Vec<Place> {
     const ENDLESS: &str = "echo one >> effects; while :; do :; done";
-    let brief = json!({
-        "goal": "a mark", "required": [], "delta": "it is missing", "success": ["it is there"],
-        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "set it",
-    });
     let act = json!({ "type": "act", "detail": "set the mark", "expect": "it is there" });
     let call = |line: &str| json!({ "name": "exec", "args": { "command": line } });
     let calls = json!({ "calls": [call(ENDLESS), call("echo two >> effects")] });
@@ -138,19 +134,15 @@ fn places() -> Vec<Place> {
         },
         Place {
             name: "reasoner",
-            replies: vec![routing("high"), plan(std::slice::from_ref(&act)), held("reasoner", "slow_first_token")],
+            // Of several acts: a single one needs no reasoner.
+            replies: vec![routing("high"), plan(&[act.clone(), act.clone()]), held("reasoner", "slow_first_token")],
             there: waits,
-            tasks: &[("act", "dropped"), ("msg", "dropped")],
+            tasks: &[("act", "dropped"), ("act", "dropped"), ("msg", "dropped")],
             effects: "",
         },
         Place {
             name: "actor",
-            replies: vec![
-                routing("high"),
-                plan(std::slice::from_ref(&act)),
-                ("reasoner", text(&brief)),
-                held("actor", "stall_mid_stream"),
-            ],
+            replies: vec![routing("high"), plan(std::slice::from_ref(&act)), held("actor", "stall_mid_stream")],
             there: waits,
             tasks: &[("act", "failed"), ("msg", "dropped")],
             effects: "",
@@ -182,7 +174,7 @@ fn places() -> Vec<Place> {
         },
         Place {
             name: "tool",
-            replies: vec![routing("high"), plan(&[act]), ("reasoner", text(&brief)), ("actor", calls)],
+            replies: vec![routing("high"), plan(&[act]), ("actor", calls)],
             there: |home, _| effects(home) == "one\n",
             tasks: &[("act", "interrupted"), ("msg", "dropped")],
             effects: "",

@@ -67,10 +67,6 @@ fn script() -> Replies {
     let act = json!({ "type": "act", "detail": "set the marks four and five", "review": true, "expect": "both" });
     let slow = skill(json!({ "mode": "slow", "amount": 1 }));
     let second = [exec(&mark("three")), slow, act, exec(&mark("six")), exec(&mark("seven")), message()];
-    let brief = json!({
-        "goal": "seven marks", "required": [], "delta": "four and five are missing", "success": ["both are there"],
-        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "set four and five",
-    });
     let call = |line: String| json!({ "name": "exec", "args": { "command": line } });
     vec![
         ("router", routing("high")),
@@ -81,7 +77,6 @@ fn script() -> Replies {
         ("planner", plan(&second)),
         ("reviewer", ok()),
         ("reviewer", ok()),
-        ("reasoner", text(&brief)),
         ("actor", json!({ "text": "Both now.", "calls": [call(mark("four")), call(mark("five"))] })),
         ("actor", json!({ "text": "Four and five are there." })),
         ("reviewer", ok()),

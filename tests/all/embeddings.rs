@@ -48,7 +48,7 @@ fn import(home: &Home, lines: &str) {
 /// `kiso run` of something that the built-in model does. What is left behind the reply is done, too.
 #[track_caller]
 fn run(home: &Home) {
-    home.kiso_with(&["run", "$ echo done"], key).ok();
+    home.kiso_with(&["run", "hello"], key).ok();
 }
 
 fn key(command: &mut std::process::Command) {

@@ -273,11 +273,20 @@ mod tool_call_loop_test {
     #[test]
     fn tool_call_loop_exception_thrown_after_max_tool_call_rounds() {
         let assessed = acted("GOAL NOT ACHIEVED\nThere was no end to it.");
-        let script = [routed("medium"), runs(&["echo 1"]), runs(&["echo 2"]), assessed, runs(&["touch never"])];
-        let daemon = ScriptedDaemon::start(&script, "[limits]\nmax_tool_call_rounds = 2\n");
+        // Without a plan the limit has the work planned, once; in a plan it ends the loop.
+        let act = json!({ "type": "act", "detail": "count", "expect": "a number" });
+        let message = json!({ "type": "msg", "detail": "say it", "notify": true });
+        let plan = json!({ "goal": "a count", "tasks": [act, message] });
+        let planned = ("planner", json!({ "text": plan.to_string() }));
+        let rounds = || [runs(&["echo 1"]), runs(&["echo 2"])];
+        let [one, two] = rounds();
+        let [three, four] = rounds();
+        let script = [routed("medium"), one, two, planned, three, four, assessed, runs(&["touch never"])];
+        let limits = "[limits]\nmax_tool_call_rounds = 2\nmax_replan_depth = 0\n";
+        let daemon = ScriptedDaemon::start(&script, limits);
         let reply = daemon.ask("count the files for ever");
         assert!(reply.contains("There was no end to it."), "{reply}");
-        assert_eq!(daemon.asked("actor").len(), 3, "two rounds, and what came of them");
+        assert_eq!(daemon.asked("actor").len(), 5, "two rounds, two of a plan, and what came of them");
         let run = daemon.served.get("/runs?session=main")["items"][0]["id"].as_str().unwrap().to_owned();
         let trace = daemon.served.get(&format!("/runs/{run}/trace")).to_string();
         assert!(trace.contains("max_tool_call_rounds"), "{trace}");

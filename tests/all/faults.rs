@@ -27,6 +27,9 @@ const RETRIES: usize = 2;
 /// Rounds of the action loop.
 const ROUNDS: usize = 3;
 
+/// Calls for a message whose model gives no answer.
+const WRITES: usize = 3;
+
 /// Plans for one message.
 const PLANS: usize = 2;
 
@@ -107,7 +110,15 @@ fn brief() -> Value {
 fn replies(role: &str) -> Vec<(&'static str, Value)> {
     let act = json!({ "type": "act", "detail": "count to six hundred", "review": true, "expect": "the numbers" });
     let message = json!({ "type": "msg", "detail": "say that it is done", "notify": true });
-    let plan = json!({ "goal": "numbers", "tasks": [act, message] });
+    // The reasoner is asked where there are several acts, and the worker writes a message that does not follow one.
+    let briefed = json!({ "type": "act", "detail": "look at them", "expect": "a look", "brief": "they are few" });
+    let exec = json!({ "type": "exec", "detail": "true" });
+    let tasks = match role {
+        "reasoner" => vec![act, briefed, exec, message],
+        "worker" => vec![act, exec, message],
+        _ => vec![act, message],
+    };
+    let plan = json!({ "goal": "numbers", "tasks": tasks });
     let (brief, routing) = (brief(), routing());
     let text = |value: &Value| json!({ "text": value.to_string() });
     let mut replies = vec![("titler", json!({ "text": "Numbers" }))];
@@ -121,8 +132,11 @@ fn replies(role: &str) -> Vec<(&'static str, Value)> {
             let line = if role == "summarizer" { format!("seq {round} 600") } else { "seq 3".to_owned() };
             replies.push(("actor", json!({ "calls": [{ "name": "exec", "args": { "command": line } }] })));
         }
-        replies.push(("actor", json!({ "text": "GOAL ACHIEVED\nThe numbers are there." })));
+        replies.push(("actor", json!({ "text": format!("GOAL ACHIEVED\n{REPLY}") })));
         replies.push(("reviewer", text(&json!({ "status": "ok" }))));
+        if role == "reasoner" {
+            replies.push(("actor", json!({ "text": "They were looked at." })));
+        }
         replies.push(("worker", json!({ "text": REPLY })));
         replies.push(("summarizer", json!({ "text": "Numbers were counted." })));
         replies.push(("summarizer", json!({ "text": "Numbers were counted again." })));
@@ -220,7 +234,7 @@ fn fails(role: &str, kind: Kind, always: bool) -> bool {
 /// Requests of the role in a run that gets no usable answer from it.
 fn most(role: &str, fault: &Fault) -> usize {
     let calls = match role {
-        "worker" => PLANS,
+        "worker" => WRITES,
         // One in the run, and one for each of the two in the background.
         "summarizer" => 3,
         _ => 1,
@@ -248,7 +262,8 @@ fn play(role: &str, fault: &Fault, always: bool, kind: &str) -> Vec<String> {
         Ok(ran) => ran,
         Err(hangs) => return vec![hangs],
     };
-    let failed = fails(role, fault.kind, always);
+    // A message is asked for again, but not where that is of no use.
+    let failed = fails(role, fault.kind, always) || role == "worker" && fault.fault == json!("endless");
     let codes: &[i32] = if failed { &[1, 5] } else { &[0] };
     if !codes.contains(&ran.code) {
         wrong.push(format!("exit code {}", ran.code));
@@ -412,7 +427,7 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
         home.config(&format!(
             "model = \"lab:m\"\n[providers.lab]\nkind = \"{kind}\"\nbase_url = \"{}\"\n[limits]\n\
              max_tokens_per_run = {CAP}\nmax_parse_retries = 20\nmax_replan_depth = 20\nmax_tool_call_rounds = 100\n\
-             [llm]\nmax_attempts = 1\n[models]\ntitler = \"reflex\"\n[routing]\nfast_path = false\n",
+             [llm]\nmax_attempts = 1\n[models]\ntitler = \"reflex\"\nsummarizer = \"reflex\"\n[routing]\nfast_path = false\n",
             server.base_url()
         ));
         let ran = run(&home, &["run", "Count and count and never stop counting."]).expect("it ends");

@@ -263,7 +263,7 @@ fn the_pages_give_the_numbers_of_the_code() {
             }
         }
     }
-    assert!(checked >= 8, "{checked} numbers were found");
+    assert!(checked >= 7, "{checked} numbers were found");
     for said in [
         format!("at most {} KiB", kiso::memory::MAX_CORE_BYTES >> 10),
         format!("a text to save {} KiB", kiso::memory::MAX_TEXT >> 10),

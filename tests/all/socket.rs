@@ -282,7 +282,7 @@ fn who_does_not_read_or_is_one_too_many_is_dropped() {
 }
 
 /// Goes on until the file `go` is there.
-const WAITING: &str = "$ while [ ! -e go ]; do sleep 0.02; done";
+const WAITING: &str = "run `while [ ! -e go ]; do sleep 0.02; done`";
 
 /// A user's message is not done with an administrator's rights because it came at the right time.
 #[test]

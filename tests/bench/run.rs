@@ -201,15 +201,10 @@ async fn steps() {
         { "type": "act", "detail": "see what there is", "expect": "a list" },
         { "type": "msg", "detail": "say it", "notify": true },
     ]);
-    let brief = json!({
-        "goal": "see", "required": [], "delta": "nobody looked", "success": ["it was seen"],
-        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "list the scratchpad",
-    });
     let list = Call { name: "schedule_list".to_owned(), args: json!({}) };
     let of_run = [
         routing("high"),
         reply("planner", &format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "see", "tasks": tasks }))),
-        reply("reasoner", &brief.to_string()),
         Reply { calls: vec![list], ..reply("actor", "") },
         reply("actor", "There is nothing."),
         reply("worker", "Done."),

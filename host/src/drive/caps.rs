@@ -1,13 +1,33 @@
-//! Caps of a session and a day. They are looked at before each call of a model, whoever waits for it.
+//! The limits of a run, and the caps of a session and a day, which are looked at before each call of a model, whoever waits for it.
 
 use super::{DriveError, RunExecutor};
 use crate::clock::now_ms;
 use crate::config::Limits;
-use crate::graph::limits::{LimitReached, MICROS_PER_CENT, Usage};
+use crate::graph::limits::{LimitReached, Limits as RunLimits, MICROS_PER_CENT, Usage};
 use crate::home::SessionName;
+use crate::llm::Role;
 use crate::store::Scope;
 
 impl RunExecutor {
+    /// The limits of a run that begins now: those of `config.toml`, and what follows from the context of the actor's model.
+    pub(super) fn limits(&self) -> RunLimits {
+        let (config, limits) = (&self.config, &self.config.limits);
+        let context = self.models.settings(Role::Actor).context;
+        let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        RunLimits {
+            max_parse_retries: small(limits.max_parse_retries),
+            max_review_depth: small(limits.max_review_depth),
+            max_replan_depth: small(limits.max_replan_depth),
+            max_tasks: size(limits.max_tasks),
+            max_tool_call_rounds: small(config.rounds_at(context)),
+            tool_output_limit_tokens: size(config.result_tokens_at(context)),
+            max_cycles: small(limits.max_cycles),
+            max_tokens_per_run: limits.max_tokens_per_run,
+            max_cost_cents_per_run: limits.max_cost_cents_per_run,
+        }
+    }
+
     /// The limit of the session, if there is one, or the day that is used up, with `unwritten` added to what the store knows.
     pub(super) async fn over_limit<'a>(
         &self,

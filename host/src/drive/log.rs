@@ -11,10 +11,12 @@
 
 mod batch;
 mod entry;
+mod result;
 mod task;
 
 use self::batch::Batch;
 use self::entry::{Entry, Projection};
+use self::result::{looked_at, may_change_files};
 use self::task::{row, state};
 use super::{DriveError, SPEC, subagent};
 use crate::clock::now_ms;
@@ -482,21 +484,4 @@ fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Contex
 /// A fact in as many bytes as the store takes.
 fn clip(fact: String) -> String {
     fact[..fact.floor_char_boundary(MAX_FACT_BYTES)].to_owned()
-}
-
-/// Whether a model has looked for secrets in the message, or the run goes on without one that could: from here on the
-/// log is in clear. Of a run that ends without it, all stays sealed.
-fn looked_at(event: &Event) -> bool {
-    match &event.result {
-        StepResult::Planned { .. } | StepResult::Conversed { .. } | StepResult::Acted { .. } => true,
-        StepResult::Executed { .. } => true,
-        StepResult::Routed { routing, call: Some(_), .. } => routing.effort != Effort::High,
-        _ => false,
-    }
-}
-
-/// Whether a step with this result may have changed files of the session.
-fn may_change_files(result: &StepResult) -> bool {
-    use StepResult::{Acted, Admitted, Called, Cancelled, Executed, Finished};
-    matches!(result, Admitted { .. } | Executed { .. } | Called { .. } | Acted { .. } | Cancelled | Finished { .. })
 }

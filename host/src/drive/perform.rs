@@ -52,7 +52,11 @@ impl RunContext<'_> {
                 Some(card) => StepResult::ApprovalWanted { card },
                 None => StepResult::CallsStarted,
             },
-            Step::Call { calls } => self.call_tools(run, &calls).await?,
+            Step::Call { calls } => {
+                // What retrieval found is not true any more.
+                self.environment = None;
+                self.call_tools(run, &calls).await?
+            }
             Step::Review(ask) => {
                 let mut result = self.review(run, &ask).await?;
                 self.learn(&result);

@@ -1,5 +1,9 @@
 //! What a run asks of its driver, what the driver hands back, and what is stored of it.
 
+mod tool_result;
+
+pub use self::tool_result::ToolResult;
+
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -11,10 +15,8 @@ use super::lane::{ActionLane, ToolCall, TranscriptTurn};
 use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
 use super::plan::{Plan, Task, TaskKind};
-use super::reflection;
-use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, LimitUse, TaskReport};
+use super::report::{Attempt, Correction, FailureNote, TaskReport};
 use super::route::{PillUse, RoutedBy, Routing};
-use super::sink::SinkDecision;
 use super::tags::UnknownTag;
 use super::verdict::Verdict;
 use super::{Node, Why};
@@ -168,79 +170,6 @@ pub struct ReviewAsk {
     pub transcript: Vec<TranscriptTurn>,
     /// For a message: what the tasks before it left behind, oldest first.
     pub evidence: Vec<TaskReport>,
-}
-
-/// What a tool gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolResult {
-    /// Of the call.
-    pub id: String,
-    pub name: String,
-    pub status: reflection::Status,
-    /// What the model reads; it has passed the output guard.
-    pub text: String,
-    /// Of an error, such as `not_found`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Key of the scratchpad entry that has the whole text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub archived: Option<String>,
-    /// Of a command line that ran to its end, whatever it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<FileNote>,
-    /// Files that it made in `/work/pub` beyond those.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub more_files: u64,
-    #[serde(default)]
-    pub millis: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<LimitUse>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skill_digest: Option<String>,
-    /// What the component was granted when it ran; for the trace, not for prompts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant: Option<serde_json::Value>,
-    /// What it was allowed of what `used` counts; for the trace, not for prompts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Allowance>,
-    /// Of all that it says, and what was decided where it left the sandbox.
-    #[serde(default, skip_serializing_if = "Label::is_default")]
-    pub label: Label,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sinks: Vec<SinkDecision>,
-}
-
-impl ToolResult {
-    /// Of a call that came to nothing.
-    pub fn blank(call: &ToolCall) -> ToolResult {
-        ToolResult {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            status: reflection::Status::Error,
-            text: String::new(),
-            code: None,
-            hint: None,
-            archived: None,
-            exit_code: None,
-            files: Vec::new(),
-            more_files: 0,
-            millis: 0,
-            used: None,
-            skill_digest: None,
-            grant: None,
-            limits: None,
-            label: Label::default(),
-            sinks: Vec::new(),
-        }
-    }
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A model call that was paid for.

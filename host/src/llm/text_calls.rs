@@ -100,7 +100,7 @@ pub(super) fn read(completion: Completion, request: &Request) -> TextReading {
             let calls: Vec<_> = calls
                 .into_iter()
                 .zip(1..)
-                .map(|(call, n)| ToolCall { id: format!("call_{n}"), name: call.name, args: call.args.to_string() })
+                .map(|(call, n)| ToolCall::new(format!("call_{n}"), call.name, call.args.to_string()))
                 .collect();
             TextReading::Calls(Completion { text: before, calls, stop: Stop::Calls, ..completion })
         }

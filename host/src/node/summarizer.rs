@@ -52,13 +52,13 @@ pub fn read_turn(text: &str, known: usize) -> Option<TurnFacts> {
     let (start, end) = (text.find('{')?, text.rfind('}')?);
     let object: Value = serde_json::from_str(text.get(start..=end)?).ok()?;
     let facts = object.get("facts")?.as_array()?.iter().filter_map(Value::as_str).map(str::trim);
-    let usable = |fact: &&str| !fact.is_empty() && fact.chars().count() as u64 <= MAX_LEARNED;
+    let usable = |fact: &&str| !fact.is_empty() && fact.chars().count() <= MAX_LEARNED;
     let numbers = object.get("outdated").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_u64);
     let places = numbers.filter_map(|number| usize::try_from(number).ok()?.checked_sub(1));
-    let mut outdated: Vec<usize> = places.filter(|place| *place < known).take(MOST_OUTDATED as usize).collect();
+    let mut outdated: Vec<usize> = places.filter(|place| *place < known).take(MOST_OUTDATED).collect();
     outdated.sort_unstable();
     outdated.dedup();
-    Some(TurnFacts { facts: facts.filter(usable).take(MOST_LEARNED as usize).map(str::to_owned).collect(), outdated })
+    Some(TurnFacts { facts: facts.filter(usable).take(MOST_LEARNED).map(str::to_owned).collect(), outdated })
 }
 
 #[cfg(test)]

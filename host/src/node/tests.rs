@@ -110,7 +110,8 @@ async fn a_message_becomes_a_reply() {
             }
             Step::Plan(ask) => {
                 assert_eq!(ask.categories, ["data"], "only what there is");
-                let request = planner::request(built_in_prompt(Role::Planner), &given, &run, &ask, "b1");
+                let request =
+                    planner::request(&prompt::in_form(built_in_prompt(Role::Planner), true), &given, &run, &ask, "b1");
                 let mut hear = |piece: &str| talk.push_str(piece);
                 planner::call(&model, &request, &OneSkill, &limits, &mut hear).await.result
             }
@@ -248,7 +249,7 @@ fn a_prompt_fits_the_context_of_its_model() {
         new_message: Some("and now?".to_owned()),
         ..Pieces::default()
     };
-    let whole = request(Role::Planner, built_in_prompt(Role::Planner), &all, "b0undary");
+    let whole = request(Role::Planner, &prompt::in_form(built_in_prompt(Role::Planner), true), &all, "b0undary");
     assert_eq!(fit(whole.clone(), "b0undary", 32_000), whole);
     let small = fit(whole.clone(), "b0undary", 4_096);
     assert_eq!(small.max_tokens, 1_024);
@@ -350,7 +351,10 @@ fn a_command_that_fills_what_was_sent_is_not_whole() {
             let answer = Completion { schema, ..completion(&text.to_string()) };
             let result = match role {
                 Role::Planner => planner::read(&answer, &catalog, &limits).result,
-                _ => reviewer::read(&answer, &catalog, &limits),
+                _ => match reviewer::read(&answer, &catalog, &limits, true) {
+                    reviewer::Reviewing::Decided(result) => result,
+                    look => panic!("{look:?}"),
+                },
             };
             let told = match result {
                 StepResult::Unplanned { correction, .. } | StepResult::Unreviewed { correction, .. } => {

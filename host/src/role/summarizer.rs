@@ -42,10 +42,10 @@ pub fn learned_schema() -> Value {
 }
 
 /// Characters of a fact that is made of a turn.
-pub const MAX_LEARNED: u64 = 300;
+pub const MAX_LEARNED: usize = 300;
 
 /// Facts that are made of one turn.
-pub const MOST_LEARNED: u64 = 4;
+pub const MOST_LEARNED: usize = 4;
 
 /// Facts that one turn makes outdated.
-pub const MOST_OUTDATED: u64 = 8;
+pub const MOST_OUTDATED: usize = 8;

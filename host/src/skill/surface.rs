@@ -17,7 +17,7 @@ pub const MAX_BYTES: usize = 32 << 10;
 const MAX_NAME: usize = 64;
 
 /// Built-in tools whose name a skill could have. The others have a `_`, which no skill's name has.
-const RESERVED: [&str; 1] = ["exec"];
+const RESERVED: [&str; 2] = ["exec", "scratchpad"];
 
 /// Whether a built-in tool has the name.
 pub fn is_reserved(name: &str) -> bool {

@@ -256,7 +256,7 @@ impl Builtins {
 
     /// Whether a tool shows what is in the scratchpad already, so that what it shows is not put there again.
     pub fn shows_scratchpad(name: &str) -> bool {
-        [scratchpad::READ, scratchpad::LIST, scratchpad::SEARCH].contains(&name)
+        name == scratchpad::SCRATCHPAD
     }
 
     /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.

@@ -4,11 +4,11 @@ use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::editor::{self, FileCall};
 use super::files::PublicFiles;
-use super::{CallerScope, EXEC, Tools, narrow, told};
+use super::{CallerScope, EXEC, Tools, narrow};
 use crate::config;
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
-use crate::exec::{Channel, Line, hint};
+use crate::exec::hint;
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::reflection::Status;
 use crate::graph::report::{TaskReport, TaskStatus};
@@ -354,7 +354,7 @@ pub(super) fn catalog(
         description: format!(
             "Run a bash command line in /work, without network. {} {}",
             hint::commands(packages),
-            told(limits)
+            limits_text(limits)
         ),
         parameters: json!({
             "type": "object",
@@ -373,7 +373,7 @@ pub(super) fn catalog(
 }
 
 /// Tells models the limits of a command line.
-fn told(limits: &config::Exec) -> String {
+fn limits_text(limits: &config::Exec) -> String {
     let config::Exec { timeout_s, memory_mib, output_kib, .. } = limits;
     format!(
         "At most {timeout_s} s, {memory_mib} MiB of memory and {output_kib} KiB of output. Nothing outlives the line, so there is no \
@@ -486,32 +486,4 @@ fn texts(args: &Value) -> impl Iterator<Item = &str> {
 fn host_of(text: &str) -> Option<String> {
     let uri: http::Uri = text.trim().parse().ok()?;
     matches!(uri.scheme_str(), Some("http" | "https")).then(|| uri.host().map(str::to_lowercase)).flatten()
-}
-
-impl<'a> Line<'a> {
-    /// The command line of a task or a call, as it was written.
-    pub(super) fn of_task(
-        source: &'a str,
-        caller: &Caller<'a>,
-        role: CallerScope,
-        scratch: &'a crate::exec::Scratch,
-    ) -> Line<'a> {
-        Line {
-            source,
-            session: caller.session,
-            role,
-            locale: caller.locale,
-            secrets: caller.secrets,
-            stdin: Channel::Null,
-            args: Vec::new(),
-            state: Vec::new(),
-            partial: false,
-            outputs: None,
-            watch: None,
-            scratch,
-            transaction: caller.transaction.cloned(),
-            accepted: caller.accepted.map(Arc::from),
-            permit: caller.permit.cloned().unwrap_or_default(),
-        }
-    }
 }

@@ -453,10 +453,10 @@ mod tests {
         ] {
             assert_eq!(in_work(path).unwrap(), whole);
         }
-        for path in ["/etc/passwd", "../x", "/work/../etc/x", "/tmp/ref/k", "/workshop/a", "/"] {
+        for path in ["/etc/passwd", "../x", "/work/../etc/x", "/tmp/ref/k", "/workshop/a"] {
             assert!(in_work(path).unwrap_err().message.contains("outside of /work"), "{path}");
         }
-        for path in ["", "/work", "/work/", "a/", ".", "a\0b"] {
+        for path in ["", "/", "/work", "/work/", "a/", ".", "a\0b"] {
             assert!(in_work(path).unwrap_err().message.contains("not the path of a file"), "{path:?}");
         }
     }

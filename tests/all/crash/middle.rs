@@ -24,10 +24,6 @@ fn killed_in_the_middle_of_what_it_does() {
     const WAITS: &str = "echo one >> effects; until [ -e go ]; do :; done; echo more >> effects";
     let ok = || ("reviewer", text(&json!({ "status": "ok" })));
     let act = json!({ "type": "act", "detail": "set three marks", "review": true, "expect": "all" });
-    let brief = json!({
-        "goal": "marks", "required": [], "delta": "all", "success": ["all are there"], "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] },
-        "action": "set them",
-    });
     let call = |line: &str| json!({ "name": "exec", "args": { "command": line } });
     let batch = [call(&mark("zero")), call(WAITS), call(&mark("two"))];
     let middles = [
@@ -48,8 +44,9 @@ fn killed_in_the_middle_of_what_it_does() {
             marks: "one\n",
         },
         Middle {
-            tasks: vec![act],
-            before: vec![("reasoner", text(&brief)), ("actor", json!({ "calls": batch }))],
+            // A message of the model's own follows a command line.
+            tasks: vec![act, json!({ "type": "exec", "detail": "true" })],
+            before: vec![("actor", json!({ "calls": batch }))],
             after: vec![("actor", json!({ "text": "All three are there." })), ok()],
             effects: "zero\none\n",
             last: "calls_started",
@@ -58,7 +55,7 @@ fn killed_in_the_middle_of_what_it_does() {
     ];
     for Middle { mut tasks, before, after, effects, last, marks } in middles {
         let home = home();
-        let cut = tasks.len();
+        let cut = tasks.iter().position(|task| task["type"] == "act").map_or(tasks.len(), |place| place + 1);
         tasks.push(message());
         let mut replies = vec![("router", routing("high")), ("planner", plan(&tasks))];
         replies.extend(before);

@@ -133,6 +133,7 @@ pub fn plan() -> Course {
             exec(number * 1_000),
             exec(number * 2_000),
             { "type": "act", "detail": "Find out what is missing", "expect": "its name" },
+            { "type": "act", "detail": "Find out why", "expect": "a reason", "brief": "The numbers go up" },
             exec(number * 3_000),
             { "type": "msg", "detail": "Say the sum", "notify": true },
         ]});
@@ -147,7 +148,8 @@ pub fn plan() -> Course {
         "context": { "discovery": ["the numbers go up"], "credentials": [], "artifacts": [], "blockers": [], "recheck": "none" },
         "action": "look for it",
     });
-    let act = [reply("reasoner", &brief.to_string()), reply("actor", "The last one is missing.")];
+    let acts = ["The last one is missing.", "Nobody counted it."].map(|said| reply("actor", said));
+    let act = [vec![reply("reasoner", &brief.to_string())], acts.into()].concat();
     let mut replies = vec![routing("high", &[]), plan(1), verdict("ok"), verdict("replan")];
     replies.extend([plan(2), verdict("ok"), verdict("ok")]);
     replies.extend(act.clone());

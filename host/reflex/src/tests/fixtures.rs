@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 use kiso_plan::plan::{Plan, Task, TaskKind};
-use kiso_plan::prompt::{CallerScope, Column, ColumnKind, FileCard, Pieces, SkillCard};
+use kiso_plan::prompt::{Column, ColumnKind, FileCard, Pieces, SkillCard};
 
 fn card(
     name: &str,
@@ -185,7 +185,7 @@ pub(super) fn orders() -> FileCard {
 pub(super) fn pieces(message: &str, files: Vec<FileCard>) -> Pieces {
     Pieces {
         new_message: Some(message.to_owned()),
-        caller: Some(CallerScope::Admin),
+        caller: Some("admin".to_owned()),
         skills: Some(skills().into_iter().map(Arc::new).collect()),
         environment: Some(files),
         ..Pieces::default()

@@ -152,8 +152,15 @@ impl Run {
             number: self.records.len() - self.current.first + 1,
             of: self.current.size,
             written: self.written(task),
-            feedback: self.feedback(),
+            feedback: self.objections(),
         }
+    }
+
+    /// What the critic did not accept, and why the goal cannot be met.
+    fn objections(&self) -> Vec<String> {
+        let mut objections = self.feedback();
+        objections.extend(self.current.blocked.clone().filter(|why| !objections.contains(why)));
+        objections
     }
 
     fn replan_context(&self, abandoned: &Abandoned) -> Option<Replan> {

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::{CallContext, Tool, ToolFault, lines_within, number, page, text, tool};
 use crate::clock::now_ms;
-use crate::graph::estimate::tokens;
 use crate::scratchpad::{MAX_KEY, check_key, is_hosts, near, parse_ref, save, search};
 use crate::store::{Store, StoreError};
 

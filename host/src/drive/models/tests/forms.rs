@@ -67,7 +67,7 @@ fn complaints(role: Role, answer: &Value, max_tasks: usize) -> Vec<String> {
     let text = answer.to_string();
     let unusable = match role {
         Role::Planner => plan::parse(&text, &Anything, max_tasks).err(),
-        Role::Reviewer => verdict::parse(&text, &Anything, max_tasks).err(),
+        Role::Reviewer => verdict::parse(&text, &Anything, max_tasks, true).err(),
         _ => execution_brief::parse(&text).err(),
     };
     unusable.into_iter().flat_map(|unusable| unusable.violations).map(|violation| violation.to_string()).collect()
@@ -166,6 +166,7 @@ fn object(schema: &Value, dice: &mut Dice) -> Value {
                     *given = json!([{ "type": "exec", "detail": "x" }]);
                 }
             }
+            Some("look") => drop(object.insert("file".to_owned(), "x".into())),
             _ => drop(object.remove("inject")),
         }
         object.entry("reason").or_insert("x".into());

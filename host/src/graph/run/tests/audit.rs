@@ -2,7 +2,9 @@
 //! from the events alone.
 
 mod cases;
+mod home;
 
+use self::home::home;
 use super::edges::EDGES;
 use super::*;
 use crate::graph::banner::Banner;
@@ -79,14 +81,12 @@ struct Audit {
     escalated: bool,
     /// The task that runs or is under review.
     job: Option<Job>,
-    /// Tasks that have ended.
     ended: usize,
     /// Whether there is a brief for the next task, or none can be had.
     briefed: bool,
     rounds: u32,
     /// What was called in this loop, by name and arguments.
     batches: Vec<Vec<(String, String)>>,
-    /// Calls that have no result yet.
     pending: Vec<ToolCall>,
     calling: bool,
     compressed: bool,
@@ -206,7 +206,15 @@ impl Audit {
             }
             StepResult::Executed { task, report, .. } => {
                 must!(*task == self.ended, "task {} runs", self.ended);
+                if is_unwritten(report)
+                    && let Some(job) = &mut self.job
+                {
+                    // There is nothing to review.
+                    self.reviews |= job.review;
+                    job.review = false;
+                }
                 self.end_task(&whys, report.trouble().is_none())?;
+                self.write_again(report, &whys)?;
             }
             StepResult::ApprovalWanted { .. } => {
                 must!(whys == [Why::NeedsApproval], "nothing starts before the answer");
@@ -361,6 +369,22 @@ impl Audit {
         Ok(())
     }
 
+    /// A message whose model gave no answer is written again or ends the run. No plan is made for it.
+    fn write_again(&mut self, report: &TaskReport, whys: &[Why]) -> Result<(), String> {
+        if !is_unwritten(report) {
+            return Ok(());
+        }
+        must!(!whys.contains(&Why::Replan), "a plan is made for a model that does not answer");
+        if whys.contains(&Why::TasksRemain) {
+            let depth = self.job.as_ref().map_or(0, |job| job.depth);
+            self.waiting.push_front(Job::of(&report.task, depth));
+            (self.size, self.sum.tasks) = (self.size + 1, self.sum.tasks + 1);
+        } else {
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+
     fn may_be_reviewed(&self) -> Result<(), String> {
         let job = self.job.as_ref().ok_or("there is nothing to review")?;
         must!(self.reviewed && job.depth < self.limits.max_review_depth, "no review of {job:?}");
@@ -469,24 +493,8 @@ impl Audit {
     }
 }
 
-/// Where a result belongs; `None` where several nodes have it.
-fn home(result: &StepResult) -> Option<Node> {
-    Some(match result {
-        StepResult::Admitted { .. } => Node::Input,
-        StepResult::Retrieved { .. } | StepResult::Routed { .. } => Node::Retrieval,
-        StepResult::Planned { .. } | StepResult::Unplanned { .. } => Node::Planner,
-        StepResult::Briefed { .. } | StepResult::Unbriefed { .. } | StepResult::Started { .. } => Node::Reasoning,
-        StepResult::Executed { .. }
-        | StepResult::Acted { .. }
-        | StepResult::Compressed { .. }
-        | StepResult::CallsStarted
-        | StepResult::Called { .. }
-        | StepResult::Assessed { .. } => Node::Action,
-        StepResult::Reviewed { .. } | StepResult::Unreviewed { .. } => Node::Critic,
-        StepResult::ApprovalGiven { .. } => Node::Approval,
-        StepResult::ApprovalWanted { .. } => return None,
-        StepResult::Conversed { .. } | StepResult::Finished { .. } => Node::Output,
-        StepResult::ModelFailed { .. } | StepResult::Stopped { .. } => return None,
-        StepResult::Cancelled | StepResult::Told { .. } => return None,
-    })
+/// Whether a model gave no answer for a message.
+fn is_unwritten(report: &TaskReport) -> bool {
+    let code = report.error.as_ref().map(|error| error.code.as_str());
+    report.task.kind == TaskKind::Msg && matches!(code, Some("model_failed" | "empty_answer"))
 }

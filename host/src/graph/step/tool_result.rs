@@ -1,0 +1,82 @@
+//! The result of a call of the action loop.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::label::Label;
+use super::super::lane::ToolCall;
+use super::super::reflection;
+use super::super::report::{Allowance, FileNote, LimitUse};
+use super::super::sink::SinkDecision;
+
+/// What a tool gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Of the call.
+    pub id: String,
+    pub name: String,
+    pub status: reflection::Status,
+    /// What the model reads; it has passed the output guard.
+    pub text: String,
+    /// Of an error, such as `not_found`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Key of the scratchpad entry that has the whole text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<String>,
+    /// Of a command line that ran to its end, whatever it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileNote>,
+    /// Files that it made in `/work/pub` beyond those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
+    #[serde(default)]
+    pub millis: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<LimitUse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_digest: Option<String>,
+    /// What the component was granted when it ran; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<serde_json::Value>,
+    /// What it was allowed of what `used` counts; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Allowance>,
+    /// Of all that it says, and what was decided where it left the sandbox.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    pub label: Label,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sinks: Vec<SinkDecision>,
+}
+
+impl ToolResult {
+    /// Of a call that came to nothing.
+    pub fn blank(call: &ToolCall) -> ToolResult {
+        ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            status: reflection::Status::Error,
+            text: String::new(),
+            code: None,
+            hint: None,
+            archived: None,
+            exit_code: None,
+            files: Vec::new(),
+            more_files: 0,
+            millis: 0,
+            used: None,
+            skill_digest: None,
+            grant: None,
+            limits: None,
+            label: Label::default(),
+            sinks: Vec::new(),
+        }
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

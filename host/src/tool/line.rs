@@ -1,0 +1,34 @@
+//! Command lines of tasks and calls.
+
+use super::CallerScope;
+use crate::exec::{Channel, Line};
+use crate::skill::Caller;
+use std::sync::Arc;
+
+impl<'a> Line<'a> {
+    /// The command line of a task or a call, as it was written.
+    pub(super) fn of_task(
+        source: &'a str,
+        caller: &Caller<'a>,
+        role: CallerScope,
+        scratch: &'a crate::exec::Scratch,
+    ) -> Line<'a> {
+        Line {
+            source,
+            session: caller.session,
+            role,
+            locale: caller.locale,
+            secrets: caller.secrets,
+            stdin: Channel::Null,
+            args: Vec::new(),
+            state: Vec::new(),
+            partial: false,
+            outputs: None,
+            watch: None,
+            scratch,
+            transaction: caller.transaction.cloned(),
+            accepted: caller.accepted.map(Arc::from),
+            permit: caller.permit.cloned().unwrap_or_default(),
+        }
+    }
+}
