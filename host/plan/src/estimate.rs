@@ -11,7 +11,7 @@ pub fn tokens(text: &str) -> usize {
     text.chars().map(quarters).sum::<usize>().div_ceil(4)
 }
 
-/// What a character takes, in quarters of a token.
+/// The size of a character, in quarters of a token.
 pub fn quarters(c: char) -> usize {
     match c {
         '\0'..='\x7f' => 1,

@@ -123,7 +123,7 @@ pub struct Pieces {
     /// A turn that may have said something lasting, or changed what is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Vec<ChatMessage>>,
-    /// What is remembered that the turn may have changed, oldest first, each with its day.
+    /// Facts that the turn may have changed, oldest first, each with its day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<Vec<String>>,
     /// The first messages of a session that has no title.

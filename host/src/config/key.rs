@@ -47,7 +47,7 @@ impl fmt::Display for Effect {
 pub enum Kind {
     /// Default, least and greatest value.
     Int(u64, u64, u64),
-    /// What follows from the context of the actor's model, the smallest first; least and greatest value.
+    /// Follows from the context of the actor's model, the smallest first; least and greatest value.
     Scaled([u64; 4], u64, u64),
     Text(&'static str),
     /// Default, and the words that there are. Without a default, one must be given.

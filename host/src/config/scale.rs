@@ -3,7 +3,7 @@
 use super::{Config, ModelName};
 use crate::role::Role;
 
-/// What a model with a context of some size can do with.
+/// The limits that suit a model with a context of some size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     /// Rounds of tool calls in one task.

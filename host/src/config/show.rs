@@ -74,7 +74,7 @@ impl Config {
         out
     }
 
-    /// What a key comes to that follows from the context of the actor's model.
+    /// The value of a key that follows from the context of the actor's model.
     fn scaled(&self, key: &Key) -> Option<u64> {
         let context = self.context_of_role(Role::Actor);
         match key.name {

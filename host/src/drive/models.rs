@@ -527,7 +527,7 @@ fn price(said: Option<&config::ModelSettings>) -> Price {
     Price { input: price(|said| said.input_price), cached, output: price(|said| said.output_price) }
 }
 
-/// What the file says about a model, or what follows from its context.
+/// The model's limit as the file sets it, or as it follows from its context.
 fn settings(config: &Config, model: ModelName<'_>) -> TokenBudget {
     let (said, context) = (config.settings_of(model), config.context_of(model));
     TokenBudget {

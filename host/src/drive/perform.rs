@@ -53,7 +53,7 @@ impl RunContext<'_> {
                 None => StepResult::CallsStarted,
             },
             Step::Call { calls } => {
-                // What retrieval found is not true any more.
+                // The files that retrieval found may have changed.
                 self.environment = None;
                 self.call_tools(run, &calls).await?
             }

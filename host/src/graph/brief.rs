@@ -15,7 +15,7 @@ pub struct Brief {
     pub goal: String,
     /// Properties that the result must have.
     pub expect: Option<String>,
-    /// What the tasks before this one left behind, oldest first.
+    /// The outputs of the tasks before this one, oldest first.
     pub evidence: Vec<TaskReport>,
     /// The one immediate action.
     pub task: Task,
@@ -25,11 +25,11 @@ pub struct Brief {
     pub of: usize,
     /// The text of a `msg`, where the actor before it has written it.
     pub written: Option<String>,
-    /// What the critic did not accept, oldest first.
+    /// The critic's objections, oldest first.
     pub feedback: Vec<String>,
 }
 
-/// What is kept of a report's text, and of its data as JSON, in characters: more than the output guard lets through, which saves what is
+/// Characters that are kept of a report's text, and of its data as JSON: more than the output guard lets through, which saves what is
 /// larger under a ref.
 const MAX_REPORT: usize = 40_000;
 

@@ -397,7 +397,7 @@ mod tests {
             let _ = parse(&format!("{{\"action\": \"a\", \"context\": {{{text}"));
         }
 
-        /// What a plan may say of a task stands whole in its brief.
+        /// A brief has the whole text that a plan gives of a task.
         #[test]
         fn a_derived_brief_is_whole(detail in "[a-z0-9 ]{1,60}", repeat in 1usize..250) {
             let detail = format!("do {}", detail.repeat(repeat));

@@ -86,7 +86,7 @@ pub struct PlanAsk {
     pub replies: Vec<String>,
     /// What the planner said earlier in this run, oldest first, with what was said about what could not be used.
     pub lane: Vec<String>,
-    /// What the critic did not accept, oldest first.
+    /// The critic's objections, oldest first.
     pub feedback: Vec<String>,
     /// Which tools it may plan with; empty for all.
     pub categories: Vec<String>,

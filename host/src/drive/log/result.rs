@@ -1,4 +1,4 @@
-//! What the log makes of the results of steps.
+//! How the log treats the results of steps.
 
 use crate::graph::route::Effort;
 use crate::graph::step::{Event, StepResult};

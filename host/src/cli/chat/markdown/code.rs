@@ -16,9 +16,9 @@ const MAX_LINE: usize = 2_000;
 /// How a family of languages is written.
 struct Language {
     names: &'static [&'static str],
-    /// What begins a comment up to the end of the line.
+    /// The start of a comment that ends with the line.
     comments: &'static [&'static str],
-    /// What begins and ends a comment over several lines.
+    /// The start and the end of a comment over several lines.
     block: Option<(&'static str, &'static str)>,
     quotes: &'static [char],
     /// Whether a quote three times begins a text over several lines.
@@ -125,7 +125,7 @@ const LANGUAGES: &[Language] = &[
 #[derive(Default)]
 pub struct CodeColours {
     language: Option<&'static Language>,
-    /// What ends the comment or the text that began in an earlier line, and its colour.
+    /// The end of the comment or text that an earlier line began, and its colour.
     open: Option<(String, &'static str)>,
 }
 
@@ -175,7 +175,7 @@ impl CodeColours {
                 }
             };
         }
-        // In a shell, `a#b` and `$#` are no comments.
+        // In a shell, `a#b` and `$#` do not begin comments.
         if language.comments.iter().any(|mark| rest.starts_with(mark) && (start || *mark != "#")) {
             return (rest.len(), Some(COMMENT));
         }

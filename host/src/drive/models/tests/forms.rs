@@ -62,7 +62,7 @@ fn schemas(request: &Request) -> Vec<&Value> {
     std::iter::once(schema).chain(&request.grammar).map(Arc::as_ref).collect()
 }
 
-/// What is wrong with an answer, as its reader says it.
+/// The violations of an answer, as its reader reports them.
 fn complaints(role: Role, answer: &Value, max_tasks: usize) -> Vec<String> {
     let text = answer.to_string();
     let unusable = match role {
@@ -151,7 +151,7 @@ fn object(schema: &Value, dice: &mut Dice) -> Value {
             object.insert(name.clone(), fitting(form, name, dice));
         }
     }
-    // What a schema cannot say.
+    // Rules that a schema cannot express.
     if object.get("review") == Some(&json!(true)) && !object.contains_key("expect") {
         object.insert("expect".to_owned(), "x".into());
     }
@@ -246,7 +246,7 @@ fn a_large_model_may_answer_as_long_as_is_read() {
     }
 }
 
-/// What fits a larger model would never end by itself in a small one.
+/// An answer that fits a larger model would not end by itself in a small one.
 #[test]
 fn the_answer_of_a_small_model_ends_before_its_limit() {
     for settings in
