@@ -191,7 +191,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
     assert_eq!(asked, [format!("/runs/{run}/trace?after={}&limit=1&prompts=true", acted - 1)]);
     tab.wait_of(
         role("region", &prompt),
-        "['Asked of the actor', '[system]', '[user]', 'Action: say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"', '\"args\": {']
+        "['Asked of the actor', '[system]', '[user]', 'say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"', '\"args\": {']
           .every((part) => it.innerText.includes(part))",
     );
     // The system's part is long, and folded until somebody wants it.
