@@ -42,7 +42,7 @@ test-clients *programs:
 
 # docs/openapi.json from the routes and their handlers' types
 openapi:
-    KISO_OPENAPI=1 cargo test --package kiso --lib -- the_document
+    KISO_OPENAPI=1 cargo test --package kiso-gateway -- the_document
 
 # the bindings of the SDK and the bundled guests, from wit/
 bindings:
@@ -58,7 +58,7 @@ test-dist *checks:
 
 # inputs for each fuzz target, such as `just fuzz 1000000`
 fuzz inputs="100000":
-    KISO_FUZZ={{inputs}} cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz
+    KISO_FUZZ={{inputs}} cargo test --config 'profile.dev.opt-level=2' --package kiso --test fuzz
 
 # the long lane: attacks, a million inputs for each fuzz target, all tests five times beside two busy loops
 long:

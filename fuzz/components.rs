@@ -4,10 +4,10 @@
 use crate::dice::Dice;
 use crate::smith::Smith;
 use crate::{Source, Target};
-use kiso::config::Config;
-use kiso::home::Home;
-use kiso::skill::{Quiet, Skills};
-use kiso::store::Store;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
+use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_store::store::Store;
 use kiso_tests::{guest, root};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ impl Target for Components {
             for _ in 0..[0, 0, 0, 1, 3][dice.below(5)] {
                 dice.mutate(&mut text);
             }
-            bytes = kiso::skill::pack::pack(&bytes, &String::from_utf8_lossy(&text));
+            bytes = kiso_sandbox::skill::pack::pack(&bytes, &String::from_utf8_lossy(&text));
         }
         bytes
     }

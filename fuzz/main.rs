@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo test --package kiso --test fuzz                     some thousands of each, as part of the ordinary tests
-//! KISO_FUZZ=1000000 cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz
+//! KISO_FUZZ=1000000 cargo test --config 'profile.dev.opt-level=2' --package kiso --test fuzz
 //! KISO_FUZZ_TARGET=plans KISO_FUZZ_SEED=7 KISO_FUZZ_AT=1234 cargo test --package kiso --test fuzz
 //! ```
 //!

@@ -2,9 +2,9 @@
 
 use crate::Target;
 use crate::dice::Dice;
-use kiso::graph::Chatter;
-use kiso::graph::plan::{self, Catalog, Violation};
-use kiso::graph::{execution_brief, verdict};
+use kiso_graph::Chatter;
+use kiso_graph::plan::{self, Catalog, Violation};
+use kiso_graph::{execution_brief, verdict};
 use serde_json::{Map, Value, json};
 
 pub struct Plans;

@@ -5,13 +5,13 @@
 
 use crate::Target;
 use crate::dice::Dice;
-use kiso::config::Config;
-use kiso::exec::{Channel, Exec, Line};
-use kiso::graph::plan::CallerScope;
-use kiso::home::{Home, SessionName};
-use kiso::secret::Secrets;
-use kiso::skill::{Quiet, Skills};
-use kiso::store::Store;
+use kiso_base::config::Config;
+use kiso_base::home::{Home, SessionName};
+use kiso_graph::plan::CallerScope;
+use kiso_sandbox::exec::{Channel, Exec, Line};
+use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_store::secret::Secrets;
+use kiso_store::store::Store;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;

@@ -70,7 +70,7 @@ impl Target for Tables {
             let path = self.dir.path().join(format!("{number}.{}", ENDINGS[usize::from(input[0])]));
             std::fs::write(path, &input[1..]).map_err(|error| error.to_string())?;
         }
-        let cards = kiso::tool::files::cards(&self.work);
+        let cards = kiso_agent::tool::files::cards(&self.work);
         for card in &cards {
             std::fs::remove_file(self.dir.path().join(&card.path)).map_err(|error| error.to_string())?;
         }

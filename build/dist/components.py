@@ -62,7 +62,7 @@ def collect(root, target, env):
                 "sha256": checksums.get(key),
                 "texts": texts,
             }
-    vendor = root / "host/src/gateway/page/web/vendor"
+    vendor = root / "host/gateway/src/page/web/vendor"
     for library in json.loads((vendor / "manifest.json").read_text()):
         npm = library["source"].removeprefix("npm:").split("/")
         package = "/".join(npm[:2]) if npm[0].startswith("@") else npm[0]

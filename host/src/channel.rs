@@ -34,10 +34,10 @@ use self::component::ComponentChannel;
 use self::dispatcher::Dispatcher;
 use self::sink::ChannelSink;
 use self::webhook::{Webhook, WebhookError};
-use crate::config::Config;
-use crate::drive::RunExecutor;
-use crate::gateway::{App, HookError, HookKey, ListenError};
-use crate::store::{StoreError, Subscription};
+use kiso_agent::drive::RunExecutor;
+use kiso_base::config::Config;
+use kiso_gateway::{App, HookError, HookKey, ListenError};
+use kiso_store::store::{StoreError, Subscription};
 
 pub use self::component::{ComponentError, pairing, token};
 pub use self::http::Port;

@@ -19,16 +19,16 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 
 use crate::channel::{ChannelError, Channels, OpenChannels, Port};
-use crate::clock::now_ms;
-use crate::config::Config;
-use crate::drive::RunExecutor;
-use crate::gateway::App;
-use crate::home::{HomeError, HomeLock};
-use crate::schedule::Scheduler;
-use crate::secret::Secrets;
-use crate::session::queue::Queue;
-use crate::session::wake::QueueLimits;
-use crate::store::StoreError;
+use kiso_agent::drive::RunExecutor;
+use kiso_agent::schedule::Scheduler;
+use kiso_agent::session::queue::Queue;
+use kiso_agent::session::wake::QueueLimits;
+use kiso_base::clock::now_ms;
+use kiso_base::config::Config;
+use kiso_base::home::{HomeError, HomeLock};
+use kiso_gateway::App;
+use kiso_store::secret::Secrets;
+use kiso_store::store::StoreError;
 
 /// A daemon that is running.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Daemon {
         if died {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
-        crate::session::removal::sweep(&drive.home, &drive.store).await?;
+        kiso_agent::session::removal::sweep(&drive.home, &drive.store).await?;
         tokio::spawn(upkeep::index_messages(drive.store.clone(), ended.clone()));
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
         let workers = Workers::start()?;

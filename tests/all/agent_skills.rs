@@ -339,7 +339,7 @@ fn the_daemon_lists_and_shows_them() {
 #[test]
 fn the_page_says_the_limits_that_hold() {
     let page = std::fs::read_to_string(root().join("docs/agent-skills.md")).unwrap();
-    let code = std::fs::read_to_string(root().join("host/src/skill/agent/folder.rs")).unwrap();
+    let code = std::fs::read_to_string(root().join("host/sandbox/src/skill/agent/folder.rs")).unwrap();
     for (said, constant) in [
         ("larger than 256 KiB", "MAX_INSTRUCTIONS: u64 = 256 << 10"),
         ("more than 1,000\nfiles", "MAX_FILES: usize = 1_000"),

@@ -1,7 +1,7 @@
 //! What a skill can be given: the list, as documentation, `kiso doctor` and components see it.
 
 use crate::harness::{Home, root};
-use kiso::skill::grant::Capabilities;
+use kiso_sandbox::skill::grant::Capabilities;
 
 /// The table of docs/skills.md is made from the list. `KISO_WRITE_DOCS=1` with this test writes it anew.
 #[test]

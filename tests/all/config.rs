@@ -209,7 +209,7 @@ fn the_settings_of_the_page_about_models_are_right() {
     let providers = blocks[0];
     for block in &blocks {
         let text = if block == &providers { providers.to_owned() } else { format!("{block}\n{providers}") };
-        if let Err(problems) = kiso::config::Config::parse(text.as_bytes()) {
+        if let Err(problems) = kiso_base::config::Config::parse(text.as_bytes()) {
             panic!("{problems:?}\n{text}");
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::harness::Home;
 use crate::model_server::{ModelServer, Seen};
-use kiso::store::{Scope, Store};
+use kiso_store::store::{Scope, Store};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
@@ -203,7 +203,7 @@ fn no_secret_is_sent_for_a_vector() {
     run(&home);
     // It was remembered before anybody knew that it is a secret.
     let store = Store::open(&home.path().join("store.db")).unwrap();
-    let session = kiso::home::SessionName::parse("default").unwrap();
+    let session = kiso_base::home::SessionName::parse("default").unwrap();
     store.write_blocking(move |tx| tx.add_chunk("call it zebra-4711 at the door", "turn", Some(&session), 1)).unwrap();
     store.close();
     let mut command = home.command(&["secret", "set", "pin"]);

@@ -7,34 +7,27 @@ use crate::harness::{Home, missing_tool, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Modules of the host from the outermost to the innermost; each may use only those behind it.
-const ORDER: &[&[&str]] = &[
-    &["main"],
-    &["cli"],
-    &["daemon"],
-    &["fleet"],
-    &["channel", "schedule"],
-    &["gateway"],
-    &["session"],
-    &["drive"],
-    &["node"],
-    &["context"],
-    &["tool"],
-    &["mcp"],
-    &["exec"],
-    &["skill"],
-    &["package"],
-    &["llm"],
-    &["memory"],
-    &["scratchpad"],
-    &["secret"],
-    &["effect"],
-    &["store"],
-    &["net"],
-];
+/// The crates of the host, from the outermost to the innermost; each may use only those behind it, which the compiler holds.
+const HOST: &[&str] = &["kiso", "fleet", "gateway", "agent", "sandbox", "llm", "store", "graph", "base", "reflex", "plan"];
 
-/// Modules that stand beside the order: they use none of it.
-const BESIDE: &[&str] = &["graph", "config", "home", "role", "clock", "compute", "json", "rpc", "system"];
+/// The directory of a crate of the host.
+fn host_crate(name: &str) -> PathBuf {
+    let host = root().join("host");
+    if name == "kiso" { host } else { host.join(name) }
+}
+
+/// The sources of all crates of the host, with their paths from the repository's root on.
+fn host_sources() -> Vec<(String, PathBuf)> {
+    let all = HOST.iter().flat_map(|name| sources(&host_crate(name).join("src"), ".rs"));
+    all.map(|path| (path.strip_prefix(root()).unwrap().to_string_lossy().into_owned(), path)).collect()
+}
+
+/// The dependencies of a crate, without those of its build script and its tests.
+fn dependencies(manifest: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(manifest.join("Cargo.toml")).unwrap();
+    let table: toml::Table = toml::from_str(&text).unwrap();
+    table["dependencies"].as_table().unwrap().keys().cloned().collect()
+}
 
 fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -51,90 +44,38 @@ fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-fn rank(module: &str) -> Option<usize> {
-    ORDER.iter().position(|modules| modules.contains(&module))
-}
-
-/// The module that a file belongs to: the first part of its path below host/src.
-fn module_of(path: &Path) -> String {
-    let inner = path.strip_prefix(root().join("host/src")).unwrap();
-    let first = inner.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
-    first.trim_end_matches(".rs").to_owned()
-}
-
-/// Every `crate::module` that a file names, in `use` lines and in paths, outside its tests and comments.
-fn named_modules(text: &str) -> Vec<String> {
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().filter(|l| !l.trim_start().starts_with("//"));
-    let mut named = Vec::new();
-    for line in lines {
-        for (at, _) in line.match_indices("crate::") {
-            // `$crate::` in a macro, `crate::{a, b}` in a use line.
-            let rest = &line[at + "crate::".len()..];
-            let words = match rest.strip_prefix('{') {
-                Some(list) => list.split('}').next().unwrap_or_default().split(',').collect(),
-                None => vec![rest],
-            };
-            for word in words {
-                let word: String = word.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-                if word.chars().next().is_some_and(|c| c.is_ascii_lowercase()) {
-                    named.push(word);
-                }
-            }
-        }
-    }
-    named
-}
-
+/// Who uses a heavy library: a crate more that needs it is a crate more that cannot be built and tested without it.
 #[test]
-fn modules_use_only_what_stands_behind_them() {
-    let mut breaches = Vec::new();
-    for path in sources(&root().join("host/src"), ".rs") {
-        let module = module_of(&path);
-        if module == "lib" {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        for used in named_modules(&text) {
-            if used == module || BESIDE.contains(&used.as_str()) && !BESIDE.contains(&module.as_str()) {
-                continue;
-            }
-            let allowed = match (rank(&module), rank(&used)) {
-                (Some(from), Some(to)) => from < to,
-                // graph, config and home use one another only where the design lets them: config reads the home. How deep
-                // JSON may be is the same for all, and so are the roles and the system.
-                (None, None) => {
-                    module == "config" && used == "home" || ["role", "json", "system"].contains(&used.as_str())
-                }
-                (None, Some(_)) => false,
-                (Some(_), None) => false,
-            };
-            if !allowed {
-                breaches.push(format!("{} uses crate::{used}", path.strip_prefix(root()).unwrap().display()));
-            }
-        }
-        if module == "graph" {
-            for heavy in ["tokio", "wasmtime", "rusqlite"] {
-                if text.split("#[cfg(test)]").next().unwrap().contains(&format!("{heavy}::")) {
-                    breaches.push(format!("{} uses {heavy}", path.display()));
-                }
-            }
-        }
+fn heavy_libraries_are_used_where_their_subject_is() {
+    for (library, users) in [
+        ("wasmtime", &["sandbox"][..]),
+        ("rusqlite", &["store", "agent"]),
+        ("axum", &["kiso", "gateway"]),
+        ("async-nats", &["fleet"]),
+        ("tokio", &["kiso", "fleet", "gateway", "agent", "sandbox", "llm", "store", "base"]),
+    ] {
+        let found: Vec<_> = HOST
+            .iter()
+            .filter(|name| dependencies(&host_crate(name)).iter().any(|used| used == library))
+            .copied()
+            .collect();
+        assert_eq!(found, users, "{library}");
     }
-    assert!(breaches.is_empty(), "{breaches:#?}");
 }
 
 /// What differs from system to system is in `system.rs`, so that whoever brings kiso to another one finds it: but for two files that
 /// are about Linux as a whole.
 #[test]
 fn one_module_knows_the_operating_system() {
-    const OF_LINUX: [&str; 4] = ["system.rs", "cli/unit.rs", "mcp/confine.rs", "mcp/confine/filter.rs"];
-    let host = root().join("host/src");
+    const OF_LINUX: [&str; 4] = [
+        "host/base/src/system.rs",
+        "host/src/cli/unit.rs",
+        "host/agent/src/mcp/confine.rs",
+        "host/agent/src/mcp/confine/filter.rs",
+    ];
     let mut found = Vec::new();
-    for path in sources(&host, ".rs") {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let name = path.strip_prefix(&host).unwrap().to_string_lossy().into_owned();
+    for (name, path) in host_sources() {
+        let code = circles::code(&std::fs::read_to_string(&path).unwrap());
         let signs = ["target_os", "target_vendor", "\"/proc/", "\"/sys/"];
         if signs.iter().any(|sign| code.contains(sign)) && !OF_LINUX.contains(&name.as_str()) {
             found.push(name);
@@ -143,29 +84,26 @@ fn one_module_knows_the_operating_system() {
     assert!(found.is_empty(), "move what they ask of the system to system.rs: {found:?}");
 }
 
-/// The module graph of `lib.rs` names every module and no other, so that the map stays true.
+/// The rows of the first drawing of docs/architecture.md are the crates of the host, each below those that use it; each has a README,
+/// and the map of the program names it.
 #[test]
-fn the_map_names_every_module() {
-    let lib = std::fs::read_to_string(root().join("host/src/lib.rs")).unwrap();
-    let declared: Vec<&str> = lib.lines().filter_map(|l| l.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
-    for module in &declared {
-        assert!(lib.contains(&format!("//! - [`{module}`]")), "the map does not name {module}");
-        assert!(rank(module).is_some() || BESIDE.contains(module), "{module} has no place in the order of the house");
-    }
-}
-
-/// The rows of the first drawing of docs/architecture.md are the order of the house, and what stands beside it is named below.
-#[test]
-fn the_architecture_page_draws_the_rooms_as_they_are() {
+fn the_architecture_page_draws_the_crates_as_they_are() {
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let map = std::fs::read_to_string(root().join("host/src/lib.rs")).unwrap();
     let drawing = page.split("```").nth(1).unwrap().lines().skip(1);
-    let rows: Vec<Vec<&str>> = drawing
-        // A module is one word; what it is for stands two spaces or more behind, and no module's column is wider.
-        .map(|row| row[..row.len().min(20)].split("  ").map(str::trim).filter(|word| !word.is_empty()).collect())
-        .collect();
-    assert_eq!(rows, ORDER.iter().map(|modules| modules.to_vec()).collect::<Vec<_>>());
-    for module in BESIDE {
-        assert!(page.contains(&format!("`{module}`")), "{module} is not on the page");
+    let rows: Vec<&str> = drawing.filter_map(|row| row.split_whitespace().next()).collect();
+    assert_eq!(rows, HOST);
+    for (at, name) in HOST.iter().enumerate() {
+        let dir = host_crate(name);
+        for used in dependencies(&dir).iter().filter_map(|used| used.strip_prefix("kiso-")) {
+            let Some(place) = HOST.iter().position(|other| *other == used) else { continue };
+            assert!(place > at, "{name} uses {used}, which is drawn above it");
+        }
+        if *name != "kiso" {
+            assert!(map.contains(&format!("(`host/{name}`)")), "the map in host/src/lib.rs does not name {name}");
+            let readme = std::fs::read_to_string(dir.join("README.md")).unwrap_or_default();
+            assert!(readme.contains("must never"), "host/{name}/README.md says what the crate must never do");
+        }
     }
     // Paths that the page names are there.
     for path in
@@ -186,7 +124,6 @@ const BELOW: [(&str, &[&str]); 3] = [
 
 #[test]
 fn crates_below_the_host_use_little_and_nothing_above_them() {
-    let map = std::fs::read_to_string(root().join("host/src/lib.rs")).unwrap();
     for (dir, wanted) in BELOW {
         let manifest = std::fs::read_to_string(root().join(dir).join("Cargo.toml")).unwrap();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap();
@@ -196,20 +133,19 @@ fn crates_below_the_host_use_little_and_nothing_above_them() {
             manifest["dependencies"].as_table().unwrap().iter().filter(|(_, dependency)| !is_optional(dependency));
         assert_eq!(used.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), wanted, "{dir}");
         assert_eq!(manifest.get("build-dependencies"), None, "{dir}");
-        assert!(map.contains(&format!("(`{dir}`)")), "the map in host/src/lib.rs does not name {dir}");
     }
 }
 
 /// Files of the host that write to a terminal themselves, each with its reason.
 const WRITERS: &[(&str, &str)] = &[
-    ("cli/out.rs", "the one way: every other file uses its macros"),
-    ("cli/log.rs", "the log, which has one formatter for all that is said in it"),
-    ("cli/show.rs", "the spinner, whose only text is made printable where it is set"),
-    ("cli/shell.rs", "what commands print: a stream of bytes, filtered piece by piece"),
-    ("cli/acp.rs", "messages of a protocol, in JSON, for the editor at the other end"),
-    ("cli/mcp.rs", "messages of a protocol, in JSON, for the program at the other end"),
-    ("skill/compiler/child.rs", "a process of its own, whose parent reads what it says"),
-    ("cli/skill/build.rs", "the compiler that a person starts has kiso's standard error"),
+    ("host/src/cli/out.rs", "the one way: every other file uses its macros"),
+    ("host/src/cli/log.rs", "the log, which has one formatter for all that is said in it"),
+    ("host/src/cli/show.rs", "the spinner, whose only text is made printable where it is set"),
+    ("host/src/cli/shell.rs", "what commands print: a stream of bytes, filtered piece by piece"),
+    ("host/src/cli/acp.rs", "messages of a protocol, in JSON, for the editor at the other end"),
+    ("host/src/cli/mcp.rs", "messages of a protocol, in JSON, for the program at the other end"),
+    ("host/sandbox/src/skill/compiler/child.rs", "a process of its own, whose parent reads what it says"),
+    ("host/src/cli/skill/build.rs", "the compiler that a person starts has kiso's standard error"),
 ];
 
 /// What code writes to standard output or standard error with.
@@ -259,19 +195,17 @@ fn nothing_writes_to_a_terminal_by_itself() {
     }
     let mut found = Vec::new();
     let mut used = std::collections::BTreeSet::new();
-    let host = root().join("host/src");
-    for path in sources(&host, ".rs") {
-        let name = path.strip_prefix(&host).unwrap().display().to_string();
+    for (name, path) in host_sources() {
         if name.ends_with("tests.rs") || name.contains("/tests/") {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        for (number, line) in code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+        let code = circles::code(&text);
+        for line in code.lines() {
             let Some(way) = writes(line) else { continue };
             match WRITERS.iter().find(|(file, _)| *file == name) {
                 Some((file, _)) => drop(used.insert(*file)),
-                None => found.push(format!("{name}:{}: {way}", number + 1)),
+                None => found.push(format!("{name}: {way} in {}", line.trim())),
             }
         }
     }
@@ -326,7 +260,7 @@ fn parts(name: &str) -> Vec<String> {
 
 /// Files of more than 500 lines, each with the reason why it is one.
 const LONG: &[(&str, &str)] = &[
-    ("host/src/drive/models.rs", "which model answers for which role, and how each is opened"),
+    ("host/agent/src/drive/models.rs", "which model answers for which role, and how each is opened"),
     ("skills/coreutils/src/sed/run.rs", "the commands of a script, one after the other as POSIX lists them"),
 ];
 

@@ -4,8 +4,8 @@ mod http;
 
 use crate::harness::{Home, guest, root};
 use crate::web;
-use kiso::skill::index_statement;
-use kiso::skill::signature::SecretKey;
+use kiso_sandbox::skill::index_statement;
+use kiso_sandbox::skill::signature::SecretKey;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::io::Write;

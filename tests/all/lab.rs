@@ -1,11 +1,11 @@
 //! The sandbox without the command line: one home with the test guests installed, shared by the tests of a process.
 
 use crate::harness::{KISO, guest, root};
-use kiso::config::Config;
-use kiso::home::{Home, SessionName};
-use kiso::secret::Secrets;
-use kiso::skill::{CallEnd, Caller, GrantChoice, Limit, Quiet, SkillError, Skills};
-use kiso::store::Store;
+use kiso_base::config::Config;
+use kiso_base::home::{Home, SessionName};
+use kiso_sandbox::skill::{CallEnd, Caller, GrantChoice, Limit, Quiet, SkillError, Skills};
+use kiso_store::secret::Secrets;
+use kiso_store::store::Store;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;

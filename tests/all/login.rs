@@ -2,7 +2,7 @@
 
 use crate::harness::{Home, wait_until};
 use crate::served::{Answer, Events, Served};
-use kiso::store::{CODE_MS, LOGIN_MS};
+use kiso_store::store::{CODE_MS, LOGIN_MS};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::io::{Read, Write};

@@ -249,7 +249,7 @@ fn the_pages_give_the_numbers_of_the_code() {
     let page = |name: &str| std::fs::read_to_string(root().join("docs/memory").join(name)).unwrap();
     let (works, recall) = (page("how-memory-works.md"), page("recall-memory.md"));
     let mut checked = 0;
-    for key in kiso::config::KEYS {
+    for key in kiso_base::config::KEYS {
         let value = key.default_value().replace('_', ",");
         // Four digits have a comma in a page, and none in the file.
         let value = if value.len() == 4 { format!("{},{}", &value[..1], &value[1..]) } else { value };
@@ -265,12 +265,16 @@ fn the_pages_give_the_numbers_of_the_code() {
     }
     assert!(checked >= 7, "{checked} numbers were found");
     for said in [
-        format!("at most {} KiB", kiso::memory::MAX_CORE_BYTES >> 10),
-        format!("a text to save {} KiB", kiso::memory::MAX_TEXT >> 10),
-        format!("at most {},000", kiso::store::MAX_CHUNKS / 1_000),
-        format!("{},000 facts", kiso::store::MAX_FACTS / 1_000),
-        format!("1 / ({} + its place)", kiso::memory::RANKS),
-        format!("up to {},{:03} numbers", kiso::store::MAX_DIMENSIONS / 1_000, kiso::store::MAX_DIMENSIONS % 1_000),
+        format!("at most {} KiB", kiso_store::memory::MAX_CORE_BYTES >> 10),
+        format!("a text to save {} KiB", kiso_store::memory::MAX_TEXT >> 10),
+        format!("at most {},000", kiso_store::store::MAX_CHUNKS / 1_000),
+        format!("{},000 facts", kiso_store::store::MAX_FACTS / 1_000),
+        format!("1 / ({} + its place)", kiso_store::memory::RANKS),
+        format!(
+            "up to {},{:03} numbers",
+            kiso_store::store::MAX_DIMENSIONS / 1_000,
+            kiso_store::store::MAX_DIMENSIONS % 1_000
+        ),
     ] {
         let plain = works.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(plain.contains(&said), "{said} is not in how-memory-works.md");

@@ -2,7 +2,7 @@
 //! leaves a host that serves the next call. [`Lab::call`] shows the last two for each.
 
 use crate::lab::{Lab, assert_limit, error};
-use kiso::skill::{Blame, CallEnd, Limit};
+use kiso_sandbox::skill::{Blame, CallEnd, Limit};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -131,7 +131,7 @@ walls! {
 fn mode_write_when_read_only() {
     run(async {
         let lab = Lab::get().await;
-        let session = kiso::home::SessionName::parse("mode-read-only").expect("a plain name");
+        let session = kiso_base::home::SessionName::parse("mode-read-only").expect("a plain name");
         lab.home.create_session(&session).expect("there is room");
         std::fs::write(lab.home.work_dir(&session).join("given.txt"), "given").expect("there is room");
         let ended = lab.call("hostile-read-only", "mode-read-only", json!({ "mode": "write-when-read-only" })).await;
@@ -182,7 +182,7 @@ fn mode_long_failure() {
 fn mode_escape() {
     run(async {
         let lab = Lab::get().await;
-        let session = kiso::home::SessionName::parse("mode-escape").expect("a plain name");
+        let session = kiso_base::home::SessionName::parse("mode-escape").expect("a plain name");
         lab.home.create_session(&session).expect("there is room");
         let given = lab.home.work_dir(&session).join("given");
         std::fs::create_dir(&given).expect("there is room");
@@ -206,7 +206,7 @@ fn mode_escape() {
 fn mode_race_open() {
     run(async {
         let lab = Lab::get().await;
-        let session = kiso::home::SessionName::parse("mode-race-open").expect("a plain name");
+        let session = kiso_base::home::SessionName::parse("mode-race-open").expect("a plain name");
         lab.home.create_session(&session).expect("there is room");
         let work = lab.home.work_dir(&session);
         std::fs::create_dir(work.join("real")).expect("there is room");
@@ -282,7 +282,7 @@ async fn for_all<F: Future<Output = ()>>(futures: Vec<F>) {
 fn a_full_workspace_refuses_the_next_call_and_recovers() {
     run(async {
         let lab = Lab::get().await;
-        let session = kiso::home::SessionName::parse("full").expect("a plain name");
+        let session = kiso_base::home::SessionName::parse("full").expect("a plain name");
         lab.home.create_session(&session).expect("there is room");
         let work = lab.home.work_dir(&session);
         for i in 0..4_000 {

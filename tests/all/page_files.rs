@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
 
-const WEB: &str = "host/src/gateway/page/web";
+const WEB: &str = "host/gateway/src/page/web";
 
 /// What `style.css` is put together from.
 const STYLES: [&str; 6] = ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"];

@@ -2,8 +2,8 @@
 
 use crate::harness::Home;
 use crate::served::Served;
-use kiso::home::SessionName;
-use kiso::store::Store;
+use kiso_base::home::SessionName;
+use kiso_store::store::Store;
 use std::io::{Read, Write};
 
 const QUICK: &str = "model = \"reflex\"\n";

@@ -2,8 +2,8 @@
 //! told what.
 
 use crate::harness::{Home, Ran, root};
-use kiso::llm::Role;
-use kiso::node::built_in_prompt;
+use kiso_agent::node::built_in_prompt;
+use kiso_llm::Role;
 use std::path::PathBuf;
 
 /// Where the override of a role belongs, as the command itself says.
@@ -158,6 +158,6 @@ fn the_page_has_the_table_of_who_is_told_what() {
     let page = std::fs::read_to_string(root().join("docs/how-it-works.md")).unwrap();
     let section = page.split_once("\n## What each role sees\n").expect("the page has the heading").1;
     let section = section.split("\n## ").next().unwrap();
-    let table = kiso::context::markdown();
+    let table = kiso_agent::context::markdown();
     assert!(section.contains(&table), "docs/how-it-works.md should have this table:\n{table}");
 }

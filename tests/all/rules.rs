@@ -3,8 +3,8 @@
 
 use crate::harness::root;
 use crate::scenarios::{Scenario, scenarios};
-use kiso::config::KEYS;
-use kiso::graph::{Node, Why, edge};
+use kiso_base::config::KEYS;
+use kiso_graph::{Node, Why, edge};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,7 @@ fn rows() -> Vec<Row> {
 
 /// The variants of an enum of `graph.rs`, read from there so that none is forgotten.
 fn variants<T: DeserializeOwned>(name: &str) -> Vec<T> {
-    let source = std::fs::read_to_string(root().join("host/src/graph.rs")).expect("the graph is there");
+    let source = std::fs::read_to_string(root().join("host/graph/src/lib.rs")).expect("the graph is there");
     let (_, after) = source.split_once(&format!("pub enum {name} {{\n")).expect("it has this enum");
     let body = after.split("\n}").next().unwrap_or_default();
     let names = body.lines().map(str::trim).filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));

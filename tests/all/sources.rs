@@ -2,7 +2,7 @@
 
 use crate::harness::{Home, Ran, guest};
 use crate::served::Served;
-use kiso::skill::pack;
+use kiso_sandbox::skill::pack;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -5,19 +5,19 @@
 
 use crate::harness::Home;
 use crate::model_server::ModelServer;
-use kiso::config::Config;
-use kiso::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
-use kiso::effect::undo::Undo;
-use kiso::exec::Exec;
-use kiso::graph::plan::CallerScope;
-use kiso::home::SessionName;
-use kiso::llm::Role;
-use kiso::mcp::McpServers;
-use kiso::secret::Secrets;
-use kiso::secret::vault::Vault;
-use kiso::skill::{Quiet, Skills};
-use kiso::store::Store;
-use kiso::tool::Tools;
+use kiso_agent::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
+use kiso_agent::mcp::McpServers;
+use kiso_agent::tool::Tools;
+use kiso_base::config::Config;
+use kiso_base::home::SessionName;
+use kiso_graph::plan::CallerScope;
+use kiso_llm::Role;
+use kiso_sandbox::effect::undo::Undo;
+use kiso_sandbox::exec::Exec;
+use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_store::secret::Secrets;
+use kiso_store::secret::vault::Vault;
+use kiso_store::store::Store;
 use serde_json::json;
 use std::io::Read;
 use std::process::{Child, ChildStdout, Stdio};
@@ -138,7 +138,7 @@ impl Listener for Heard {
 }
 
 fn drive(home: &Home) -> RunExecutor {
-    let home = kiso::home::Home::open(&home.path()).unwrap();
+    let home = kiso_base::home::Home::open(&home.path()).unwrap();
     let config = Config::load(&home).unwrap();
     let store = Store::open(&home.store_path()).unwrap();
     let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));

@@ -44,8 +44,8 @@ fn every_command_that_is_named_is_one_of_kiso() {
     let mut seen = 0;
     let places = [
         ("host", "rs"),
-        ("host/src/gateway/page/web/lib", "js"),
-        ("host/src/gateway/page/web/screens", "js"),
+        ("host/gateway/src/page/web/lib", "js"),
+        ("host/gateway/src/page/web/screens", "js"),
         ("docs", "md"),
         ("roles", "md"),
     ];

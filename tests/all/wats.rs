@@ -1,7 +1,7 @@
 //! Components and modules written by hand, for what no compiler would produce.
 
 use crate::lab::{Lab, assert_limit, error};
-use kiso::skill::{CallEnd, Limit, SkillError};
+use kiso_sandbox::skill::{CallEnd, Limit, SkillError};
 use kiso_tests::root;
 use serde_json::json;
 use std::path::PathBuf;

@@ -2,12 +2,12 @@
 //! against the second.
 
 use super::{Times, row, skills, summary};
-use kiso::config::Config;
-use kiso::effect::undo::{Origin, Transaction, Undo, UndoLimits};
-use kiso::exec::{Channel, Exec, Line, Scratch};
-use kiso::graph::plan::CallerScope;
-use kiso::home::{Home, SessionName};
-use kiso::secret::Secrets;
+use kiso_base::config::Config;
+use kiso_base::home::{Home, SessionName};
+use kiso_graph::plan::CallerScope;
+use kiso_sandbox::effect::undo::{Origin, Transaction, Undo, UndoLimits};
+use kiso_sandbox::exec::{Channel, Exec, Line, Scratch};
+use kiso_store::secret::Secrets;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;

@@ -29,11 +29,11 @@
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
 
-use kiso::config::Config;
-use kiso::home::{Home, SessionName};
-use kiso::secret::Secrets;
-use kiso::skill::{Caller, GrantChoice, Quiet, Skills};
-use kiso::store::Store;
+use kiso_base::config::Config;
+use kiso_base::home::{Home, SessionName};
+use kiso_sandbox::skill::{Caller, GrantChoice, Quiet, Skills};
+use kiso_store::secret::Secrets;
+use kiso_store::store::Store;
 use kiso_tests::guest;
 use serde_json::json;
 use std::path::Path;

@@ -2,9 +2,9 @@
 //! eight at once, and with ten calls beside it that never end.
 
 use super::{Times, row, show, summary};
-use kiso::home::SessionName;
-use kiso::secret::Secrets;
-use kiso::skill::Caller;
+use kiso_base::home::SessionName;
+use kiso_sandbox::skill::Caller;
+use kiso_store::secret::Secrets;
 use kiso_tests::guest;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

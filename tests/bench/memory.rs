@@ -2,8 +2,8 @@
 //! everywhere, and by meaning.
 
 use super::{Times, row, summary};
-use kiso::memory::{Meaning, search};
-use kiso::store::{MAX_CHUNKS, Store, Vector};
+use kiso_store::memory::{Meaning, search};
+use kiso_store::store::{MAX_CHUNKS, Store, Vector};
 use std::time::Instant;
 use tempfile::TempDir;
 

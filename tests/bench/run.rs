@@ -4,21 +4,21 @@
 //! The model is the server of the tests, which says when its bytes left and when a request came.
 
 use super::{Times, row, show, skills, summary};
-use kiso::config::Config;
-use kiso::context::{render, select};
-use kiso::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
-use kiso::effect::undo::Undo;
-use kiso::exec::Exec;
-use kiso::graph::plan::CallerScope;
-use kiso::home::{Home, SessionName};
-use kiso::llm::Role;
-use kiso::llm::prompt::{ChatMessage, Pieces};
-use kiso::mcp::McpServers;
-use kiso::secret::Secrets;
-use kiso::secret::vault::Vault;
-use kiso::skill::GrantChoice;
-use kiso::store::{MessageRole, Store};
-use kiso::tool::Tools;
+use kiso_agent::context::{render, select};
+use kiso_agent::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
+use kiso_agent::mcp::McpServers;
+use kiso_agent::tool::Tools;
+use kiso_base::config::Config;
+use kiso_base::home::{Home, SessionName};
+use kiso_graph::plan::CallerScope;
+use kiso_llm::Role;
+use kiso_llm::prompt::{ChatMessage, Pieces};
+use kiso_sandbox::effect::undo::Undo;
+use kiso_sandbox::exec::Exec;
+use kiso_sandbox::skill::GrantChoice;
+use kiso_store::secret::Secrets;
+use kiso_store::secret::vault::Vault;
+use kiso_store::store::{MessageRole, Store};
 use kiso_tests::guest;
 use serde_json::json;
 use std::io::{Read, Write};
@@ -355,8 +355,9 @@ impl Filled {
         let read =
             store.read(move |view| Ok((view.last_messages(&session, 21)?, view.summary(&session)?, view.facts(100)?)));
         let (messages, summary, facts) = read.await.expect("it can be read");
-        let memory = kiso::memory::digest(store, MESSAGE, None, None, 5).await.expect("it can be read");
-        let chat = |message: &kiso::store::Message| ChatMessage { from: "user".to_owned(), text: message.text.clone() };
+        let memory = kiso_store::memory::digest(store, MESSAGE, None, None, 5).await.expect("it can be read");
+        let chat =
+            |message: &kiso_store::store::Message| ChatMessage { from: "user".to_owned(), text: message.text.clone() };
         let pieces = Pieces {
             new_message: Some(MESSAGE.to_owned()),
             messages: Some(messages.iter().map(chat).collect()),

@@ -26,13 +26,13 @@ use tokio::time::Instant;
 
 use super::sink::ChannelSink;
 use super::{Channel, Letter, NotDelivered, RetryPolicy, Trouble};
-use crate::clock::now_ms;
-use crate::config::{ChannelSettings, Config};
-use crate::drive::RunExecutor;
-use crate::gateway::{App, HookMeter};
-use crate::secret::{SecretValue, log_redaction};
-use crate::skill::channel::{ChannelComponent, ChannelFailure, ChannelSource, ChannelTrouble};
-use crate::store::{ApprovalLine, ApprovalState, SenderStanding, Subscription, WebhookEvent};
+use kiso_agent::drive::RunExecutor;
+use kiso_base::clock::now_ms;
+use kiso_base::config::{ChannelSettings, Config};
+use kiso_gateway::{App, HookMeter};
+use kiso_sandbox::skill::channel::{ChannelComponent, ChannelFailure, ChannelSource, ChannelTrouble};
+use kiso_store::secret::{SecretValue, log_redaction};
+use kiso_store::store::{ApprovalLine, ApprovalState, SenderStanding, Subscription, WebhookEvent};
 
 /// For how long a channel rests whose token the service does not take: a person has to do something, and must not wait for long
 /// afterwards.
@@ -141,7 +141,7 @@ impl ComponentChannel {
     }
 
     /// Makes one attempt to send something.
-    async fn send(&self, recipient: &str, letter: &crate::skill::channel::Letter) -> Result<(), NotDelivered> {
+    async fn send(&self, recipient: &str, letter: &kiso_sandbox::skill::channel::Letter) -> Result<(), NotDelivered> {
         if let Some(rest) = self.rest() {
             return Err(NotDelivered {
                 wait: Some(rest),

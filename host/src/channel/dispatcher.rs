@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::retry::{NotDelivered, Trouble, after, dice, until_due};
 use super::{Channel, letter};
-use crate::clock::now_ms;
-use crate::drive::RunExecutor;
-use crate::effect::member::{FleetMember, may_act};
-use crate::secret::Vault;
-use crate::store::{Delivery, Store, StoreError};
+use kiso_agent::drive::RunExecutor;
+use kiso_base::clock::now_ms;
+use kiso_sandbox::effect::member::{FleetMember, may_act};
+use kiso_store::secret::Vault;
+use kiso_store::store::{Delivery, Store, StoreError};
 
 /// Attempts at once for one channel. A slow receiver holds up nobody but itself.
 const AT_ONCE: usize = 4;

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
 use super::Channel;
-use crate::drive::RunExecutor;
-use crate::gateway::{App, HttpListener, ListenError, TunnelledConnection};
+use kiso_agent::drive::RunExecutor;
+use kiso_gateway::{App, HttpListener, ListenError, TunnelledConnection};
 
 /// Which port it is.
 #[derive(Debug)]

@@ -1,59 +1,31 @@
 //! What a channel delivers.
 
 use super::sink::{ChannelSink, WITHHELD};
-use crate::drive::SEALED_RUN;
-pub use crate::gateway::Letter;
-use crate::gateway::{Message, whole_message};
-use crate::graph::block::Block;
-use crate::graph::label::Label;
-use crate::graph::step::Event;
-use crate::secret::Vault;
-use crate::store::{Delivery, LabelledRow, StoreError, View, WebhookEvent};
-
-/// The event of a test that a person asked for.
-const TEST: &str = "test";
+use kiso_agent::drive::SEALED_RUN;
+pub use kiso_gateway::Letter;
+use kiso_gateway::{Message, whole_message};
+use kiso_graph::block::Block;
+use kiso_graph::label::Label;
+use kiso_graph::step::Event;
+use kiso_store::secret::Vault;
+use kiso_store::store::{Delivery, LabelledRow, StoreError, View, WebhookEvent};
 
 /// Bytes of a message's text that are sent; the whole text can be asked for by the message's id. A receiver reads a body
 /// before it knows who sent it.
 const MAX_TEXT: usize = 1 << 20;
 
-impl Letter {
-    /// A test that a person asked for.
-    pub fn test(now_ms: i64) -> Letter {
-        Letter {
-            id: format!("test-{now_ms}"),
-            event: TEST,
-            session: None,
-            message: None,
-            text: None,
-            truncated: false,
-            run: None,
-            status: None,
-            at_ms: now_ms,
-            attempt: 1,
-            withheld: false,
-            epoch: None,
-        }
+/// Leaves nothing of a letter but that it is there.
+fn withhold(letter: &mut Letter) {
+    letter.withheld = true;
+    if let Some(text) = &mut letter.text {
+        WITHHELD.clone_into(text);
     }
-
-    /// Leaves nothing of it but that it is there.
-    fn withhold(&mut self) {
-        self.withheld = true;
-        if let Some(text) = &mut self.text {
-            WITHHELD.clone_into(text);
+    if let Some(message) = &mut letter.message {
+        WITHHELD.clone_into(&mut message.text);
+        message.tags.clear();
+        if let Some(reply) = &mut message.reply {
+            (reply.blocks, reply.files) = (Vec::new(), Vec::new());
         }
-        if let Some(message) = &mut self.message {
-            WITHHELD.clone_into(&mut message.text);
-            message.tags.clear();
-            if let Some(reply) = &mut message.reply {
-                (reply.blocks, reply.files) = (Vec::new(), Vec::new());
-            }
-        }
-    }
-
-    /// As JSON.
-    pub fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("it has a JSON form")
     }
 }
 
@@ -118,7 +90,7 @@ pub(super) fn of(
         }
     }
     if sink.is_some_and(|sink| !sink.admits(&label)) {
-        letter.withhold();
+        withhold(&mut letter);
     }
     Ok(Some(letter))
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::net::NetError;
-use crate::store::Delivery;
+use kiso_base::net::NetError;
+use kiso_store::store::Delivery;
 
 /// Attempts before age alone ends a delivery: the clock of a small computer jumps by months when it finds a time server.
 const LEAST_ATTEMPTS: u32 = 5;
@@ -112,7 +112,7 @@ pub(super) fn dice() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::WebhookEvent;
+    use kiso_store::store::WebhookEvent;
 
     const POLICY: RetryPolicy = RetryPolicy { max_attempts: 10, max_age_ms: 3_600_000, base_ms: 1_000, max_ms: 60_000 };
 

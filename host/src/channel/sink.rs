@@ -1,8 +1,8 @@
 //! What channels may be sent: a reply leaves the machine by them, and what may not leave it stays.
 
-use crate::config::Config;
-use crate::effect::sink::Enforcement;
-use crate::graph::label::Label;
+use kiso_base::config::Config;
+use kiso_graph::label::Label;
+use kiso_sandbox::effect::sink::Enforcement;
 
 /// Stands in the place of what may not be sent.
 pub const WITHHELD: &str =

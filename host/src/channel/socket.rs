@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::Channel;
-use crate::gateway::{App, ListenError, Socket};
-use crate::home::Home;
+use kiso_base::home::Home;
+use kiso_gateway::{App, ListenError, Socket};
 
 /// The socket, until it is served.
 #[derive(Debug)]

@@ -15,11 +15,11 @@ use http::Uri;
 
 use super::sink::ChannelSink;
 use super::{Channel, Letter, NotDelivered, RetryPolicy};
-use crate::config::{self, Config, WebhookUrl, check_webhook_url};
-use crate::home::Home;
-use crate::net::is_public;
-use crate::secret::SecretValue;
-use crate::store::{Subscription, WebhookEvent};
+use kiso_base::config::{self, Config, WebhookUrl, check_webhook_url};
+use kiso_base::home::Home;
+use kiso_base::net::is_public;
+use kiso_store::secret::SecretValue;
+use kiso_store::store::{Subscription, WebhookEvent};
 
 pub use self::send::ReceiverAnswer;
 
@@ -170,7 +170,7 @@ impl Channel for Webhook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::WEBHOOK_EVENTS;
+    use kiso_base::config::WEBHOOK_EVENTS;
 
     fn opened(toml: &str, variables: &[(&str, &str)]) -> Result<Vec<Webhook>, WebhookError> {
         let dir = tempfile::tempdir().unwrap();

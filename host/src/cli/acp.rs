@@ -16,9 +16,9 @@ mod update;
 use super::client::daemon::{begin, is_served};
 use super::show::Paint;
 use super::{Exit, Failure, Opened, Shared, block_on, log};
-use crate::home::{Home, SessionName};
-use crate::skill::Quiet;
 use clap::ValueEnum;
+use kiso_base::home::{Home, SessionName};
+use kiso_sandbox::skill::Quiet;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]

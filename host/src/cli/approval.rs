@@ -3,12 +3,12 @@
 use super::listing::{PageArgs, row, typed};
 use super::show::{printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
-use crate::clock::{minute, now_ms};
-use crate::drive::{AlwaysScope, CardReply, CardReplyError};
-use crate::home::SessionName;
-use crate::skill::Quiet;
-use crate::store::{ApprovalLine, ApprovalRule, ApprovalState};
 use clap::Subcommand;
+use kiso_agent::drive::{AlwaysScope, CardReply, CardReplyError};
+use kiso_base::clock::{minute, now_ms};
+use kiso_base::home::SessionName;
+use kiso_sandbox::skill::Quiet;
+use kiso_store::store::{ApprovalLine, ApprovalRule, ApprovalState};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! `kiso backup`: a copy of the store, while it is in use.
 
 use super::{Exit, Failure, Shared};
-use crate::clock::now_ms;
-use crate::graph::report::size;
-use crate::home::Home;
-use crate::store::{BackupError, Store};
+use kiso_base::clock::now_ms;
+use kiso_base::home::Home;
+use kiso_graph::report::size;
+use kiso_store::store::{BackupError, Store};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

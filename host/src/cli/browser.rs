@@ -1,6 +1,6 @@
 //! The browser of the machine.
 
-use crate::system::opener;
+use kiso_base::system::opener;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! `kiso cancel`: stops a run, wherever it runs.
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
-use crate::home::{HomeError, SessionName};
-use crate::skill::Quiet;
-use crate::store::{RunId, StoreError};
+use kiso_base::home::{HomeError, SessionName};
+use kiso_sandbox::skill::Quiet;
+use kiso_store::store::{RunId, StoreError};
 use serde_json::json;
 use std::sync::Arc;
 

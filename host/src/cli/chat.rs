@@ -13,8 +13,8 @@ mod terminal;
 use super::client::daemon::{begin, is_served};
 use super::show::{Paint, is_dumb};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
-use crate::home::{Home, SessionName};
-use crate::skill::Quiet;
+use kiso_base::home::{Home, SessionName};
+use kiso_sandbox::skill::Quiet;
 use std::io::IsTerminal;
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ pub mod daemon;
 pub mod wire;
 
 use self::wire::{PROTOCOL, Say, ServerLine};
-use crate::gateway::{Lines, NoLine};
-use crate::home::SessionName;
+use kiso_base::home::SessionName;
+use kiso_gateway::{Lines, NoLine};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::net::UnixStream;

@@ -1,10 +1,10 @@
 //! `kiso completions`: scripts by which a shell asks kiso itself for commands, options, and the names of sessions and skills.
 
 use super::{Exit, Failure};
-use crate::home::Home;
-use crate::skill::bundled_names;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
+use kiso_base::home::Home;
+use kiso_sandbox::skill::bundled_names;
 use std::path::{Path, PathBuf};
 
 /// By which a script tells kiso what to complete.

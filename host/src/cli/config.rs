@@ -28,7 +28,7 @@ impl ConfigCommand {
             Self::Show(command) => command.execute(shared),
             Self::Check(command) => command.execute(shared),
             Self::Docs => {
-                let page = crate::config::Config::page();
+                let page = kiso_base::config::Config::page();
                 match shared.json {
                     true => {
                         outln!("{}", serde_json::json!({ "type": "page", "name": "configuration.md", "text": page }))

@@ -2,10 +2,10 @@
 
 use super::backup::absolute;
 use super::{Exit, Failure, Shared};
-use crate::home::{Home, SessionName};
-use crate::secret::vault::Vault;
-use crate::session;
-use crate::store::{BackupError, Store, View, part_of, place};
+use kiso_agent::session;
+use kiso_base::home::{Home, SessionName};
+use kiso_store::secret::vault::Vault;
+use kiso_store::store::{BackupError, Store, View, part_of, place};
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};

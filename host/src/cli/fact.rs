@@ -4,12 +4,12 @@ use super::listing::{PageArgs, confirm};
 use super::memory::print_fact;
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets};
-use crate::clock::{minute, now_ms};
-use crate::memory::MAX_HITS;
-use crate::secret::found;
-use crate::skill::Quiet;
-use crate::store::{MAX_FACT_BYTES, NewFact, USER};
 use clap::Subcommand;
+use kiso_base::clock::{minute, now_ms};
+use kiso_sandbox::skill::Quiet;
+use kiso_store::memory::MAX_HITS;
+use kiso_store::secret::found;
+use kiso_store::store::{MAX_FACT_BYTES, NewFact, USER};
 use serde_json::json;
 use std::sync::Arc;
 

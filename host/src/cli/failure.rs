@@ -2,13 +2,14 @@
 
 use super::exit::Exit;
 use super::show::printable;
-use crate::drive::{CardReplyError, DriveError, ModelError};
-use crate::home::{HomeError, NameError};
-use crate::node::RoleError;
-use crate::session::local_file::LocalFileError;
-use crate::skill::{Blame, SkillError};
-use crate::store::StoreError;
-use crate::{config::ConfigError, store};
+use kiso_agent::drive::{CardReplyError, DriveError, ModelError};
+use kiso_agent::node::RoleError;
+use kiso_agent::session::local_file::LocalFileError;
+use kiso_base::config::ConfigError;
+use kiso_base::home::{HomeError, NameError};
+use kiso_sandbox::skill::{Blame, SkillError};
+use kiso_store::store;
+use kiso_store::store::StoreError;
 use serde_json::json;
 
 /// A command that did not do its work, and what a person is told.

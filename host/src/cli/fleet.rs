@@ -3,17 +3,20 @@
 use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Shared};
-use crate::config::Config;
-use crate::effect::member::{FLEET_NAME, FleetStatus, MACHINE_LABEL, MemberStatus, is_fleet_name, is_machine_label};
-use crate::fleet::FleetError;
-use crate::fleet::bus::{Bus, BusSettings};
-use crate::fleet::control::GiveUp;
-use crate::fleet::lease::{Lease, Ownership};
-use crate::fleet::member;
-use crate::fleet::seal::Seal;
-use crate::home::Home;
-use crate::system;
 use clap::Subcommand;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
+use kiso_base::system;
+use kiso_fleet::FleetError;
+use kiso_fleet::bus::{Bus, BusSettings};
+use kiso_fleet::control::GiveUp;
+use kiso_fleet::lease::{Lease, Ownership};
+use kiso_fleet::member;
+use kiso_fleet::seal::Seal;
+use kiso_fleet::status;
+use kiso_sandbox::effect::member::{
+    FLEET_NAME, FleetStatus, MACHINE_LABEL, MemberStatus, is_fleet_name, is_machine_label,
+};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -132,7 +135,7 @@ fn begin(home: &Home, config: &Config, bus: &Bus) -> Result<Exit, Failure> {
 }
 
 fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
-    let status = bus.runtime().block_on(FleetStatus::read(bus))?;
+    let status = bus.runtime().block_on(status::read(bus))?;
     let FleetStatus { fleet, begun, owner, epoch, log_messages, log_bytes, members } = status;
     if as_json {
         let object = json!({
@@ -164,7 +167,7 @@ fn give_up(bus: &Bus, to: Option<&str>) -> Result<Exit, Failure> {
         let (owner, _) = Ownership::read(bus).await?;
         let Some(from) = owner.member else { return Err(FleetError::NoOwner) };
         if let Some(to) = to
-            && !FleetStatus::read(bus).await?.members.iter().any(|member| member.name == to)
+            && !status::read(bus).await?.members.iter().any(|member| member.name == to)
         {
             return Err(FleetError::NoMember { name: to.to_owned() });
         }

@@ -1,8 +1,8 @@
 //! Lines that were typed into the chat or into `kiso shell`, kept from one time to the next in the home. One that holds
 //! a credential is not kept.
 
-use crate::home::Home;
-use crate::secret::{Secrets, found};
+use kiso_base::home::Home;
+use kiso_store::secret::{Secrets, found};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;

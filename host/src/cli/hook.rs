@@ -3,11 +3,11 @@
 use super::show::printable;
 use super::trace::time;
 use super::{Exit, Failure, Opened, Shared, environment};
-use crate::config::HookSettings;
-use crate::gateway::{HookError, HookKey, OutsideEvent, render};
-use crate::skill::Quiet;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use clap::Subcommand;
+use kiso_base::config::HookSettings;
+use kiso_gateway::{HookError, HookKey, OutsideEvent, render};
+use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ fn rendered(opened: &Opened, name: &str, event: &Path, headers: &[String], as_js
         let message = format!("{shown} has more than {} KiB (max_body_kib of [hooks.{name}])", hook.max_body_kib);
         return Err(Failure::new(Exit::Limit, message));
     }
-    let body: Value = crate::json::parse(&bytes)
+    let body: Value = kiso_base::json::parse(&bytes)
         .map_err(|error| Failure::new(Exit::Usage, format!("{shown} is not the JSON of an event: {error}")))?;
     let event = OutsideEvent { headers: header_map(headers)?, body };
     let fits = event.fits(&hook.only);

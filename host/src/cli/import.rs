@@ -1,11 +1,11 @@
 //! `kiso import`: a session out of what `kiso export` wrote.
 
 use super::{Exit, Failure, Shared, environment_secrets};
-use crate::home::{Home, SessionName};
-use crate::secret::found;
-use crate::secret::vault::Vault;
-use crate::session::import::{self, SessionImportError};
-use crate::store::Store;
+use kiso_agent::session::import::{self, SessionImportError};
+use kiso_base::home::{Home, SessionName};
+use kiso_store::secret::found;
+use kiso_store::secret::vault::Vault;
+use kiso_store::store::Store;
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

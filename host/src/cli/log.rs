@@ -21,7 +21,7 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use super::out::escaped;
 use super::show::is_active;
-use crate::secret::log_redaction;
+use kiso_store::secret::log_redaction;
 
 /// The variable that stands above what `config.toml` says.
 const VARIABLE: &str = "KISO_LOG";

@@ -4,10 +4,10 @@ mod login;
 mod servers;
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
-use crate::gateway::mcp::stdio;
-use crate::home::SessionName;
-use crate::skill::Quiet;
 use clap::Subcommand;
+use kiso_base::home::SessionName;
+use kiso_gateway::mcp::stdio;
+use kiso_sandbox::skill::Quiet;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]

@@ -2,10 +2,10 @@
 
 use super::token::ScopeName;
 use super::{Exit, Failure, Opened, Shared, browser};
-use crate::clock::now_ms;
-use crate::home::Home;
-use crate::skill::Quiet;
-use crate::store::{CODE_MS, TokenScope};
+use kiso_base::clock::now_ms;
+use kiso_base::home::Home;
+use kiso_sandbox::skill::Quiet;
+use kiso_store::store::{CODE_MS, TokenScope};
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};

@@ -2,11 +2,11 @@
 
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
-use crate::graph::report::size;
-use crate::home::SkillName;
-use crate::package::{self, PACKAGES, Package, PackageContent, PackageError, StartedInterpreter};
-use crate::skill::{GrantChoice, InstallCandidate, InstalledSkill};
 use clap::Subcommand;
+use kiso_base::home::SkillName;
+use kiso_graph::report::size;
+use kiso_sandbox::package::{self, PACKAGES, Package, PackageContent, PackageError, StartedInterpreter};
+use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill};
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};

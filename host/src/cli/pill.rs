@@ -2,13 +2,13 @@
 
 use super::show::printable;
 use super::{Exit, Failure, Opened, Shared, block_on};
-use crate::clock::now_ms;
-use crate::graph::pill::Pill;
-use crate::graph::plan::CallerScope;
-use crate::graph::route::Effort;
-use crate::skill::Quiet;
-use crate::tool::pills::{PillError, PillOrigin, Pills};
 use clap::Subcommand;
+use kiso_agent::tool::pills::{PillError, PillOrigin, Pills};
+use kiso_base::clock::now_ms;
+use kiso_graph::pill::Pill;
+use kiso_graph::plan::CallerScope;
+use kiso_graph::route::Effort;
+use kiso_sandbox::skill::Quiet;
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -2,14 +2,14 @@
 
 use super::show::{printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
-use crate::drive::{SEALED_RUN, SPEC};
-use crate::graph::label::Label;
-use crate::graph::run::RunSpec;
-use crate::graph::sink::SinkDecision;
-use crate::graph::step::{Event, StepResult};
-use crate::secret::vault::Vault;
-use crate::skill::Quiet;
-use crate::store;
+use kiso_agent::drive::{SEALED_RUN, SPEC};
+use kiso_graph::label::Label;
+use kiso_graph::run::RunSpec;
+use kiso_graph::sink::SinkDecision;
+use kiso_graph::step::{Event, StepResult};
+use kiso_sandbox::skill::Quiet;
+use kiso_store::secret::vault::Vault;
+use kiso_store::store;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -2,12 +2,12 @@
 
 use super::backup::{absolute, key_beside};
 use super::{Exit, Failure, Shared, block_on};
-use crate::clock::now_ms;
-use crate::drive::SEALED_RUN;
-use crate::graph::report::size;
-use crate::home::Home;
-use crate::secret::vault::{SEALED, Vault};
-use crate::store::{Store, restore};
+use kiso_agent::drive::SEALED_RUN;
+use kiso_base::clock::now_ms;
+use kiso_base::home::Home;
+use kiso_graph::report::size;
+use kiso_store::secret::vault::{SEALED, Vault};
+use kiso_store::store::{Store, restore};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

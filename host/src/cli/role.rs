@@ -2,14 +2,14 @@
 
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Shared};
-use crate::context::tokens;
-use crate::home::Home;
-use crate::node::RoleError;
-use crate::node::prompt::{built_in_prompt, override_of, override_path, prompt_of, strays};
-use crate::role::Role;
-use crate::skill::near_names;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use kiso_agent::context::tokens;
+use kiso_agent::node::RoleError;
+use kiso_agent::node::prompt::{built_in_prompt, override_of, override_path, prompt_of, strays};
+use kiso_base::home::Home;
+use kiso_base::role::Role;
+use kiso_sandbox::skill::near_names;
 use serde_json::json;
 use similar::TextDiff;
 use std::fs;

@@ -8,18 +8,18 @@ use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
 use super::show::{Show, WrittenText, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, out, session};
-use crate::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
-use crate::graph::outcome::{Ending, Outcome};
-use crate::graph::plan::TaskKind;
-use crate::graph::report::{TaskReport, size};
-use crate::graph::route::Effort;
-use crate::graph::run::Run as Machine;
-use crate::graph::step::{Event, Step, StepResult};
-use crate::home::{GUIDANCE, Home, SessionName};
-use crate::llm::Role;
-use crate::session::command::{CommandContext, SlashCommand};
-use crate::skill::Skills;
-use crate::store::{RunId, StoreError, View};
+use kiso_agent::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
+use kiso_agent::session::command::{CommandContext, SlashCommand};
+use kiso_base::home::{GUIDANCE, Home, SessionName};
+use kiso_graph::outcome::{Ending, Outcome};
+use kiso_graph::plan::TaskKind;
+use kiso_graph::report::{TaskReport, size};
+use kiso_graph::route::Effort;
+use kiso_graph::run::Run as Machine;
+use kiso_graph::step::{Event, Step, StepResult};
+use kiso_llm::Role;
+use kiso_sandbox::skill::Skills;
+use kiso_store::store::{RunId, StoreError, View};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -412,7 +412,7 @@ impl Listener for RunPrinter<'_> {
             self.show.line(&line);
         }
         // A task of the action loop has no event of its own: it ends with an answer.
-        let ended = event.moves.iter().any(|step| step.why == crate::graph::Why::TaskEnded);
+        let ended = event.moves.iter().any(|step| step.why == kiso_graph::Why::TaskEnded);
         if ended
             && !matches!(event.result, StepResult::Executed { .. })
             && let Some((index, report)) = run.reports().enumerate().last()

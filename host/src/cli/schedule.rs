@@ -3,15 +3,15 @@
 use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
-use crate::clock::now_ms;
-use crate::graph::plan::CallerScope;
-use crate::secret::vault::Vault;
-use crate::skill::Quiet;
-use crate::store::{Receipt, Schedule};
-use crate::tool::schedules::{
+use clap::Subcommand;
+use kiso_agent::tool::schedules::{
     MAX_RECEIPTS, ScheduleError, ScheduleRequest, ScheduleUpdate, Schedules, coming, describe, timing_of,
 };
-use clap::Subcommand;
+use kiso_base::clock::now_ms;
+use kiso_graph::plan::CallerScope;
+use kiso_sandbox::skill::Quiet;
+use kiso_store::secret::vault::Vault;
+use kiso_store::store::{Receipt, Schedule};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -4,12 +4,12 @@ mod typed;
 
 use super::listing::confirm;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
-use crate::clock::now_ms;
-use crate::home::SessionName;
-use crate::secret::Secrets;
-use crate::secret::vault::{Vault, VaultError};
-use crate::skill::Quiet;
 use clap::Subcommand;
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_sandbox::skill::Quiet;
+use kiso_store::secret::Secrets;
+use kiso_store::secret::vault::{Vault, VaultError};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@ mod standby;
 use self::membership::Membership;
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
 use crate::channel::{ChannelError, Port};
-use crate::config::Config;
 use crate::daemon::{Daemon, StartError, systemd};
-use crate::home::Home;
-use crate::skill::Quiet;
-use crate::store::Store;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
+use kiso_sandbox::skill::Quiet;
+use kiso_store::store::Store;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl ServeArgs {
             }
         };
         let opened = Opened::with_store(home, config, store, Arc::new(Quiet))?;
-        crate::node::prompt::check_prompts(&opened.home)?;
+        kiso_agent::node::prompt::check_prompts(&opened.home)?;
         let mut drive = opened.drive()?;
         drive.member = membership.as_ref().map(Membership::member);
         block_on(async {

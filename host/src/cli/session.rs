@@ -3,16 +3,16 @@
 use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
-use crate::clock::{minute, now_ms};
-use crate::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
-use crate::gateway::{Message, open_message};
-use crate::home::SessionName;
-use crate::llm::Role;
-use crate::secret::Vault;
-use crate::session::removal::{NotRemoved, remove};
-use crate::skill::Quiet;
-use crate::store::{MessageRole, ModelChoice, Placement, SessionLine};
 use clap::Subcommand;
+use kiso_agent::session::removal::{NotRemoved, remove};
+use kiso_base::clock::{minute, now_ms};
+use kiso_base::home::SessionName;
+use kiso_gateway::{Message, open_message};
+use kiso_llm::Role;
+use kiso_sandbox::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
+use kiso_sandbox::skill::Quiet;
+use kiso_store::secret::Vault;
+use kiso_store::store::{MessageRole, ModelChoice, Placement, SessionLine};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -12,8 +12,8 @@ pub use self::paint::{Paint, is_dumb};
 pub use self::width::{clip, columns};
 pub use self::written::WrittenText;
 
-use crate::skill::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use kiso_sandbox::skill::Observer;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -24,10 +24,10 @@ pub(super) use sign::read as read_key;
 use super::listing::typed;
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
-use crate::graph::report::size;
-use crate::home::SessionName;
-use crate::skill::CallEnd;
 use clap::Subcommand;
+use kiso_base::home::SessionName;
+use kiso_graph::report::size;
+use kiso_sandbox::skill::CallEnd;
 use std::path::Path;
 use std::sync::Arc;
 

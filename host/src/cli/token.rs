@@ -1,10 +1,10 @@
 //! `kiso token`: who may talk to the daemon over HTTP.
 
 use super::{Exit, Failure, Opened, Shared};
-use crate::clock::now_ms;
-use crate::skill::Quiet;
-use crate::store::TokenScope;
 use clap::{Subcommand, ValueEnum};
+use kiso_base::clock::now_ms;
+use kiso_sandbox::skill::Quiet;
+use kiso_store::store::TokenScope;
 use serde_json::json;
 use std::sync::Arc;
 

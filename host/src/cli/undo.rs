@@ -3,14 +3,14 @@
 use super::listing::{counted, row, typed};
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
-use crate::clock::minute;
-use crate::drive::UndoFailure;
-use crate::effect::undo::{UndoChoice, UndoError, UndoKind, UndoPlan};
-use crate::gateway::UndoLine;
-use crate::graph::report::size;
-use crate::home::SessionName;
-use crate::skill::Quiet;
-use crate::store::StoreError;
+use kiso_agent::drive::UndoFailure;
+use kiso_base::clock::minute;
+use kiso_base::home::SessionName;
+use kiso_gateway::UndoLine;
+use kiso_graph::report::size;
+use kiso_sandbox::effect::undo::{UndoChoice, UndoError, UndoKind, UndoPlan};
+use kiso_sandbox::skill::Quiet;
+use kiso_store::store::StoreError;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use self::text::{Owner, Unit};
 use super::show::printable;
 use super::{Exit, Failure, Shared, environment};
-use crate::home::Home;
+use kiso_base::home::Home;
 
 /// Its name for systemd.
 const NAME: &str = "kiso.service";

@@ -6,10 +6,10 @@ use super::trace::time;
 use super::{Exit, Failure, Opened, Shared, block_on, environment};
 use crate::channel::Trouble;
 use crate::channel::webhook::{Webhook, WebhookError};
-use crate::clock::now_ms;
-use crate::config;
-use crate::skill::Quiet;
 use clap::Subcommand;
+use kiso_base::clock::now_ms;
+use kiso_base::config;
+use kiso_sandbox::skill::Quiet;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
     }
     for given in &opened.config.webhooks {
         let line = lines.iter().find(|line| line.webhook == given.name);
-        let count = |of: fn(&crate::store::WebhookLine) -> u64| line.map_or(0, of);
+        let count = |of: fn(&kiso_store::store::WebhookLine) -> u64| line.map_or(0, of);
         let (pending, delivered, failed) = (count(|line| line.pending), count(|l| l.delivered), count(|l| l.failed));
         let webhook = Webhook::open(&opened.home, &opened.config, given, environment);
         let (host, error) = match &webhook {

@@ -1,11 +1,11 @@
 //! Reading the configuration anew: checked first, and taken only as a whole.
 
 use crate::channel::{self, ChannelError, Channels};
-use crate::config::{Config, ConfigChange, ConfigError, Effect};
-use crate::drive::{ModelError, RunExecutor};
-use crate::node::RoleError;
-use crate::session::intake::Intake;
-use crate::session::wake::QueueLimits;
+use kiso_agent::drive::{ModelError, RunExecutor};
+use kiso_agent::node::RoleError;
+use kiso_agent::session::intake::Intake;
+use kiso_agent::session::wake::QueueLimits;
+use kiso_base::config::{Config, ConfigChange, ConfigError, Effect};
 
 /// Why the configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub async fn reload(
         return Err(ReloadError::Gone { path });
     }
     let config = Config::load(&drive.home)?;
-    crate::node::prompt::check_prompts(&drive.home)?;
+    kiso_agent::node::prompt::check_prompts(&drive.home)?;
     let configured = channel::configured(drive, &config)?;
     let changes = drive.config_now().changes(&config);
     let limits = QueueLimits::of(&config);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::sync::watch;
 
-use crate::session::intake::Intake;
-use crate::store::{Store, StoreError};
+use kiso_agent::session::intake::Intake;
+use kiso_store::store::{Store, StoreError};
 
 /// Requests are answered. `status` is for people.
 pub fn ready(status: &str) {

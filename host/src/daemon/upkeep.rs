@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::clock::now_ms;
-use crate::config::Retention;
-use crate::drive::RunExecutor;
-use crate::home::Home;
-use crate::session::removal;
-use crate::store::{AT_ONCE, Store, StoreError, Tx, check_unopened};
+use kiso_agent::drive::RunExecutor;
+use kiso_agent::session::removal;
+use kiso_base::clock::now_ms;
+use kiso_base::config::Retention;
+use kiso_base::home::Home;
+use kiso_store::store::{AT_ONCE, Store, StoreError, Tx, check_unopened};
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
@@ -192,8 +192,8 @@ impl Steps<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::home::SessionName;
-    use crate::store::{MessageRole, Prompt, RunStatus};
+    use kiso_base::home::SessionName;
+    use kiso_store::store::{MessageRole, Prompt, RunStatus};
 
     fn session() -> SessionName {
         SessionName::parse("s").unwrap()

@@ -302,7 +302,7 @@ impl Target {
             .as_ref()
             .map(|file| std::fs::read_to_string(root().join(file)).expect("it is there"));
         let bytes = match component.manifest.as_ref().map(|manifest| fill(manifest)).or(file) {
-            Some(manifest) => kiso::skill::pack::pack(&bytes, &manifest),
+            Some(manifest) => kiso_sandbox::skill::pack::pack(&bytes, &manifest),
             None => bytes,
         };
         let mut query = format!("grant={}", component.grant.as_deref().unwrap_or("none"));

@@ -2,7 +2,7 @@
 //! name.
 
 use super::circles::code;
-use super::sources;
+use super::{host_sources, sources};
 use crate::harness::root;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,8 @@ const TWICE: &[(&str, &str)] = &[
 
 /// Where types have the words of somebody else's interface, each with whose it is.
 const FOREIGN: &[(&str, &str)] = &[
-    ("host/src/gateway/error/openai.rs", "OpenAI's"),
-    ("host/src/gateway/openai", "OpenAI's, which also calls messages, models and answers so"),
+    ("host/gateway/src/error/openai.rs", "OpenAI's"),
+    ("host/gateway/src/openai", "OpenAI's, which also calls messages, models and answers so"),
 ];
 
 /// Participles that are not told by their ending.
@@ -46,10 +46,7 @@ const VAGUE: &[&str] = &["Asked", "At", "Doors", "Found", "Given", "Of", "Patien
 /// The public types of the host and of its crates, in its own words: name and file.
 fn public_types() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in
-        ["host/src", "host/plan/src", "host/reflex/src"].iter().flat_map(|dir| sources(&root().join(dir), ".rs"))
-    {
-        let file = path.strip_prefix(root()).unwrap().display().to_string();
+    for (file, path) in host_sources() {
         let is_foreign = FOREIGN.iter().any(|(place, _)| file.starts_with(place));
         if is_foreign || file.ends_with("tests.rs") || file.contains("/tests/") {
             continue;

@@ -2,7 +2,7 @@
 
 use crate::harness::{Home, Ran, guest, root};
 use crate::model_server::{ModelServer, Seen};
-use kiso::store::Store;
+use kiso_store::store::Store;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

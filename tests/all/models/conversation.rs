@@ -1,8 +1,8 @@
 //! What is asked and what is answered, when all goes well.
 
 use super::{BOTH, Format, Heard, KEY, Scene, endpoint, model, question, refused, with_tools};
-use kiso::llm::{Role, Stop, ToolCall, Turn};
-use kiso::secret::SecretValue;
+use kiso_llm::{Role, Stop, ToolCall, Turn};
+use kiso_store::secret::SecretValue;
 use serde_json::json;
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_conversation_is_sent_in_legal_form() {
     let (ls, broken) = (json!({ "command": "ls" }), json!({ "arguments_that_were_no_object": "{broken" }));
     for format in BOTH {
         let scene = Scene::new(format, "[[reply]]\ntext = 'ok'");
-        let request = kiso::llm::Request { turns: turns.clone(), ..question() };
+        let request = kiso_llm::Request { turns: turns.clone(), ..question() };
         scene.ask(&request).await.unwrap();
         let body = scene.bodies().remove(0);
         match format {

@@ -1,8 +1,8 @@
 //! Fields that not every endpoint takes: left out after a refusal, and remembered.
 
 use super::{BOTH, Format, Scene, question, refused, with_schema, with_tools};
-use kiso::llm::endpoint::Support;
-use kiso::llm::{Answer, Request, Stop, ToolCall, Turn};
+use kiso_llm::endpoint::Support;
+use kiso_llm::{Answer, Request, Stop, ToolCall, Turn};
 use serde_json::{Value, json};
 
 const THREE: &str = "[[reply]]\ntext = '{\"status\": \"ok\"}'\n\

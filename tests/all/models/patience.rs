@@ -1,8 +1,8 @@
 //! How long a call waits, and that nobody else has to.
 
 use super::{BOTH, Format, Scene, endpoint, model, question, retryable, unusable};
-use kiso::llm::endpoint::Timeouts;
-use kiso::llm::{LlmError, Sink};
+use kiso_llm::endpoint::Timeouts;
+use kiso_llm::{LlmError, Sink};
 use std::time::Duration;
 
 /// Long enough for a piece that is there, short enough for a test.

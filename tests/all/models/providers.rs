@@ -1,7 +1,7 @@
 //! What particular providers send, byte for byte as far as it matters.
 
 use super::{Format, Scene, refused, retryable, with_tools};
-use kiso::llm::Stop;
+use kiso_llm::Stop;
 use serde_json::{Value, json};
 
 fn stream(chunks: &[Value]) -> String {
@@ -18,14 +18,14 @@ fn end(reason: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
 }
 
-async fn completion(format: Format, raw: &str) -> kiso::llm::Completion {
+async fn completion(format: Format, raw: &str) -> kiso_llm::Completion {
     let script = toml::to_string(&json!({ "reply": [{ "raw": raw }] })).unwrap();
     Scene::new(format, &script).ask(&with_tools()).await.unwrap_or_else(|error| panic!("{error}: {raw}"))
 }
 
 /// Each call as `id name arguments`.
 #[track_caller]
-fn shown(calls: &[kiso::llm::ToolCall]) -> Vec<String> {
+fn shown(calls: &[kiso_llm::ToolCall]) -> Vec<String> {
     calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.args)).collect()
 }
 

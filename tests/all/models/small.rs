@@ -1,8 +1,8 @@
 //! What small models and their servers need: an end where they find none, calls without calls, and slots.
 
 use super::{BOTH, Format, Scene, question, with_schema, with_tools};
-use kiso::llm::endpoint::Support;
-use kiso::llm::{Answer, Calling, Completion, Form, LlmError, Request, Stop, ToolCall, ToolChoice, Turn};
+use kiso_llm::endpoint::Support;
+use kiso_llm::{Answer, Calling, Completion, Form, LlmError, Request, Stop, ToolCall, ToolChoice, Turn};
 use serde_json::{Value, json};
 
 fn script(value: Value) -> String {

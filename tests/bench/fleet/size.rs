@@ -9,7 +9,7 @@ use crate::run::grouped;
 use crate::store::{filled, home, space};
 use crate::{show, summary};
 use data_encoding::HEXLOWER;
-use kiso::home::{Home, SessionName};
+use kiso_base::home::{Home, SessionName};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

@@ -13,10 +13,10 @@ use std::fmt::Write;
 
 use super::ComponentChannel;
 use super::receive::Again;
-use crate::clock::now_ms;
-use crate::drive::CardReply;
-use crate::skill::channel::{ChannelTrouble, Choice, Message};
-use crate::store::{ApprovalLine, ApprovalState, ChannelOffer, ChannelSender, SenderStanding};
+use kiso_agent::drive::CardReply;
+use kiso_base::clock::now_ms;
+use kiso_sandbox::skill::channel::{ChannelTrouble, Choice, Message};
+use kiso_store::store::{ApprovalLine, ApprovalState, ChannelOffer, ChannelSender, SenderStanding};
 
 /// Offers that are dealt with between two polls, and attempts before one is left as it is.
 const OFFERS: u32 = 20;
@@ -176,11 +176,11 @@ impl ComponentChannel {
         };
         let reply = CardReply { accepted, always: None, by: self.outbox_name.clone() };
         match self.drive.answer_card(id, None, reply).await {
-            Ok(_) | Err(crate::drive::CardReplyError::Over { .. }) => {
+            Ok(_) | Err(kiso_agent::drive::CardReplyError::Over { .. }) => {
                 let now = self.drive.store.read(move |view| view.approval(id)).await.map_err(|error| again(&error))?;
                 Ok(outcome(id, now.as_ref()))
             }
-            Err(crate::drive::CardReplyError::Store(error)) => Err(again(&error)),
+            Err(kiso_agent::drive::CardReplyError::Store(error)) => Err(again(&error)),
             Err(error) => Ok(format!("Nothing was changed: {error}.")),
         }
     }
@@ -238,8 +238,8 @@ impl ComponentChannel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
-    use crate::home::SessionName;
+    use kiso_base::home::SessionName;
+    use kiso_graph::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
 
     fn card(effects: usize) -> ApprovalLine {
         let effect = CallEffect::new("fetch", Vec::new(), &[], "{}");

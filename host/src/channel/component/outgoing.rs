@@ -5,11 +5,11 @@ use std::io::Read;
 
 use crate::channel::Letter;
 use crate::channel::sink::{ChannelSink, WITHHELD};
-use crate::effect::files::FileLabels;
-use crate::graph::report::FileNote;
-use crate::home::{Home, SessionName};
-use crate::session::workspace;
-use crate::skill::channel::{File, Letter as Outgoing};
+use kiso_agent::session::workspace;
+use kiso_base::home::{Home, SessionName};
+use kiso_graph::report::FileNote;
+use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::skill::channel::{File, Letter as Outgoing};
 
 /// Files of one letter.
 const MAX_FILES: usize = 10;

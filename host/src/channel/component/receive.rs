@@ -9,17 +9,17 @@ use tokio::sync::watch;
 
 use super::{ComponentChannel, pairing};
 use crate::channel::{NotDelivered, Trouble};
-use crate::clock::now_ms;
-use crate::config::HookTemplate;
-use crate::drive::SEALED_RUN;
-use crate::effect::label::LabelId;
-use crate::gateway::{App, OutsideEvent, render};
-use crate::graph::label::{Confidentiality, Integrity, Label};
-use crate::graph::plan::CallerScope;
-use crate::home::SessionName;
-use crate::session::intake::{Inbound, InboundEvent, IntakeError, IntakeOutcome};
-use crate::skill::channel::{ChannelFailure, ChannelTrouble, Letter, Message};
-use crate::store::{ChannelSender, JobPriority, SenderStanding};
+use kiso_agent::drive::SEALED_RUN;
+use kiso_agent::session::intake::{Inbound, InboundEvent, IntakeError, IntakeOutcome};
+use kiso_base::clock::now_ms;
+use kiso_base::config::HookTemplate;
+use kiso_base::home::SessionName;
+use kiso_gateway::{App, OutsideEvent, render};
+use kiso_graph::label::{Confidentiality, Integrity, Label};
+use kiso_graph::plan::CallerScope;
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::skill::channel::{ChannelFailure, ChannelTrouble, Letter, Message};
+use kiso_store::store::{ChannelSender, JobPriority, SenderStanding};
 
 /// Messages of one batch, as `wit/channel` says; and of one message.
 const MAX_MESSAGES: usize = 100;
@@ -407,7 +407,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::channel::Attachment;
+    use kiso_sandbox::skill::channel::Attachment;
 
     #[test]
     fn what_an_outsider_writes_stands_as_data() {

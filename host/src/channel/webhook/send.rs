@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Webhook, sign};
 use crate::channel::{Letter, NotDelivered, Trouble};
-use crate::net::{self, retry_after};
+use kiso_base::net::{self, retry_after};
 
 /// Bytes of an answer's head. Nothing in it is needed but the status and how long to wait.
 const MAX_HEAD: usize = 16 << 10;

@@ -3,8 +3,8 @@
 use data_encoding::HEXLOWER;
 use ring::hmac;
 
-use crate::home::Home;
-use crate::secret::{self, SecretValue};
+use kiso_base::home::Home;
+use kiso_store::secret::{self, SecretValue};
 
 /// Keeps these keys apart from everything else that is derived from the home's.
 const INFO: &str = "kiso webhook 1: signatures of ";

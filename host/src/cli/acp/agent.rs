@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use super::ProjectAccess;
 use super::session::{AcpSession, SessionRequest};
 use super::update;
-use crate::drive::RunExecutor;
-use crate::gateway::open_message;
-use crate::home::{PROJECT, Project, SessionName};
-use crate::rpc::stream::ReadMessage;
-use crate::rpc::{self, BUSY, INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, RpcError, RpcMessage};
-use crate::store::MessageRole;
+use kiso_agent::drive::RunExecutor;
+use kiso_base::home::{PROJECT, Project, SessionName};
+use kiso_base::rpc::stream::ReadMessage;
+use kiso_base::rpc::{self, BUSY, INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, RpcError, RpcMessage};
+use kiso_gateway::open_message;
+use kiso_store::store::MessageRole;
 
 /// The version of the protocol that is spoken.
 const PROTOCOL: u64 = 1;

@@ -7,9 +7,9 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::diff::relative;
-use crate::gateway::{Attachment, MAX_ATTACHMENTS};
-use crate::home::PROJECT;
-use crate::rpc::RpcError;
+use kiso_base::home::PROJECT;
+use kiso_base::rpc::RpcError;
+use kiso_gateway::{Attachment, MAX_ATTACHMENTS};
 
 /// Parts of a prompt.
 const MAX_PARTS: usize = 200;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::session::workspace::{self, FileLine, FilePath};
+use kiso_agent::session::workspace::{self, FileLine, FilePath};
 
 /// Bytes of a file whose text is shown.
 const MAX_TEXT: u64 = 64 << 10;

@@ -18,13 +18,13 @@ use super::update;
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::wire::Say;
 use crate::cli::client::{Client, News};
-use crate::drive::RunExecutor;
-use crate::effect::label::LabelId;
-use crate::gateway::{ReplyWriter, put};
-use crate::home::{HomeError, HomeLock, PROJECT, Project, SessionName};
-use crate::rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestId, RpcError};
-use crate::session::workspace::Incoming;
-use crate::store::RunId;
+use kiso_agent::drive::RunExecutor;
+use kiso_agent::session::workspace::Incoming;
+use kiso_base::home::{HomeError, HomeLock, PROJECT, Project, SessionName};
+use kiso_base::rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestId, RpcError};
+use kiso_gateway::{ReplyWriter, put};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_store::store::RunId;
 
 /// How often it is looked whether files can be put into the session, and for how long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -244,7 +244,7 @@ impl AcpSession {
     }
 
     /// Puts files into the workspace, as soon as nothing is at work there.
-    async fn put_files(&self, files: Vec<crate::gateway::Attachment>) -> Result<Vec<String>, RpcError> {
+    async fn put_files(&self, files: Vec<kiso_gateway::Attachment>) -> Result<Vec<String>, RpcError> {
         if files.is_empty() {
             return Ok(Vec::new());
         }

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::board::PlanBoard;
 use super::diff::Change;
-use crate::config::Config;
-use crate::home::SessionName;
-use crate::rpc;
-use crate::session::command;
+use kiso_agent::session::command;
+use kiso_base::config::Config;
+use kiso_base::home::SessionName;
+use kiso_base::rpc;
 
 /// Characters of a tool's output that an editor is shown.
 const MAX_OUTPUT: usize = 16 << 10;

@@ -1,6 +1,6 @@
 //! One measured thing, as a row of a table and as a line of JSON.
 
-use crate::json;
+use kiso_base::json;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use super::Bench;
 use super::figure::Figure;
 use crate::cli::show::Show;
 use crate::cli::{Exit, Failure};
-use crate::system::memory_of;
+use kiso_base::system::memory_of;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

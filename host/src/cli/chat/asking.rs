@@ -2,8 +2,8 @@
 
 use super::talk::Activity;
 use crate::cli::approval::numbers;
-use crate::home::SessionName;
-use crate::store::{ApprovalLine, Store, StoreError};
+use kiso_base::home::SessionName;
+use kiso_store::store::{ApprovalLine, Store, StoreError};
 
 /// Cards that are looked at.
 const LOOKED_AT: u32 = 100;
@@ -76,8 +76,8 @@ impl Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::approval::{CallEffect, Card};
-    use crate::store::ApprovalState;
+    use kiso_graph::approval::{CallEffect, Card};
+    use kiso_store::store::ApprovalState;
 
     fn asking(effects: usize) -> Asking {
         let effect = CallEffect::new("fetch", Vec::new(), &[], "{}");

@@ -1,8 +1,8 @@
 //! What Tab completes: commands, models, pills, skills and their arguments, tags.
 
-use crate::config::Config;
-use crate::session::command::COMMANDS;
-use crate::skill::Skills;
+use kiso_agent::session::command::COMMANDS;
+use kiso_base::config::Config;
+use kiso_sandbox::skill::Skills;
 use std::collections::BTreeMap;
 
 /// The names that there are.

@@ -7,8 +7,8 @@ use super::talk::{ScreenText, Talk};
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};
-use crate::clock::now_ms;
-use crate::session::intake::MAX_MESSAGE;
+use kiso_agent::session::intake::MAX_MESSAGE;
+use kiso_base::clock::now_ms;
 use std::io::{BufRead, Read};
 use tokio::sync::mpsc;
 

@@ -8,11 +8,11 @@ use crate::cli::client::wire::{
 };
 use crate::cli::show::told::{self, LastError};
 use crate::cli::show::{Paint, clip, printable, printable_line};
-use crate::graph::report::{FileNote, MAX_DELIVERED, size};
-use crate::graph::step::{Event, StepResult};
-use crate::graph::{Why, plan::TaskKind};
-use crate::session::command::SlashCommand;
-use crate::skill::Skills;
+use kiso_agent::session::command::SlashCommand;
+use kiso_graph::report::{FileNote, MAX_DELIVERED, size};
+use kiso_graph::step::{Event, StepResult};
+use kiso_graph::{Why, plan::TaskKind};
+use kiso_sandbox::skill::Skills;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -459,10 +459,10 @@ fn text(text: String) -> Option<ScreenText> {
 mod tests {
     use super::super::markdown::Looks;
     use super::*;
-    use crate::config::Config;
-    use crate::home::Home;
-    use crate::skill::Quiet;
-    use crate::store::Store;
+    use kiso_base::config::Config;
+    use kiso_base::home::Home;
+    use kiso_sandbox::skill::Quiet;
+    use kiso_store::store::Store;
     use serde_json::json;
     use std::sync::Arc;
 

@@ -5,10 +5,10 @@ use crate::channel::Port;
 use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure, Opened, environment_secrets};
 use crate::daemon::{Daemon, StartError};
-use crate::home::{Home, HomeError};
-use crate::secret::vault::is_sealed;
-use crate::store::{RunId, Store};
 use data_encoding::HEXLOWER;
+use kiso_base::home::{Home, HomeError};
+use kiso_store::secret::vault::is_sealed;
+use kiso_store::store::{RunId, Store};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -27,7 +27,7 @@ pub async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<D
         if is_served(&opened.home)? {
             return Ok(None);
         }
-        crate::node::prompt::check_prompts(&opened.home)?;
+        kiso_agent::node::prompt::check_prompts(&opened.home)?;
         match Daemon::start(opened.drive()?, environment_secrets(), Port::Instead(0)).await {
             Ok(daemon) => {
                 let words = format!(

@@ -2,9 +2,9 @@
 
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared, is_set};
-use crate::config::{Config, ConfigError, ModelName, WebhookUrl};
-use crate::home::Home;
-use crate::role::Role;
+use kiso_base::config::{Config, ConfigError, ModelName, WebhookUrl};
+use kiso_base::home::Home;
+use kiso_base::role::Role;
 use serde_json::json;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! `kiso config preset`.
 
 use crate::cli::{Exit, Failure, Shared, is_set};
-use crate::config::{Config, ConfigError, NotMerged, PRESETS, Preset};
-use crate::home::{Home, HomeError};
+use kiso_base::config::{Config, ConfigError, NotMerged, PRESETS, Preset};
+use kiso_base::home::{Home, HomeError};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! `kiso config reload`.
 
 use crate::cli::{Exit, Failure, Shared};
-use crate::config::Config;
-use crate::home::Home;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ impl ReloadArgs {
             return Err(Failure::new(Exit::Config, format!("{} is gone", home.config_path().display())));
         }
         Config::load(&home)?;
-        crate::node::prompt::check_prompts(&home)?;
+        kiso_agent::node::prompt::check_prompts(&home)?;
         let path = home.path().display();
         let Some(pid) = home.daemon()? else {
             return Err(Failure::new(

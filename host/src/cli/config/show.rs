@@ -2,8 +2,8 @@
 
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared, is_set};
-use crate::config::Config;
-use crate::home::Home;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
 
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {}

@@ -2,14 +2,15 @@
 
 use super::{Finding, Report, block_on};
 use crate::cli::{Exit, Failure, fleet};
-use crate::config::Config;
-use crate::effect::member::{FleetStatus, MemberStatus};
-use crate::fleet::FleetError;
-use crate::fleet::bus::survey::{BusSurvey, SurveyedStream, SurveyedSync};
-use crate::fleet::bus::{Bus, BusSettings};
-use crate::fleet::member::is_a_copy;
-use crate::graph::report::size;
-use crate::home::Home;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
+use kiso_fleet::FleetError;
+use kiso_fleet::bus::survey::{BusSurvey, SurveyedStream, SurveyedSync};
+use kiso_fleet::bus::{Bus, BusSettings};
+use kiso_fleet::member::is_a_copy;
+use kiso_fleet::status;
+use kiso_graph::report::size;
+use kiso_sandbox::effect::member::{FleetStatus, MemberStatus};
 
 /// The first version of NATS that can write what it confirms to the disk first.
 const OLDEST: (u32, u32) = (2, 10);
@@ -65,7 +66,7 @@ pub(super) fn look(home: &Home, config: &Config, offline: bool, report: &mut Rep
         return Ok(());
     }
     let read = fleet::connect(home, config).and_then(|bus| {
-        let read = bus.map(|bus| bus.runtime().block_on(FleetStatus::read(&bus)));
+        let read = bus.map(|bus| bus.runtime().block_on(status::read(&bus)));
         Ok(read.transpose()?)
     });
     match read {
@@ -222,7 +223,7 @@ fn long(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::bus::survey::StreamKind;
+    use kiso_fleet::bus::survey::StreamKind;
 
     fn member(name: &str, owns: bool, stands_by: bool, ago_ms: u64, ahead_ms: i64) -> MemberStatus {
         let labels = Vec::new();

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::clock::now_ms;
-use crate::config::Config;
-use crate::graph::report::size;
-use crate::home::Home;
-use crate::store::{Placement, Store};
-use crate::system::{Storage, machine_memory, storage};
+use kiso_base::clock::now_ms;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
+use kiso_base::system::{Storage, machine_memory, storage};
+use kiso_graph::report::size;
+use kiso_store::store::{Placement, Store};
 
 /// Milliseconds that a clock may have been put back without a word: time servers do so.
 const PUT_BACK: i64 = 60_000;

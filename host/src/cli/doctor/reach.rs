@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use super::Finding;
-use crate::config::Config;
-use crate::home::Home;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
 
 /// Bytes of a socket's path that every system takes; macOS has the fewest.
 const MAX_SOCKET_PATH: usize = 103;

@@ -3,8 +3,8 @@
 use super::super::show::printable_line;
 use super::super::{Exit, Failure, Opened, Shared, block_on, browser};
 use super::servers::settings;
-use crate::mcp::McpError;
-use crate::skill::Quiet;
+use kiso_agent::mcp::McpError;
+use kiso_sandbox::skill::Quiet;
 use serde_json::json;
 use std::io::{BufRead, Read};
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 
 use super::super::show::{printable, printable_line};
 use super::super::{Exit, Failure, Opened, Shared, block_on};
-use crate::clock::now_ms;
-use crate::config::McpSettings;
-use crate::graph::sink::ToolEffect;
-use crate::mcp::{McpError, McpServers, ServerKind, ServerSummary, ToolDefinition, ToolState};
-use crate::skill::Quiet;
 use futures_util::future::join_all;
+use kiso_agent::mcp::{McpError, McpServers, ServerKind, ServerSummary, ToolDefinition, ToolState};
+use kiso_base::clock::now_ms;
+use kiso_base::config::McpSettings;
+use kiso_graph::sink::ToolEffect;
+use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};
 use similar::TextDiff;
 use std::sync::Arc;

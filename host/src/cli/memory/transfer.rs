@@ -1,10 +1,10 @@
 //! `kiso memory export` and `import`.
 
 use crate::cli::{Exit, Failure, Opened, environment_secrets};
-use crate::clock::now_ms;
-use crate::memory::{self, MemoryImport, MemoryImportError};
-use crate::secret::found;
-use crate::store::StoreError;
+use kiso_base::clock::now_ms;
+use kiso_store::memory::{self, MemoryImport, MemoryImportError};
+use kiso_store::secret::found;
+use kiso_store::store::StoreError;
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Cursor, ErrorKind, Read, Write};

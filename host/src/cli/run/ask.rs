@@ -3,8 +3,8 @@
 use crate::cli::approval::numbers;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure};
-use crate::drive::{AlwaysScope, Cancel, CardReply, RunExecutor};
-use crate::store::{ApprovalLine, ApprovalState, RunId};
+use kiso_agent::drive::{AlwaysScope, Cancel, CardReply, RunExecutor};
+use kiso_store::store::{ApprovalLine, ApprovalState, RunId};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub async fn until_answered(
                     .read(move |view| Ok((view.approval(id)?, view.cancel_requested(&run)?)))
                     .await?;
                 let now = now.ok_or_else(gone)?;
-                let is_over = now.state != ApprovalState::Pending || now.card.expires_ms <= crate::clock::now_ms();
+                let is_over = now.state != ApprovalState::Pending || now.card.expires_ms <= kiso_base::clock::now_ms();
                 if is_over || stopped || cancel.is_cancelled() {
                     return Ok(asked.run);
                 }

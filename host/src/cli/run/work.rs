@@ -3,10 +3,10 @@
 use super::{Reply, RunPrinter, Watched, ask};
 use crate::cli::show::told::LastError;
 use crate::cli::{Exit, Failure, environment_secrets};
-use crate::drive::{Cancel, DriveError, RunExecutor};
-use crate::graph::outcome::Outcome;
-use crate::graph::plan::CallerScope;
-use crate::store::RunId;
+use kiso_agent::drive::{Cancel, DriveError, RunExecutor};
+use kiso_graph::outcome::Outcome;
+use kiso_graph::plan::CallerScope;
+use kiso_store::store::RunId;
 
 /// Finishes what was cut off in the session, then does what is asked for.
 pub(super) async fn perform(

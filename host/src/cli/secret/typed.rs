@@ -1,7 +1,7 @@
 //! Reading a value that nobody may see: from a pipe, or key by key from a terminal that shows none of them.
 
 use crate::cli::{Exit, Failure};
-use crate::secret::SecretValue;
+use kiso_store::secret::SecretValue;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, BufRead, IsTerminal, Read, Stdin};
 

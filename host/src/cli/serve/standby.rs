@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::super::Failure;
-use crate::config::Config;
-use crate::fleet::bus::Bus;
-use crate::fleet::standby::StandbyFiles;
-use crate::home::Home;
-use crate::skill::{Quiet, Skills};
-use crate::store::Store;
+use kiso_base::config::Config;
+use kiso_base::home::Home;
+use kiso_fleet::bus::Bus;
+use kiso_fleet::standby::StandbyFiles;
+use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_store::store::Store;
 
 /// How often the owner's files are looked at: as often as it keeps them.
 const LOOK: Duration = Duration::from_secs(5);

@@ -2,13 +2,13 @@
 
 use super::{Paint, duration, printable, printable_line};
 use crate::cli::Exit;
-use crate::graph::brief::clip;
-use crate::graph::plan::{Task, TaskKind};
-use crate::graph::reflection;
-use crate::graph::report::TaskReport;
-use crate::graph::step::{Event, StepResult};
-use crate::graph::verdict::{Status, Verdict};
-use crate::skill::Skills;
+use kiso_graph::brief::clip;
+use kiso_graph::plan::{Task, TaskKind};
+use kiso_graph::reflection;
+use kiso_graph::report::TaskReport;
+use kiso_graph::step::{Event, StepResult};
+use kiso_graph::verdict::{Status, Verdict};
+use kiso_sandbox::skill::Skills;
 
 /// Characters of a call's arguments that are shown.
 const ARGS: usize = 160;

@@ -5,8 +5,8 @@ use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
-use crate::home::SkillName;
-use crate::skill::{Skills, WebError, WebPlace};
+use kiso_base::home::SkillName;
+use kiso_sandbox::skill::{Skills, WebError, WebPlace};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ impl AddArgs {
         show.busy(place);
         let fetched = block_on(async {
             let found = skills.find_indexed(place, self.index.as_deref()).await?;
-            Ok::<_, crate::skill::SkillError>((skills.fetch_indexed(&found, &who).await?, found))
+            Ok::<_, kiso_sandbox::skill::SkillError>((skills.fetch_indexed(&found, &who).await?, found))
         });
         show.rest();
         let (fetched, found) = fetched??;

@@ -4,10 +4,10 @@ use super::open;
 use crate::cli::listing::typed;
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
-use crate::clock::minute;
-use crate::graph::report::size;
-use crate::skill::AuditView;
-use crate::store::SkillUse;
+use kiso_base::clock::minute;
+use kiso_graph::report::size;
+use kiso_sandbox::skill::AuditView;
+use kiso_store::store::SkillUse;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,9 @@
 use super::open;
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::grant::{Capabilities, FlagValues, Grant};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches};
+use kiso_sandbox::skill::grant::{Capabilities, FlagValues, Grant};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,9 @@ use super::open;
 use super::sign::read;
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
-use crate::home::SkillName;
-use crate::skill::IndexSettings;
-use crate::skill::signature::SecretKey;
+use kiso_base::home::SkillName;
+use kiso_sandbox::skill::IndexSettings;
+use kiso_sandbox::skill::signature::SecretKey;
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -4,8 +4,8 @@ use super::open;
 use crate::cli::listing::typed;
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
-use crate::graph::report::size;
-use crate::skill::{AgentSkill, Tool, TrustedKey, called, effect_sentences};
+use kiso_graph::report::size;
+use kiso_sandbox::skill::{AgentSkill, Tool, TrustedKey, called, effect_sentences};
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,10 @@
 use crate::cli::listing::typed;
 use crate::cli::show::{Show, printable, printable_line};
 use crate::cli::{Exit, Failure, block_on};
-use crate::skill::{AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, Provenance, Skills, effect_sentences};
 use clap::ValueEnum;
+use kiso_sandbox::skill::{
+    AgentCandidate, FetchedFile, GrantChoice, InstallCandidate, Provenance, Skills, effect_sentences,
+};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};

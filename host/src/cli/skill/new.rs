@@ -2,8 +2,8 @@
 
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
-use crate::home::SkillName;
 use clap::ValueEnum;
+use kiso_base::home::SkillName;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ impl NewArgs {
                 format!("`{name}` begins with a digit; a project's name begins with a letter"),
             ));
         }
-        if crate::skill::is_bundled(&name) {
+        if kiso_sandbox::skill::is_bundled(&name) {
             return Err(Failure::new(Exit::Usage, format!("`{name}` is a bundled skill; choose another name")));
         }
         let dir = self.dir.clone().unwrap_or_else(|| PathBuf::from(name.as_str()));

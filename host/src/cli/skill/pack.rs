@@ -2,8 +2,8 @@
 
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::manifest::Manifest;
-use crate::skill::pack::pack;
+use kiso_sandbox::skill::manifest::Manifest;
+use kiso_sandbox::skill::pack::pack;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

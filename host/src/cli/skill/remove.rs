@@ -2,7 +2,7 @@
 
 use super::open;
 use crate::cli::{Exit, Failure, Shared};
-use crate::home::SkillName;
+use kiso_base::home::SkillName;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,9 @@
 use super::{open, print_ended};
 use crate::cli::show::{Show, printable};
 use crate::cli::{Exit, Failure, Opened, Shared, block_on, environment_secrets, pairs, session, shell};
-use crate::home::SessionName;
-use crate::json;
-use crate::skill::{AgentSkill, Caller, from_words};
+use kiso_base::home::SessionName;
+use kiso_base::json;
+use kiso_sandbox::skill::{AgentSkill, Caller, from_words};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@ use super::push::RegistryArgs;
 use crate::cli::listing::row;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
-use crate::skill::signature::AGENT_SKILL;
-use crate::skill::{FoundSkill, OciReference, Skills};
+use kiso_sandbox::skill::signature::AGENT_SKILL;
+use kiso_sandbox::skill::{FoundSkill, OciReference, Skills};
 use serde_json::json;
 
 /// Tags of a name in a registry that are looked at, the newest first.
@@ -33,7 +33,7 @@ impl SearchArgs {
             return self.registries(&opened.skills, &show, shared.json);
         }
         if opened.skills.indexes()?.is_empty() {
-            return Err(Failure::from(crate::skill::IndexError::None.told("search")));
+            return Err(Failure::from(kiso_sandbox::skill::IndexError::None.told("search")));
         }
         show.busy("search");
         let searched = block_on(opened.skills.search_indexes(&self.words, None));
@@ -70,7 +70,7 @@ impl SearchArgs {
                     let at = of.tagged(&tag);
                     found.push((tag, skills.described(&at, &who).await));
                 }
-                Ok::<_, crate::skill::SkillError>(found)
+                Ok::<_, kiso_sandbox::skill::SkillError>(found)
             });
             show.rest();
             for (tag, described) in looked?? {

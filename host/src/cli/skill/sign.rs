@@ -3,8 +3,8 @@
 use super::open;
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::signature::{MAX_FILE, SecretKey, SignatureError};
-use crate::skill::signature_of;
+use kiso_sandbox::skill::signature::{MAX_FILE, SecretKey, SignatureError};
+use kiso_sandbox::skill::signature_of;
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};

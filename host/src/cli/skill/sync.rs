@@ -5,9 +5,9 @@ use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
-use crate::package;
-use crate::skill::signature::{AGENT_SKILL, PublisherKey};
-use crate::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
+use kiso_sandbox::package;
+use kiso_sandbox::skill::signature::{AGENT_SKILL, PublisherKey};
+use kiso_sandbox::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ impl SyncArgs {
         }
         for other in here.iter().filter(|skill| wanted.iter().all(|wanted| wanted.name != skill.name)) {
             if self.remove_others {
-                skills.remove(&crate::home::SkillName::parse(&other.name)?)?;
+                skills.remove(&kiso_base::home::SkillName::parse(&other.name)?)?;
                 tell(shared, &other.name, "removed", "");
             } else {
                 tell(shared, &other.name, "kept", "it is not in the file; --remove-others removes it");

@@ -4,7 +4,7 @@ use super::build::build;
 use super::run::arguments;
 use super::{open, print_ended};
 use crate::cli::{Exit, Failure, Shared, block_on, environment_secrets, session};
-use crate::skill::Caller;
+use kiso_sandbox::skill::Caller;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

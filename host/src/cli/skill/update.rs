@@ -5,7 +5,7 @@ use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
-use crate::skill::{Blame, LatestVersion, LockedSkill, SkillError, Skills, WebPlace};
+use kiso_sandbox::skill::{Blame, LatestVersion, LockedSkill, SkillError, Skills, WebPlace};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -1,12 +1,12 @@
 //! One event of a trace, as a person reads it.
 
 use crate::cli::show::{Show, duration, printable, printable_line};
-use crate::graph::Why;
-use crate::graph::limits::Usage;
-use crate::graph::plan::TaskKind;
-use crate::graph::reflection::Reflection;
-use crate::graph::report::{LimitUse, TaskReport, size};
-use crate::graph::step::{Call, Event, StepResult};
+use kiso_graph::Why;
+use kiso_graph::limits::Usage;
+use kiso_graph::plan::TaskKind;
+use kiso_graph::reflection::Reflection;
+use kiso_graph::report::{LimitUse, TaskReport, size};
+use kiso_graph::step::{Call, Event, StepResult};
 
 /// Prints one event; `head` is its number and time, `took` the milliseconds since the event before.
 pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {

@@ -3,7 +3,7 @@
 use crate::cli::listing::typed;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure};
-use crate::skill::{ProjectSkill, ProjectSkillState, Skills};
+use kiso_sandbox::skill::{ProjectSkill, ProjectSkillState, Skills};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::AcpSession;
-use crate::drive::{AlwaysScope, CardReply};
-use crate::rpc::{self, RequestId, RpcError};
-use crate::store::{ApprovalLine, StoreError};
+use kiso_agent::drive::{AlwaysScope, CardReply};
+use kiso_base::rpc::{self, RequestId, RpcError};
+use kiso_store::store::{ApprovalLine, StoreError};
 
 impl AcpSession {
     /// Asks the editor about the card that the run of the prompt waits for, once.

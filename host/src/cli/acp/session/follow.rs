@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::super::update;
 use super::AcpSession;
 use crate::cli::client::wire::{NoticeLine, ServerLine};
-use crate::gateway::{progress, standing};
-use crate::graph::outcome::{Ending, Outcome};
-use crate::graph::plan::{Task, TaskKind};
-use crate::graph::report::{TaskReport, TaskStatus};
-use crate::graph::step::{Event, StepResult, ToolResult};
-use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
-use crate::store::{JobState, RunId, StoreError};
+use kiso_base::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+use kiso_gateway::{progress, standing};
+use kiso_graph::outcome::{Ending, Outcome};
+use kiso_graph::plan::{Task, TaskKind};
+use kiso_graph::report::{TaskReport, TaskStatus};
+use kiso_graph::step::{Event, StepResult, ToolResult};
+use kiso_store::store::{JobState, RunId, StoreError};
 
 impl AcpSession {
     /// A line of the daemon.

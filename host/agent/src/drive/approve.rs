@@ -1,0 +1,341 @@
+//! Asking a person before something leaves the sandbox, and what their answer allows.
+//!
+//! ```text
+//! start? ─▶ effects that nobody has decided ─▶ card: event and row in one commit ─▶ the run is left
+//!                                                     answer, expiry or cancel ─▶ it is taken up again
+//! ```
+//!
+//! While a run waits, nothing of it is in memory, and it has no place among those that work: it is taken up again like one that was
+//! cut off. What a call may do is decided anew when it is made, from what is on record.
+
+use super::run_context::RunContext;
+use super::{DriveError, RunExecutor};
+use crate::tool::CallLabels;
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_base::json;
+use kiso_graph::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, MAX_EFFECTS};
+use kiso_graph::label::Label;
+use kiso_graph::lane::ToolCall;
+use kiso_graph::plan::Task;
+use kiso_graph::report::TaskError;
+use kiso_graph::run::{Run, Starting};
+use kiso_graph::step::StepResult;
+use kiso_sandbox::effect::sink::{Enforcement, Permit};
+use kiso_store::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, StoreError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use strum::{EnumString, IntoStaticStr};
+
+/// For how long a decision is remembered that is not bound to its session.
+const REMEMBERED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// Whether a call may be made.
+pub(super) enum Clearance {
+    /// It does nothing that a person is asked about.
+    Free,
+    /// With this; whether a person has seen this very call.
+    Accepted(Vec<CardAccess>, bool),
+    Denied(TaskError),
+}
+
+impl Clearance {
+    /// What the call may use of what is to be asked for.
+    pub fn accepted(&self) -> Option<&[CardAccess]> {
+        match self {
+            Self::Accepted(access, _) => Some(access),
+            Self::Free | Self::Denied(_) => None,
+        }
+    }
+
+    /// The same, where a person has seen this very call.
+    pub fn accepted_by_person(&self) -> Option<&[CardAccess]> {
+        self.accepted().filter(|_| matches!(self, Self::Accepted(_, true)))
+    }
+}
+
+impl RunContext<'_> {
+    /// The card to show before what is next may start; none where nothing needs a word.
+    pub async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
+        let tools = &self.drive.tools;
+        let mut effects: Vec<CallEffect> = Vec::new();
+        match run.starting() {
+            Some(Starting::Tasks(tasks)) => {
+                for (number, task, decision) in tasks {
+                    // What is bound to a task that has not ended cannot be foreseen. It is asked for when it comes.
+                    let Ok((task, labels)) = self.with_labels(run, task, decision).await? else { continue };
+                    let effect = tools.effect_of_task(&task, &labels);
+                    effects.extend(effect.map(|effect| CallEffect { task: Some(number), ..effect }));
+                }
+            }
+            Some(Starting::Calls(calls)) => {
+                for call in calls {
+                    let labels = self.labels_of_call(run, call).await?;
+                    effects.extend(tools.effect_of_call(call, &labels));
+                }
+            }
+            None => {}
+        }
+        if effects.is_empty() || !run.may_ask() {
+            return Ok(None);
+        }
+        let rules = self.rules().await?;
+        effects.retain(|effect| run.decision(effect).is_none() && remembered(&rules, effect).is_none());
+        let mut asked: Vec<CallEffect> = Vec::new();
+        for effect in effects {
+            if !asked.iter().any(|known| effect.is_within(known)) {
+                asked.push(effect);
+            }
+        }
+        asked.truncate(MAX_EFFECTS);
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let pending = self.drive.store.read(|view| view.count_pending_approvals()).await?;
+        if pending >= MAX_PENDING_CARDS {
+            tracing::warn!(run = %self.run, "{pending} approvals are waiting already; nobody is asked for this one");
+            return Ok(None);
+        }
+        let seconds = i64::try_from(self.drive.config.approvals.expires_s).unwrap_or(i64::MAX);
+        let expires_ms = now_ms().saturating_add(seconds.saturating_mul(1_000));
+        Ok(Some(Card { effects: asked, expires_ms }))
+    }
+
+    /// What was answered to the card that the run waits for. It is left where nobody has answered yet.
+    pub async fn card_answer(&self) -> Result<StepResult, DriveError> {
+        let (run, seq) = (self.run.clone(), self.seq);
+        let asked = self.drive.store.read(move |view| view.approval_of(&run, seq)).await?;
+        let asked = asked.ok_or_else(|| DriveError::NotResumable("its card is not in the store".to_owned()))?;
+        let answer = match asked.state {
+            ApprovalState::Pending if asked.card.expires_ms > now_ms() => {
+                return Err(DriveError::Waiting { approval: asked.id });
+            }
+            ApprovalState::Pending => {
+                self.drive.store.write(|tx| tx.expire_approvals(now_ms())).await?;
+                CardAnswer::expired()
+            }
+            ApprovalState::Answered => asked.answer.unwrap_or_else(CardAnswer::expired),
+            ApprovalState::Expired | ApprovalState::Withdrawn => CardAnswer::expired(),
+        };
+        Ok(StepResult::ApprovalGiven { answer })
+    }
+
+    /// A task with the outputs in its arguments that it is bound to, and the labels of these; or why there are none.
+    pub async fn with_labels(
+        &self,
+        run: &Run,
+        task: &Task,
+        decision: &Label,
+    ) -> Result<Result<(Task, CallLabels), String>, DriveError> {
+        let mut labels =
+            CallLabels { decision: decision.clone(), enforcement: self.enforcement(), ..CallLabels::default() };
+        let Some(args) = &task.args else { return Ok(Ok((task.clone(), labels))) };
+        let bound = match run.bound(args) {
+            Ok(bound) => bound,
+            Err(why) => return Ok(Err(why)),
+        };
+        labels.args = self.drive.tools.argument_labels(&self.session, &bound.args, bound.labels).await?;
+        Ok(Ok((Task { args: Some(bound.args), ..task.clone() }, labels)))
+    }
+
+    /// The labels of a call of the action loop.
+    pub async fn labels_of_call(&self, run: &Run, call: &ToolCall) -> Result<CallLabels, DriveError> {
+        let args: Value = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
+        let (decision, known) = match run.named(call) {
+            Some(named) => (named.decision, named.args),
+            None => (run.decision_label(), BTreeMap::new()),
+        };
+        let args = self.drive.tools.argument_labels(&self.session, &args, known).await?;
+        Ok(CallLabels { decision, enforcement: self.enforcement(), args })
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::named(&self.drive.config.policy.effects)
+    }
+
+    /// Whether a task may be done, with what, and what it may do outside.
+    pub async fn clear_task(
+        &self,
+        run: &Run,
+        task: &Task,
+        labels: &CallLabels,
+    ) -> Result<(Clearance, Permit), DriveError> {
+        let tools = &self.drive.tools;
+        let clearance = self.clear(run, tools.effect_of_task(task, labels)).await?;
+        let permit = tools.permit(task, labels, clearance.accepted_by_person());
+        if let Clearance::Denied(error) = &clearance {
+            tools.log_denied(&permit, task, labels, &error.message);
+        }
+        Ok((clearance, permit))
+    }
+
+    /// Whether a call of the action loop may be made, with what, and what it may do outside.
+    pub async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<(Clearance, Permit), DriveError> {
+        let (tools, labels) = (&self.drive.tools, self.labels_of_call(run, call).await?);
+        let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
+        let args = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
+        let task = tools.as_task(call, args);
+        let permit = tools.permit(&task, &labels, clearance.accepted_by_person());
+        if let Clearance::Denied(error) = &clearance {
+            tools.log_denied(&permit, &task, &labels, &error.message);
+        }
+        Ok((clearance, permit))
+    }
+
+    async fn clear(&self, run: &Run, effect: Option<CallEffect>) -> Result<Clearance, DriveError> {
+        let Some(effect) = effect else { return Ok(Clearance::Free) };
+        let why: String = effect.because.iter().map(|why| format!("; {why}")).collect();
+        let what = format!("{}, {}{why}", effect.tool, effect.destination());
+        let denied = |code: &str, message: String| {
+            let code = code.to_owned();
+            Clearance::Denied(TaskError { code, message, limit: None, retryable: false, policy: true })
+        };
+        Ok(match run.decision(&effect) {
+            // As it was accepted, and not as it would be asked now.
+            Some((Decision::Accepted, accepted)) => Clearance::Accepted(accepted.access.clone(), true),
+            Some((Decision::Refused, _)) => denied("refused", format!("refused by the user: {what}")),
+            Some((Decision::Expired, _)) => denied(
+                "approval_expired",
+                format!("nobody accepted this in time (approvals.expires_s in config.toml): {what}"),
+            ),
+            None => match remembered(&self.rules().await?, &effect) {
+                Some(_) => Clearance::Accepted(effect.access, false),
+                None => denied(
+                    "approval_needed",
+                    format!("this needs the user's approval, and no more of them can be asked for: {what}"),
+                ),
+            },
+        })
+    }
+
+    /// Decisions that are remembered for the session.
+    async fn rules(&self) -> Result<Vec<ApprovalRule>, DriveError> {
+        let session = self.session.clone();
+        Ok(self.drive.store.read(move |view| view.approval_rules(Some(&session), now_ms())).await?)
+    }
+}
+
+/// The decision that covers all of an effect, whatever its arguments. None covers one that somebody else may have had a hand in: whose
+/// words it goes by is another matter each time.
+fn remembered<'r>(rules: &'r [ApprovalRule], effect: &CallEffect) -> Option<&'r ApprovalRule> {
+    let covers = |rule: &&ApprovalRule| {
+        let covered = |access: &CardAccess| rule.access.iter().any(|wide| access.is_within(wide));
+        effect.because.is_empty() && rule.tool == effect.tool && effect.access.iter().all(covered)
+    };
+    rules.iter().find(covers)
+}
+
+/// For how long the same need not be asked again.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+    EnumString,
+    IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AlwaysScope {
+    /// In this session.
+    Session,
+    /// In every session, for 30 days.
+    #[serde(rename = "30_days")]
+    #[strum(serialize = "30_days")]
+    ThirtyDays,
+}
+
+/// What a person says to a card.
+#[derive(Debug, Clone)]
+pub struct CardReply {
+    /// Numbers of effects; none for all of them.
+    pub accepted: Option<Vec<usize>>,
+    /// Whether the same may be done again without asking.
+    pub always: Option<AlwaysScope>,
+    /// Who says it.
+    pub by: String,
+}
+
+/// Why an answer was not taken. Nothing was decided.
+#[derive(Debug, thiserror::Error)]
+pub enum CardReplyError {
+    #[error("there is no approval {0}")]
+    Unknown(i64),
+    #[error("approval {id} waits for no answer: it is {}", .state.as_str())]
+    Over { id: i64, state: ApprovalState },
+    #[error("approval {id} has the numbers 1 to {most}, and not {number}")]
+    Number { id: i64, number: usize, most: usize },
+    #[error("an answer that accepts nothing cannot be remembered")]
+    Nothing,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl RunExecutor {
+    /// Stops the runs of a session that wait for a person; whether there were any.
+    pub async fn cancel_waiting(&self, session: &SessionName) -> Result<bool, StoreError> {
+        let of = session.clone();
+        let waiting = self.store.read(move |view| view.runs_waiting(&of)).await?;
+        let any = !waiting.is_empty();
+        self.store.write(move |tx| waiting.iter().try_for_each(|run| tx.request_cancel(run))).await?;
+        Ok(any)
+    }
+
+    /// Answers a card. `within` are the sessions whose cards may be answered; none for all. The run goes on by itself.
+    pub async fn answer_card(
+        &self,
+        id: i64,
+        within: Option<Vec<SessionName>>,
+        reply: CardReply,
+    ) -> Result<CardAnswer, CardReplyError> {
+        let now = now_ms();
+        let found = self.store.read(move |view| view.approval(id)).await?;
+        let is_here = |session: &SessionName| within.as_ref().is_none_or(|within| within.contains(session));
+        let asked = found.filter(|asked| is_here(&asked.session)).ok_or(CardReplyError::Unknown(id))?;
+        let most = asked.card.effects.len();
+        let mut accepted = reply.accepted.unwrap_or_else(|| (1..=most).collect());
+        accepted.sort_unstable();
+        accepted.dedup();
+        if let Some(number) = accepted.iter().find(|number| !(1..=most).contains(number)) {
+            return Err(CardReplyError::Number { id, number: *number, most });
+        }
+        if reply.always.is_some() && accepted.is_empty() {
+            return Err(CardReplyError::Nothing);
+        }
+        let rule = |always: AlwaysScope, effect: &CallEffect| NewApprovalRule {
+            session: (always == AlwaysScope::Session).then(|| asked.session.clone()),
+            tool: effect.tool.clone(),
+            access: effect.access.clone(),
+            until_ms: (always == AlwaysScope::ThirtyDays).then(|| now.saturating_add(REMEMBERED_MS)),
+        };
+        let chosen = accepted.iter().filter_map(|number| asked.card.effects.get(number - 1));
+        let rules: Vec<_> = chosen.filter_map(|effect| Some(rule(reply.always?, effect))).collect();
+        let answer = CardAnswer { accepted, expired: false, by: reply.by };
+        let said = answer.clone();
+        let write = self.store.write(move |tx| {
+            let taken = tx.answer_approval(id, &said, now_ms())?;
+            if taken {
+                tx.remember_approvals(&rules, now)?;
+            }
+            Ok((taken, tx.approval(id)?))
+        });
+        match write.await? {
+            (true, _) => {
+                // The run goes on now, not when the queue next looks.
+                self.store.ring();
+                tracing::info!(approval = id, run = %asked.run, accepted = answer.accepted.len(), by = answer.by, "a card is answered");
+                Ok(answer)
+            }
+            (false, now) => {
+                let state = now.map_or(ApprovalState::Withdrawn, |now| now.state);
+                // Its time is over, and nobody has put that on record yet.
+                let state = if state == ApprovalState::Pending { ApprovalState::Expired } else { state };
+                Err(CardReplyError::Over { id, state })
+            }
+        }
+    }
+}

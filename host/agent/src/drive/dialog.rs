@@ -1,0 +1,66 @@
+//! What the roles were sent and answered in a run. A role that is asked again is sent the same bytes, its answer behind them, and
+//! what is new at the end, so that its model reads only that. What a crash takes with it costs one prompt that is read whole.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::clean::clean_turn;
+use crate::context::{PieceHistory, without_marks};
+use kiso_llm::{Request, Role, Turn};
+use kiso_store::secret::Secrets;
+
+/// Roles that are asked again in a run about what they said before. The actor has its lane for that.
+const ASKED_AGAIN: [Role; 3] = [Role::Planner, Role::Reviewer, Role::Reasoner];
+
+/// The conversations of a run with its roles.
+#[derive(Debug, Default)]
+pub(super) struct Dialogs(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    answered: HashMap<Role, Dialog>,
+    /// What was sent last and has no answer yet.
+    sent: Option<(Role, Dialog)>,
+}
+
+#[derive(Debug, Clone)]
+struct Dialog {
+    user: String,
+    turns: Vec<Turn>,
+    told: PieceHistory,
+}
+
+impl Dialogs {
+    /// `request` as the continuation of what its role was asked before; `None` if that was nothing.
+    pub fn next(&self, request: &Request, secrets: &Secrets, boundary: &str) -> Option<Request> {
+        let Dialog { user, turns, told } = self.open().answered.get(&request.role)?.clone();
+        // What is a secret by now was none, perhaps, when it was said.
+        let turns = turns.into_iter().map(|turn| clean_turn(secrets, turn));
+        let news = Turn::Note(told.news(&request.pieces, boundary));
+        let turns = turns.chain([news]).collect();
+        Some(Request { user: secrets.redact(&user), turns, ..request.clone() })
+    }
+
+    /// The request is about to be sent.
+    pub fn sent(&self, request: &Request, boundary: &str) {
+        let mut open = self.open();
+        open.sent = ASKED_AGAIN.contains(&request.role).then(|| {
+            let told = PieceHistory::new(&request.pieces, boundary);
+            (request.role, Dialog { user: request.user.clone(), turns: request.turns.clone(), told })
+        });
+    }
+
+    /// What was sent last was answered with `text`, which names no secrets.
+    pub fn answered(&self, text: &str, boundary: &str) {
+        let mut open = self.open();
+        if let Some((role, mut dialog)) = mem::take(&mut open.sent) {
+            dialog.turns.push(Turn::Assistant { text: without_marks(text, boundary), calls: Vec::new() });
+            open.answered.insert(role, dialog);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,100 @@
+//! What a step has said before it was stopped. It is in no event, as the step never came to its end; what its user read of
+//! it stays with the reply.
+
+use super::voice::{Listener, Thought};
+use kiso_graph::block::Block;
+use kiso_graph::brief::clip;
+use kiso_graph::outcome::Outcome;
+use kiso_graph::plan::TaskKind;
+use kiso_graph::run::Run;
+use kiso_graph::step::{Event, Step};
+use kiso_llm::Role;
+use kiso_store::store::RunId;
+
+/// Bytes of each text that are kept.
+const MOST: usize = 16_000;
+
+/// Passes on what a run says, and keeps the texts of the step that it is at.
+pub(super) struct HeardListener<'a> {
+    listener: &'a mut dyn Listener,
+    command: Option<String>,
+    stdout: String,
+    stderr: String,
+    reply: String,
+}
+
+impl<'a> HeardListener<'a> {
+    pub fn new(listener: &'a mut dyn Listener) -> Self {
+        Self { listener, command: None, stdout: String::new(), stderr: String::new(), reply: String::new() }
+    }
+
+    /// Puts what was heard of the step that was stopped before the other parts of the reply.
+    pub fn unfinished(&mut self) -> Vec<Block> {
+        let mut parts = Vec::new();
+        if let Some(command) = self.command.take() {
+            let short = |text: &str| clip(text.trim_end(), MOST);
+            let (output, stderr) = (short(&self.stdout), short(&self.stderr));
+            parts.push(Block::Command { command, output, stderr, exit_code: None, error: Some("stopped".to_owned()) });
+        }
+        if !self.reply.trim().is_empty() {
+            parts.push(Block::Partial { text: clip(self.reply.trim(), MOST) });
+        }
+        parts
+    }
+}
+
+/// An outcome with these parts before its own.
+pub(super) fn with_unfinished(outcome: Outcome, mut parts: Vec<Block>) -> Outcome {
+    if parts.is_empty() {
+        return outcome;
+    }
+    match outcome.blocks.is_empty() {
+        true => parts.push(Block::Text { text: outcome.reply.clone() }),
+        false => parts.extend(outcome.blocks),
+    }
+    Outcome { blocks: parts, ..outcome }
+}
+
+impl Listener for HeardListener<'_> {
+    fn begun(&mut self, run: &RunId) {
+        self.listener.begun(run);
+    }
+
+    fn step(&mut self, seq: u32, step: &Step) {
+        self.command = match step {
+            Step::Execute { brief, .. } if brief.task.kind == TaskKind::Exec => Some(brief.task.detail.clone()),
+            _ => None,
+        };
+        for text in [&mut self.stdout, &mut self.stderr, &mut self.reply] {
+            text.clear();
+        }
+        self.listener.step(seq, step);
+    }
+
+    fn thought(&mut self, thought: &Thought) {
+        self.listener.thought(thought);
+    }
+
+    fn token(&mut self, role: Role, text: &str) {
+        // What the planner says beside its plan is not a part of a reply. The limits of a step bound what comes.
+        if role != Role::Planner {
+            self.reply.push_str(text);
+        }
+        self.listener.token(role, text);
+    }
+
+    fn output(&mut self, stream: &'static str, text: &str) {
+        let kept = if stream == "stderr" { &mut self.stderr } else { &mut self.stdout };
+        kept.push_str(text);
+        self.listener.output(stream, text);
+    }
+
+    fn restart(&mut self, role: Role) {
+        self.reply.clear();
+        self.listener.restart(role);
+    }
+
+    fn event(&mut self, seq: u32, event: &Event, run: &Run) {
+        self.listener.event(seq, event, run);
+    }
+}

@@ -1,0 +1,487 @@
+//! The log of one run in the store, and keeping secrets out of it.
+//!
+//! A message is stored before anybody knows whether there is a secret in it that no pattern finds. Until a model has
+//! looked, the message and the first events are sealed with the home's key, so that nothing stands in clear anywhere; then
+//! they are replaced by what they are without secrets.
+//!
+//! What is appended goes to disk with [`Log::commit`]. Where models are paid, that is each event, so that no answer is paid
+//! for twice. Where all are built in, a step that has no effect can be made again for nothing: its event waits for the next
+//! effect, or for the reply, and is committed with it. That a run has begun is on disk before anything of it is read, so
+//! that one that brings its process down is known.
+
+mod batch;
+mod entry;
+mod result;
+mod task;
+
+use self::batch::Batch;
+use self::entry::{Entry, Projection};
+use self::result::{looked_at, may_change_files};
+use self::task::{row, state};
+use super::{DriveError, SPEC, subagent};
+use crate::node::output;
+use kiso_base::clock::now_ms;
+use kiso_base::config::Context;
+use kiso_base::home::SessionName;
+use kiso_base::json;
+use kiso_graph::outcome::{Ending, Outcome};
+use kiso_graph::route::Effort;
+use kiso_graph::run::{Run, RunSpec};
+use kiso_graph::step::{Event, StepResult};
+use kiso_llm::Role;
+use kiso_sandbox::effect::member::FleetMember;
+use kiso_store::scratchpad;
+use kiso_store::secret::Secrets;
+use kiso_store::secret::vault::{Vault, is_sealed};
+use kiso_store::store::{
+    BegunRun, DueKind, LabelledRow, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
+    Tx, UsageLine,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use kiso_store::secret::vault::SEALED_RUN;
+
+/// Stands for a message that cannot be read.
+const CLOSED: &str = "(a message that was sealed with another key)";
+
+/// Waits before a commit is tried again: a disk or a lock that is in the way for longer needs a person.
+const AGAIN: [Duration; 4] =
+    [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
+
+/// Events by their number, and prompts.
+#[derive(Debug, Default)]
+struct Sealed {
+    events: Vec<(u32, String)>,
+    prompts: Vec<Prompt>,
+}
+
+impl Sealed {
+    /// Keys of the scratchpad entries that hold a large input.
+    fn archived(&self) -> Vec<String> {
+        let events = self.events.iter().filter_map(|(_, body)| serde_json::from_str::<Event>(body).ok());
+        let keys = events.filter_map(|event| match event.result {
+            StepResult::Admitted { archived, .. } => archived,
+            _ => None,
+        });
+        keys.collect()
+    }
+}
+
+pub(super) struct Log {
+    pub store: Store,
+    pub vault: Vault,
+    pub session: SessionName,
+    pub id: RunId,
+    pub seq: u32,
+    /// What is sealed so far, in clear; `None` when nothing is sealed any more.
+    sealed: Option<Sealed>,
+    /// What was last written of each task.
+    tasks: HashMap<u32, TaskRow>,
+    /// What is not on disk yet.
+    batch: Batch,
+    /// What a fleet adds: the session's files are kept for the other members before a commit says what changed them.
+    pub member: Option<Arc<dyn FleetMember>>,
+    /// Whether they may have changed since that was done.
+    files_changed: bool,
+}
+
+impl Log {
+    /// Writes down the message and its run in one transaction, sealed.
+    pub async fn begin(
+        store: &Store,
+        vault: &Vault,
+        session: &SessionName,
+        spec: impl FnOnce(&RunId) -> RunSpec + Send + 'static,
+        message: &str,
+        boot: Option<String>,
+    ) -> Result<(Log, RunSpec), DriveError> {
+        let sealed = vault.seal_text(SEALED_RUN, message)?;
+        let (name, sealer) = (session.clone(), vault.clone());
+        let begun = store.write(move |tx| {
+            let id = tx.create_run(&name, &sealed, now_ms())?;
+            tx.set_boot(&id, boot.as_deref())?;
+            let spec = spec(&id);
+            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
+            let kept = sealer.seal_text(SEALED_RUN, &body).map_err(|error| StoreError::corrupt(error.to_string()))?;
+            tx.append_event(&id, 0, now_ms(), SPEC, &kept)?;
+            // That of the run before says nothing about this one.
+            tx.scratchpad_delete(&name, scratchpad::LEDGER)?;
+            Ok((id, spec, body))
+        });
+        let (id, spec, body) = begun.await?;
+        Ok((Log::new(store, vault, session, id, body), spec))
+    }
+
+    /// Begins a run for the messages that wait in the session, which are sealed already; `None` where none waits.
+    pub async fn begin_queued(
+        store: &Store,
+        vault: &Vault,
+        session: &SessionName,
+        spec: impl FnOnce(&BegunRun, Vec<String>) -> RunSpec + Send + 'static,
+        is_apart: impl Fn(&str) -> bool + Send + 'static,
+        boot: Option<String>,
+    ) -> Result<Option<(Log, RunSpec)>, DriveError> {
+        let (name, sealer) = (session.clone(), vault.clone());
+        let begun = store.write(move |tx| {
+            let is_apart = |text: &str| sealer.open_text(SEALED_RUN, text).is_ok_and(|text| is_apart(&text));
+            let Some(begun) = tx.begin_queued_apart(&name, now_ms(), &is_apart)? else { return Ok(None) };
+            tx.set_boot(&begun.run, boot.as_deref())?;
+            let broken = |error: kiso_store::secret::VaultError| StoreError::corrupt(error.to_string());
+            // One that this key does not open must not keep all that come after it waiting for ever.
+            let open = |text: &String| match sealer.open_text(SEALED_RUN, text) {
+                Ok(text) => text.into_owned(),
+                Err(_) => CLOSED.to_owned(),
+            };
+            let spec = spec(&begun, begun.texts.iter().map(open).collect());
+            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
+            let kept = sealer.seal_text(SEALED_RUN, &body).map_err(broken)?;
+            tx.append_event(&begun.run, 0, now_ms(), SPEC, &kept)?;
+            // That of the run before says nothing about this one.
+            tx.scratchpad_delete(&name, scratchpad::LEDGER)?;
+            Ok(Some((begun.run, spec, body)))
+        });
+        Ok(begun.await?.map(|(id, spec, body)| (Log::new(store, vault, session, id, body), spec)))
+    }
+
+    fn new(store: &Store, vault: &Vault, session: &SessionName, id: RunId, spec: String) -> Log {
+        Log {
+            store: store.clone(),
+            vault: vault.clone(),
+            session: session.clone(),
+            id,
+            seq: 0,
+            sealed: Some(Sealed { events: vec![(0, spec)], prompts: Vec::new() }),
+            tasks: HashMap::new(),
+            batch: Batch::default(),
+            member: None,
+            files_changed: true,
+        }
+    }
+
+    /// The log of a run that was cut off, with its spec and its events.
+    pub async fn load(
+        store: &Store,
+        vault: &Vault,
+        session: &SessionName,
+        id: &RunId,
+    ) -> Result<(Log, RunSpec, Vec<Event>), DriveError> {
+        let run = id.clone();
+        let read = store.read(move |view| Ok((view.events(&run)?, view.tasks_of(&run)?, view.prompts(&run)?)));
+        let (rows, tasks, prompts) = read.await?;
+        let mut sealed = Sealed::default();
+        let (mut spec, mut events, mut seq) = (None, Vec::new(), 0);
+        for row in rows {
+            let body = vault.open_text(SEALED_RUN, &row.body)?.into_owned();
+            seq = row.seq;
+            match row.kind.as_str() {
+                SPEC => spec = Some(serde_json::from_str(&body)?),
+                _ => events.push(serde_json::from_str(&body)?),
+            }
+            if is_sealed(&row.body) {
+                sealed.events.push((row.seq, body));
+            }
+        }
+        for mut prompt in prompts.into_iter().filter(|prompt| is_sealed(&prompt.text)) {
+            prompt.text = vault.open_text(SEALED_RUN, &prompt.text)?.into_owned();
+            sealed.prompts.push(prompt);
+        }
+        let spec = spec.ok_or_else(|| DriveError::NotResumable("it has no first event".to_owned()))?;
+        let log = Log {
+            store: store.clone(),
+            vault: vault.clone(),
+            session: session.clone(),
+            id: id.clone(),
+            seq,
+            sealed: (!sealed.events.is_empty()).then_some(sealed),
+            tasks: tasks.into_iter().map(|row| (row.id, row)).collect(),
+            batch: Batch::default(),
+            member: None,
+            files_changed: true,
+        };
+        Ok((log, spec, events))
+    }
+
+    /// Takes an event with all that follows from it: tasks, usage, what was learned, the ledger, and, if the turn goes
+    /// on, the messages `taking` that it goes on with. It is on disk after the next [`Log::commit`].
+    pub fn append(
+        &mut self,
+        event: &Event,
+        run: &Run,
+        secrets: &Secrets,
+        asked: Vec<(Role, String)>,
+        taking: Vec<i64>,
+    ) -> Result<(), DriveError> {
+        self.seq += 1;
+        let at = now_ms();
+        self.files_changed |= may_change_files(&event.result);
+        let role = asked.last().map(|(role, _)| *role);
+        let entry = self.seal(event, secrets, asked, at)?;
+        let mut projection = self.project(event, run, secrets, role, at);
+        if event.continues {
+            projection.taken = taking;
+        }
+        if !entry.clear {
+            // The task of the medium route has the words of the message. It is written again when it ends.
+            for row in &mut projection.tasks {
+                row.task = self.vault.seal_json(SEALED_RUN, &row.task)?;
+            }
+        }
+        self.batch.add(entry, projection, secrets);
+        Ok(())
+    }
+
+    /// Commits what was appended, in one transaction.
+    pub async fn commit(&mut self) -> Result<(), DriveError> {
+        match self.batch.is_empty() {
+            true => Ok(()),
+            false => self.commit_with(&AGAIN, |_| Ok(())).await,
+        }
+    }
+
+    /// Commits what was appended if that can be done at once: of a run that goes no further here.
+    pub async fn leave(&mut self) -> Result<(), DriveError> {
+        match self.batch.is_empty() {
+            true => Ok(()),
+            false => self.commit_with(&[], |_| Ok(())).await,
+        }
+    }
+
+    /// Commits what was appended, and this with it. What is in the way for a moment is waited for: a command whose result is
+    /// not on disk would be taken for one that was cut off. Where it stays in the way, nothing of it is lost: the next commit
+    /// tries again.
+    async fn commit_with(
+        &mut self,
+        waits: &[Duration],
+        and: impl Fn(&Tx<'_>) -> Result<(), StoreError> + Send + Sync + 'static,
+    ) -> Result<(), DriveError> {
+        let tree = self.keep_files().await?;
+        let work = Arc::new((std::mem::take(&mut self.batch), and));
+        let mut waits = waits.iter();
+        loop {
+            let (work_of_try, id, session, vault) =
+                (work.clone(), self.id.clone(), self.session.clone(), self.vault.clone());
+            let written = self.store.write(move |tx| {
+                let (batch, and) = &*work_of_try;
+                batch.commit(tx, &id, &session, &vault)?;
+                if let Some(root) = &tree {
+                    tx.set_tree(&session, root)?;
+                }
+                and(tx)
+            });
+            let Err(error) = written.await else { return Ok(()) };
+            match waits.next().filter(|_| error.may_pass()) {
+                Some(wait) => {
+                    tracing::warn!(run = %self.id, "what happened could not be written down; it is tried again: {error}");
+                    tokio::time::sleep(*wait).await;
+                }
+                None => {
+                    // The writer has let go of it before it answered.
+                    self.batch = Arc::into_inner(work).map(|(batch, _)| batch).unwrap_or_default();
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// Keeps the session's files for the other members of a fleet, if they may have changed; under which name.
+    async fn keep_files(&mut self) -> Result<Option<[u8; 32]>, DriveError> {
+        let Some(member) = self.member.clone().filter(|_| self.files_changed) else { return Ok(None) };
+        let session = self.session.clone();
+        let kept = tokio::task::spawn_blocking(move || member.keep_files(&session)).await;
+        let kept = kept.unwrap_or_else(|failed| Err(failed.to_string()));
+        let root = kept.map_err(|why| StoreError::Fenced { why })?;
+        self.files_changed = false;
+        Ok(Some(root))
+    }
+
+    /// The event and its prompts as they are written down: sealed, until a model has looked at the message, and from then on
+    /// in clear, together with all that was sealed before.
+    fn seal(
+        &mut self,
+        event: &Event,
+        secrets: &Secrets,
+        asked: Vec<(Role, String)>,
+        at_ms: i64,
+    ) -> Result<Entry, DriveError> {
+        let prompts = (0..).zip(asked).map(|(nth, (role, text))| {
+            let (role, text) = (role.name().to_owned(), secrets.redact(&text));
+            Prompt { seq: self.seq, nth, role, text }
+        });
+        let mut prompts: Vec<_> = prompts.collect();
+        let body = secrets.redact_to_json(event)?;
+        // Whatever is committed must be readable. What comes in is bounded where it comes in; this is for what is not.
+        if json::is_deeper(body.as_bytes(), json::MAX_COMMITTED) {
+            return Err(DriveError::NotResumable(format!(
+                "the result of {} is nested too deeply",
+                event.result.name()
+            )));
+        }
+        // Messages that arrived are new ones, which no model has looked at.
+        let closes = matches!(&event.result, StepResult::Finished { arrived, .. } if !arrived.is_empty());
+        let opens = looked_at(event) && !closes;
+        let clear = opens || self.sealed.is_none() && !closes;
+        let (mut rewrite, mut archived) = (Vec::new(), Vec::new());
+        let kept = if clear {
+            if let Some(sealed) = self.sealed.take() {
+                archived = sealed.archived();
+                for (seq, body) in &sealed.events {
+                    let document: serde_json::Value = serde_json::from_str(body)?;
+                    rewrite.push((*seq, secrets.redact_to_json(&document)?));
+                }
+                let clean = |prompt: Prompt| Prompt { text: secrets.redact(&prompt.text), ..prompt };
+                prompts.extend(sealed.prompts.into_iter().map(clean));
+            }
+            body
+        } else {
+            let kept = self.vault.seal_text(SEALED_RUN, &body)?;
+            let sealed = self.sealed.get_or_insert_default();
+            sealed.events.push((self.seq, body));
+            for prompt in &mut prompts {
+                let text = self.vault.seal_text(SEALED_RUN, &prompt.text)?;
+                sealed.prompts.push(prompt.clone());
+                prompt.text = text;
+            }
+            kept
+        };
+        let kind = event.result.name();
+        Ok(Entry { seq: self.seq, at_ms, kind, body: kept, prompts, clear, opens, rewrite, archived })
+    }
+
+    /// What the event changes beside the log.
+    fn project(&mut self, event: &Event, run: &Run, secrets: &Secrets, role: Option<Role>, at: i64) -> Projection {
+        let usage = event.calls().map(|call| UsageLine {
+            at_ms: at,
+            role: role.map_or("worker", Role::name).to_owned(),
+            model: call.model.clone(),
+            usage: call.usage,
+        });
+        Projection {
+            seq: self.seq,
+            at_ms: at,
+            tasks: self.changed(run, secrets, at),
+            usage: usage.collect(),
+            learned: match &event.result {
+                StepResult::Reviewed { verdict, .. } => verdict.learn.as_deref().map(|fact| clip(secrets.redact(fact))),
+                _ => None,
+            },
+            ledger: matches!(event.result, StepResult::Called { .. }).then(|| secrets.redact(&run.ledger().text())),
+            delivered: match &event.result {
+                StepResult::Finished { reply, .. } if event.continues => Some(secrets.redact(reply)),
+                _ => None,
+            },
+            is_tagged: matches!(&event.result, StepResult::Admitted { tags, .. } if !tags.is_empty()),
+            notifies: event.notification().is_some(),
+            asks: match &event.result {
+                StepResult::ApprovalWanted { card } => secrets.redact_document(card.clone()).ok(),
+                _ => None,
+            },
+            taken: Vec::new(),
+            label: run.label(),
+        }
+    }
+
+    /// The rows of tasks that are not as they were written last.
+    fn changed(&mut self, run: &Run, secrets: &Secrets, at: i64) -> Vec<TaskRow> {
+        let mut changed = Vec::new();
+        for (position, entry) in run.board().into_iter().enumerate() {
+            let status = state(entry.state);
+            let old = self.tasks.get(&entry.id);
+            if old.is_some_and(|row| row.status == status) {
+                continue;
+            }
+            let row = row(&entry, position, old, secrets, at);
+            self.tasks.insert(entry.id, row.clone());
+            changed.push(row);
+        }
+        changed
+    }
+
+    /// The outcome and the reply, and what is to be done in the background, in one transaction with what is not on disk
+    /// yet. A session that has no name gets the `title`, if there is one. With `window_is_full`, its messages are summarized.
+    pub async fn finish(
+        &mut self,
+        outcome: &Outcome,
+        run: &Run,
+        secrets: &Secrets,
+        context: &Context,
+        title: Option<(String, UsageLine)>,
+        window_is_full: bool,
+    ) -> Result<(), DriveError> {
+        let status = match outcome.ending {
+            Ending::Done => RunStatus::Done,
+            Ending::Failed { .. } | Ending::LimitHit(_) => RunStatus::Failed,
+            Ending::Cancelled => RunStatus::Cancelled,
+        };
+        let body = secrets.redact_to_json(outcome)?;
+        let reply = secrets.redact(&output::reply(outcome));
+        let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
+        let (told, label) = (subagent::is_told(outcome), run.label());
+        // Only who has done something, and read nothing from outside, knows better than what was learned before.
+        let worked = run.routing().is_some_and(|routing| routing.effort > Effort::Low) && label.is_ordinary();
+        let worked = worked.then(|| secrets.redact(&format!("{}\n\n{reply}", run.spec().message)));
+        let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
+        // What nobody could look at for secrets does not become a title, which stands in clear.
+        let title = title.filter(|_| self.sealed.is_none());
+        let finish = move |tx: &Tx<'_>| {
+            let at = now_ms();
+            tx.finish_run(&id, status, at, &body)?;
+            let answer = tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            tx.set_label(LabelledRow::Message, answer, &label)?;
+            match told {
+                true => tx.inject_reply(&id, &reply, &label, at)?,
+                false => tx.pass_over(&session, answer)?,
+            }
+            tx.finish_jobs(&id, answer)?;
+            if let Some((title, usage)) = &title
+                && !subagent
+                && tx.set_title(&session, title, false)?
+            {
+                tx.add_usage(&session, None, usage)?;
+            }
+            if window_is_full || is_needed(tx, DueKind::Summary, &session, &context)? {
+                tx.add_work(DueKind::Summary, &session, None, at)?;
+            }
+            // What a subagent does is not a conversation: it has a name, and nothing is learned from it about anybody.
+            if subagent {
+                return Ok(());
+            }
+            for kind in [DueKind::Title, DueKind::Facts] {
+                if is_needed(tx, kind, &session, &context)? {
+                    tx.add_work(kind, &session, None, at)?;
+                }
+            }
+            if durable {
+                tx.add_work(DueKind::Memory, &session, Some(&id), at)?;
+            } else if let Some(said) = &worked
+                && let Some(run) = tx.run(&id)?
+                && !tx.facts_about(said, run.started_ms)?.is_empty()
+            {
+                tx.add_work(DueKind::Facts, &session, Some(&id), at)?;
+            }
+            Ok(())
+        };
+        self.commit_with(&AGAIN, finish).await
+    }
+}
+
+/// Whether there is something to do. To write it down, take it and strike it out would be three commits for nothing, after
+/// nearly every message.
+fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Context) -> Result<bool, StoreError> {
+    let bounded = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    match kind {
+        DueKind::Title => Ok(tx.title(session)?.is_none()),
+        DueKind::Summary => {
+            let most = bounded(context.summarize_threshold);
+            Ok(tx.count_unsummarized(session, most.saturating_add(1))? > most)
+        }
+        DueKind::Facts => Ok(tx.may_consolidate_facts(bounded(context.knowledge_max_facts))?),
+        DueKind::Memory => Ok(true),
+    }
+}
+
+/// A fact in as many bytes as the store takes.
+fn clip(fact: String) -> String {
+    fact[..fact.floor_char_boundary(MAX_FACT_BYTES)].to_owned()
+}

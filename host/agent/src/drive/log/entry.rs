@@ -1,0 +1,160 @@
+//! What one event changes in the store: the log itself, and what is told from it. Both in one transaction.
+
+use super::SEALED_RUN;
+use kiso_base::home::SessionName;
+use kiso_graph::approval::Card;
+use kiso_graph::label::Label;
+use kiso_graph::tags::Tags;
+use kiso_store::scratchpad;
+use kiso_store::secret::Secrets;
+use kiso_store::secret::vault::{Vault, VaultError, is_sealed};
+use kiso_store::store::{LabelledRow, MessageRole, NewFact, Prompt, RunId, StoreError, TaskRow, Tx, UsageLine};
+
+/// Confidence of a fact that a reviewer learned, in per cent.
+const LEARNED: u8 = 70;
+
+/// Opens what was sealed, and takes out the secrets that are known by now.
+pub struct Opener<'a> {
+    pub vault: &'a Vault,
+    pub secrets: &'a Secrets,
+}
+
+impl Opener<'_> {
+    fn open(&self, text: &str) -> Result<String, VaultError> {
+        Ok(self.secrets.redact(&self.vault.open_text(SEALED_RUN, text)?))
+    }
+}
+
+/// An event as it is written down, with what is rewritten when the log is opened.
+pub struct Entry {
+    pub seq: u32,
+    pub at_ms: i64,
+    pub kind: &'static str,
+    pub body: String,
+    pub prompts: Vec<Prompt>,
+    /// Whether it is not sealed.
+    pub clear: bool,
+    /// Whether what stands sealed in the store is opened with it.
+    pub opens: bool,
+    pub rewrite: Vec<(u32, String)>,
+    /// Keys of the scratchpad entries that are opened.
+    pub archived: Vec<String>,
+}
+
+impl Entry {
+    pub fn commit(
+        &self,
+        tx: &Tx<'_>,
+        id: &RunId,
+        session: &SessionName,
+        opener: &Opener<'_>,
+    ) -> Result<(), StoreError> {
+        tx.append_event(id, self.seq, self.at_ms, self.kind, &self.body)?;
+        for (seq, body) in &self.rewrite {
+            tx.replace_event(id, *seq, body)?;
+        }
+        let of_run = if self.opens { tx.messages_of_run(id)? } else { Vec::new() };
+        for message in of_run.into_iter().filter(|message| is_sealed(&message.text)) {
+            // What another key sealed stays sealed: somebody may find that key.
+            let Ok(text) = opener.open(&message.text) else { continue };
+            tx.replace_message(message.id, &text)?;
+        }
+        for key in &self.archived {
+            if let Some(sealed) = tx.scratchpad_get(session, key)? {
+                let text = opener.open(&sealed).map_err(|error| StoreError::corrupt(error.to_string()))?;
+                tx.scratchpad_put(session, key, &text, false, self.at_ms)?;
+            }
+        }
+        self.prompts.iter().try_for_each(|prompt| match self.clear {
+            true => tx.put_prompt_in_pieces(id, prompt),
+            false => tx.put_prompt(id, prompt),
+        })
+    }
+}
+
+/// What an event changes beside the log, without secrets.
+pub struct Projection {
+    pub seq: u32,
+    pub at_ms: i64,
+    pub tasks: Vec<TaskRow>,
+    pub usage: Vec<UsageLine>,
+    pub learned: Option<String>,
+    pub ledger: Option<String>,
+    /// The reply of a turn that goes on.
+    pub delivered: Option<String>,
+    pub is_tagged: bool,
+    pub notifies: bool,
+    /// What a person is asked.
+    pub asks: Option<Card>,
+    /// Messages that become the run's.
+    pub taken: Vec<i64>,
+    /// Of what the run says now.
+    pub label: Label,
+}
+
+impl Projection {
+    pub fn commit(
+        &self,
+        tx: &Tx<'_>,
+        id: &RunId,
+        session: &SessionName,
+        opener: &Opener<'_>,
+    ) -> Result<(), StoreError> {
+        if self.notifies {
+            tx.tell_webhooks_of_notification(id, self.seq, &self.label, self.at_ms)?;
+        }
+        if self.is_tagged {
+            for message in tx.messages_of_run(id)?.iter().filter(|message| message.role == MessageRole::User) {
+                // Each has its own, by which it is found.
+                let Ok(text) = opener.vault.open_text(SEALED_RUN, &message.text) else { continue };
+                let tags: Vec<_> = Tags::of(&text).names.iter().map(|tag| opener.secrets.redact(tag)).collect();
+                tx.set_tags(message.id, &tags)?;
+            }
+        }
+        tx.put_tasks(id, &self.tasks)?;
+        for line in &self.usage {
+            tx.add_usage(session, Some(id), line)?;
+        }
+        if let Some(text) = self.learned.clone() {
+            let (source, session) = ("reviewer".to_owned(), Some(session.clone()));
+            let known = tx.has_fact(&text)?;
+            let added = tx.add_fact(&NewFact { text, source, session, confidence: LEARNED }, self.at_ms);
+            // Who wrote it first counts: it says the same.
+            if let (Ok(id), false) = (&added, known) {
+                tx.set_label(LabelledRow::Fact, *id, &self.label)?;
+            }
+            left_out(added)?;
+        }
+        if let Some(ledger) = &self.ledger {
+            left_out(tx.scratchpad_put(session, scratchpad::LEDGER, ledger, false, self.at_ms))?;
+            tx.set_ref_label(session, scratchpad::LEDGER, &self.label)?;
+        }
+        if let Some(reply) = &self.delivered {
+            let message = tx.add_message(session, MessageRole::Assistant, reply, self.at_ms, Some(id))?;
+            tx.set_label(LabelledRow::Message, message, &self.label)?;
+        }
+        if let Some(card) = &self.asks {
+            let number = tx.ask_approval(id, self.seq, card, self.at_ms)?;
+            let text = card.question(number);
+            let shown = tx.add_message(session, MessageRole::Assistant, &text, self.at_ms, Some(id))?;
+            tx.set_label(LabelledRow::Message, shown, &self.label)?;
+            let elsewhere = tx.inject(id, &text, &self.label, self.at_ms)?;
+            [shown].into_iter().chain(elsewhere).try_for_each(|message| tx.show_approval(message, number))?;
+        }
+        for message in &self.taken {
+            tx.take_message(id, *message)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is of use and not what the run is about: where there is no room for it, the event is committed without.
+fn left_out<T>(written: Result<T, StoreError>) -> Result<(), StoreError> {
+    match written {
+        Err(StoreError::Quota { what, max }) => {
+            tracing::warn!("something was not kept: {what} (at most {max})");
+            Ok(())
+        }
+        written => written.map(drop),
+    }
+}

@@ -1,0 +1,558 @@
+//! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
+
+use kiso_base::config::{
+    self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, ModelName, Provider, ProviderKind,
+};
+use kiso_base::home::Home;
+use kiso_base::role::Duty;
+use kiso_graph::limits::LimitReached;
+use kiso_llm::anthropic::Anthropic;
+use kiso_llm::breaker::Breaker;
+use kiso_llm::chain::{Chain, ChainContext, Link, Remote, Retries};
+use kiso_llm::embed::{self, Embedder};
+use kiso_llm::endpoint::{Endpoint, Support, Timeouts};
+use kiso_llm::estimate::Estimator;
+use kiso_llm::openai::OpenAi;
+use kiso_llm::price::Price;
+use kiso_llm::reflex::{self, Reflex};
+use kiso_llm::scripted::ScriptedModel;
+use kiso_llm::slots::Slots;
+use kiso_llm::time::RealTime;
+use kiso_llm::{LlmError, Model, Role, Usage};
+use kiso_store::secret::SecretValue;
+use kiso_store::store::ModelChoice;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tokens of an answer without which a prompt is not sent: a title has as many.
+const LEAST_ANSWER: usize = 64;
+
+/// Tokens of an answer below which its form is bounded: what the roles with the shorter answers ask for.
+const SHORT_ANSWER: u32 = 2_048;
+
+/// The part of a context that a message may take, as a divisor.
+const MESSAGE_PART: usize = 3;
+
+/// The models of all roles. Cheap to clone; clones share slots, breakers and what was learned about tokens.
+#[derive(Clone)]
+pub struct Models(Arc<Inner>);
+
+struct Inner {
+    roles: HashMap<Role, (Arc<dyn Model>, TokenBudget)>,
+    opened: Vec<ConfiguredModel>,
+    shared: ChainContext,
+    keys: Vec<(String, SecretValue)>,
+    env: Environment,
+    embedder: Option<Arc<Embedder>>,
+}
+
+/// Gives the value of an environment variable.
+type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What a role's prompts and answers may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenBudget {
+    /// Tokens of prompt and answer together, as kiso estimates them.
+    pub context_budget: usize,
+    /// The same as the provider counts them, which is what the file says.
+    pub context: u64,
+    /// Tokens of an answer, at most.
+    pub max_output_tokens: u32,
+    /// Whether the file says so. An answer may then have that much, whatever its role asks for.
+    pub output_is_set: bool,
+    /// Whether the file gives the model a context of its own, and not only the one for all.
+    pub budget_is_set: bool,
+}
+
+impl TokenBudget {
+    /// Tokens of an answer for which its role asks for `wanted`. What the administrator set counts more: a role knows
+    /// how long its answers are, and not how long the model thinks before them. A model with more room has more for each answer to
+    /// a message.
+    pub fn answer(&self, role: Role, wanted: u32) -> u32 {
+        if self.output_is_set {
+            return self.max_output_tokens;
+        }
+        let (most, usual) = (u64::from(self.max_output_tokens), DEFAULT_MAX_OUTPUT);
+        let more = role.declaration().duty == Duty::Message && most > usual;
+        let wanted = if more { u64::from(wanted) * most / usual } else { wanted.into() };
+        u32::try_from(wanted.min(most)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether answers of so many tokens need a form in which they end before their limit: the context is small, or what is left for
+    /// the answer.
+    pub fn is_short(&self, max_tokens: u32) -> bool {
+        self.context < LARGE_CONTEXT || max_tokens < SHORT_ANSWER
+    }
+}
+
+/// One model that `config.toml` names, however often.
+#[derive(Clone)]
+pub struct ConfiguredModel {
+    /// `provider:model`, "reflex" or "scripted:FILE".
+    pub name: String,
+    /// The model itself, without retries and fallbacks.
+    pub model: Arc<dyn Model>,
+    /// Whether it is part of kiso and needs no network.
+    pub built_in: bool,
+    /// Roles whose first choice it is.
+    pub roles: Vec<Role>,
+    /// Roles that fall back to it.
+    pub fallback_of: Vec<Role>,
+    /// Whether it is sent the schema of an answer, as far as the configuration says.
+    takes_schemas: bool,
+    link: Link,
+    settings: TokenBudget,
+}
+
+impl ConfiguredModel {
+    /// What calls cost that were made without a chain around them.
+    pub fn charge(&self, usage: Usage) -> Usage {
+        self.link.remote.as_ref().map_or(usage, |remote| remote.price.charge(usage))
+    }
+}
+
+impl std::fmt::Debug for ConfiguredModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConfiguredModel").field("name", &self.name).field("roles", &self.roles).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.0.roles.iter().map(|(role, (model, _))| (role, model.name()))).finish()
+    }
+}
+
+/// A model string that names nothing, or a model that cannot be called.
+#[derive(Debug, thiserror::Error)]
+#[error("the model {name:?} of the role {role} cannot be used: {why}")]
+pub struct ModelError {
+    /// A role of a prompt, or "embedder".
+    pub role: &'static str,
+    pub name: String,
+    pub why: String,
+}
+
+impl Models {
+    /// Opens the models that `config.toml` names, without calling any. `env` gives the value of an environment variable;
+    /// it is asked for the keys of those providers that are used.
+    pub fn open(
+        config: &Config,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, ModelError> {
+        let shared = ChainContext {
+            slots: Slots::new(size(config.llm.max_concurrent_llm)),
+            estimator: Arc::new(Estimator::default()),
+            time: Arc::new(RealTime),
+            retries: retries(config),
+        };
+        let opening = Opening::new(config, &env);
+        let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
+        Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, embedder)
+    }
+
+    /// The same, whose calls count together with those of the other processes of this home.
+    pub fn in_home(self, home: &Home) -> Self {
+        self.slots().share(home);
+        self
+    }
+
+    /// The models of a configuration that was read anew. What is known about tokens is kept, and so are the slots, whose
+    /// number follows the configuration.
+    pub fn reopened(&self, config: &Config) -> Result<Self, ModelError> {
+        let mut shared = self.0.shared.clone();
+        shared.retries = retries(config);
+        let opening = Opening::new(config, self.0.env.as_ref());
+        let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
+        let models = Models::of_config(config, shared, self.0.env.clone(), Vec::new(), keys, embedder)?;
+        models.slots().resize(size(config.llm.max_concurrent_llm));
+        Ok(models)
+    }
+
+    /// The built-in rules in the place of all models.
+    pub fn built_in(&self, config: &Config) -> Result<Self, ModelError> {
+        let Inner { shared, env, keys, .. } = &*self.0;
+        Models::of_config(&config.with_model(reflex::NAME), shared.clone(), env.clone(), Vec::new(), keys.clone(), None)
+    }
+
+    /// The same models as a session wants them. A model for all is meant for every role that works on a message, also for
+    /// one that has its own in `config.toml`: whoever chooses a model wants to talk to it. What is done behind the reply
+    /// keeps its own. What is known of endpoints, their breakers and the slots are shared.
+    pub fn chosen(&self, config: &Config, choice: &ModelChoice) -> Result<Self, ModelError> {
+        let mut config = config.clone();
+        if let Some(model) = &choice.all {
+            config.model.clone_from(model);
+            let working = Role::ALL.into_iter().filter(|role| role.declaration().duty == Duty::Message);
+            working.for_each(|role| config.set_model_of(role.name(), None));
+        }
+        for (role, model) in &choice.roles {
+            config.set_model_of(role, Some(model.clone()));
+        }
+        let unused =
+            |opened: &ConfiguredModel| ConfiguredModel { roles: Vec::new(), fallback_of: Vec::new(), ..opened.clone() };
+        let opened = self.0.opened.iter().map(unused).collect();
+        let inner = &self.0;
+        let (shared, env) = (inner.shared.clone(), inner.env.clone());
+        Models::of_config(&config, shared, env, opened, inner.keys.clone(), inner.embedder.clone())
+    }
+
+    fn of_config(
+        config: &Config,
+        shared: ChainContext,
+        env: Environment,
+        opened: Vec<ConfiguredModel>,
+        keys: Vec<(String, SecretValue)>,
+        embedder: Option<Arc<Embedder>>,
+    ) -> Result<Self, ModelError> {
+        let mut opening = Opening { opened, keys, ..Opening::new(config, env.as_ref()) };
+        let mut roles = HashMap::new();
+        for role in Role::ALL {
+            let first = opening.open(role, config.model_of(role.name()))?;
+            opening.opened[first].roles.push(role);
+            let mut chain = vec![first];
+            for name in config.fallbacks_of(role.name()) {
+                let next = opening.open(role, name)?;
+                // Asked once is enough, also where the list for all names a role's first choice.
+                if !chain.contains(&next) {
+                    opening.opened[next].fallback_of.push(role);
+                    chain.push(next);
+                }
+            }
+            let links: Vec<_> = chain.iter().map(|at| opening.opened[*at].link.clone()).collect();
+            let mut settings = opening.opened[first].settings;
+            // A prompt is made once, for whoever answers in the end.
+            settings.context = config.context_of_role(role);
+            settings.context_budget = size(settings.context);
+            roles.insert(role, (model(links, &shared), settings));
+        }
+        let Opening { mut opened, keys, .. } = opening;
+        opened.retain(|opened| !(opened.roles.is_empty() && opened.fallback_of.is_empty()));
+        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, embedder })))
+    }
+
+    /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
+    /// its key does not hide the others.
+    pub fn each_of(config: &Config, env: impl Fn(&str) -> Option<String>) -> Vec<Result<ConfiguredModel, ModelError>> {
+        let mut opening = Opening::new(config, &env);
+        let mut failed: Vec<ModelError> = Vec::new();
+        for role in Role::ALL {
+            let fallbacks = config.fallbacks_of(role.name()).iter().map(|name| (name.as_str(), true));
+            for (name, fallback) in std::iter::once((config.model_of(role.name()), false)).chain(fallbacks) {
+                match opening.open(role, name) {
+                    Ok(at) => {
+                        let opened = &mut opening.opened[at];
+                        if !fallback {
+                            opened.roles.push(role);
+                        } else if !opened.roles.contains(&role) && !opened.fallback_of.contains(&role) {
+                            opened.fallback_of.push(role);
+                        }
+                    }
+                    Err(error) if failed.iter().any(|known| known.name == error.name) => {}
+                    Err(error) => failed.push(error),
+                }
+            }
+        }
+        opening.opened.into_iter().map(Ok).chain(failed.into_iter().map(Err)).collect()
+    }
+
+    /// [`Models::each_of`] with the environment of these.
+    pub fn each_in(&self, config: &Config) -> Vec<Result<ConfiguredModel, ModelError>> {
+        Models::each_of(config, self.0.env.as_ref())
+    }
+
+    /// Whether there is a value for the variable of a provider's key.
+    pub fn has_key(&self, variable: &str) -> bool {
+        (self.0.env)(variable).is_some_and(|value| !value.trim().is_empty())
+    }
+
+    /// Whether every call costs nothing and says the same when it is made again: no model is asked but the built-in rules.
+    pub fn are_free(&self) -> bool {
+        self.0.embedder.is_none() && self.0.opened.iter().all(|opened| opened.name == reflex::NAME)
+    }
+
+    /// The model of a role, with its retries and fallbacks.
+    pub fn of(&self, role: Role) -> &dyn Model {
+        self.0.roles[&role].0.as_ref()
+    }
+
+    /// The model of each role, by the names of both.
+    pub fn by_role(&self) -> BTreeMap<&'static str, String> {
+        Role::ALL.into_iter().map(|role| (role.name(), self.of(role).name().to_owned())).collect()
+    }
+
+    /// The planner's model, and those of the roles that have others: "openai:a (router: openai:b; summarizer and titler:
+    /// reflex)".
+    pub fn summary(&self) -> String {
+        let first = self.of(Role::Planner).name();
+        let mut others: Vec<(&str, Vec<&str>)> = Vec::new();
+        for role in Role::ALL {
+            let name = self.of(role).name();
+            match others.iter_mut().find(|(known, _)| *known == name) {
+                _ if name == first => {}
+                Some((_, roles)) => roles.push(role.name()),
+                None => others.push((name, vec![role.name()])),
+            }
+        }
+        let others: Vec<_> = others.iter().map(|(name, roles)| format!("{}: {name}", roles.join(", "))).collect();
+        if others.is_empty() { first.to_owned() } else { format!("{first} ({})", others.join("; ")) }
+    }
+
+    /// What a role's models may be given, the fallbacks included, and what its first choice may answer with. The budget is
+    /// in estimated tokens, of which it gets fewer when the provider turns out to count more than the estimate.
+    pub fn settings(&self, role: Role) -> TokenBudget {
+        let (model, settings) = &self.0.roles[&role];
+        let context_budget = self.0.shared.estimator.estimated(model.name(), settings.context_budget);
+        TokenBudget { context_budget, ..*settings }
+    }
+
+    /// The setting that a prompt for this role, of so many tokens by the plain estimate, is too large for, if it is: the pieces that are never cut, such as the
+    /// message itself, take the whole context. The provider would refuse it, or cut off its beginning.
+    pub fn too_small_for(&self, role: Role, tokens: usize) -> Option<LimitReached> {
+        let budget = self.settings(role).context_budget;
+        if tokens + LEAST_ANSWER <= budget {
+            return None;
+        }
+        let smallest = self.smallest(role)?;
+        let setting = match smallest.settings.budget_is_set {
+            true => format!("model_settings.{:?}.context_budget", smallest.name),
+            false => "context.budget_tokens".to_owned(),
+        };
+        let value = smallest.settings.context_budget as u64;
+        Some(LimitReached { limit: "context_budget".to_owned(), value, setting, because: None })
+    }
+
+    /// Tokens that a message may have before it is put away: what is told of it must fit into the prompts that show the
+    /// whole of it, beside everything else.
+    pub fn message_tokens(&self) -> usize {
+        let budgets = [Role::Router, Role::Planner].into_iter().filter(|role| self.smallest(*role).is_some());
+        budgets.map(|role| self.settings(role).context_budget / MESSAGE_PART).min().unwrap_or(usize::MAX)
+    }
+
+    /// Whether a schema of the answer means anything to a model of the role: what is built in has its own forms.
+    pub fn read_schemas(&self, role: Role) -> bool {
+        self.smallest(role).is_some()
+    }
+
+    /// Whether the form of a role's answer is sent as a schema, so that its prompt need not say how JSON is told from talk.
+    pub fn send_schemas(&self, role: Role) -> bool {
+        let mut remote = self.0.opened.iter().filter(|opened| opened.roles.contains(&role) && !opened.built_in);
+        remote.next().is_some_and(|opened| opened.takes_schemas)
+    }
+
+    /// The model of a role that has the smallest context. What is built in reads prompts of any size.
+    fn smallest(&self, role: Role) -> Option<&ConfiguredModel> {
+        let of_role = |opened: &&ConfiguredModel| opened.roles.contains(&role) || opened.fallback_of.contains(&role);
+        let remote = self.0.opened.iter().filter(of_role).filter(|opened| !opened.built_in);
+        remote.min_by_key(|opened| opened.settings.context_budget)
+    }
+
+    /// What the provider of the role's first choice will count, where `estimated` tokens are sent.
+    pub fn counted(&self, role: Role, estimated: usize) -> usize {
+        self.0.shared.estimator.counted(self.of(role).name(), estimated)
+    }
+
+    /// Each model once, in the order of the roles.
+    pub fn each(&self) -> &[ConfiguredModel] {
+        &self.0.opened
+    }
+
+    /// The model that gives passages and questions their vectors, where one is configured.
+    pub fn embedder(&self) -> Option<&Embedder> {
+        self.0.embedder.as_deref()
+    }
+
+    /// The slots that all calls share.
+    pub fn slots(&self) -> &Slots {
+        &self.0.shared.slots
+    }
+
+    /// The keys that are in use, by the variable that holds each: values that must be kept out of everything written.
+    pub fn keys(&self) -> Vec<(String, SecretValue)> {
+        self.0.keys.clone()
+    }
+}
+
+fn retries(config: &Config) -> Retries {
+    Retries {
+        max_attempts: u32::try_from(config.llm.max_attempts).unwrap_or(u32::MAX),
+        max_wait: Duration::from_secs(config.llm.max_retry_wait_s),
+    }
+}
+
+/// A first choice with its fallbacks. What is built in and has none needs nothing around it.
+fn model(mut links: Vec<Link>, shared: &ChainContext) -> Arc<dyn Model> {
+    let first = links.remove(0);
+    if links.is_empty() && first.remote.is_none() {
+        return first.model;
+    }
+    Arc::new(Chain::new(first, links, shared.clone()))
+}
+
+/// Models that are being opened.
+struct Opening<'a> {
+    config: &'a Config,
+    env: &'a dyn Fn(&str) -> Option<String>,
+    opened: Vec<ConfiguredModel>,
+    keys: Vec<(String, SecretValue)>,
+    embedder: Option<Arc<Embedder>>,
+}
+
+impl<'a> Opening<'a> {
+    fn new(config: &'a Config, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { config, env, opened: Vec::new(), keys: Vec::new(), embedder: None }
+    }
+
+    /// Opens a model unless it is; its place in the list.
+    fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
+        let wrong = |why: String| ModelError { role: role.name(), name: string.to_owned(), why };
+        let named = self.config.named(string).map_err(wrong)?;
+        let name = named.to_string();
+        if let Some(at) = self.opened.iter().position(|opened| opened.name == name) {
+            return Ok(at);
+        }
+        let said = self.config.settings_of(named);
+        let settings = settings(self.config, named);
+        let (model, remote): (Arc<dyn Model>, _) = match named {
+            ModelName::Reflex => (Arc::new(Reflex), None),
+            ModelName::Scripted(file) => {
+                (Arc::new(ScriptedModel::load(Path::new(file)).map_err(|error| wrong(error.to_string()))?), None)
+            }
+            ModelName::Of(provider, model) => {
+                let endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
+                let breaker = Arc::new(self.breaker());
+                (connect(provider.kind, endpoint).map_err(wrong)?, Some(Remote { breaker, price: price(said) }))
+            }
+        };
+        let built_in = remote.is_none();
+        let takes_schemas = said.is_none_or(|said| said.json_schema != AbilityUse::No);
+        let link = Link { model: model.clone(), remote, max_output_tokens: settings.max_output_tokens };
+        self.opened.push(ConfiguredModel {
+            name,
+            model,
+            built_in,
+            roles: Vec::new(),
+            fallback_of: Vec::new(),
+            takes_schemas,
+            link,
+            settings,
+        });
+        Ok(self.opened.len() - 1)
+    }
+
+    /// Opens the model that gives vectors, if one is configured.
+    fn embedder(mut self, shared: &ChainContext) -> Result<Self, ModelError> {
+        let memory = &self.config.memory;
+        let Some(string) = memory.embedding_model.as_deref() else { return Ok(self) };
+        let wrong = |why: String| ModelError { role: embed::ROLE, name: string.to_owned(), why };
+        let named = self.config.named(string).map_err(wrong)?;
+        let ModelName::Of(provider, model) = named else {
+            return Err(wrong("it has no embeddings".to_owned()));
+        };
+        let said = self.config.settings_of(named);
+        let mut endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
+        let total = Duration::from_secs(memory.embedding_timeout_s);
+        // One answer, which comes whole.
+        endpoint.patience.total = total;
+        endpoint.patience.first_token = total;
+        let dimensions = Some(memory.embedding_dimensions).filter(|dimensions| *dimensions > 0);
+        let (slots, time) = (shared.slots.clone(), shared.time.clone());
+        let embedder = Embedder::new(endpoint, dimensions, (self.breaker(), price(said)), slots, time);
+        self.embedder = Some(Arc::new(embedder.map_err(|error| wrong(error.to_string()))?));
+        Ok(self)
+    }
+
+    fn breaker(&self) -> Breaker {
+        let llm = &self.config.llm;
+        let failures = u32::try_from(llm.breaker_failures).unwrap_or(u32::MAX);
+        Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s))
+    }
+
+    fn endpoint(
+        &mut self,
+        provider: &Provider,
+        model: &str,
+        said: Option<&config::ModelSettings>,
+    ) -> Result<Endpoint, String> {
+        let llm = &self.config.llm;
+        let patience = Timeouts {
+            connect: Duration::from_secs(llm.connect_timeout_s),
+            first_token: Duration::from_secs(llm.first_token_timeout_s),
+            next_token: Duration::from_secs(llm.next_token_timeout_s),
+            total: Duration::from_secs(llm.total_timeout_s),
+        };
+        Ok(Endpoint {
+            provider: provider.name.clone(),
+            model: model.to_owned(),
+            base_url: provider.base_url.clone(),
+            key: self.key(provider)?,
+            patience,
+            schema: support(said.map(|said| said.json_schema)),
+            tools: support(said.map(|said| said.tool_calls)),
+            max_response: size(provider.max_response_mib << 20),
+        })
+    }
+
+    /// The provider's key, out of the environment.
+    fn key(&mut self, provider: &Provider) -> Result<Option<SecretValue>, String> {
+        let Some(variable) = &provider.key_env else { return Ok(None) };
+        if let Some((_, key)) = self.keys.iter().find(|(known, _)| known == variable) {
+            return Ok(Some(key.clone()));
+        }
+        let provider = &provider.name;
+        let value = (self.env)(variable).map(SecretValue::new);
+        // What reads a key from a file often leaves a line break behind it.
+        let key = value.map(|value| SecretValue::new(value.expose().trim().to_owned()));
+        let Some(key) = key.filter(|key| !key.expose().is_empty()) else {
+            return Err(format!("{variable}, the variable with the key of [providers.{provider}], is not set"));
+        };
+        if !key.expose().bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(format!("{variable}, the variable with the key of [providers.{provider}], holds no key"));
+        }
+        self.keys.push((variable.clone(), key.clone()));
+        Ok(Some(key))
+    }
+}
+
+fn support(said: Option<AbilityUse>) -> Support {
+    match said.unwrap_or_default() {
+        AbilityUse::Probe => Support::Probe,
+        AbilityUse::Yes => Support::Yes,
+        AbilityUse::No => Support::No,
+    }
+}
+
+fn price(said: Option<&config::ModelSettings>) -> Price {
+    let price = |of: fn(&config::ModelSettings) -> Option<u64>| said.and_then(of).unwrap_or(0);
+    let cached = said.and_then(|said| said.cached_input_price);
+    Price { input: price(|said| said.input_price), cached, output: price(|said| said.output_price) }
+}
+
+/// The model's limit as the file sets it, or as it follows from its context.
+fn settings(config: &Config, model: ModelName<'_>) -> TokenBudget {
+    let (said, context) = (config.settings_of(model), config.context_of(model));
+    TokenBudget {
+        budget_is_set: said.and_then(|said| said.context_budget).is_some(),
+        output_is_set: said.and_then(|said| said.max_output_tokens).is_some(),
+        context,
+        context_budget: size(context),
+        max_output_tokens: u32::try_from(config.max_output_of(model)).unwrap_or(u32::MAX),
+    }
+}
+
+/// The one place where a kind of provider becomes an implementation.
+fn connect(kind: ProviderKind, endpoint: Endpoint) -> Result<Arc<dyn Model>, String> {
+    let model: Result<Arc<dyn Model>, LlmError> = match kind {
+        ProviderKind::OpenAi => OpenAi::new(endpoint).map(|model| Arc::new(model) as _),
+        ProviderKind::Anthropic => Anthropic::new(endpoint).map(|model| Arc::new(model) as _),
+    };
+    model.map_err(|error| error.to_string())
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! A run's place among those that work at once: "Enforces 10-job concurrency limit". It counts for the home, so
+//! that `kiso run` beside a daemon has no places of its own.
+
+use super::{Cancel, DriveError, RunExecutor};
+use kiso_base::home::HomeLock;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often somebody who waits looks whether a place is free: who frees one may be another process.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl RunExecutor {
+    /// Waits for a place, which is given back when what this returns is dropped. `full` is called once where none is free
+    /// at first. `None` where the wait was given up: it was cancelled, or the daemon is shutting down.
+    pub async fn place(&self, cancel: &Cancel, full: impl FnOnce(u64)) -> Result<Option<HomeLock>, DriveError> {
+        let mut full = Some(full);
+        loop {
+            let max = self.config_now().daemon.max_jobs;
+            if let Some(place) = self.home.lock_job(usize::try_from(max).unwrap_or(usize::MAX))? {
+                return Ok(Some(place));
+            }
+            if let Some(full) = full.take() {
+                full(max);
+            }
+            if cancel.is_cancelled() || self.pause.is_paused() {
+                return Ok(None);
+            }
+            sleep(LOOK).await;
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The review of a task, performed: the reviewer is asked, with the whole transcript of an action as far as its context has
+//! room.
+
+use super::DriveError;
+use super::run_context::RunContext;
+use super::window::KnownFact;
+use crate::context;
+use crate::node::reviewer::Reviewing;
+use crate::node::{self, retrieval, reviewer};
+use crate::tool::files;
+use kiso_base::clock::now_ms;
+use kiso_base::compute;
+use kiso_base::role::{Piece, TABLE};
+use kiso_graph::label::Label;
+use kiso_graph::lane::TranscriptTurn;
+use kiso_graph::run::Run;
+use kiso_graph::step::{ReviewAsk, StepResult};
+use kiso_graph::verdict::Verdict;
+use kiso_llm::{Request, Role};
+use kiso_sandbox::effect::files::FileLabels;
+use kiso_store::memory::with_day;
+use kiso_store::scratchpad;
+
+/// Files that a reviewer can ask to see before it decides about a task.
+const MAX_LOOKS: usize = 1;
+
+impl RunContext<'_> {
+    pub(super) async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
+        let system = self.drive.system_prompt(Role::Reviewer)?;
+        let mut ask = ReviewAsk { transcript: self.whole_transcript(&ask.transcript).await?, ..ask.clone() };
+        let listed = retrieval::environment(self.files().await?);
+        let mut request = reviewer::request(&system, run, &ask, &listed, None, &self.boundary);
+        if !ask.transcript.is_empty() && !self.fits(&request) {
+            // A scratchpad that is full must not end the run.
+            let mark = match self.put_transcript_away(&ask, &run.label()).await {
+                Ok(key) => scratchpad::mark(&key),
+                Err(error) => format!("[{error}]"),
+            };
+            ask.transcript.push(TranscriptTurn { text: mark, archived: None });
+            request = reviewer::request(&system, run, &ask, &listed, None, &self.boundary);
+        }
+        let (mut looks, mut usage) = (0, Default::default());
+        loop {
+            let completion = match self.complete(run, request, &mut |_: &str| {}).await? {
+                Ok(completion) => completion,
+                Err(none) => return Ok(none.result()),
+            };
+            match reviewer::read(&completion, &self.drive.tools, &run.spec().limits, looks < MAX_LOOKS) {
+                Reviewing::Look { path, answer, call } => {
+                    looks += 1;
+                    usage += call.usage;
+                    self.answered(Some(answer));
+                    let content = self.look(&path).await;
+                    request = reviewer::request(&system, run, &ask, &listed, Some(content), &self.boundary);
+                }
+                Reviewing::Decided(mut reviewed) => {
+                    self.answered(reviewer::again(&reviewed));
+                    if let StepResult::Reviewed { read, call, .. } | StepResult::Unreviewed { read, call, .. } =
+                        &mut reviewed
+                    {
+                        read.join(&self.looked_at);
+                        call.usage += usage;
+                    }
+                    return Ok(reviewed);
+                }
+            }
+        }
+    }
+
+    /// A file of the workspace as the reviewer is shown it. Its label is kept: the conversation with the reviewer goes on for the
+    /// whole run.
+    async fn look(&mut self, path: &str) -> String {
+        let cap = TABLE.iter().find(|row| row.piece == Piece::LookedAt).map_or(0, |row| row.cap);
+        let (home, session, name) = (self.drive.home.clone(), self.session.clone(), path.to_owned());
+        let read = compute::run("reading a file for the reviewer", move || {
+            let work = home.open_work(&session).ok()?;
+            let label = files::label(&work, &name, &FileLabels::of_session(&home, &session));
+            Some((files::read(&work, &name), label))
+        });
+        let (found, label) = match read.await {
+            Ok(Some((found, label))) => (found, label),
+            Ok(None) => (Err("the workspace cannot be opened".to_owned()), Label::default()),
+            Err(overdue) => (Err(overdue.to_string()), Label::default()),
+        };
+        self.looked_at.join(&label);
+        match found {
+            Ok(text) => format!("{path}:\n{}", context::fit_text(&self.secrets.redact(&text), cap)),
+            Err(why) => format!("{path}: {why}"),
+        }
+    }
+
+    /// The transcript with the turns that summaries of it stand for.
+    async fn whole_transcript(&self, transcript: &[TranscriptTurn]) -> Result<Vec<TranscriptTurn>, DriveError> {
+        let mut whole = Vec::with_capacity(transcript.len());
+        for turn in transcript {
+            let source = match &turn.archived {
+                Some(key) => {
+                    let (session, key) = (self.session.clone(), key.clone());
+                    self.drive.store.read(move |view| view.scratchpad_get(&session, &key)).await?
+                }
+                None => None,
+            };
+            whole.push(source.map_or_else(|| turn.clone(), |text| TranscriptTurn { text, archived: None }));
+        }
+        Ok(whole)
+    }
+
+    /// Whether a prompt stands whole in the context of its model.
+    fn fits(&self, request: &Request) -> bool {
+        let settings = self.drive.models.settings(request.role);
+        let max_tokens = settings.answer(request.role, request.max_tokens);
+        node::fits(&Request { max_tokens, ..request.clone() }, settings.context_budget)
+    }
+
+    /// Archives what the reviewer's context has no room for, once for each task, and returns the key.
+    async fn put_transcript_away(&mut self, ask: &ReviewAsk, label: &Label) -> Result<String, DriveError> {
+        if let Some((task, key)) = &self.transcript
+            && *task == ask.task
+        {
+            return Ok(key.clone());
+        }
+        let texts: Vec<&str> = ask.transcript.iter().map(|turn| turn.text.as_str()).collect();
+        let key = self.put_away("context", texts.join("\n\n"), label).await?;
+        self.transcript = Some((ask.task, key.clone()));
+        Ok(key)
+    }
+
+    /// What a reviewer learned counts at once, for the plan that may follow.
+    pub(super) fn learn(&mut self, reviewed: &StepResult) {
+        if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
+            let facts = &mut self.earlier.facts;
+            let line = with_day(fact, now_ms());
+            let says_so = |known: &KnownFact| known.text().eq_ignore_ascii_case(fact);
+            if !facts.iter().any(says_so) {
+                facts.insert(0, KnownFact { line, is_stated: false });
+            }
+        }
+    }
+}

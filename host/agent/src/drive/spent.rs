@@ -1,0 +1,121 @@
+//! What calls of models cost.
+
+use crate::context::without_marks;
+use kiso_graph::limits::Usage;
+use kiso_graph::step::Call;
+use kiso_llm::{Completing, Completion, Model, Request, Sink};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tracing::Instrument;
+
+/// What the calls of one step cost so far: the run learns of it with the step's event and not before.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    spent: Mutex<Spent>,
+    /// What fences foreign text in the prompts. A model that copies it must not hand it on to what it calls.
+    boundary: String,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    /// Of calls that were answered; the step's result has them, too.
+    answered: Usage,
+    /// Of calls that were not.
+    lost: Option<Call>,
+}
+
+impl Meter {
+    /// Of prompts with this boundary.
+    pub fn new(boundary: String) -> Self {
+        Self { boundary, ..Self::default() }
+    }
+
+    /// `model`, with all that it uses counted here.
+    pub fn of<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
+        MeteredModel { model, meter: self }
+    }
+
+    /// What was used since the last event.
+    pub fn used(&self) -> Usage {
+        let spent = self.spent();
+        let mut used = spent.answered;
+        if let Some(call) = &spent.lost {
+            used += call.usage;
+        }
+        used
+    }
+
+    /// Begins anew; returns what was used and is in no result.
+    pub fn take(&self) -> Option<Call> {
+        std::mem::take(&mut *self.spent()).lost
+    }
+
+    fn take_marks(&self, completion: &mut Completion) {
+        if self.boundary.is_empty() {
+            return;
+        }
+        let args = completion.calls.iter_mut().flat_map(|call| [&mut call.name, &mut call.args]);
+        for text in args.chain([&mut completion.text]).filter(|text| text.contains(&self.boundary)) {
+            *text = without_marks(text, &self.boundary);
+        }
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A model whose calls are counted, whether they are answered, fail, or are given up.
+pub(super) struct MeteredModel<'a> {
+    model: &'a dyn Model,
+    meter: &'a Meter,
+}
+
+impl Model for MeteredModel<'_> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
+        let span = tracing::debug_span!("llm.complete", role = %request.role, model = self.name());
+        let complete = async move {
+            let mut sink = Counted { of: self, sink };
+            let mut answer = self.model.complete(request, &mut sink).await;
+            match &mut answer {
+                Ok(completion) => {
+                    tracing::debug!(tokens = completion.usage.total(), "the model has answered");
+                    self.meter.spent().answered += completion.usage;
+                    self.meter.take_marks(completion);
+                }
+                Err(_) => tracing::debug!("the model has not answered"),
+            }
+            answer
+        };
+        Box::pin(complete.instrument(span))
+    }
+}
+
+struct Counted<'a> {
+    of: &'a MeteredModel<'a>,
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for Counted<'_> {
+    fn text(&mut self, piece: &str) {
+        self.sink.text(piece);
+    }
+
+    fn thought(&mut self, piece: &str) {
+        self.sink.thought(piece);
+    }
+
+    fn restart(&mut self) {
+        self.sink.restart();
+    }
+
+    fn spent(&mut self, usage: Usage) {
+        let mut spent = self.of.meter.spent();
+        let lost = spent.lost.get_or_insert_default();
+        lost.model = self.of.name().to_owned();
+        lost.usage += usage;
+    }
+}

@@ -1,0 +1,237 @@
+//! What a run changes in its workspace, kept while it works, rolled back where it was cut off, and undone when somebody asks.
+
+use super::run_context::RunContext;
+use super::{DriveError, RunExecutor};
+use kiso_base::compute;
+use kiso_base::config::Config;
+use kiso_base::home::{HomeError, HomeLock, SessionName};
+use kiso_graph::run::{PendingStep, Run};
+use kiso_sandbox::effect::member::FleetMember;
+use kiso_sandbox::effect::undo::{
+    CutOff, Origin, Transaction, UndoChoice, UndoEntry, UndoError, UndoKind, UndoLimits, UndoPlan, UndoResult, boot,
+};
+use kiso_store::store::{RunId, Store};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// Stands for the start of a machine that does not tell it.
+const ANY_BOOT: &str = "unknown";
+
+/// How long a member waits until it knows that it owns the home: longer than a lease lasts, after which its process is replaced.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether a session is at rest that no run works in any more.
+const LOOKS: u32 = 300;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why nothing was undone.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoFailure {
+    #[error("a run is working in the session {session}; undo it when it has ended")]
+    AtWork { session: SessionName },
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+}
+
+impl RunContext<'_> {
+    /// The work of the step that is about to be done, or of the call at this place among those that are made together.
+    pub(super) fn transaction(&self, run: &Run, place: usize) -> Option<Arc<Transaction>> {
+        let origin = Origin { run: self.run.to_string(), task: run.tasks_recorded() + 1, seq: self.seq, place };
+        let work = self.drive.undo.begin(&self.session, origin, limits(&self.drive.config))?;
+        if let Some(member) = self.drive.member.clone() {
+            work.ask_before_leaving(departure(member, self.drive.store.clone(), self.run.clone(), self.seq));
+        }
+        Some(work)
+    }
+}
+
+/// What a step of a fleet's member goes through before it reaches something outside: nobody else may own the home, and whoever is the next
+/// to own it must know of the step. What is kept to undo it stays on this machine.
+fn departure(
+    member: Arc<dyn FleetMember>,
+    store: Store,
+    run: RunId,
+    seq: u32,
+) -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
+    let is_on_record = AtomicBool::new(false);
+    let waits = move || {
+        let began = Instant::now();
+        while !member.may_act() {
+            if began.elapsed() >= PATIENCE {
+                return Err(io::Error::other("this member of the fleet may not own the home any more"));
+            }
+            std::thread::sleep(LOOK);
+        }
+        if !is_on_record.load(Ordering::Acquire) {
+            let of = run.clone();
+            let put = store.write_blocking(move |tx| tx.set_left(&of, seq));
+            put.map_err(|error| io::Error::other(error.to_string()))?;
+            is_on_record.store(true, Ordering::Release);
+        }
+        Ok(())
+    };
+    // What the sandbox calls cannot always await; a thread that others need goes on with something else.
+    move || match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(&waits),
+        _ => waits(),
+    }
+}
+
+impl RunExecutor {
+    /// What a run that begins or is taken up now has for [`boot`]; none where nothing is kept.
+    pub(super) fn boot(&self) -> Option<String> {
+        (self.config.undo.max_mib > 0).then(|| boot().unwrap_or(ANY_BOOT).to_owned())
+    }
+
+    /// Brings to an end what was cut off in the session, before anybody works in it. The caller holds its lock.
+    pub(super) async fn settle(&self, session: &SessionName) -> Result<(), DriveError> {
+        self.undo.quiet(session).await;
+        // Most sessions have nothing, which one look tells; to hand that over takes longer.
+        if self.undo.keeps_any(session) {
+            let (undo, of) = (self.undo.clone(), session.clone());
+            let recovered = compute::run("rolling back what was cut off", move || undo.recover(&of)).await?;
+            recovered.map_err(|error| undoing(session, error))?;
+        }
+        self.tools.skills().measure_anew(session);
+        Ok(())
+    }
+
+    /// Rolls back the step that a run was cut off in, if it was in one. Whether it may be done again: nothing of it remained.
+    pub(super) async fn roll_back_step(
+        &self,
+        session: &SessionName,
+        id: &RunId,
+        seq: u32,
+        run: &Run,
+    ) -> Result<CutOff, DriveError> {
+        self.settle(session).await?;
+        let (undo, of, run_id) = (self.undo.clone(), session.clone(), id.to_string());
+        let back = compute::run("rolling back a step", move || undo.roll_back_step(&of, &run_id, seq)).await?;
+        let found = back.map_err(|error| undoing(session, error))?;
+        self.tools.skills().measure_anew(session);
+        let wanted = id.clone();
+        let read = self.store.read(move |view| Ok((view.boot_of_run(&wanted)?, view.has_left(&wanted, seq)?)));
+        let (boot, has_left) = read.await?;
+        let is_kept = match run.pending() {
+            Some(PendingStep::Task(task)) => self.tools.is_undoable_task(task),
+            Some(PendingStep::Calls(calls)) => calls.iter().all(|call| self.tools.is_undoable_call(&call.name)),
+            None => true,
+        };
+        Ok(match found {
+            // A log that was not on disk when the machine went down says nothing. A member of a fleet begins with the files as they
+            // were at the last commit, whatever was changed since, and with what is on record of the rest.
+            CutOff::Nothing if boot.is_none() || self.member.is_none() && boot != self.boot() => CutOff::Files,
+            CutOff::Nothing if !is_kept => CutOff::Files,
+            CutOff::Nothing if has_left => CutOff::Outside,
+            found => found,
+        })
+    }
+
+    /// Puts what is kept of a run that has ended in order.
+    pub(super) fn close_undo(&self, session: &SessionName, id: &RunId) {
+        if let Err(error) = self.undo.tidy(session, id.as_str()) {
+            tracing::warn!(%session, "what is kept to undo a run could not be tidied: {error}");
+        }
+        self.count_undo(session);
+    }
+
+    /// Tells the store how much is kept for the session, where that has changed by much.
+    fn count_undo(&self, session: &SessionName) {
+        if let Some(bytes) = self.undo.bytes_if_changed(session) {
+            let session = session.clone();
+            self.store.post(move |tx| tx.set_undo_bytes(&session, bytes));
+        }
+    }
+
+    /// What can be undone and redone in a session, oldest first.
+    pub async fn undo_entries(&self, session: &SessionName) -> Result<Vec<UndoEntry>, UndoFailure> {
+        let (undo, of) = (self.undo.clone(), session.clone());
+        let read = compute::run("reading what is kept", move || undo.entries(&of)).await.map_err(DriveError::from)?;
+        Ok(read.map_err(UndoError::from)?)
+    }
+
+    /// What undoing or redoing it would do.
+    pub async fn undo_plan(
+        &self,
+        session: &SessionName,
+        kind: UndoKind,
+        choice: UndoChoice,
+    ) -> Result<UndoPlan, UndoFailure> {
+        let (undo, of) = (self.undo.clone(), session.clone());
+        let plan = compute::run("reading what is kept", move || undo.plan(&of, kind, &choice));
+        Ok(plan.await.map_err(DriveError::from)??)
+    }
+
+    /// Undoes a run of the session, or the end of one, or redoes it. Nobody may work in the session meanwhile.
+    pub async fn undo(
+        &self,
+        session: &SessionName,
+        kind: UndoKind,
+        choice: UndoChoice,
+        force: bool,
+    ) -> Result<UndoResult, UndoFailure> {
+        let lock = self.lock_at_rest(session).await?;
+        self.undo.quiet(session).await;
+        let (undo, of, limits) = (self.undo.clone(), session.clone(), limits(&self.config));
+        // To its end, whoever waits for it: the lock goes with it.
+        let done = tokio::task::spawn_blocking(move || {
+            let done = undo.apply(&of, kind, &choice, force, limits);
+            drop(lock);
+            done
+        });
+        let done = done.await.map_err(|error| UndoError::Io(std::io::Error::other(error)))?;
+        self.tools.skills().measure_anew(session);
+        self.count_undo(session);
+        let result = done?;
+        self.keep_files(session).await?;
+        tracing::info!(%session, run = result.plan.run, changes = result.plan.changes.len(), "a run was {}", kind.participle());
+        Ok(result)
+    }
+
+    /// The session's lock, if no run works in it. One whose reply was just told may still hold it for a moment.
+    async fn lock_at_rest(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
+        for _ in 0..LOOKS {
+            match self.home.lock_session(session) {
+                Err(HomeError::Busy { .. }) => {}
+                taken => return Ok(taken.map_err(DriveError::from)?),
+            }
+            let of = session.clone();
+            let unfinished =
+                self.store.read(move |view| view.unfinished_runs(Some(&of))).await.map_err(DriveError::from)?;
+            if !unfinished.is_empty() {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Err(UndoFailure::AtWork { session: session.clone() })
+    }
+
+    /// Drops what is kept for longer than `[undo] keep_days`, of every session that nobody works in.
+    pub fn sweep_undo(&self, now_ms: i64) {
+        const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+        let days = i64::try_from(self.config_now().undo.keep_days).unwrap_or(i64::MAX);
+        let before = now_ms.saturating_sub(days.saturating_mul(DAY_MS));
+        for session in self.home.sessions_with_undo() {
+            let Ok(_lock) = self.home.lock_session(&session) else { continue };
+            if let Err(error) = self.undo.sweep(&session, before) {
+                tracing::warn!(%session, "what is kept to undo runs could not be dropped: {error}");
+            }
+            self.count_undo(&session);
+        }
+    }
+}
+
+fn limits(config: &Config) -> UndoLimits {
+    UndoLimits { max_bytes: config.undo.max_mib << 20, refuse: config.undo.too_large == "refuse" }
+}
+
+fn undoing(session: &SessionName, error: std::io::Error) -> DriveError {
+    DriveError::Undo { session: session.clone(), error }
+}

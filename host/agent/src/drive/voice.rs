@@ -1,0 +1,236 @@
+//! What a run tells those who watch it: steps, tokens, events, and the thought stream.
+
+use crate::tool::Tools;
+use kiso_graph::banner::Stripper;
+use kiso_graph::plan::Task;
+use kiso_graph::run::Run;
+use kiso_graph::step::{Event, Step, StepResult};
+use kiso_llm::{Role, Sink, ToolCall};
+use kiso_store::secret::Secrets;
+use kiso_store::store::RunId;
+use serde_json::Value;
+
+/// Characters of a line of thought that are told.
+const MAX_LINE: usize = 240;
+
+/// Bytes of a line of thought that are kept until it ends.
+const MAX_HELD: usize = 4_000;
+
+/// Hears what a run does, while it does it. Must return at once.
+pub trait Listener: Send {
+    /// The run has an id; nothing else has happened.
+    fn begun(&mut self, _run: &RunId) {}
+
+    /// A step is about to be performed; its event will have the number `seq`.
+    fn step(&mut self, _seq: u32, _step: &Step) {}
+
+    /// What the run is busy with, for a person.
+    fn thought(&mut self, _thought: &Thought) {}
+
+    /// Text as it arrives: of the planner beside its plan, of the worker, of the actor. Without secrets.
+    fn token(&mut self, _role: Role, _text: &str) {}
+
+    /// The text of this role that was heard since the step began is void: it begins anew.
+    fn restart(&mut self, _role: Role) {}
+
+    /// What the command line that runs writes on "stdout" or "stderr", a piece at a time. Without secrets.
+    fn output(&mut self, _stream: &'static str, _text: &str) {}
+
+    /// An event was accepted. It is on disk, or, where all models are built in, before the next effect and the reply.
+    fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}
+}
+
+/// A status of the thought stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Thought {
+    Analyzing,
+    Routing,
+    /// To the tools of these categories.
+    Routed {
+        categories: Vec<String>,
+    },
+    Planning {
+        attempt: u32,
+    },
+    Briefing {
+        task: String,
+    },
+    /// About what to call next.
+    Thinking,
+    /// A line of what the model writes before its answer.
+    Reasoning {
+        text: String,
+    },
+    /// A task, or the tools of a round.
+    Working {
+        what: Vec<String>,
+    },
+    /// Hosts that a skill asks, and MCP servers.
+    Interrogating {
+        sources: Vec<String>,
+    },
+    Compressing,
+    Reviewing {
+        task: String,
+    },
+    Synthesizing,
+}
+
+impl Thought {
+    /// A stable word for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Analyzing => "analyzing",
+            Self::Routing | Self::Routed { .. } => "routing",
+            Self::Planning { .. } => "planning",
+            Self::Briefing { .. } => "briefing",
+            Self::Thinking => "thinking",
+            Self::Reasoning { .. } => "reasoning",
+            Self::Working { .. } => "working",
+            Self::Interrogating { .. } => "interrogating",
+            Self::Compressing => "compressing",
+            Self::Reviewing { .. } => "reviewing",
+            Self::Synthesizing => "synthesizing",
+        }
+    }
+
+    /// For a person.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Analyzing => "looking at the request".to_owned(),
+            Self::Routing => "finding out what it needs".to_owned(),
+            Self::Routed { categories } => format!("Routing intent to [{}]", categories.join(", ")),
+            Self::Planning { attempt: 1 } => "planning".to_owned(),
+            Self::Planning { attempt } => format!("planning, attempt {attempt}"),
+            Self::Briefing { task } => format!("preparing {task}"),
+            Self::Thinking => "deciding what to do next".to_owned(),
+            Self::Reasoning { text } => text.clone(),
+            Self::Working { what } => what.join(", "),
+            Self::Interrogating { sources } => format!("Interrogating [{}]", sources.join(", ")),
+            Self::Compressing => "condensing what was found so far".to_owned(),
+            Self::Reviewing { task } => format!("reviewing {task}"),
+            Self::Synthesizing => "writing the answer".to_owned(),
+        }
+    }
+}
+
+/// Tells the thoughts that go with a step.
+pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
+    let thought = match step {
+        Step::Admit { .. } => Thought::Analyzing,
+        Step::Route { .. } => Thought::Routing,
+        Step::Plan(ask) => Thought::Planning { attempt: ask.attempt },
+        Step::Reason(ask) => Thought::Briefing { task: ask.task.label() },
+        Step::Execute { brief, .. } if brief.task.kind == kiso_graph::plan::TaskKind::Msg => Thought::Synthesizing,
+        Step::Execute { brief, .. } => {
+            Thought::Working { what: vec![format!("{}/{} {}", brief.number, brief.of, brief.task.label())] }
+        }
+        Step::Call { calls } => Thought::Working { what: calls.iter().map(|call| call.name.clone()).collect() },
+        Step::Compress(_) => Thought::Compressing,
+        Step::Review(ask) => Thought::Reviewing { task: ask.report.task.label() },
+        Step::Act(_) => Thought::Thinking,
+        Step::Assess(_) | Step::Converse { .. } => Thought::Synthesizing,
+        _ => return,
+    };
+    listener.thought(&thought);
+    let mut sources: Vec<String> = match step {
+        Step::Execute { brief, .. } => {
+            let Task { skill, args, .. } = &brief.task;
+            skill.iter().flat_map(|skill| tools.sources(skill, args.as_ref().unwrap_or(&Value::Null))).collect()
+        }
+        Step::Call { calls } => {
+            let of_call =
+                |call: &ToolCall| tools.sources(&call.name, &serde_json::from_str(&call.args).unwrap_or_default());
+            calls.iter().flat_map(of_call).collect()
+        }
+        _ => return,
+    };
+    sources.sort_unstable();
+    sources.dedup();
+    if !sources.is_empty() {
+        listener.thought(&Thought::Interrogating { sources });
+    }
+}
+
+/// Tells what an event has led to, before the next step begins.
+pub(super) fn conclude(event: &Event, listener: &mut dyn Listener) {
+    if let StepResult::Routed { routing, .. } = &event.result
+        && !routing.categories.is_empty()
+    {
+        listener.thought(&Thought::Routed { categories: routing.categories.clone() });
+    }
+}
+
+/// A model's text on its way to the listener: without secrets and banners, however its pieces fall. A self-assessment,
+/// which has a banner, is not streamed.
+pub(super) struct Voice<'a> {
+    role: Role,
+    secrets: &'a Secrets,
+    /// `None` once the text has ended.
+    filters: Option<(kiso_store::secret::RedactionStream, Stripper)>,
+    /// The line of thought that is not whole yet.
+    line: String,
+    listener: &'a mut dyn Listener,
+}
+
+impl<'a> Voice<'a> {
+    pub fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
+        let filters = Some((secrets.streaming(), Stripper::default()));
+        Self { role, secrets, filters, line: String::new(), listener }
+    }
+
+    /// Lets go what was held back.
+    pub fn finish(&mut self) {
+        self.end_line();
+        if let Some((stream, mut stripper)) = self.filters.take() {
+            let rest = stripper.push(&stream.finish()) + &stripper.finish();
+            self.tell(&rest);
+        }
+    }
+
+    /// Tells the line of thought as far as it came.
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let line = self.secrets.redact(&line);
+        let mut text: String = line.trim().chars().take(MAX_LINE).collect();
+        if !text.is_empty() {
+            if text.len() < line.trim().len() {
+                text.push('…');
+            }
+            self.listener.thought(&Thought::Reasoning { text });
+        }
+    }
+
+    fn tell(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.listener.token(self.role, text);
+        }
+    }
+}
+
+impl Sink for Voice<'_> {
+    fn text(&mut self, piece: &str) {
+        self.end_line();
+        let begin = || (self.secrets.streaming(), Stripper::default());
+        let (stream, stripper) = self.filters.get_or_insert_with(begin);
+        let shown = stripper.push(&stream.push(piece));
+        self.tell(&shown);
+    }
+
+    /// A line at a time: a secret may come in pieces, and a status line is read as a whole.
+    fn thought(&mut self, piece: &str) {
+        for part in piece.split_inclusive('\n') {
+            if self.line.len() < MAX_HELD {
+                self.line.push_str(part);
+            }
+            if part.ends_with('\n') {
+                self.end_line();
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        self.filters = Some((self.secrets.streaming(), Stripper::default()));
+        self.listener.restart(self.role);
+    }
+}

@@ -1,0 +1,48 @@
+//! The workspace of a run's session, as prompts show it.
+
+use super::DriveError;
+use super::run_context::RunContext;
+use crate::node::guidance::MAX_GUIDANCE;
+use crate::tool::files;
+use kiso_base::compute;
+use kiso_base::home::GUIDANCE;
+use kiso_graph::outcome::Outcome;
+use kiso_llm::prompt::FileCard;
+use kiso_sandbox::effect::files::FileLabels;
+
+impl RunContext<'_> {
+    /// The files of the workspace, whose writer may have made them hard to read.
+    pub(super) async fn files(&self) -> Result<Vec<FileCard>, DriveError> {
+        let work = self.drive.home.open_work(&self.session)?;
+        let labels = FileLabels::of_session(&self.drive.home, &self.session);
+        let read = compute::run("reading the files of the workspace", move || {
+            files::trusted(files::cards(&work), &work, &labels)
+        })
+        .await;
+        Ok(read.unwrap_or_else(|overdue| {
+            // They are of use for a plan, and no plan fails for the lack of them.
+            tracing::warn!(session = %self.session, "{overdue}");
+            Vec::new()
+        }))
+    }
+
+    /// The files of an outcome that were removed or renamed since they were made.
+    pub(super) fn gone_files(&self, outcome: &Outcome) -> Vec<String> {
+        if outcome.files.is_empty() {
+            return Vec::new();
+        }
+        let work = self.drive.home.open_work(&self.session).ok();
+        let is_there = |path: &str| work.as_ref().is_some_and(|work| files::is_file(work, path));
+        outcome.files.iter().map(|file| file.path.clone()).filter(|path| !is_there(path)).collect()
+    }
+
+    /// What the workspace says about who kiso is and what it is to heed: a few files of a known size.
+    pub(super) fn guidance(&self) -> Option<Vec<String>> {
+        let work = self.drive.home.open_work(&self.session).ok()?;
+        let labels = FileLabels::of_session(&self.drive.home, &self.session);
+        let names: Vec<&str> =
+            GUIDANCE.iter().copied().filter(|name| files::is_trusted(&work, name, &labels)).collect();
+        let found = files::heads(&work, &names, MAX_GUIDANCE);
+        (!found.is_empty()).then_some(found)
+    }
+}

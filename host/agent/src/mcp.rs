@@ -1,0 +1,158 @@
+//! Servers of the Model Context Protocol whose tools plans may use; docs/mcp.md describes it. The other side, kiso's own tools
+//! for the programs of others, is in `gateway`.
+//!
+//! ```text
+//!  tool ─▶ servers ─▶ what an administrator allowed (store) ─▶ client ─▶ transport ─┬─ http ─────────────▶ server
+//!                                     ▲                          │                  │         ┌ component: in the sandbox
+//!                                     └──── another definition ──┘ turns it off     └─ stdio ─┴ native: a program, confined
+//! ```
+//!
+//! A server over HTTP may ask for a login (`oauth`); `authorized` adds its token to each message.
+//!
+//! Nothing that a server says gives it or its tools any right: models are told what an administrator has looked at, arguments are
+//! checked against that, and each size and count that a server chooses has a limit here.
+
+mod authorized;
+mod client;
+mod component;
+pub mod confine;
+mod definition;
+mod http;
+mod native;
+mod oauth;
+mod outcome;
+mod servers;
+mod stdio;
+mod summary;
+mod transport;
+pub mod version;
+
+pub use definition::ToolDefinition;
+pub use oauth::{LoginState, OauthError};
+pub use outcome::McpOutcome;
+pub use servers::{AllowedTool, McpServers, ToolState};
+pub use summary::{ServerKind, ServerSummary};
+
+use kiso_sandbox::skill::LimitHit;
+
+/// Why a server gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("MCP server {server}: {fault}")]
+pub struct McpError {
+    pub server: String,
+    pub fault: McpFault,
+}
+
+/// What was wrong. Texts of the server are cut and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum McpFault {
+    #[error("the variable {0} is not set, or has characters that cannot be passed on")]
+    Variable(String),
+    #[error("it cannot be started: {0}")]
+    Start(String),
+    #[error(
+        "it is a program that runs outside the sandbox, and this machine cannot confine it: {0}; unconfined = true in its table of \
+         config.toml starts it all the same"
+    )]
+    Unconfined(String),
+    /// Of the sandbox.
+    #[error("{0}")]
+    Limit(LimitHit),
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("no answer within {0} s (timeout_s)")]
+    Timeout(u64),
+    #[error("the connection ended before the answer did; whether the call was done is not known: {0}")]
+    Broken(String),
+    #[error("it refuses with status {0}; what headers_env names may be wrong or expired")]
+    Refused(u16),
+    /// A refusal that says what it wants. No call ends with it.
+    #[error("it refuses with status {0}")]
+    Challenged(u16, oauth::Challenge),
+    #[error("{0}")]
+    Login(OauthError),
+    #[error("the login lacks rights that this needs ({scope}); run `kiso mcp login {server}`")]
+    Scope { server: String, scope: String },
+    #[error("it answers with status {0}")]
+    Status(u16),
+    /// The session that the server began with us is gone. It is begun anew.
+    #[error("it has ended the session")]
+    SessionGone,
+    #[error("it redirects to {0}, which is not followed; url in config.toml must be its own address")]
+    Redirect(String),
+    #[error("it answers as {0:?}, and neither as application/json nor as text/event-stream")]
+    ContentType(String),
+    #[error("its answer is longer than {0} KiB")]
+    TooLarge(u64),
+    #[error("it lists more than {0} tools")]
+    TooManyTools(usize),
+    #[error("it sends more than {0} messages before its answer")]
+    TooManyMessages(usize),
+    #[error("its answer is not what the protocol says: {0}")]
+    BadAnswer(String),
+    #[error("error {code}: {message}")]
+    Rpc { code: i64, message: String },
+    #[error("it speaks no version of the protocol that kiso speaks")]
+    Version,
+    #[error("it has no tool {0:?} any more")]
+    Gone(String),
+    #[error(
+        "the description or schema of {0:?} is another one than was allowed, so it is off; `kiso mcp list` shows the difference and \
+         `kiso mcp allow` accepts it"
+    )]
+    Changed(String),
+    #[error("the store: {0}")]
+    Store(String),
+}
+
+impl McpFault {
+    /// Stable and short.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Variable(_) | Self::Start(_) | Self::Unreachable(_) | Self::Store(_) => "unavailable",
+            Self::Unconfined(_) => "unconfined",
+            Self::Limit(_) => "limit",
+            Self::Timeout(_) => "timeout",
+            Self::Broken(_) => "broken",
+            Self::Refused(_) | Self::Challenged(..) => "refused",
+            Self::Login(_) => "login",
+            Self::Scope { .. } => "insufficient_scope",
+            Self::Status(_) | Self::SessionGone => "status",
+            Self::Redirect(_) => "redirect",
+            Self::ContentType(_) | Self::BadAnswer(_) | Self::Version => "bad_answer",
+            Self::TooLarge(_) | Self::TooManyTools(_) | Self::TooManyMessages(_) => "too_large",
+            Self::Rpc { .. } => "failed",
+            Self::Gone(_) => "not_found",
+            Self::Changed(_) => "changed",
+        }
+    }
+
+    /// Whether the same call may succeed later. Not where it may have been done already.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::SessionGone | Self::Status(429 | 502..=504) => true,
+            Self::Login(error) => {
+                matches!(error, OauthError::Unreachable(..) | OauthError::Timeout(..) | OauthError::Status(_, 500..))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what an administrator allowed is why.
+    pub fn is_policy(&self) -> bool {
+        matches!(self, Self::Changed(_) | Self::Unconfined(_))
+    }
+}
+
+/// Characters of a server's text that an error shows.
+const MAX_SHOWN: usize = 300;
+
+/// A text of a server, as an error may show it.
+fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut shown: String = text.chars().take(MAX_SHOWN).map(plain).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}

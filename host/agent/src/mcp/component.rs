@@ -1,0 +1,68 @@
+//! A server that is a component. One is started for each call, and ends with it.
+//!
+//! So no call sees what another one left, a server that died or hangs is another one with the next call, and none holds a place and
+//! memory of the sandbox while nothing is asked of it. Starting one takes a fraction of a millisecond.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::McpFault;
+use super::stdio::{ServerInput, ServerLife, ServerOutput, StdioServer};
+use kiso_sandbox::effect::label::LabelCell;
+use kiso_sandbox::exec::{Channel, Stdio, pipe};
+use kiso_sandbox::skill::server::ServerComponent;
+use kiso_sandbox::skill::{Blame, SkillError};
+
+/// An instance that runs.
+#[derive(Debug)]
+struct ServerInstance {
+    task: AbortHandle,
+    ended: watch::Receiver<Option<McpFault>>,
+}
+
+/// Starts one. It ends when the returned value is dropped.
+pub fn start(component: &Arc<ServerComponent>) -> StdioServer {
+    let ((stdin, input), (output, stdout)) = (pipe(), pipe());
+    let (told, ended) = watch::channel(None);
+    let component = component.clone();
+    let task = tokio::spawn(async move {
+        let run = component.run(
+            Stdio::new(Channel::Reader(stdin), LabelCell::default()),
+            Stdio::new(Channel::Writer(stdout), LabelCell::default()),
+        );
+        told.send_replace(Some(fault(run.await)));
+    });
+    let life = Box::new(ServerInstance { task: task.abort_handle(), ended });
+    let (input, output) = (Channel::Writer(input), Channel::Reader(output));
+    StdioServer::new(life, ServerInput::Component(input), ServerOutput::Component(output))
+}
+
+/// What an error of the sandbox is for the one who calls.
+pub fn fault(error: SkillError) -> McpFault {
+    match (error.limit, error.blame, error.code.as_str()) {
+        (Some(hit), ..) => McpFault::Limit(*hit),
+        (None, Blame::Skill, "exit" | "trap") => McpFault::Broken(error.message),
+        _ => McpFault::Start(error.message),
+    }
+}
+
+impl ServerLife for ServerInstance {
+    fn end(&self) {
+        self.task.abort();
+    }
+
+    fn is_over(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    fn ended(&self) -> BoxFuture<'_, McpFault> {
+        let mut ended = self.ended.clone();
+        Box::pin(async move {
+            let fault = ended.wait_for(Option::is_some).await.ok().and_then(|fault| fault.clone());
+            fault.unwrap_or_else(|| McpFault::Broken("it was ended".to_owned()))
+        })
+    }
+}

@@ -1,0 +1,333 @@
+//! A server that speaks on its standard streams: a message a line, to and fro, any number of calls at once.
+//!
+//! Whoever waits for an answer reads for all who wait, and nobody reads where nobody waits: a server that floods then only fills its
+//! own pipe. What has to be read before an answer is bounded, and a server that goes beyond that is ended.
+
+mod streams;
+
+pub use self::streams::{ServerInput, ServerOutput};
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use self::streams::{LineError, ServerLines};
+use super::http::{Bounds, MAX_MESSAGES};
+use super::{McpFault, shown};
+use kiso_base::rpc::{self, RequestId, RpcError, RpcMessage};
+
+/// How long a program has to end by itself when kiso does.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long one that has closed its streams has to end.
+const CLOSING: Duration = Duration::from_secs(10);
+
+/// What runs at the other end of the streams.
+pub trait ServerLife: Debug + Send + Sync {
+    /// Ends it, if it has not ended.
+    fn end(&self);
+
+    /// Asks it to end by itself; [`ServerLife::end`] follows.
+    fn ask_to_end(&self) {}
+
+    /// Whether it has ended.
+    fn is_over(&self) -> bool;
+
+    /// Waits until it has ended, and says why.
+    fn ended(&self) -> BoxFuture<'_, McpFault>;
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct StdioServer {
+    life: Box<dyn ServerLife>,
+    input: AsyncMutex<ServerInput>,
+    output: AsyncMutex<ServerLines>,
+    waiting: Mutex<Waiting>,
+}
+
+/// Who waits for what.
+#[derive(Debug)]
+struct Waiting {
+    requests: HashMap<RequestId, Waiter>,
+    /// Messages and bytes since the last answer.
+    messages: usize,
+    bytes: usize,
+    /// When something was read last.
+    heard: Option<Instant>,
+    /// Why no answer comes any more.
+    fault: Option<McpFault>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    max_kib: u64,
+    answer: oneshot::Sender<Result<Value, McpFault>>,
+}
+
+impl StdioServer {
+    pub fn new(life: Box<dyn ServerLife>, input: ServerInput, output: ServerOutput) -> StdioServer {
+        let waiting = Waiting { requests: HashMap::new(), messages: 0, bytes: 0, heard: None, fault: None };
+        let (input, output) = (AsyncMutex::new(input), AsyncMutex::new(ServerLines::new(output)));
+        StdioServer { life, input, output, waiting: Mutex::new(waiting) }
+    }
+
+    /// Whether it answers no more. Another one must be started.
+    pub fn is_over(&self) -> bool {
+        self.lock().fault.is_some() || self.life.is_over()
+    }
+
+    /// Ends it, with a moment to write down what it holds.
+    pub async fn stop(&self) {
+        self.life.ask_to_end();
+        let _ = tokio::time::timeout(GRACE, self.life.ended()).await;
+        self.fail(McpFault::Broken("kiso has ended it".to_owned()));
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn ask(&self, id: &RequestId, message: &Value, bounds: Bounds) -> Result<Value, McpFault> {
+        let begun = Instant::now();
+        let (sender, answer) = oneshot::channel();
+        let _request = Request::new(self, id, Waiter { max_kib: bounds.max_kib, answer: sender })?;
+        let talk = async {
+            let (write, read) = (self.write(message), self.read_until(answer));
+            tokio::pin!(write, read);
+            tokio::select! {
+                biased;
+                written = &mut write => {
+                    if let Err(error) = written {
+                        return Err(self.broken(&error).await);
+                    }
+                    read.await
+                }
+                answer = &mut read => answer,
+            }
+        };
+        timeout_at(bounds.end, talk).await.unwrap_or_else(|_| {
+            let fault = McpFault::Timeout(bounds.timeout_s);
+            // It may be busy with this one alone, or it hangs: then the next one begins with another.
+            if self.lock().heard.is_none_or(|heard| heard < begun) {
+                self.fail(fault.clone());
+            }
+            Err(fault)
+        })
+    }
+
+    /// Sends a notification.
+    pub async fn tell(&self, message: &Value, bounds: Bounds) -> Result<(), McpFault> {
+        match timeout_at(bounds.end, self.write(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.broken(&error).await),
+            Err(_) => Err(McpFault::Timeout(bounds.timeout_s)),
+        }
+    }
+
+    /// Ends it, with the reason for all who wait.
+    fn fail(&self, fault: McpFault) {
+        let mut waiting = self.lock();
+        for (_, waiter) in waiting.requests.drain() {
+            let _ = waiter.answer.send(Err(fault.clone()));
+        }
+        waiting.fault.get_or_insert(fault);
+        drop(waiting);
+        self.life.end();
+    }
+
+    /// What it is that could not be written to: most likely it has ended.
+    async fn broken(&self, error: &io::Error) -> McpFault {
+        let fault = match self.life.is_over() || error.kind() == io::ErrorKind::BrokenPipe {
+            true => self.why().await,
+            false => McpFault::Broken(error.to_string()),
+        };
+        self.fail(fault.clone());
+        fault
+    }
+
+    /// Why it has ended. One that has closed its streams and goes on is ended.
+    async fn why(&self) -> McpFault {
+        let ended = tokio::time::timeout(CLOSING, self.life.ended());
+        match ended.await {
+            Ok(fault) => fault,
+            Err(_) => McpFault::Broken("it has closed its standard output".to_owned()),
+        }
+    }
+
+    /// Reads for all who wait, until there is an answer or another one reads.
+    async fn read_until(&self, mut answer: oneshot::Receiver<Result<Value, McpFault>>) -> Result<Value, McpFault> {
+        let gone = || Err(McpFault::Broken("it has ended".to_owned()));
+        let mut output = tokio::select! {
+            biased;
+            answer = &mut answer => return answer.unwrap_or_else(|_| gone()),
+            output = self.output.lock() => output,
+        };
+        loop {
+            match answer.try_recv() {
+                Ok(answer) => return answer,
+                Err(oneshot::error::TryRecvError::Empty) => {}
+                Err(oneshot::error::TryRecvError::Closed) => return gone(),
+            }
+            let (room, kib) = self.room();
+            match output.next(room).await {
+                Ok(Some(line)) => self.take(&line, kib).await,
+                Ok(None) => self.fail(self.why().await),
+                Err(LineError::TooLong) => self.fail(McpFault::TooLarge(kib)),
+                Err(LineError::Io(error)) => self.fail(McpFault::Broken(error)),
+            }
+        }
+    }
+
+    /// Bytes that may still come before the next answer, and of how many KiB that is left.
+    fn room(&self) -> (usize, u64) {
+        let waiting = self.lock();
+        let kib = waiting.requests.values().map(|waiter| waiter.max_kib).max().unwrap_or_default();
+        let most = usize::try_from(kib << 10).unwrap_or(usize::MAX);
+        (most.saturating_sub(waiting.bytes), kib)
+    }
+
+    /// A message of the server.
+    async fn take(&self, line: &[u8], kib: u64) {
+        let message = match rpc::read(line) {
+            Ok(message) => message,
+            Err((_, error)) => {
+                let begin = String::from_utf8_lossy(&line[..line.len().min(120)]);
+                let fault =
+                    format!("a line of its standard output is no message, {:?}: {}", shown(&begin), error.message);
+                return self.fail(McpFault::BadAnswer(shown(&fault)));
+            }
+        };
+        self.note(line.len());
+        match message {
+            RpcMessage::Request { id, method, .. } => self.reply(&id, &method, kib).await,
+            RpcMessage::Response { id, result } => self.settle(id.as_ref(), result, line.len(), kib),
+            RpcMessage::Notification { .. } => self.count(kib),
+        }
+    }
+
+    fn note(&self, size: usize) {
+        let mut waiting = self.lock();
+        waiting.heard = Some(Instant::now());
+        waiting.messages += 1;
+        waiting.bytes += size;
+    }
+
+    /// Gives an answer to whoever waits for it.
+    fn settle(&self, id: Option<&RequestId>, result: Result<Value, RpcError>, size: usize, kib: u64) {
+        let mut waiting = self.lock();
+        let waiter = match id {
+            Some(id) => waiting.requests.remove(id),
+            // An error of a request that it could not read is about the only one that there is.
+            None if waiting.requests.len() == 1 => waiting.requests.drain().next().map(|(_, waiter)| waiter),
+            None => None,
+        };
+        let Some(waiter) = waiter else {
+            drop(waiting);
+            return self.count(kib);
+        };
+        (waiting.messages, waiting.bytes) = (0, 0);
+        drop(waiting);
+        let answer = match result {
+            Ok(_) if size as u64 > waiter.max_kib << 10 => Err(McpFault::TooLarge(waiter.max_kib)),
+            Ok(result) => Ok(result),
+            Err(error) => Err(McpFault::Rpc { code: error.code, message: shown(&error.message) }),
+        };
+        let _ = waiter.answer.send(answer);
+    }
+
+    /// Ends a server that sends too much of what nobody waits for.
+    fn count(&self, kib: u64) {
+        let waiting = self.lock();
+        let (messages, bytes) = (waiting.messages, waiting.bytes as u64);
+        drop(waiting);
+        if messages > MAX_MESSAGES {
+            self.fail(McpFault::TooManyMessages(MAX_MESSAGES));
+        } else if bytes > kib << 10 {
+            self.fail(McpFault::TooLarge(kib));
+        }
+    }
+
+    /// Answers what a server asks: kiso lives, and offers nothing else to be asked for.
+    async fn reply(&self, id: &RequestId, method: &str, kib: u64) {
+        self.count(kib);
+        let result = match method {
+            "ping" => Ok(json!({})),
+            _ => Err(RpcError::new(rpc::METHOD_NOT_FOUND, "kiso offers nothing that a server can ask for")),
+        };
+        if let Err(error) = self.write(&rpc::response(id, result)).await {
+            self.broken(&error).await;
+        }
+    }
+
+    /// Writes a message whole. What was begun and not ended would be taken for the beginning of the next one.
+    async fn write(&self, message: &Value) -> io::Result<()> {
+        struct Half<'a>(&'a StdioServer, bool);
+        impl Drop for Half<'_> {
+            fn drop(&mut self) {
+                if self.1 {
+                    self.0.fail(McpFault::Broken("it did not read a whole request".to_owned()));
+                }
+            }
+        }
+        let line = line_of(message);
+        let input = self.input.lock().await;
+        let mut half = Half(self, true);
+        let written = input.write(&line).await;
+        half.1 = false;
+        written
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StdioServer {
+    fn drop(&mut self) {
+        self.life.end();
+    }
+}
+
+/// A request that is under way. Where nobody waits for it any more, the server is told.
+struct Request<'a> {
+    server: &'a StdioServer,
+    id: &'a RequestId,
+}
+
+impl<'a> Request<'a> {
+    fn new(server: &'a StdioServer, id: &'a RequestId, waiter: Waiter) -> Result<Request<'a>, McpFault> {
+        let mut waiting = server.lock();
+        if let Some(fault) = &waiting.fault {
+            return Err(fault.clone());
+        }
+        if waiting.requests.is_empty() {
+            // What it sent while nobody waited fits into a pipe.
+            (waiting.messages, waiting.bytes) = (0, 0);
+        }
+        waiting.requests.insert(id.clone(), waiter);
+        Ok(Request { server, id })
+    }
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.server.lock();
+        let unanswered = waiting.requests.remove(self.id).is_some();
+        drop(waiting);
+        if unanswered && let Ok(input) = self.server.input.try_lock() {
+            let params = json!({ "requestId": Value::from(self.id), "reason": "nobody waits for it any more" });
+            input.try_write(&line_of(&rpc::notification("notifications/cancelled", params)));
+        }
+    }
+}
+
+fn line_of(message: &Value) -> Vec<u8> {
+    let mut line = serde_json::to_vec(message).expect("a value has only string keys");
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,131 @@
+//! The streams of a server: pipes of the sandbox, or of the system.
+
+use std::io;
+
+use bytes::Bytes;
+use tokio::net::unix::pipe;
+
+use kiso_sandbox::exec::Channel;
+
+/// Standard input of a server.
+#[derive(Debug)]
+pub enum ServerInput {
+    Component(Channel),
+    Process(pipe::Sender),
+}
+
+/// Standard output of a server.
+#[derive(Debug)]
+pub enum ServerOutput {
+    Component(Channel),
+    Process(pipe::Receiver),
+}
+
+impl ServerInput {
+    /// Writes all of it.
+    pub async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Component(channel) => {
+                channel.write(bytes).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+            }
+            Self::Process(pipe) => {
+                while !bytes.is_empty() {
+                    pipe.writable().await?;
+                    match pipe.try_write(bytes) {
+                        Ok(count) => bytes = &bytes[count..],
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes what fits at once, or nothing. It is short enough that a pipe takes it whole.
+    pub fn try_write(&self, bytes: &[u8]) {
+        match self {
+            Self::Component(channel) if channel.room().is_ok_and(|room| room >= bytes.len()) => {
+                let _ = channel.put(bytes);
+            }
+            Self::Component(_) => {}
+            Self::Process(pipe) => drop(pipe.try_write(bytes)),
+        }
+    }
+}
+
+/// Output, line by line. What was read of a line stays when nobody waits for the rest.
+#[derive(Debug)]
+pub struct ServerLines {
+    from: ServerOutput,
+    bytes: Vec<u8>,
+    /// How many of them hold no end of a line.
+    searched: usize,
+}
+
+/// Why there is no line.
+#[derive(Debug)]
+pub enum LineError {
+    TooLong,
+    Io(String),
+}
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+
+impl ServerLines {
+    pub fn new(from: ServerOutput) -> ServerLines {
+        ServerLines { from, bytes: Vec::new(), searched: 0 }
+    }
+
+    /// The next line that is not empty, of at most `room` bytes; none at the end.
+    pub async fn next(&mut self, room: usize) -> Result<Option<Vec<u8>>, LineError> {
+        loop {
+            if let Some(at) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.bytes.split_off(self.searched + at + 1);
+                let line = std::mem::replace(&mut self.bytes, rest);
+                self.searched = 0;
+                if line.len() > room {
+                    return Err(LineError::TooLong);
+                }
+                if line.iter().all(u8::is_ascii_whitespace) {
+                    continue;
+                }
+                return Ok(Some(line));
+            }
+            self.searched = self.bytes.len();
+            if self.bytes.len() > room {
+                return Err(LineError::TooLong);
+            }
+            let more = self.from.read().await?;
+            if more.is_empty() {
+                return Ok(None);
+            }
+            self.bytes.extend_from_slice(&more);
+        }
+    }
+}
+
+impl ServerOutput {
+    /// What is there, after waiting for something; empty at the end.
+    async fn read(&self) -> Result<Bytes, LineError> {
+        let failed = |error: &dyn std::fmt::Display| LineError::Io(error.to_string());
+        match self {
+            Self::Component(channel) => {
+                channel.read(READ_BYTES).await.map_err(|_| failed(&"its output cannot be read"))
+            }
+            Self::Process(pipe) => loop {
+                pipe.readable().await.map_err(|error| failed(&error))?;
+                let mut bytes = vec![0; READ_BYTES];
+                match pipe.try_read(&mut bytes) {
+                    Ok(count) => {
+                        bytes.truncate(count);
+                        return Ok(bytes.into());
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(failed(&error)),
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Output: the reply as it is delivered.
+
+use std::fmt::Write as _;
+
+use kiso_graph::outcome::Outcome;
+use kiso_graph::report::{FileNote, size};
+
+/// Begins the list of files.
+const HEAD: &str = "\n\nFiles:";
+
+/// The reply, with a list of the files that it does not mention.
+pub fn reply(outcome: &Outcome) -> String {
+    let mut reply = outcome.reply.clone();
+    let missing: Vec<_> = outcome.files.iter().filter(|file| !mentions(&reply, file)).collect();
+    let more =
+        Some(outcome.more_files).filter(|more| *more > 0).map(|more| format!("\n- and {more} more in /work/pub"));
+    let more = more.filter(|line| !reply.contains(line.as_str()));
+    if missing.is_empty() && more.is_none() {
+        return reply;
+    }
+    reply.push_str(HEAD);
+    for file in missing {
+        let _ = write!(reply, "\n- {}", file.path);
+        if let Some(title) = &file.title {
+            let _ = write!(reply, ": {title}");
+        }
+        let _ = write!(reply, " ({}, {})", file.media_type, size(file.bytes));
+        if let Some(link) = &file.link {
+            let _ = write!(reply, " {link}");
+        }
+    }
+    reply.push_str(&more.unwrap_or_default());
+    reply
+}
+
+/// The reply of an outcome that was delivered, without the list that [`reply`] has added; `None` where it has added none.
+pub fn without_list(outcome: &Outcome) -> Option<String> {
+    let (text, _) = outcome.reply.rsplit_once(HEAD)?;
+    let bare = Outcome { reply: text.to_owned(), ..outcome.clone() };
+    (reply(&bare) == outcome.reply).then_some(bare.reply)
+}
+
+/// Whether a person who reads `reply` learns where the file is.
+fn mentions(reply: &str, file: &FileNote) -> bool {
+    let stands = |name: &str| {
+        reply.match_indices(name).any(|(at, _)| {
+            let before = reply[..at].chars().next_back();
+            let after = reply[at + name.len()..].chars().next();
+            // "rain.svg" is neither mentioned by "train.svg" nor by "rain.svgz".
+            let part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+            !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
+        })
+    };
+    stands(&file.path) || file.link.as_deref().is_some_and(stands)
+}

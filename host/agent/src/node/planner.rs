@@ -1,0 +1,149 @@
+//! The planner: a message becomes a plan.
+
+use kiso_base::role::{Lengths, plan_schema, skill_task};
+use kiso_graph::Chatter;
+use kiso_graph::limits::Limits;
+use kiso_graph::plan::{self, Catalog, Secrets, Unusable};
+use kiso_graph::report::Correction;
+use kiso_graph::run::Run;
+use kiso_graph::step::{PlanAsk, StepResult};
+use kiso_llm::prompt::{Pieces, SkillCard};
+use kiso_llm::{Answer, Completion, Model, Request, Role, Sink, schema};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Bytes of a schema that a grammar is made of. Servers make it anew for each request.
+const MAX_GRAMMAR: usize = 64 << 10;
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planning {
+    pub result: StepResult,
+    /// Values from the message for the secret store, which must have them before the event is committed.
+    pub secrets: Secrets,
+    /// What the model answered, without those; `None` if it did not.
+    pub answer: Option<String>,
+}
+
+/// The planner's prompt. `given` has what the caller may do and what the session knows: skills, environment, summary, messages and
+/// facts.
+pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary: &str) -> Request {
+    let mut all = Pieces {
+        new_message: Some(run.message().to_owned()),
+        directive: Some(ask.directive.clone()).filter(|directive| directive.trim() != run.message().trim()),
+        replies: (!ask.replies.is_empty()).then(|| ask.replies.clone()),
+        planner_lane: (!ask.lane.is_empty()).then(|| ask.lane.clone()),
+        feedback: (!ask.feedback.is_empty()).then(|| ask.feedback.clone()),
+        correction: ask.correction.clone(),
+        ..given.clone()
+    };
+    if let Some(replan) = &ask.replan {
+        all.completed = Some(replan.completed.clone());
+        all.remaining = Some(replan.remaining.clone());
+        all.failure = Some(replan.failure.clone());
+        all.replan_history = Some(replan.history.clone());
+    }
+    super::request(Role::Planner, system, &all, boundary)
+}
+
+/// `request` with the forms of a plan that chooses among its skills, for a model that is asked for one of them.
+pub(super) fn formed(request: Request, lengths: &Lengths) -> Request {
+    let (plan, grammar) = forms(request.pieces.skills.as_deref().unwrap_or_default(), lengths);
+    Request { answer: Answer::Json(plan.into()), grammar: grammar.map(Arc::new), ..request }
+}
+
+/// The form of a plan with these skills, by their names alone, and with the arguments of each as far as a grammar can have them.
+fn forms(skills: &[Arc<SkillCard>], lengths: &Lengths) -> (Value, Option<Value>) {
+    if skills.is_empty() {
+        return (plan_schema(Vec::new(), lengths), None);
+    }
+    let open = || json!({ "type": "object" });
+    let names: Vec<&str> = skills.iter().map(|card| card.name.as_str()).collect();
+    let by_name = vec![skill_task(json!({ "type": "string", "enum": names }), open(), lengths)];
+    let each = skills.iter().map(|card| {
+        let args = schema::portable(&card.args).unwrap_or_else(open);
+        skill_task(json!({ "type": "string", "enum": [card.name] }), args, lengths)
+    });
+    let each = plan_schema(each.collect(), lengths);
+    let small = each.to_string().len() <= MAX_GRAMMAR;
+    (plan_schema(by_name, lengths), small.then_some(each))
+}
+
+/// Calls the model. `talk` hears what the planner says beside its plan, as it arrives, and never any of the plan.
+pub async fn call(
+    model: &dyn Model,
+    request: &Request,
+    catalog: &(dyn Catalog + Sync),
+    limits: &Limits,
+    talk: &mut dyn Sink,
+) -> Planning {
+    let mut beside = Beside { chatter: Chatter::default(), talk };
+    match model.complete(request, &mut beside).await {
+        Ok(completion) => {
+            let rest = beside.chatter.finish();
+            if !rest.is_empty() {
+                talk.text(&rest);
+            }
+            read(&completion, catalog, limits)
+        }
+        Err(error) => Planning { result: super::no_answer(&error), secrets: Secrets::default(), answer: None },
+    }
+}
+
+/// Lets through what is not a plan.
+struct Beside<'a> {
+    chatter: Chatter,
+    talk: &'a mut dyn Sink,
+}
+
+impl Sink for Beside<'_> {
+    fn text(&mut self, piece: &str) {
+        let shown = self.chatter.push(piece);
+        if !shown.is_empty() {
+            self.talk.text(&shown);
+        }
+    }
+
+    fn thought(&mut self, piece: &str) {
+        self.talk.thought(piece);
+    }
+
+    fn restart(&mut self) {
+        self.chatter = Chatter::default();
+        self.talk.restart();
+    }
+}
+
+/// Reads the answer.
+pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> Planning {
+    let call = super::call_of(completion);
+    match plan::parse(&completion.text, catalog, limits.max_tasks) {
+        Ok(plan::ParsedPlan { plan, secrets, chatter }) => {
+            let violations = super::full_commands(completion, "tasks", &plan.tasks);
+            if !violations.is_empty() {
+                let broken = plan::without_secrets(&completion.text, &secrets);
+                let answer = Some(broken.clone());
+                let result = StepResult::Unplanned { chatter, correction: Correction { broken, violations }, call };
+                return Planning { result, secrets, answer };
+            }
+            let secret_names = secrets.names();
+            let skill_environment = Vec::new();
+            let result = StepResult::Planned {
+                plan,
+                chatter,
+                secrets: secret_names,
+                skill_environment,
+                instructions: Vec::new(),
+                call,
+            };
+            let answer = Some(plan::without_secrets(&completion.text, &secrets));
+            Planning { result, secrets, answer }
+        }
+        Err(Unusable { chatter, broken, violations, secrets }) => {
+            let violations = super::violations(completion, &violations);
+            let answer = Some(broken.clone());
+            let result = StepResult::Unplanned { chatter, correction: Correction { broken, violations }, call };
+            Planning { result, secrets, answer }
+        }
+    }
+}

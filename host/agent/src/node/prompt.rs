@@ -1,0 +1,173 @@
+//! The prompt of a role: the one that is compiled in, or the one that the administrator put in its place.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::guidance::of_home;
+use kiso_base::home::{Home, TextError, read_text};
+use kiso_base::role::Role;
+
+/// The largest prompt that an override may have, in bytes: about sixteen thousand tokens, which is more than most
+/// contexts have and stands in every call of the role.
+pub const MAX_PROMPT: u64 = 64 << 10;
+
+/// Why an override cannot be used. It is never passed over in silence: an administrator who wrote one relies on it.
+#[derive(Debug, thiserror::Error)]
+pub enum RoleError {
+    #[error("{} is empty: write the prompt of the role into it, or run kiso role reset {role}", path.display())]
+    Empty { role: Role, path: PathBuf },
+    #[error("{error}, or run kiso role reset {role}")]
+    Override { role: Role, error: TextError },
+    #[error(transparent)]
+    Guidance(#[from] TextError),
+}
+
+/// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
+pub fn built_in_prompt(role: Role) -> &'static str {
+    role.declaration().prompt
+}
+
+/// Where the override of `role` stands, if there is one.
+pub fn override_path(home: &Home, role: Role) -> PathBuf {
+    home.roles_dir().join(format!("{role}.md"))
+}
+
+/// The prompt of `role` in force: the override, or else what is compiled in.
+pub fn prompt_of(home: &Home, role: Role) -> Result<String, RoleError> {
+    Ok(override_of(home, role)?.unwrap_or_else(|| built_in_prompt(role).to_owned()))
+}
+
+/// Lines of a prompt that begin with these are for one form of the answer: a text, or JSON alone where its schema is sent.
+const TEXT_LINE: &str = "[text] ";
+const JSON_LINE: &str = "[json] ";
+
+/// A prompt as it is told where the answer is a text, or where the schema of its JSON is sent.
+pub fn in_form(prompt: &str, json: bool) -> String {
+    let (wanted, other) = if json { (JSON_LINE, TEXT_LINE) } else { (TEXT_LINE, JSON_LINE) };
+    let lines = prompt.split_inclusive('\n').filter(|line| !line.starts_with(other));
+    lines.map(|line| line.strip_prefix(wanted).unwrap_or(line)).collect()
+}
+
+/// What `role` is told before anything else: its prompt in the form of its answer, and what the owner of the home wrote about who it is.
+pub fn system_prompt(home: &Home, role: Role, json: bool) -> Result<String, RoleError> {
+    let mut prompt = in_form(&prompt_of(home, role)?, json);
+    if role.declaration().guided
+        && let Some(guidance) = of_home(home)?
+    {
+        prompt.truncate(prompt.trim_end().len());
+        prompt.push_str(&guidance);
+        prompt.push('\n');
+    }
+    Ok(prompt)
+}
+
+/// The prompt that the administrator wrote for `role`; `None` if there is none.
+pub fn override_of(home: &Home, role: Role) -> Result<Option<String>, RoleError> {
+    let path = override_path(home, role);
+    match read_text(&path, MAX_PROMPT) {
+        Ok(Some(text)) if text.trim().is_empty() => Err(RoleError::Empty { role, path }),
+        read => read.map_err(|error| RoleError::Override { role, error }),
+    }
+}
+
+/// Reads every override and what stands beside them, so that a run does not find out half-way that one cannot be used.
+pub fn check_prompts(home: &Home) -> Result<(), RoleError> {
+    of_home(home)?;
+    Role::ALL.into_iter().try_for_each(|role| override_of(home, role).map(drop))
+}
+
+/// Files among the overrides that override nothing, because no role has their name; sorted.
+pub fn strays(home: &Home) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.roles_dir()).into_iter().flatten().flatten();
+    let is_stray = |path: &PathBuf| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        path.extension().is_some_and(|ending| ending == "md") && stem.and_then(Role::named).is_none()
+    };
+    let mut strays: Vec<_> = entries.map(|entry| entry.path()).filter(is_stray).collect();
+    strays.sort();
+    strays
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        (dir, home)
+    }
+
+    #[test]
+    fn an_override_takes_the_place_of_what_is_built_in() {
+        let (_dir, home) = home();
+        assert_eq!(prompt_of(&home, Role::Titler).unwrap(), built_in_prompt(Role::Titler));
+        assert_eq!(override_of(&home, Role::Titler).unwrap(), None);
+        fs::write(override_path(&home, Role::Titler), "Name it.\n").unwrap();
+        assert_eq!(prompt_of(&home, Role::Titler).unwrap(), "Name it.\n");
+        assert_eq!(prompt_of(&home, Role::Actor).unwrap(), built_in_prompt(Role::Actor));
+        check_prompts(&home).unwrap();
+    }
+
+    #[test]
+    fn a_prompt_has_one_form_of_the_answer() {
+        let planner = built_in_prompt(Role::Planner);
+        let (text, json) = (in_form(planner, false), in_form(planner, true));
+        assert!(text.contains("<FINAL_PRD>") && !text.contains("\"say\"") && !text.contains("\"reply\""), "{text}");
+        assert!(json.contains("\"say\"") && json.contains("\"reply\"") && !json.contains("FINAL_PRD"), "{json}");
+        for told in [&text, &json] {
+            assert!(!told.contains(TEXT_LINE) && !told.contains(JSON_LINE), "{told}");
+        }
+        let example = &json[json.rfind("{\"say\"").unwrap()..];
+        let example: serde_json::Value = serde_json::from_str(example).unwrap();
+        assert_eq!(example["tasks"].as_array().map(Vec::len), Some(2));
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::Planner) {
+            assert_eq!(in_form(built_in_prompt(role), true), built_in_prompt(role), "{role}");
+        }
+    }
+
+    #[test]
+    fn an_override_that_cannot_be_used_is_an_error_that_names_it() {
+        let (_dir, home) = home();
+        let path = override_path(&home, Role::Worker);
+        for (bytes, why) in [
+            (Vec::new(), "is empty"),
+            (b" \n\t\n".to_vec(), "is empty"),
+            (b"abc\xff".to_vec(), "not UTF-8 text (at byte 3)"),
+            (vec![b'x'; 65_537], "more than 65536 bytes"),
+            (vec![0xff; 1 << 20], "more than 65536 bytes"),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let error = prompt_of(&home, Role::Worker).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("roles/worker.md"), "{error}");
+            assert!(error.contains("kiso role reset worker"), "{error}");
+            assert!(check_prompts(&home).is_err());
+        }
+        fs::write(&path, vec![b'x'; 65_536]).unwrap();
+        assert_eq!(prompt_of(&home, Role::Worker).unwrap().len(), 65_536);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_taken_for_absence() {
+        let (_dir, home) = home();
+        let path = override_path(&home, Role::Router);
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(
+            prompt_of(&home, Role::Router),
+            Err(RoleError::Override { error: TextError::NotAFile { .. }, .. })
+        ));
+        fs::remove_dir(&path).unwrap();
+        symlink("/nowhere/at/all.md", &path).unwrap();
+        assert!(matches!(prompt_of(&home, Role::Router), Err(RoleError::Override { error: TextError::Io { .. }, .. })));
+    }
+
+    #[test]
+    fn files_that_override_nothing_are_found() {
+        let (_dir, home) = home();
+        for name in ["planer.md", "planner.md", "planner.md.old", "actor.txt"] {
+            fs::write(home.roles_dir().join(name), "x").unwrap();
+        }
+        assert_eq!(strays(&home), [home.roles_dir().join("planer.md")]);
+    }
+}

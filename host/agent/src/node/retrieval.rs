@@ -1,0 +1,40 @@
+//! Retrieval: what there is to work with.
+
+use kiso_graph::step::StepResult;
+use kiso_llm::prompt::FileCard;
+
+/// A workspace can hold thousands of files; a planner that needs more than these asks a skill.
+const MAX_FILES: usize = 100;
+
+/// A table may have thousands of columns, too.
+const MAX_COLUMNS: usize = 50;
+
+/// What retrieval found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retrieval {
+    pub result: StepResult,
+    /// The shared context "environment": refreshed for each call of the planner, never appended.
+    pub environment: Vec<FileCard>,
+}
+
+/// Builds the environment from the files of the workspace, in any order.
+/// `memory` is what is remembered that matters for the message, `credentials` the names of the session's secrets.
+pub fn retrieve(files: Vec<FileCard>, memory: Vec<String>, credentials: Vec<String>) -> Retrieval {
+    let environment = environment(files);
+    let files = environment.iter().map(|file| file.path.clone()).collect();
+    Retrieval { result: StepResult::Retrieved { files, memory, credentials }, environment }
+}
+
+/// The files that a planner is shown: those near the top of the workspace first, hidden ones not at all.
+pub fn environment(mut files: Vec<FileCard>) -> Vec<FileCard> {
+    files.retain(|file| !file.path.split('/').any(|part| part.starts_with('.')));
+    files.sort_by(|a, b| {
+        let depth = |file: &FileCard| file.path.matches('/').count();
+        (depth(a), &a.path).cmp(&(depth(b), &b.path))
+    });
+    files.truncate(MAX_FILES);
+    for columns in files.iter_mut().filter_map(|file| file.columns.as_mut()) {
+        columns.truncate(MAX_COLUMNS);
+    }
+    files
+}

@@ -1,0 +1,80 @@
+//! The reviewer: the critic's model call, for tasks with `review: true`.
+
+use kiso_graph::label::Label;
+use kiso_graph::limits::Limits;
+use kiso_graph::plan::{self, Catalog, Secrets};
+use kiso_graph::report::Correction;
+use kiso_graph::run::Run;
+use kiso_graph::step::{Call, ReviewAsk, StepResult};
+use kiso_graph::verdict::{self, Review, Status};
+use kiso_llm::prompt::{FileCard, Pieces};
+use kiso_llm::{Completion, Request, Role};
+
+/// The shortest verdict.
+const OK: &str = r#"{"status": "ok"}"#;
+
+/// A reviewer's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reviewing {
+    /// `Reviewed` or `Unreviewed`.
+    Decided(StepResult),
+    /// It asks to see this file of the workspace first.
+    Look { path: String, answer: String, call: Call },
+}
+
+/// The reviewer's prompt. `files` are those of the workspace; `looked_at` is the one that it asked for.
+pub fn request(
+    system: &str,
+    run: &Run,
+    ask: &ReviewAsk,
+    files: &[FileCard],
+    looked_at: Option<String>,
+    boundary: &str,
+) -> Request {
+    let all = Pieces {
+        original_message: Some(run.message().to_owned()),
+        goal: Some(ask.goal.clone()),
+        expect: ask.report.task.expect.clone(),
+        task: Some(ask.report.task.clone()),
+        output: Some(ask.report.clone()),
+        transcript: Some(ask.transcript.iter().map(|turn| turn.text.clone()).collect()),
+        evidence: Some(ask.evidence.clone()),
+        environment: Some(files.to_vec()),
+        looked_at,
+        correction: ask.correction.clone(),
+        ..Pieces::default()
+    };
+    super::request(Role::Reviewer, system, &all, boundary)
+}
+
+/// The answer as the reviewer is shown it again: of praise nothing is kept, and of what could not be used what may be repeated.
+pub fn again(reviewed: &StepResult) -> Option<String> {
+    match reviewed {
+        StepResult::Reviewed { verdict, .. } if verdict.status == Status::Ok => Some(OK.to_owned()),
+        StepResult::Reviewed { verdict, .. } => serde_json::to_string(verdict).ok(),
+        StepResult::Unreviewed { correction, .. } => Some(correction.broken.clone()),
+        _ => None,
+    }
+}
+
+/// Reads the answer.
+pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits, may_look: bool) -> Reviewing {
+    let (call, read) = (super::call_of(completion), Label::default());
+    match verdict::parse(&completion.text, catalog, limits.max_tasks, may_look) {
+        Ok(Review::Look(path)) => Reviewing::Look { path, answer: completion.text.clone(), call },
+        Ok(Review::Verdict(verdict)) => {
+            let violations = super::full_commands(completion, "inject", &verdict.inject);
+            if violations.is_empty() {
+                return Reviewing::Decided(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call });
+            }
+            let broken = plan::without_secrets(&completion.text, &Secrets::default());
+            let correction = Correction { broken, violations };
+            Reviewing::Decided(StepResult::Unreviewed { correction, read, call })
+        }
+        Err(unusable) => {
+            let violations = super::violations(completion, &unusable.violations);
+            let correction = Correction { broken: unusable.broken, violations };
+            Reviewing::Decided(StepResult::Unreviewed { correction, read, call })
+        }
+    }
+}

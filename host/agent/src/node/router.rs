@@ -1,0 +1,77 @@
+//! The router: how much a message needs, and which tools.
+
+use kiso_graph::plan::Secrets;
+use kiso_graph::route::{self, RoutedBy, Routing};
+use kiso_graph::step::StepResult;
+use kiso_llm::prompt::{ChatMessage, Pieces};
+use kiso_llm::{Answer, Completion, Model, Request, Role};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Messages of the segment that the router sees with a message that follows up on them.
+pub const TAIL: usize = 4;
+
+/// What came of the call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoutingResult {
+    pub result: StepResult,
+    /// Values from the message for the secret store, which must have them before the event is committed.
+    pub secrets: Secrets,
+}
+
+/// The router's prompt. Only a message that refers back gets the tail of the segment. `known` has the categories, and the Agent
+/// Skills that are installed.
+pub fn request(system: &str, message: &str, tail: &[ChatMessage], known: &Pieces, boundary: &str) -> Request {
+    let tail = &tail[tail.len().saturating_sub(TAIL)..];
+    let all = Pieces {
+        new_message: Some(message.to_owned()),
+        tail: (route::follow_up(message) && !tail.is_empty()).then(|| tail.to_vec()),
+        ..known.clone()
+    };
+    super::request(Role::Router, system, &all, boundary)
+}
+
+/// `request` with no other categories in its answer than `known`.
+pub fn among(mut request: Request, known: &[String]) -> Request {
+    if let Answer::Json(schema) = &mut request.answer
+        && !known.is_empty()
+    {
+        Arc::make_mut(schema)["properties"]["categories"]["items"] = json!({ "type": "string", "enum": known });
+    }
+    request
+}
+
+/// Calls the model. An answer that cannot be used is not a failure: the message then gets everything.
+pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> RoutingResult {
+    match model.complete(request, &mut |_: &str| {}).await {
+        Ok(completion) => read(&completion, message, categories),
+        Err(error) => RoutingResult { result: unknown(message, error.to_string(), None), secrets: Secrets::default() },
+    }
+}
+
+fn read(completion: &Completion, message: &str, categories: &[String]) -> RoutingResult {
+    let call = Some(super::call_of(completion));
+    match route::parse(&completion.text, categories, message) {
+        Ok((routing, secrets)) => {
+            let result = StepResult::Routed {
+                routing,
+                by: RoutedBy::Router,
+                memory: None,
+                secrets: secrets.names(),
+                trouble: None,
+                call,
+            };
+            RoutingResult { result, secrets }
+        }
+        Err(unusable) => {
+            let wrong = super::violations(completion, &unusable.violations);
+            RoutingResult { result: unknown(message, wrong.join("; "), call), secrets: unusable.secrets }
+        }
+    }
+}
+
+fn unknown(message: &str, trouble: String, call: Option<kiso_graph::step::Call>) -> StepResult {
+    let routing = Routing::unknown(message);
+    let (by, trouble) = (RoutedBy::Default, Some(trouble));
+    StepResult::Routed { routing, by, memory: None, secrets: Vec::new(), trouble, call }
+}

@@ -1,0 +1,109 @@
+//! The worker, or another role that writes: the text of a `msg` task.
+
+use super::conversation;
+use crate::context::{self, Piece};
+use kiso_graph::banner;
+use kiso_graph::brief::{Brief, clip};
+use kiso_graph::plan::{Task, TaskKind};
+use kiso_graph::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
+use kiso_graph::step::Call;
+use kiso_llm::prompt::Pieces;
+use kiso_llm::{Answer, LlmError, Model, Request, Role, Sink, Turn, reflex};
+
+/// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
+const MAX_TEXT: usize = 64_000;
+
+/// The role whose model writes this task: its own, unless the task names another.
+pub fn model_role(task: &Task) -> Role {
+    super::model_role(task.model.as_deref(), Role::Worker)
+}
+
+/// The role that writes this task: the one that it names if that one writes, or else the worker.
+pub fn writer(task: &Task) -> Role {
+    let named = model_role(task);
+    if named.declaration().writes { named } else { Role::Worker }
+}
+
+/// The writer's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the
+/// writer is told about its task beside the user's message: goal, evidence, expectation, and the one thing to do.
+pub fn request(system: &str, given: &Pieces, message: &str, brief: &Brief, boundary: &str) -> Request {
+    let all = Pieces {
+        original_message: Some(message.to_owned()),
+        goal: Some(brief.goal.clone()),
+        evidence: Some(brief.evidence.clone()),
+        feedback: Some(brief.feedback.clone()),
+        expect: brief.expect.clone(),
+        task: Some(brief.task.clone()),
+        ..given.clone()
+    };
+    let request = super::request(writer(&brief.task), system, &all, boundary);
+    match &brief.task.schema {
+        Some(schema) => Request { answer: Answer::Json(schema.clone().into()), ..request },
+        None => request,
+    }
+}
+
+/// What stands in the turns of talk and not before them.
+const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::Now, Piece::Task];
+
+/// The writer's prompt for talk: what the session knows, then what was said, and the message as the last turn. `foreign` says
+/// that no person of this home typed what stands as the user's.
+pub fn talk(system: &str, given: &Pieces, message: &str, foreign: bool, boundary: &str) -> Request {
+    let task = Task { notify: true, ..Task::new(TaskKind::Msg, format!("Answer the user, who wrote: {message}")) };
+    let all = Pieces { task: Some(task), ..given.clone() };
+    let mut request = super::request_beside(Role::Worker, system, &all, &APART, boundary);
+    let said = request.pieces.messages.as_deref().unwrap_or_default();
+    request.turns = conversation::turns(said, foreign, boundary);
+    request.spare_turns = request.turns.len();
+    // It is another one for each message, so what stands before it is the same in the next request.
+    if let Some(memory) = context::section(Piece::Memory, &request.pieces, boundary) {
+        request.turns.push(super::declared(&request.user, memory, boundary));
+    }
+    request.turns.push(conversation::user(message, foreign, boundary));
+    // Behind the message, which the next request has in this place.
+    if let Some(now) = context::section(Piece::Now, &request.pieces, boundary) {
+        request.turns.push(Turn::Note(now.trim().to_owned()));
+    }
+    request
+}
+
+/// Calls the model. `sink` gets the text as it arrives. The report has no duration yet, as time belongs to the caller.
+pub async fn call(
+    model: &dyn Model,
+    request: &Request,
+    task: &Task,
+    sink: &mut dyn Sink,
+) -> (TaskReport, Option<Call>) {
+    let completion = match model.complete(request, sink).await {
+        Ok(completion) => completion,
+        Err(error) => {
+            let retryable = matches!(error, LlmError::Unavailable { retryable: true, .. });
+            return (failed(task, MODEL_FAILED, error.to_string(), retryable), None);
+        }
+    };
+    let call = super::call_of(&completion);
+    // A banner belongs to a self-assessment at the step limit, and the evidence may hold one.
+    let text = banner::strip(&completion.text);
+    let text = text.trim();
+    let report = if text.is_empty() {
+        let why = super::why_cut_off(&completion).map(|why| format!(": it was cut off {why}")).unwrap_or_default();
+        failed(task, EMPTY_ANSWER, format!("the model {} answered with nothing{why}", call.model), true)
+    } else {
+        let mut text = clip(text, MAX_TEXT);
+        if let Some(note) = super::cut_off(&completion) {
+            sink.text(&note);
+            text.push_str(&note);
+        }
+        let mut report = TaskReport::new(task.clone(), TaskStatus::Done, text);
+        if completion.model == reflex::NAME {
+            report.blocks = reflex::blocks(&request.pieces);
+        }
+        report
+    };
+    (report, Some(call))
+}
+
+fn failed(task: &Task, code: &str, message: String, retryable: bool) -> TaskReport {
+    let error = TaskError { code: code.to_owned(), message, limit: None, retryable, policy: false };
+    TaskReport::failed(task.clone(), error)
+}

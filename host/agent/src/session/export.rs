@@ -1,0 +1,135 @@
+//! A session as objects, for other programs and for people who leave. docs/json.md describes them.
+
+use serde_json::{Value, json};
+
+use crate::drive::SEALED_RUN;
+use kiso_base::home::SessionName;
+use kiso_store::secret::vault::{Vault, is_sealed};
+use kiso_store::store::{Placement, RunId, StoreError, View};
+
+/// Messages that are in memory at once.
+const MESSAGES: u32 = 128;
+
+/// Runs that are in memory at once, each with its tasks and what these put out.
+const RUNS: u32 = 16;
+
+/// An export on its way through a session.
+#[derive(Debug, Clone)]
+pub struct Export {
+    session: SessionName,
+    at: ExportStage,
+    messages: u64,
+    runs: u64,
+}
+
+#[derive(Debug, Clone)]
+enum ExportStage {
+    Session,
+    Messages { after: i64 },
+    Runs { after: Option<RunId> },
+    End,
+    Over,
+}
+
+impl Export {
+    pub fn new(session: &SessionName) -> Export {
+        Export { session: session.clone(), at: ExportStage::Session, messages: 0, runs: 0 }
+    }
+
+    /// The next objects; `None` when all were given. The last one of all has the type "end" and says how many there were,
+    /// so that what was cut off can be told from what is whole.
+    pub fn next(&mut self, view: &View<'_>, vault: &Vault) -> Result<Option<Vec<Value>>, StoreError> {
+        let mut lines = Vec::new();
+        self.at = match &self.at {
+            ExportStage::Session => {
+                lines.push(self.head(view)?);
+                ExportStage::Messages { after: 0 }
+            }
+            ExportStage::Messages { after } => {
+                let page = view.messages_after(&self.session, *after, MESSAGES)?;
+                self.messages += page.len() as u64;
+                let next = page
+                    .last()
+                    .map_or(ExportStage::Runs { after: None }, |last| ExportStage::Messages { after: last.id });
+                lines.extend(page.into_iter().map(|message| {
+                    let mut line = json!({
+                        "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
+                        "run": message.run.map(|run| run.to_string()), "tags": message.tags,
+                        "text": open(vault, &message.text),
+                    });
+                    // Who takes it in again keeps it as it was kept here.
+                    if is_sealed(&message.text) {
+                        line["sealed"] = true.into();
+                    }
+                    line
+                }));
+                next
+            }
+            ExportStage::Runs { after } => {
+                let page = view.runs_after(&self.session, after.as_ref(), RUNS)?;
+                self.runs += page.len() as u64;
+                let next =
+                    page.last().map_or(ExportStage::End, |last| ExportStage::Runs { after: Some(last.id.clone()) });
+                for run in page {
+                    let outcome: Option<Value> = run.outcome.and_then(|outcome| serde_json::from_str(&outcome).ok());
+                    lines.push(json!({
+                        "type": "run", "run": run.id.to_string(), "session": self.session, "status": run.status.as_str(),
+                        "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": open(vault, &run.message),
+                        "outcome": outcome,
+                    }));
+                    of_run(view, vault, &run.id, &mut lines)?;
+                }
+                next
+            }
+            ExportStage::End => {
+                lines.push(json!({ "type": "end", "messages": self.messages, "runs": self.runs }));
+                ExportStage::Over
+            }
+            ExportStage::Over => return Ok(None),
+        };
+        Ok(Some(lines))
+    }
+
+    fn head(&self, view: &View<'_>) -> Result<Value, StoreError> {
+        let session = &self.session;
+        let summary = view.summary(session)?;
+        let segments = view.segments(session)?.into_iter();
+        let segments = segments.map(|(after, at_ms)| json!({ "after": after, "at_ms": at_ms }));
+        let models = view.model_choice(session)?;
+        // One that was deleted meanwhile is as any.
+        let line = view.session(session)?;
+        let placement = line.as_ref().map_or(Placement::Listed, |line| line.placement);
+        let runs_on = line.and_then(|line| line.runs_on);
+        Ok(json!({
+            "type": "session", "session": session, "title": view.title(session)?, "placement": placement,
+            "runs_on": runs_on,
+            "model": models.all, "role_models": models.roles,
+            "summary": summary.as_ref().map(|summary| &summary.text),
+            "summary_to": summary.as_ref().map(|summary| summary.to), "segments": segments.collect::<Vec<_>>(),
+        }))
+    }
+}
+
+/// What no model has looked at for secrets yet is sealed; here is the key.
+fn open(vault: &Vault, text: &str) -> String {
+    vault.open_text(SEALED_RUN, text).map_or_else(|error| format!("[{error}]"), |text| text.into_owned())
+}
+
+fn of_run(view: &View<'_>, vault: &Vault, run: &RunId, lines: &mut Vec<Value>) -> Result<(), StoreError> {
+    for task in view.tasks_of(run)? {
+        lines.push(json!({
+            "type": "task", "run": run.to_string(), "id": task.id, "position": task.position, "kind": task.kind.name(),
+            "label": task.label, "task": vault.open_json(SEALED_RUN, &task.task).unwrap_or_default(),
+            "status": task.status.as_str(), "output": task.output, "error": task.error,
+            "started_ms": task.started_ms, "ended_ms": task.ended_ms,
+        }));
+    }
+    for line in view.usage_of(run)? {
+        lines.push(json!({
+            "type": "usage", "run": run.to_string(), "at_ms": line.at_ms, "role": line.role, "model": line.model,
+            "input_tokens": line.usage.input_tokens, "output_tokens": line.usage.output_tokens,
+            "cached_tokens": line.usage.cached_tokens, "cost_micros": line.usage.cost_micros,
+        }));
+    }
+    Ok(())
+}

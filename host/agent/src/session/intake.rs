@@ -1,0 +1,239 @@
+//! Taking messages in: validate, answer commands, write the rest down, and only then say that it was accepted.
+
+mod event;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::command::{self, SlashCommand};
+use super::wake::{QueueLimits, Wake};
+use crate::drive::{DriveError, RunExecutor, SEALED_RUN};
+use kiso_base::clock::now_ms;
+use kiso_base::compute::{self, Overdue};
+use kiso_base::home::SessionName;
+use kiso_graph::label::Label;
+use kiso_graph::plan::CallerScope;
+use kiso_store::secret::found;
+use kiso_store::secret::vault::VaultError;
+use kiso_store::store::{JobAdmission, JobPriority, MAX_CLIENT_KEY, NewJob, StoreError};
+use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
+
+pub use self::event::InboundEvent;
+
+/// Largest message, in bytes.
+pub const MAX_MESSAGE: usize = 1 << 20;
+
+/// Seconds after which a client may try again when the queue is full.
+pub const RETRY_AFTER_S: u64 = 5;
+
+/// A message on its way in.
+#[derive(Debug, Clone)]
+pub struct Inbound {
+    pub session: SessionName,
+    pub text: String,
+    pub caller: CallerScope,
+    /// Whether a person may be taken to have typed it: what programs with models of their own send answers no approval.
+    pub by_person: bool,
+    pub priority: JobPriority,
+    /// The client's name for the message, so that it can send it again without having it done twice.
+    pub client_key: Option<String>,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntakeOutcome {
+    /// It is on disk and will be answered. `again` if it was taken before, by its client key.
+    Queued { message: i64, again: bool },
+    /// It was a command, and this is the answer.
+    Answered { text: String },
+}
+
+/// Why a message was not taken. Nothing of it was kept.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    #[error("the message is empty")]
+    Empty,
+    #[error("the message has {bytes} bytes; at most {max} are taken")]
+    TooLarge { bytes: usize, max: usize },
+    #[error("the message's key must have 1 to {max} characters")]
+    BadKey { max: usize },
+    #[error("{max} messages are already waiting (daemon.max_queued); try again in {RETRY_AFTER_S} seconds")]
+    Full { max: u64 },
+    #[error(
+        "{max} messages of the hook {hook} are already waiting (max_waiting); try again in {RETRY_AFTER_S} seconds"
+    )]
+    HookFull { hook: String, max: u64 },
+    #[error("kiso is shutting down; send the message again when it is back")]
+    ShuttingDown,
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+}
+
+impl From<Overdue> for IntakeError {
+    fn from(overdue: Overdue) -> IntakeError {
+        IntakeError::Drive(overdue.into())
+    }
+}
+
+impl From<StoreError> for IntakeError {
+    fn from(error: StoreError) -> IntakeError {
+        IntakeError::Drive(error.into())
+    }
+}
+
+impl From<VaultError> for IntakeError {
+    fn from(error: VaultError) -> IntakeError {
+        IntakeError::Drive(error.into())
+    }
+}
+
+/// Takes messages in. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Intake(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    drive: RunExecutor,
+    wake: mpsc::UnboundedSender<Wake>,
+    closed: AtomicBool,
+    /// Messages that wait, and those that are about to.
+    queued: Arc<AtomicU64>,
+    began_ms: i64,
+}
+
+impl Intake {
+    /// `queued` is how many messages wait; the queue counts it down.
+    pub(super) fn new(drive: RunExecutor, wake: mpsc::UnboundedSender<Wake>, queued: Arc<AtomicU64>) -> Intake {
+        let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, began_ms: now_ms() };
+        Intake(Arc::new(inner))
+    }
+
+    /// Takes a message in, or answers it if it is a command. When this returns `Queued`, the message is on disk.
+    #[tracing::instrument(name = "session.take", level = "debug", skip_all, fields(session = %inbound.session))]
+    pub async fn take(&self, inbound: Inbound) -> Result<IntakeOutcome, IntakeError> {
+        let text = inbound.text.trim();
+        if text.is_empty() {
+            return Err(IntakeError::Empty);
+        }
+        if text.len() > MAX_MESSAGE {
+            return Err(IntakeError::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
+        }
+        if inbound.client_key.as_deref().is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
+            return Err(IntakeError::BadKey { max: MAX_CLIENT_KEY });
+        }
+        if self.0.closed.load(Ordering::Acquire) {
+            return Err(IntakeError::ShuttingDown);
+        }
+        // What the configuration lists as a command and is a pill, is that pill.
+        let pill = self.0.drive.config_now().command_pill(text);
+        let text = pill.as_deref().unwrap_or(text);
+        if let Some(command) = SlashCommand::parse(text) {
+            let asked = command::CommandContext {
+                drive: &self.0.drive.now(),
+                session: &inbound.session,
+                queued: self.0.queued.load(Ordering::Relaxed),
+                began_ms: Some(self.0.began_ms),
+                stopped: command == SlashCommand::Cancel && self.cancel(&inbound.session).await,
+                by_person: inbound.by_person,
+            };
+            return Ok(IntakeOutcome::Answered { text: asked.answer(command).await? });
+        }
+        let (this, text) = (self.clone(), text.to_owned());
+        // In a task of its own: a client that hangs up while its message is written must not leave it without a turn.
+        match tokio::spawn(async move { this.enqueue(&inbound, &text).await }.in_current_span()).await {
+            Ok(taken) => taken,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(IntakeError::ShuttingDown),
+        }
+    }
+
+    async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<IntakeOutcome, IntakeError> {
+        let inner = &*self.0;
+        // A place is taken before the message is written, so that no two get the last one.
+        let drive = &inner.drive.now();
+        let max = drive.config.daemon.max_queued;
+        if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
+            count_down(&inner.queued, 1);
+            return Err(IntakeError::Full { max });
+        }
+        let place = QueueSlot(&inner.queued);
+        drive.has_room().await?;
+        let known = drive.secrets_of(&inbound.session).await?;
+        // Its length is the client's choice, and every word of it is looked at.
+        let (text, found) = {
+            let (text, known) = (text.to_owned(), known.clone());
+            compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known))
+                .await?
+        };
+        if !found.is_empty() {
+            drive.vault.save(&drive.store, &inbound.session, &found, now_ms()).await?;
+        }
+        let job = NewJob {
+            session: inbound.session.clone(),
+            text: drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?,
+            caller: inbound.caller,
+            priority: inbound.priority,
+            client_key: inbound.client_key.clone(),
+            at_ms: now_ms(),
+            label: Label::default(),
+        };
+        let admitted = drive.store.write(move |tx| tx.admit(&job)).await?;
+        tracing::debug!(id = admitted.message(), "a message is queued");
+        if let JobAdmission::Now(_) = admitted {
+            place.keep();
+            // The queue is gone only when the daemon ends; the next one finds the message in the store.
+            let _ = inner.wake.send(Wake::Message { session: inbound.session.clone(), priority: inbound.priority });
+        }
+        Ok(IntakeOutcome::Queued { message: admitted.message(), again: matches!(admitted, JobAdmission::Before(_)) })
+    }
+
+    /// Stops the session's run, and those of it that wait for a person; false where there is none.
+    pub async fn cancel(&self, session: &SessionName) -> bool {
+        let (stopped, answer) = oneshot::channel();
+        let _ = self.0.wake.send(Wake::Cancel { session: session.clone(), stopped });
+        let stopped = answer.await.unwrap_or(false);
+        self.0.drive.cancel_waiting(session).await.is_ok_and(|waiting| waiting) || stopped
+    }
+
+    /// Tells the queue what the configuration says now.
+    pub fn limit(&self, limits: QueueLimits) {
+        let _ = self.0.wake.send(Wake::Limits(limits));
+    }
+
+    /// Returns when the queue has answered; false if it is gone.
+    pub async fn is_alive(&self) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.0.wake.send(Wake::Alive(answer)).is_ok() && answered.await.is_ok()
+    }
+
+    /// Takes nothing any more.
+    pub fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+    }
+
+    /// How many messages wait.
+    pub fn queued(&self) -> u64 {
+        self.0.queued.load(Ordering::Relaxed)
+    }
+}
+
+/// A place in the queue that is given back unless it is kept.
+struct QueueSlot<'a>(&'a AtomicU64);
+
+impl QueueSlot<'_> {
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for QueueSlot<'_> {
+    fn drop(&mut self) {
+        count_down(self.0, 1);
+    }
+}
+
+/// Counts messages down that wait no more; never below none.
+pub(super) fn count_down(queued: &AtomicU64, by: u64) {
+    let _ = queued.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |queued| Some(queued.saturating_sub(by)));
+}

@@ -1,0 +1,86 @@
+//! Taking in what another program reports. It is nobody's message: it is worked on as a subagent's, in a session of its hook.
+
+use super::{Inner, Intake, IntakeError, IntakeOutcome};
+use crate::drive::SEALED_RUN;
+use crate::session::intake::MAX_MESSAGE;
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_graph::label::Label;
+use kiso_graph::plan::CallerScope;
+use kiso_store::secret::found;
+use kiso_store::store::{HookAdmission, HookDelivery, JobAdmission, JobPriority, NewJob};
+use std::sync::atomic::Ordering;
+
+/// An event on its way in.
+#[derive(Debug, Clone)]
+pub struct InboundEvent {
+    pub hook: String,
+    /// Whose words it is.
+    pub label: Label,
+    /// The session of the hook.
+    pub session: SessionName,
+    pub text: String,
+    /// What it is known by.
+    pub keys: Vec<Vec<u8>>,
+    /// The session that is told the reply.
+    pub told: Option<SessionName>,
+    /// Messages of the hook that may wait.
+    pub max_waiting: u64,
+}
+
+impl Intake {
+    /// Takes an event in. When this returns `Queued`, its message is on disk. Nothing in it is a command.
+    pub async fn take_event(&self, event: InboundEvent) -> Result<IntakeOutcome, IntakeError> {
+        if event.text.trim().is_empty() {
+            return Err(IntakeError::Empty);
+        }
+        if event.text.len() > MAX_MESSAGE {
+            return Err(IntakeError::TooLarge { bytes: event.text.len(), max: MAX_MESSAGE });
+        }
+        if self.0.closed.load(Ordering::Acquire) {
+            return Err(IntakeError::ShuttingDown);
+        }
+        let inner = self.0.clone();
+        // In a task of its own: what is known by its keys must be a message.
+        match tokio::spawn(async move { inner.enqueue_event(event).await }).await {
+            Ok(taken) => taken,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(IntakeError::ShuttingDown),
+        }
+    }
+}
+
+impl Inner {
+    async fn enqueue_event(&self, event: InboundEvent) -> Result<IntakeOutcome, IntakeError> {
+        let InboundEvent { hook, label, session, text, keys, told, max_waiting } = event;
+        let drive = &self.drive.now();
+        drive.has_room().await?;
+        let known = drive.secrets_of(&session).await?;
+        let (text, found) = {
+            let known = known.clone();
+            kiso_base::compute::run("looking for secrets in the event", move || found::extract(&text, &known)).await?
+        };
+        if !found.is_empty() {
+            drive.vault.save(&drive.store, &session, &found, now_ms()).await?;
+        }
+        let job = NewJob {
+            session,
+            text: drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?,
+            // Whoever can send an event is not thereby an administrator.
+            caller: CallerScope::User,
+            priority: JobPriority::Subagent,
+            client_key: None,
+            at_ms: now_ms(),
+            label,
+        };
+        let delivery = HookDelivery { hook: hook.clone(), keys, job, told, max_waiting };
+        match drive.store.write(move |tx| tx.admit_delivery(&delivery)).await? {
+            HookAdmission::Full => Err(IntakeError::HookFull { hook, max: max_waiting }),
+            HookAdmission::Taken(admitted) => {
+                drive.store.ring();
+                let again = matches!(admitted, JobAdmission::Before(_));
+                Ok(IntakeOutcome::Queued { message: admitted.message(), again })
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! What runs say while they work, for those who watch. Nobody has to: what matters is in the store's feed.
+//!
+//! Pieces are given to whoever listens when they come. What a run has said in the step that it is at is kept as long as the
+//! step lasts, so that who comes later, or was too slow, begins with all of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::{Notify, broadcast};
+
+use crate::drive::{Listener, Thought};
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_graph::step::Step;
+use kiso_llm::Role;
+use kiso_store::store::RunId;
+
+/// What is kept for a watcher that is slow. One that falls behind further misses pieces, and begins anew with all of them.
+const KEPT: usize = 1_024;
+
+/// Bytes of what a role has said in its step that are kept; of more, the end. A model's answer has seldom a tenth of it.
+const MAX_TEXT: usize = 256 << 10;
+
+/// Sessions that somebody waits for, before those are left out that nobody does any more.
+const WAITED_FOR: usize = 256;
+
+/// Something that is not kept: it is worth nothing later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Live {
+    pub session: SessionName,
+    pub run: RunId,
+    /// The number that the event of the step will have: when that event is told, what was said in the step is over.
+    pub seq: u32,
+    #[serde(flatten)]
+    pub what: LiveEvent,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum LiveEvent {
+    /// A piece of a text as its model writes it.
+    Token { role: &'static str, text: String },
+    /// All that this role has said since its step began, in the place of the pieces.
+    Text {
+        role: &'static str,
+        text: String,
+        /// Whether its beginning is left out, because it is too long.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+    },
+    /// A piece of what the command line that runs writes.
+    Output {
+        /// "stdout" or "stderr".
+        stream: &'static str,
+        text: String,
+        /// Whether it is all that was written since the step began, in the place of the pieces.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        whole: bool,
+    },
+    /// The pieces of this role since its step began are void.
+    Restart { role: &'static str },
+    /// What the run is busy with.
+    Thought(Busy),
+}
+
+/// What a run is busy with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Busy {
+    /// "analyzing", "routing", "planning", "briefing", "thinking", "reasoning", "working", "interrogating", "compressing", "reviewing" or
+    /// "synthesizing".
+    pub kind: &'static str,
+    /// For a person.
+    pub text: String,
+    /// Milliseconds since 1970 (UTC).
+    pub since_ms: i64,
+}
+
+/// Gives what runs say to everybody who listens. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Hub(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    said: broadcast::Sender<Live>,
+    /// The runs that are under way. Held while something is told, so that a watcher that begins misses nothing and hears
+    /// nothing twice.
+    runs: Mutex<HashMap<RunId, Now>>,
+    /// Rings when a run of the session has begun or ended.
+    bells: Mutex<HashMap<SessionName, Weak<Notify>>>,
+}
+
+/// Where a run is.
+#[derive(Debug)]
+struct Now {
+    session: SessionName,
+    seq: u32,
+    busy: Option<Busy>,
+    texts: Vec<(&'static str, Text)>,
+    /// What the command line of this step has written, by stream.
+    outputs: Vec<(&'static str, Text)>,
+}
+
+/// The end of a text.
+#[derive(Debug, Default)]
+struct Text {
+    kept: String,
+    cut: bool,
+}
+
+impl Default for Hub {
+    fn default() -> Hub {
+        Hub(Arc::new(Inner { said: broadcast::channel(KEPT).0, runs: Mutex::default(), bells: Mutex::default() }))
+    }
+}
+
+impl Hub {
+    /// Listens from now on; what was said so far in the steps that runs are at comes beside it. Of one session, or of all.
+    pub fn subscribe(&self, session: Option<&SessionName>) -> (broadcast::Receiver<Live>, Vec<Live>) {
+        let runs = self.runs();
+        let wanted = runs.iter().filter(|(_, now)| session.is_none_or(|session| *session == now.session));
+        let so_far = wanted.flat_map(|(run, now)| now.so_far(run)).collect();
+        (self.0.said.subscribe(), so_far)
+    }
+
+    /// What a run is busy with; `None` of one that is not under way.
+    pub fn busy(&self, run: &RunId) -> Option<Busy> {
+        self.runs().get(run)?.busy.clone()
+    }
+
+    /// What rings whenever a run of this session has begun or ended, as long as it is held.
+    pub fn bell(&self, session: &SessionName) -> Arc<Notify> {
+        let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = bells.get(session).and_then(Weak::upgrade) {
+            return bell;
+        }
+        if bells.len() >= WAITED_FOR {
+            bells.retain(|_, bell| bell.strong_count() > 0);
+        }
+        let bell = Arc::new(Notify::new());
+        bells.insert(session.clone(), Arc::downgrade(&bell));
+        bell
+    }
+
+    fn ring(&self, session: &SessionName) {
+        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = bells.get(session).and_then(Weak::upgrade) {
+            bell.notify_waiters();
+        }
+    }
+
+    /// Listens to a run of this session.
+    pub fn listener(&self, session: &SessionName) -> Teller {
+        Teller { hub: self.clone(), session: session.clone(), run: None }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Now>> {
+        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Now {
+    fn so_far(&self, run: &RunId) -> Vec<Live> {
+        let live = |what| Live { session: self.session.clone(), run: run.clone(), seq: self.seq, what };
+        let busy = self.busy.iter().map(|busy| LiveEvent::Thought(busy.clone()));
+        let texts = self.texts.iter().map(|(role, text)| text.said(role));
+        let outputs = self.outputs.iter().map(|(stream, text)| LiveEvent::Output {
+            stream,
+            text: text.kept[text.beginning()..].to_owned(),
+            whole: true,
+        });
+        busy.chain(texts).chain(outputs).map(live).collect()
+    }
+
+    fn keep(&mut self, what: &LiveEvent) {
+        let push = |texts: &mut Vec<(&'static str, Text)>, name: &'static str, piece: &str| {
+            let at = texts.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                texts.push((name, Text::default()));
+                texts.len() - 1
+            });
+            texts[at].1.push(piece);
+        };
+        match what {
+            LiveEvent::Token { role, text } => push(&mut self.texts, role, text),
+            LiveEvent::Output { stream, text, .. } => push(&mut self.outputs, stream, text),
+            LiveEvent::Restart { role } => self.texts.retain(|(known, _)| known != role),
+            LiveEvent::Thought(busy) => self.busy = Some(busy.clone()),
+            LiveEvent::Text { .. } => {}
+        }
+    }
+}
+
+impl Text {
+    fn push(&mut self, piece: &str) {
+        self.kept.push_str(piece);
+        // Seldom, because each time moves what is kept.
+        if self.kept.len() > 2 * MAX_TEXT {
+            self.kept.drain(..self.beginning());
+            self.cut = true;
+        }
+    }
+
+    /// Where the part begins that is shown.
+    fn beginning(&self) -> usize {
+        self.kept.ceil_char_boundary(self.kept.len().saturating_sub(MAX_TEXT))
+    }
+
+    fn said(&self, role: &'static str) -> LiveEvent {
+        let from = self.beginning();
+        LiveEvent::Text { role, text: self.kept[from..].to_owned(), cut: self.cut || from > 0 }
+    }
+}
+
+/// Passes on what one run says.
+#[derive(Debug)]
+pub struct Teller {
+    hub: Hub,
+    session: SessionName,
+    run: Option<RunId>,
+}
+
+impl Teller {
+    fn tell(&self, what: LiveEvent) {
+        let Some(run) = &self.run else { return };
+        let mut runs = self.hub.runs();
+        let Some(now) = runs.get_mut(run) else { return };
+        now.keep(&what);
+        let _ = self.hub.0.said.send(Live { session: self.session.clone(), run: run.clone(), seq: now.seq, what });
+    }
+}
+
+impl Listener for Teller {
+    fn begun(&mut self, run: &RunId) {
+        self.run = Some(run.clone());
+        let now = Now { session: self.session.clone(), seq: 0, busy: None, texts: Vec::new(), outputs: Vec::new() };
+        self.hub.runs().insert(run.clone(), now);
+        self.hub.ring(&self.session);
+    }
+
+    fn step(&mut self, seq: u32, _: &Step) {
+        let mut runs = self.hub.runs();
+        if let Some(now) = self.run.as_ref().and_then(|run| runs.get_mut(run)) {
+            now.seq = seq;
+            now.texts.clear();
+            now.outputs.clear();
+        }
+    }
+
+    fn thought(&mut self, thought: &Thought) {
+        self.tell(LiveEvent::Thought(Busy { kind: thought.kind(), text: thought.text(), since_ms: now_ms() }));
+    }
+
+    fn token(&mut self, role: Role, text: &str) {
+        self.tell(LiveEvent::Token { role: role.name(), text: text.to_owned() });
+    }
+
+    fn output(&mut self, stream: &'static str, text: &str) {
+        self.tell(LiveEvent::Output { stream, text: text.to_owned(), whole: false });
+    }
+
+    fn restart(&mut self, role: Role) {
+        self.tell(LiveEvent::Restart { role: role.name() });
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        if let Some(run) = &self.run {
+            self.hub.runs().remove(run);
+            self.hub.ring(&self.session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn teller(hub: &Hub, session: &str) -> (Teller, RunId) {
+        let run: RunId = "00000000010000".parse().unwrap();
+        let mut teller = hub.listener(&SessionName::parse(session).unwrap());
+        teller.begun(&run);
+        teller.step(1, &Step::Ended);
+        (teller, run)
+    }
+
+    fn texts(said: &[Live]) -> Vec<(&str, bool)> {
+        let texts = said.iter().filter_map(|live| match &live.what {
+            LiveEvent::Text { text, cut, .. } => Some((text.as_str(), *cut)),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn who_comes_later_begins_with_all_of_the_step() {
+        let hub = Hub::default();
+        let (mut teller, run) = teller(&hub, "main");
+        teller.thought(&Thought::Synthesizing);
+        teller.token(Role::Worker, "Half of ");
+        let (mut early, so_far) = hub.subscribe(None);
+        assert_eq!(texts(&so_far), [("Half of ", false)]);
+        teller.token(Role::Worker, "it");
+        teller.token(Role::Planner, "and");
+        let (_, so_far) = hub.subscribe(Some(&SessionName::parse("main").unwrap()));
+        assert_eq!(texts(&so_far), [("Half of it", false), ("and", false)]);
+        assert!(so_far.iter().all(|live| live.seq == 1 && live.run == run));
+        assert_eq!(early.try_recv().unwrap().what, LiveEvent::Token { role: "worker", text: "it".to_owned() });
+        assert!(hub.subscribe(Some(&SessionName::parse("other").unwrap())).1.is_empty());
+        // What is void is not told, and neither is what belongs to a step that is over.
+        teller.restart(Role::Worker);
+        assert_eq!(texts(&hub.subscribe(None).1), [("and", false)]);
+        teller.step(2, &Step::Ended);
+        let (_, so_far) = hub.subscribe(None);
+        assert!(
+            matches!(&so_far[..], [Live { seq: 2, what: LiveEvent::Thought(busy), .. }] if busy.kind == "synthesizing")
+        );
+        assert_eq!(hub.busy(&run).unwrap().kind, "synthesizing");
+        drop(teller);
+        assert!(hub.subscribe(None).1.is_empty() && hub.busy(&run).is_none(), "nothing is left of a run that ended");
+    }
+
+    #[test]
+    fn a_text_without_end_takes_no_memory_without_end() {
+        let hub = Hub::default();
+        let (mut teller, _) = teller(&hub, "main");
+        for n in 0..200_000 {
+            teller.token(Role::Worker, if n % 2 == 0 { "zwölf " } else { "ü" });
+        }
+        teller.token(Role::Worker, "the end");
+        let (_, so_far) = hub.subscribe(None);
+        let [(text, true)] = texts(&so_far)[..] else { panic!("it is cut") };
+        assert!(text.len() <= MAX_TEXT && text.len() > MAX_TEXT - 4 && text.ends_with("the end"));
+        assert!(hub.runs().values().all(|now| now.texts[0].1.kept.len() <= 2 * MAX_TEXT));
+    }
+}

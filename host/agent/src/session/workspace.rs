@@ -1,0 +1,381 @@
+//! The files of a workspace as people reach them: listed, read, put there and deleted, while tasks may be at work in it.
+//!
+//! Guests write there too, so no link is ever followed, nothing is waited for, and the work is bounded however many entries
+//! there are. Files and directories whose names begin with a dot are left out, as they are where a planner looks.
+
+use std::collections::VecDeque;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::UNIX_EPOCH;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, MetadataExt as _};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use kiso_base::home::{Home, HomeError, SessionName, temp_name};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::skill::LimitHit;
+use kiso_sandbox::skill::sandbox::{Charge, Quota};
+
+/// Bytes of a path, and names in it.
+const MAX_PATH: usize = 1_024;
+const MAX_DEPTH: usize = 16;
+
+/// Bytes of a name: more than that no file system takes.
+const MAX_NAME: usize = 255;
+
+/// Entries that a listing looks at, of any kind.
+const MAX_ENTRIES: usize = 20_000;
+
+/// What names of files begin with that are not whole yet; they stand beside the workspace.
+const UPLOAD: &str = "upload-";
+
+/// A path in a workspace: names joined by slashes, none of them hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(!try_from, inline)]
+pub struct FilePath(#[schemars(regex(pattern = PATH))] String);
+
+/// The rule of [`FilePath::parse`].
+const PATH: &str = r"^[^./\\\u0000-\u001f\u007f-\u009f][^/\\\u0000-\u001f\u007f-\u009f]*(/[^./\\\u0000-\u001f\u007f-\u009f][^/\\\u0000-\u001f\u007f-\u009f]*){0,15}$";
+
+/// Why a file cannot be reached, or not be put where it should be. Nothing was then changed.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("{path:?} cannot be the path of a file: {rule}")]
+    BadPath { path: String, rule: &'static str },
+    #[error("there is no file {path:?} in the workspace")]
+    Missing { path: String },
+    /// Something is there that was not to be replaced, or cannot be.
+    #[error("{path:?} already exists")]
+    Taken { path: String },
+    #[error("{path:?} is a directory")]
+    Directory { path: String },
+    #[error("{path:?} is not a directory, so nothing can stand below it")]
+    NoDirectory { path: String },
+    #[error("the file does not fit: {0}")]
+    Full(LimitHit),
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error("the workspace cannot be used: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A file of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLine {
+    pub path: String,
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    pub modified_ms: i64,
+}
+
+impl TryFrom<String> for FilePath {
+    type Error = FileError;
+
+    fn try_from(path: String) -> Result<FilePath, FileError> {
+        FilePath::parse(&path)
+    }
+}
+
+impl From<FilePath> for String {
+    fn from(path: FilePath) -> String {
+        path.0
+    }
+}
+
+impl FilePath {
+    pub fn parse(path: &str) -> Result<FilePath, FileError> {
+        let names = || path.split('/');
+        let rule = if path.len() > MAX_PATH || names().count() > MAX_DEPTH || names().any(|name| name.len() > MAX_NAME)
+        {
+            "it has at most 1,024 bytes, and 16 names of at most 255 bytes"
+        } else if names().any(str::is_empty) {
+            "it is names joined by single slashes, and begins with a name"
+        } else if names().any(|name| name.starts_with('.')) {
+            "no name in it begins with a dot"
+        } else if path.chars().any(|c| c.is_control() || c == '\\') {
+            "it has no control characters and no backslash"
+        } else {
+            return Ok(FilePath(path.to_owned()));
+        };
+        Err(FileError::BadPath { path: path.chars().take(80).collect(), rule })
+    }
+
+    /// The path of a file of the machine that stands at the top of the workspace under its own name, hidden or not.
+    pub(super) fn of_name(name: &str) -> FilePath {
+        FilePath(name.to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The directory, empty or names joined by slashes, and the name in it.
+    fn split(&self) -> (&str, &str) {
+        self.0.rsplit_once('/').unwrap_or(("", &self.0))
+    }
+
+    fn missing(&self) -> FileError {
+        FileError::Missing { path: self.0.clone() }
+    }
+}
+
+/// The files of a workspace, by path; whether these are all, or too many entries are there to look at. None where nothing
+/// was done in the session yet.
+pub fn list(home: &Home, session: &SessionName) -> Result<(Vec<FileLine>, bool), FileError> {
+    let work = match home.open_work(session) {
+        Ok(work) => work,
+        Err(_) if !home.work_dir(session).exists() => return Ok((Vec::new(), true)),
+        Err(error) => return Err(error.into()),
+    };
+    list_in(&work)
+}
+
+/// [`list`] of any directory.
+pub fn list_in(top: &Dir) -> Result<(Vec<FileLine>, bool), FileError> {
+    let (mut files, mut left, mut whole) = (Vec::new(), MAX_ENTRIES, true);
+    // Level by level, so that a deep or crowded directory does not hide what is above it.
+    let mut queue = VecDeque::from([(String::new(), 1)]);
+    while let Some((prefix, depth)) = queue.pop_front() {
+        // What took the place of a directory since it was listed is none.
+        let Ok(dir) = directory(top, prefix.trim_end_matches('/')) else { continue };
+        for entry in dir.entries()? {
+            if left == 0 {
+                whole = false;
+                break;
+            }
+            left -= 1;
+            // A directory that cannot be read further may repeat its error for ever.
+            let Ok(entry) = entry else { break };
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if FilePath::parse(&name).is_err() {
+                continue;
+            }
+            let Ok(meta) = dir.symlink_metadata(&name) else { continue };
+            let path = format!("{prefix}{name}");
+            if meta.is_dir() && depth < MAX_DEPTH {
+                queue.push_back((path + "/", depth + 1));
+            } else if meta.is_file() && path.len() <= MAX_PATH {
+                let modified = meta.modified().ok().map(cap_std::time::SystemTime::into_std);
+                let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+                let modified_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+                files.push(FileLine { path, bytes: meta.len(), modified_ms });
+            }
+        }
+    }
+    files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok((files, whole))
+}
+
+/// Opens a file to be read.
+pub fn open(home: &Home, session: &SessionName, path: &FilePath) -> Result<(File, Metadata), FileError> {
+    open_in(&home.open_work(session).map_err(|_| path.missing())?, path)
+}
+
+/// [`open`] below any directory.
+pub fn open_in(top: &Dir, path: &FilePath) -> Result<(File, Metadata), FileError> {
+    let (parent, name) = path.split();
+    let dir = directory(top, parent).map_err(|_| path.missing())?;
+    // What is a pipe by now must not be waited for.
+    let file: File = enter(&dir, name, OFlags::NONBLOCK).map_err(|_| path.missing())?;
+    let meta = file.metadata()?;
+    if meta.is_file() { Ok((file, meta)) } else { Err(path.missing()) }
+}
+
+/// Opens a file that was published, by its path as the store has it. A link in its path, or in its place, is not followed:
+/// it would lead to what nobody published.
+pub fn open_published(home: &Home, session: &SessionName, path: &str) -> Option<(File, Metadata)> {
+    let work = home.open_work(session).ok()?;
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let file: File = enter(&directory(&work, parent).ok()?, name, OFlags::NONBLOCK).ok()?;
+    let meta = file.metadata().ok()?;
+    meta.is_file().then_some((file, meta))
+}
+
+/// Deletes a file, or a link in its place. Directories stay.
+pub fn remove(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota) -> Result<(), FileError> {
+    let (dir, name) = existing(home, session, path)?;
+    quota.settle();
+    let there = dir.symlink_metadata(name).map_err(|_| path.missing())?;
+    match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
+        Ok(()) => {
+            quota.credit_entry(if there.nlink() == 1 { there.len() } else { 0 });
+            Ok(())
+        }
+        Err(Errno::NOENT) => Err(path.missing()),
+        // Linux says the one, other systems say the other.
+        Err(Errno::ISDIR | Errno::PERM) => Err(FileError::Directory { path: path.0.clone() }),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+/// A file that comes in pieces. It grows beside the workspace and is moved there when it is whole, so that no task sees
+/// half of it; dropped before that, it is gone.
+#[derive(Debug)]
+pub struct Incoming {
+    session: Dir,
+    /// Where that directory was; it may be deleted while the file comes.
+    place: PathBuf,
+    work: Dir,
+    name: String,
+    file: File,
+    bytes: u64,
+    quota: Arc<Quota>,
+    /// What it takes, as long as it does not stand in the workspace.
+    charge: Option<Charge>,
+}
+
+impl Incoming {
+    /// Begins a file for this session, whose directories are made where they are missing. What it adds to the workspace is
+    /// charged to `quota`.
+    pub fn begin(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let own = format!("{UPLOAD}{}-", std::process::id());
+        let name = format!("{own}{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let incoming = Incoming::open(home, session, quota, name)?;
+        sweep(&incoming.session, &own);
+        Ok(incoming)
+    }
+
+    /// The same for the holder of the session's lock, who is not the daemon that takes uploads: what is left of it goes with the
+    /// next lock.
+    pub fn begin_locked(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
+        Incoming::open(home, session, quota, temp_name())
+    }
+
+    fn open(home: &Home, session: &SessionName, quota: Arc<Quota>, name: String) -> Result<Incoming, FileError> {
+        home.create_session(session)?;
+        let work = home.open_work(session)?;
+        let place = home.session_dir(session);
+        let dir = Dir::open_ambient_dir(&place, ambient_authority())?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let charge = quota.entry().map_err(FileError::Full)?;
+        let file = match rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => file,
+            Err(error) => {
+                charge.give_back();
+                return Err(io::Error::from(error).into());
+            }
+        };
+        Ok(Incoming { session: dir, place, work, name, file: file.into(), bytes: 0, quota, charge: Some(charge) })
+    }
+
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
+        let charge = self.quota.write(piece.len() as u64).map_err(FileError::Full)?;
+        match &mut self.charge {
+            Some(all) => all.join(charge),
+            all => *all = Some(charge),
+        }
+        self.bytes += piece.len() as u64;
+        Ok(self.file.write_all(piece)?)
+    }
+
+    /// Moves the file to its place, with the directories that are missing; returns its length. What has the name already
+    /// is replaced only if that is wanted, and never if it is a directory. It has the label of whoever sends it from the beginning.
+    pub fn finish(mut self, path: &FilePath, replace: bool, label: LabelId) -> Result<u64, FileError> {
+        self.file.sync_all()?;
+        // A session that was deleted meanwhile takes no file with it.
+        let (was, is) = (self.session.dir_metadata()?, std::fs::metadata(&self.place));
+        if !is.is_ok_and(|is| (is.dev(), is.ino()) == (was.dev(), was.ino())) {
+            return Err(path.missing());
+        }
+        let (parent, name) = path.split();
+        let mut dir = self.work.try_clone()?;
+        for part in parent.split('/').filter(|part| !part.is_empty()) {
+            let charge = self.quota.entry().map_err(FileError::Full)?;
+            match dir.create_dir(part) {
+                Ok(()) => drop(charge),
+                Err(error) => {
+                    charge.give_back();
+                    if error.kind() != io::ErrorKind::AlreadyExists {
+                        return Err(error.into());
+                    }
+                }
+            }
+            let opened = enter(&dir, part, OFlags::DIRECTORY);
+            dir = opened.map_err(|_| FileError::NoDirectory { path: parent.to_owned() })?;
+        }
+        let old = dir.symlink_metadata(name).ok().filter(|meta| meta.is_file());
+        // What has another name is still there.
+        let old = old.map(|meta| if meta.nlink() == 1 { meta.len() } else { 0 });
+        // Whoever sends it has written it, whatever had its name before.
+        if let Some(labels) = self.quota.labels() {
+            labels.made(&self.file, label)?;
+        }
+        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
+            // Some file systems cannot tell; then two uploads at once may both be told that the place was free.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !replace => match dir.symlink_metadata(name) {
+                Ok(_) => Err(Errno::EXIST),
+                Err(_) => rustix::fs::renameat(&self.session, &self.name, &dir, name),
+            },
+            moved => moved,
+        };
+        match moved {
+            Ok(()) => {
+                drop(self.charge.take());
+                if let Some(old) = old {
+                    self.quota.credit_entry(old);
+                }
+                Ok(self.bytes)
+            }
+            Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(FileError::Directory { path: path.0.clone() }),
+            Err(Errno::EXIST) => Err(FileError::Taken { path: path.0.clone() }),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        let Some(charge) = self.charge.take() else { return };
+        let _ = self.session.remove_file(&self.name);
+        charge.give_back();
+        // Of a session that nothing was done in yet, nothing stays; what is not empty is not removed.
+        if !self.session.exists("lock") {
+            for made in ["work/pub", "work", ""] {
+                let _ = std::fs::remove_dir(self.place.join(made));
+            }
+        }
+    }
+}
+
+/// Removes what uploads of killed processes left beside the workspace.
+fn sweep(session: &Dir, own: &str) {
+    for entry in session.entries().into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.starts_with(UPLOAD) && !name.starts_with(own) {
+            let _ = session.remove_file(&name);
+        }
+    }
+}
+
+/// The directory in which a file is, and its name there.
+fn existing<'a>(home: &Home, session: &SessionName, path: &'a FilePath) -> Result<(Dir, &'a str), FileError> {
+    let work = home.open_work(session).map_err(|_| path.missing())?;
+    let (parent, name) = path.split();
+    Ok((directory(&work, parent).map_err(|_| path.missing())?, name))
+}
+
+/// The directory at `path` below `work`, no part of which may be a link.
+fn directory(work: &Dir, path: &str) -> io::Result<Dir> {
+    let mut dir = work.try_clone()?;
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        dir = enter(&dir, part, OFlags::DIRECTORY)?;
+    }
+    Ok(dir)
+}
+
+/// Opens an entry without following it. `name` is one of a directory: it has no slash and is not `..`.
+fn enter<T: From<std::os::fd::OwnedFd>>(dir: &Dir, name: &str, flags: OFlags) -> io::Result<T> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(T::from(rustix::fs::openat(dir, name, flags, Mode::empty())?))
+}

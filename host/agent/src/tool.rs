@@ -1,0 +1,426 @@
+//! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
+//! checks plans against them, and the driver runs tasks through them.
+
+mod address;
+mod approval;
+pub mod builtin;
+mod call;
+mod editor;
+pub mod files;
+mod mcp;
+mod narrow;
+pub mod pills;
+mod refs;
+pub mod schedules;
+mod shared_use;
+mod sinks;
+mod undo;
+
+pub use self::call::{ToolAnswer, ToolUses};
+pub use self::narrow::allows;
+pub use self::sinks::CallLabels;
+
+use self::builtin::Builtins;
+use self::files::PublicFiles;
+use crate::mcp::{AllowedTool, McpServers};
+use kiso_base::config::{self, Config};
+use kiso_base::home::SessionName;
+use kiso_graph::estimate::tokens;
+use kiso_graph::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
+use kiso_graph::report::{TaskError, TaskReport, TaskStatus};
+use kiso_llm::ToolSpec;
+use kiso_llm::prompt::SkillCard;
+use kiso_sandbox::effect::sink::Permit;
+use kiso_sandbox::exec::{CommandResult, Exec, Line, Watch, hint};
+use kiso_sandbox::package::{self, Package};
+use kiso_sandbox::skill::manifest::validator;
+use kiso_sandbox::skill::{Blame, CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
+use kiso_store::secret::Secrets;
+use kiso_store::secret::vault::Vault;
+use kiso_store::store::Store;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::RwLock;
+
+/// The tool that runs a command line.
+pub const EXEC: &str = "exec";
+
+/// The tools of a home.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    skills: Skills,
+    exec: Exec,
+    store: Store,
+    servers: McpServers,
+    builtins: Arc<Builtins>,
+    workspaces: Arc<Workspaces>,
+    index: Arc<Mutex<Arc<Index>>>,
+    /// Skills of which it was said that they cannot be used.
+    unusable: Arc<Mutex<HashSet<String>>>,
+}
+
+/// What models are shown of the skills that are installed. Kept until another skill is installed, or one less.
+#[derive(Debug, Default)]
+struct Index {
+    /// No two have the same in one process.
+    revision: u64,
+    skills: Vec<Arc<InstalledSkill>>,
+    /// Tools of MCP servers that are allowed.
+    allowed: Arc<Vec<Arc<AllowedTool>>>,
+    /// Those of them that can be called, by name. A skill that has the name of a server comes first.
+    outside: HashMap<String, Arc<AllowedTool>>,
+    /// The packages among the skills.
+    packages: Vec<&'static Package>,
+    /// One for each tool.
+    cards: Vec<Arc<SkillCard>>,
+    /// The name of each tool by the one that models know it by.
+    names: HashMap<String, String>,
+    /// What the action loop may call, each with its category: command lines, skills and built-in tools.
+    catalog: Vec<(ToolSpec, String)>,
+    /// The categories of the catalog, each with the names of its tools.
+    categories: Vec<(String, Vec<String>)>,
+}
+
+impl Index {
+    fn new(
+        skills: Vec<Arc<InstalledSkill>>,
+        allowed: Arc<Vec<Arc<AllowedTool>>>,
+        builtins: &Builtins,
+        limits: &config::Exec,
+    ) -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        // A package is a command and nothing else.
+        let packages: Vec<_> = skills.iter().filter_map(|skill| package::of_source(skill.source())).collect();
+        let is_tool = |skill: &&Arc<InstalledSkill>| package::of_source(skill.source()).is_none();
+        let mut cards: Vec<_> = skills.iter().filter(is_tool).flat_map(|skill| cards(skill)).map(Arc::new).collect();
+        let is_skill = |name: &str| skills.iter().any(|skill| skill.name().as_str() == name);
+        let outside: Vec<_> = allowed.iter().filter(|tool| !is_skill(&tool.server)).cloned().collect();
+        cards.extend(outside.iter().map(|tool| Arc::new(mcp::card(tool))));
+        let outside = outside.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
+        let names = cards.iter().map(|card| (wire_name(&card.name), card.name.clone())).collect();
+        let catalog = call::catalog(&cards, builtins, &packages, limits);
+        let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (spec, category) in &catalog {
+            categories.entry(category.clone()).or_default().push(spec.name.clone());
+        }
+        let (revision, categories) = (MADE.fetch_add(1, Ordering::Relaxed) + 1, categories.into_iter().collect());
+        Self { revision, skills, packages, allowed, outside, cards, names, catalog, categories }
+    }
+
+    fn is_of(&self, skills: &[Arc<InstalledSkill>], allowed: &Arc<Vec<Arc<AllowedTool>>>) -> bool {
+        let same = Arc::ptr_eq(&self.allowed, allowed) || self.allowed.is_empty() && allowed.is_empty();
+        same && self.skills.len() == skills.len()
+            && self.skills.iter().zip(skills).all(|(old, new)| Arc::ptr_eq(old, new))
+    }
+
+    /// The tool behind the name that models know it by.
+    fn tool<'n>(&'n self, name: &'n str) -> &'n str {
+        self.names.get(name).map_or(name, String::as_str)
+    }
+}
+
+/// One lock for each session's workspace: calls that read share it, a call that writes has it alone.
+#[derive(Debug, Default)]
+struct Workspaces(Mutex<HashMap<SessionName, Weak<RwLock<()>>>>);
+
+impl Workspaces {
+    fn of(&self, session: &SessionName) -> Arc<RwLock<()>> {
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = locks.get(session).and_then(Weak::upgrade) {
+            return lock;
+        }
+        // Sessions come and go; what nobody holds any more goes with the next one that comes.
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::new(RwLock::new(()));
+        locks.insert(session.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+impl Tools {
+    pub fn new(skills: Skills, exec: Exec, store: Store, servers: McpServers) -> Self {
+        let vault = Vault::open(skills.home());
+        let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault, skills.clone()));
+        let (workspaces, index, unusable) = (Arc::default(), Arc::default(), Arc::default());
+        Self { skills, exec, store, servers, builtins, workspaces, index, unusable }
+    }
+
+    /// The same tools under a configuration that was read anew, with the sandbox as it is.
+    pub fn under(&self, config: &Config) -> Self {
+        let vault = Vault::open(self.skills.home());
+        let builtins = Builtins::new(self.store.clone(), config.clone(), vault, self.skills.clone());
+        Self { builtins: Arc::new(builtins), servers: self.servers.reopened(config, &self.skills), ..self.clone() }
+    }
+
+    /// The skills that are installed.
+    pub fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    /// The MCP servers.
+    pub fn servers(&self) -> &McpServers {
+        &self.servers
+    }
+
+    /// One card for each tool that can be called. A skill that cannot be used has none, and that is said once.
+    pub fn cards(&self) -> Vec<Arc<SkillCard>> {
+        self.index().cards.clone()
+    }
+
+    fn index(&self) -> Arc<Index> {
+        let usable = |skill: Result<Arc<InstalledSkill>, SkillError>| match skill {
+            Ok(skill) => Some(skill),
+            Err(error) => {
+                let mut known = self.unusable.lock().unwrap_or_else(PoisonError::into_inner);
+                if known.insert(error.skill.clone()) {
+                    tracing::warn!(skill = error.skill, "a skill is left out: {}", error.message);
+                }
+                None
+            }
+        };
+        let skills: Vec<_> = self.skills.list().into_iter().filter_map(usable).collect();
+        let allowed = self.servers.allowed();
+        let mut kept = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.is_of(&skills, &allowed) {
+            *kept = Arc::new(Index::new(skills, allowed, &self.builtins, self.exec.limits()));
+        }
+        kept.clone()
+    }
+
+    /// Names the skills that take most of a context of so many tokens, where all together take more than a third of it.
+    pub fn crowding(&self, context: usize) -> Option<String> {
+        let mut by_skill: BTreeMap<String, usize> = BTreeMap::new();
+        for card in &self.index().cards {
+            let skill = card.name.split('.').next().unwrap_or_default().to_owned();
+            let told = [&card.name, &card.summary, &card.args.to_string()].map(|text| tokens(text));
+            let examples = card.examples.iter().map(|example| tokens(example));
+            *by_skill.entry(skill).or_default() += told.into_iter().chain(examples).sum::<usize>();
+        }
+        let all: usize = by_skill.values().sum();
+        if all <= context / 3 {
+            return None;
+        }
+        let mut largest: Vec<_> = by_skill.into_iter().collect();
+        largest.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
+        let largest: Vec<String> = largest.iter().take(3).map(|(name, tokens)| format!("{name} ({tokens})")).collect();
+        Some(format!(
+            "What models are told of the skills takes about {all} tokens of it, most of them for {}; `kiso skill remove` takes \
+             one away.",
+            largest.join(", ")
+        ))
+    }
+
+    /// Which commands there are beside the usual ones, and which are not.
+    pub fn commands(&self) -> String {
+        format!("commands: {}", hint::commands(&self.index().packages))
+    }
+
+    /// What the skills of a plan are and need, a line each.
+    pub fn environment<'a>(&self, skills: impl Iterator<Item = &'a str>, secrets: &Secrets) -> Vec<String> {
+        let mut names: Vec<_> = skills.collect();
+        names.sort_unstable();
+        names.dedup();
+        let line = |name: &str| {
+            let (skill, _) = self.skills.find_tool(name).ok()?;
+            let manifest = &skill.manifest;
+            let mut line = format!("{name} ({}): workspace {:?}", manifest.category, manifest.needs.workspace);
+            for (key, required) in &manifest.env {
+                let there = secrets.environment(skill.name(), key).is_some();
+                let state = if there { "set" } else { "not set" };
+                let must = if *required { ", required" } else { "" };
+                line.push_str(&format!("; secret {key}: {state}{must}"));
+            }
+            Some(line.to_lowercase())
+        };
+        names.into_iter().filter_map(line).collect()
+    }
+
+    /// Runs a skill or exec task to its end. Whatever happens is a report.
+    /// `watch` hears of the output of a command line while it runs.
+    pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
+        let (session, transaction) = (caller.session, caller.transaction);
+        let before = PublicFiles::look(self.skills.home(), session);
+        let mut report = match task.kind {
+            TaskKind::Skill => self.call(task, caller).await,
+            TaskKind::Exec => self.exec(task, role, caller, Some(watch)).await,
+            TaskKind::Msg | TaskKind::Act => {
+                let message = format!("{} tasks are not run as tools", task.kind.name());
+                TaskReport::failed(task.clone(), TaskError::of_host(message))
+            }
+        };
+        self.conclude(session, transaction, &mut report);
+        before.note_made(self.skills.home(), session, &mut report);
+        report
+    }
+
+    async fn call(&self, task: &Task, caller: Caller<'_>) -> TaskReport {
+        let name = task.skill.as_deref().unwrap_or_default();
+        let args = task.args.clone().unwrap_or(Value::Null);
+        // Here, so that neither the plan nor the report carries the text.
+        let resolved = self.resolved(caller.session, args, caller.permit).await;
+        let outside = self.index().outside.get(name).cloned();
+        if let Some(tool) = outside {
+            return match resolved.and_then(|args| tool.args.check(&args)) {
+                Ok(args) => self.call_mcp(task, &tool, &args, caller).await,
+                Err(violations) => {
+                    // They quote what stood in the place of refs.
+                    let mut report =
+                        TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)));
+                    label(&mut report, caller.permit);
+                    report
+                }
+            };
+        }
+        let resolved = resolved.map_err(|violations| SkillError::bad_args(name, &violations));
+        let call = resolved.and_then(|args| self.skills.check(name, &args));
+        self.call_checked(task, call, caller).await
+    }
+
+    /// What became of a call; of one whose arguments do not fit, that.
+    async fn call_checked(&self, task: &Task, call: Result<CheckedCall, SkillError>, caller: Caller<'_>) -> TaskReport {
+        let caller_permit = caller.permit.cloned();
+        let ended = match call {
+            Ok(call) => self.skills.call_checked(call, caller).await,
+            Err(error) => CallEnd::early(error),
+        };
+        let mut report = report(task, ended);
+        label(&mut report, caller_permit.as_ref());
+        let found = task.skill.as_deref().and_then(|name| self.skills.find_tool(name).ok());
+        report.skill_digest = found.map(|(skill, _)| skill.digest().to_owned());
+        report
+    }
+
+    async fn exec(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: Option<&Watch>) -> TaskReport {
+        let done = match self.scratch(caller.session, &task.detail, caller.permit).await {
+            Ok(scratch) => {
+                let line = Line::for_caller(&task.detail, &caller, role, &scratch);
+                let run = self.exec.run(Line { watch: watch.cloned(), ..line });
+                run.await.map_err(|error| TaskError::of_host(error.to_string()))
+            }
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(done) => {
+                let read = done.label;
+                let mut report = exec_report(task, done, caller.secrets);
+                label(&mut report, caller.permit);
+                report.label.join(&read.label());
+                report
+            }
+            Err(error) => {
+                let mut report = TaskReport::failed(task.clone(), error);
+                label(&mut report, caller.permit);
+                report
+            }
+        }
+    }
+}
+
+impl Catalog for Tools {
+    fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+        match self.index().outside.get(skill) {
+            Some(tool) => tool.args.check_planned(args),
+            None => self.skills.check_planned(skill, args),
+        }
+    }
+
+    fn check_some(&self, tool: &str, args: &Value) -> Result<(), Vec<Violation>> {
+        let index = self.index();
+        match (index.outside.get(tool), self.builtins.args(tool).or(editor::args(tool))) {
+            (Some(outside), _) => outside.args.check_some(args),
+            (None, Some(own)) => own.check_some(args),
+            (None, None) => self.skills.check_some(tool, args),
+        }
+    }
+
+    fn check_schema(&self, schema: &Value) -> Result<(), String> {
+        validator(schema).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+fn cards(skill: &InstalledSkill) -> Vec<SkillCard> {
+    let manifest = &skill.manifest;
+    let card = |tool: &kiso_sandbox::skill::Tool| SkillCard {
+        name: tool.name.clone(),
+        summary: match skill.tools.len() {
+            1 => manifest.summary.clone(),
+            _ => format!("{} ({})", tool.inner, manifest.summary),
+        },
+        category: manifest.category.clone(),
+        examples: manifest.examples.clone(),
+        secrets: manifest.secrets.to_vec(),
+        chosen: false,
+        args: tool.args.schema().clone(),
+    };
+    skill.tools.iter().map(card).collect()
+}
+
+fn report(task: &Task, ended: CallEnd) -> TaskReport {
+    let mut report = match ended.result {
+        Ok(answer) => {
+            let mut report = TaskReport::new(task.clone(), TaskStatus::Done, answer.text);
+            report.data = answer.data;
+            report.files = answer.files;
+            report
+        }
+        Err(error) => TaskReport::failed(task.clone(), task_error(&error)),
+    };
+    report.grant = ended.grant.as_ref().map(|grant| json!(grant.shown()));
+    report.limits = ended.allowed;
+    report.log = ended.log;
+    report.millis = ended.used.millis;
+    report.used = Some(ended.used);
+    report
+}
+
+/// What a call has read is what it says.
+fn label(report: &mut TaskReport, permit: Option<&Permit>) {
+    if let Some(permit) = permit {
+        report.label = (*permit.read().get().label()).clone();
+        report.sinks = permit.take_log();
+    }
+}
+
+fn exec_report(task: &Task, done: CommandResult, secrets: &Secrets) -> TaskReport {
+    let status = if done.code == 0 { TaskStatus::Done } else { TaskStatus::Failed };
+    let mut report = TaskReport::new(task.clone(), status, secrets.redact(&done.stdout));
+    report.stderr = secrets.redact(&done.stderr);
+    report.exit_code = Some(i32::from(done.code));
+    report.error = done.limit.map(|hit| {
+        let command = done.failed.as_ref().map(|failed| format!("`{}` stopped: ", failed.command)).unwrap_or_default();
+        TaskError {
+            code: "limit".to_owned(),
+            message: format!("{command}{hit}"),
+            limit: Some(hit.limit.name().to_owned()),
+            retryable: false,
+            policy: false,
+        }
+    });
+    report.failed_command = done.failed;
+    if report.is_negative_answer() {
+        report.status = TaskStatus::Done;
+    }
+    report.millis = done.used.millis;
+    report.limits = Some(done.allowed);
+    report.used = Some(done.used);
+    report
+}
+
+/// What a model can do about arguments that do not fit.
+const FITTING: &str = "call it again with arguments that fit its schema";
+
+fn told(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn task_error(error: &SkillError) -> TaskError {
+    TaskError {
+        code: error.code.clone(),
+        message: error.to_string(),
+        limit: error.limit.as_ref().map(|hit| hit.limit.name().to_owned()),
+        retryable: error.retryable,
+        policy: error.blame == Blame::Policy || error.code == "denied",
+    }
+}

@@ -1,0 +1,52 @@
+//! Texts and addresses among the arguments of a call.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use kiso_sandbox::skill::InstalledSkill;
+
+/// Every text in a value, at any depth.
+pub fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Object(map) => map.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The host of an address, with its port where that is not the scheme's own.
+pub fn host_and_port(text: &str) -> Option<String> {
+    let uri: http::Uri = text.trim().parse().ok()?;
+    let own = match uri.scheme_str()? {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let host = uri.host()?.to_ascii_lowercase();
+    Some(match uri.port_u16().filter(|port| *port != own) {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    })
+}
+
+/// A host without its port.
+pub fn bare(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+/// The addresses among the words of a text.
+pub fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
+}
+
+/// Says of a skill whether a command line names it.
+pub fn named_in(line: &str) -> impl FnMut(&&Arc<InstalledSkill>) -> bool {
+    let words: BTreeSet<&str> = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
+    move |skill| words.contains(skill.name().as_str())
+}

@@ -1,0 +1,489 @@
+//! Tools as the action loop sees them: skills, command lines and built-ins under one list of names.
+
+use super::address::bare;
+use super::builtin::{self, Builtins, CallContext, ToolFault};
+use super::editor::{self, FileCall};
+use super::files::PublicFiles;
+use super::{CallerScope, EXEC, Tools, narrow};
+use crate::mcp::AllowedTool;
+use kiso_base::config;
+use kiso_base::json;
+use kiso_graph::plan::{Task, TaskKind};
+use kiso_graph::reflection::Status;
+use kiso_graph::report::{TaskReport, TaskStatus};
+use kiso_graph::step::ToolResult;
+use kiso_llm::prompt::SkillCard;
+use kiso_llm::{ToolCall, ToolSpec};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::sink::Permit;
+use kiso_sandbox::exec::hint;
+use kiso_sandbox::package::Package;
+use kiso_sandbox::skill::manifest::Workspace;
+use kiso_sandbox::skill::{AgentSkill, Caller, CheckedCall, near_names, wire_name};
+use kiso_store::scratchpad;
+use kiso_store::store::StoreError;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Its category.
+const SHELL: &str = "shell";
+
+/// Hosts of a call that a person is told.
+const MAX_HOSTS: usize = 3;
+
+/// Unknown arguments that are named.
+const MAX_NAMES: usize = 8;
+
+/// Files of a result that a model is told.
+const MAX_FILES: usize = 20;
+
+/// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
+const MAX_ARGS: usize = 256 << 10;
+
+/// What to do about a call whose end is missing.
+const SHORTER: &str = "write less at once: the first part of a text to a file, then append the others";
+
+/// What a call does with the session's workspace, which decides what may run beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Touches {
+    Nothing,
+    Reads,
+    Writes,
+}
+
+/// Conditions under which some tools are offered. They stay the same for all rounds, because tools come first in each request.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolUses {
+    /// Something was put away in the session before.
+    pub has_refs: bool,
+    /// The run has a plan, whose tasks have a state.
+    pub has_plan: bool,
+    /// Something is remembered, or was said before.
+    pub has_past: bool,
+    pub has_schedules: bool,
+}
+
+impl ToolUses {
+    /// Whether a tool has something to work with.
+    fn has_use(self, tool: &str) -> bool {
+        match tool {
+            builtin::TASK_STATUS => self.has_plan,
+            builtin::MEMORY_SEARCH | builtin::MESSAGE_SEARCH | builtin::MESSAGE_READ | builtin::CORE_GET => {
+                self.has_past
+            }
+            builtin::SCHEDULE_LIST | builtin::SCHEDULE_REMOVE => self.has_schedules,
+            _ => true,
+        }
+    }
+}
+
+impl Tools {
+    /// The categories that the router chooses from, each with the tools whose names say more than that of the category:
+    /// "web: fetch, feed", "memory: message_search".
+    pub fn category_lines(&self) -> Vec<String> {
+        let line = |(category, mut names): (String, Vec<String>)| {
+            names.retain(|name| !name.contains(category.trim_end_matches('s')) && !editor::has(name));
+            if names.is_empty() { category } else { format!("{category}: {}", names.join(", ")) }
+        };
+        self.by_category().into_iter().map(line).collect()
+    }
+
+    /// The categories, each with the names of its tools.
+    pub fn by_category(&self) -> Vec<(String, Vec<String>)> {
+        self.index().categories.clone()
+    }
+
+    /// The names of the tools of skills, each with its category.
+    pub fn by_name(&self) -> Vec<(String, String)> {
+        self.index().cards.iter().map(|card| (card.name.clone(), card.category.clone())).collect()
+    }
+
+    /// The names of the categories.
+    pub fn categories(&self) -> Vec<String> {
+        self.index().categories.iter().map(|(category, _)| category.clone()).collect()
+    }
+
+    /// The tools of these categories; of all, where none is named. Tools with nothing to work on are left out. The tool that
+    /// reads Agent Skills is always offered where there are some. Those `in_use` may take tools away.
+    pub fn specs(&self, categories: &[String], in_use: &[Arc<AgentSkill>], uses: ToolUses) -> Vec<ToolSpec> {
+        let reads_skills = !in_use.is_empty() || !self.skills.told_agent_skills().is_empty();
+        let is_offered = |name: &str, category: &str| {
+            let of_category = categories.is_empty() || categories.iter().any(|named| named == category);
+            of_category && narrow::allows(in_use, name, category)
+        };
+        // Without that, nothing else reads what was put away.
+        let reads_refs = is_offered(editor::READ, SHELL);
+        let wanted = |(spec, category): &&(ToolSpec, String)| {
+            let is_named = categories.contains(category);
+            match category.as_str() {
+                builtin::SCRATCHPAD => {
+                    let passes_on = uses.has_plan && categories.is_empty();
+                    uses.has_refs || passes_on || is_named || !reads_refs
+                }
+                _ if reads_skills && spec.name == builtin::SKILL_READ => true,
+                // Of other skills, the definitions say what these would.
+                builtin::SKILLS if !reads_skills && !is_named => false,
+                category => is_offered(&spec.name, category) && (is_named || uses.has_use(&spec.name)),
+            }
+        };
+        let index = self.index();
+        index.catalog.iter().filter(wanted).map(|(spec, _)| spec.clone()).collect()
+    }
+
+    /// Who a call asks outside, as far as it can be told: the MCP server of a tool, and of a skill the hosts of the addresses among its
+    /// arguments that it was granted, else those that it was granted by name.
+    pub fn sources(&self, tool: &str, args: &Value) -> Vec<String> {
+        let index = self.index();
+        if let Some(outside) = index.outside.get(index.tool(tool)) {
+            return vec![outside.server.clone()];
+        }
+        let Ok((skill, _)) = self.skills.find_tool(self.index().tool(tool)) else { return Vec::new() };
+        let Ok(allowed) = self.skills.allowed(&skill) else { return Vec::new() };
+        let granted: Vec<&str> = allowed.http.iter().map(|(need, _)| bare(&need.host)).collect();
+        let reaches = |host: &String| granted.iter().any(|granted| covers(granted, host));
+        let mut hosts: Vec<String> = texts(args).filter_map(host_of).filter(reaches).take(MAX_HOSTS).collect();
+        if hosts.is_empty() {
+            let named = granted.iter().filter(|host| !host.contains('*')).take(MAX_HOSTS);
+            hosts = named.map(|host| (*host).to_owned()).collect();
+        }
+        hosts
+    }
+
+    /// The label of machines that a tool asks for and this one has not.
+    pub fn missing_label(&self, tool: &str) -> Option<String> {
+        self.skills.label_missing_for(self.index().tool(tool))
+    }
+
+    /// Calls one tool. Whatever happens is a result: an unknown tool, broken JSON and a wrong argument come back as errors
+    /// with a hint. `allowed` are the tools that the model was shown.
+    pub async fn call_tool(
+        &self,
+        call: &ToolCall,
+        allowed: &[ToolSpec],
+        role: CallerScope,
+        caller: Caller<'_>,
+        at: &CallContext,
+    ) -> ToolResult {
+        let permit = caller.permit.cloned();
+        let mut result = match self.perform(call, allowed, role, caller, at).await {
+            Ok(ToolAnswer::Text(text)) => {
+                ToolResult { status: Status::Ok, text, code: None, ..ToolResult::blank(call) }
+            }
+            Ok(ToolAnswer::Task(report)) => result(call, *report),
+            Err(fault) => {
+                let code = Some(fault.code.to_owned());
+                ToolResult { text: fault.message, code, hint: fault.hint, ..ToolResult::blank(call) }
+            }
+        };
+        result.label.join(&at.read.get());
+        result.label.join(&at.label);
+        if let Some(permit) = permit {
+            result.sinks.extend(permit.take_log());
+        }
+        result
+    }
+
+    /// Calls one of the tools that are allowed, and tells all of what it came to. Nothing was tried where it fails with
+    /// another code than "failed".
+    pub async fn perform(
+        &self,
+        call: &ToolCall,
+        allowed: &[ToolSpec],
+        role: CallerScope,
+        caller: Caller<'_>,
+        at: &CallContext,
+    ) -> Result<ToolAnswer, ToolFault> {
+        if let Some(why) = &call.cut {
+            let message = format!("this call was not made, nor any behind it: {why}");
+            return Err(ToolFault { code: "cut_off", message, hint: Some(SHORTER.to_owned()) });
+        }
+        let ready = self.ready(call, allowed, at).await?;
+        if let Some(permit) = caller.permit {
+            permit.read().join(LabelId::of(&at.read.get()));
+        }
+        // Held while it runs: what writes to the workspace runs alone in it.
+        let lock = self.workspaces.of(&at.session);
+        let touches = ready.touches();
+        let _held = match touches {
+            Touches::Nothing => (None, None),
+            Touches::Reads => (Some(lock.read_owned().await), None),
+            Touches::Writes => (None, Some(lock.write_owned().await)),
+        };
+        let (session, transaction) = (caller.session, caller.transaction);
+        let before = (touches == Touches::Writes).then(|| PublicFiles::look(self.skills.home(), session));
+        let mut report = match ready {
+            Ready::Builtin(args) => {
+                self.admit_builtin(&call.name, caller.permit)?;
+                return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
+            }
+            Ready::Exec(command) => {
+                let task = Task::new(TaskKind::Exec, command);
+                self.exec(&task, role, caller, None).await
+            }
+            Ready::File(call) => self.edit_file(&call, role, &caller, at).await,
+            Ready::Outside(tool, args) => {
+                let task = Task { skill: Some(tool.name.clone()), ..Task::new(TaskKind::Skill, "") };
+                self.call_mcp(&task, &tool, &args, caller).await
+            }
+            Ready::Skill(checked) => {
+                let task = Task { skill: Some(checked.name().to_owned()), ..Task::new(TaskKind::Skill, "") };
+                self.call_checked(&task, Ok(checked), caller).await
+            }
+        };
+        // Before anybody else works there.
+        self.conclude(session, transaction, &mut report);
+        if let Some(before) = before {
+            before.note_made(self.skills.home(), session, &mut report);
+        }
+        Ok(ToolAnswer::Task(Box::new(report)))
+    }
+
+    /// Whether a tool of the host may be called that does something which outlives the run.
+    fn admit_builtin(&self, name: &str, permit: Option<&Permit>) -> Result<(), ToolFault> {
+        let destination = match name {
+            builtin::SCHEDULE_ADD | builtin::SCHEDULE_REMOVE => "the schedule",
+            builtin::CORE_UPDATE => "core memory",
+            _ => return Ok(()),
+        };
+        let admitted = permit.map_or(Ok(()), |permit| permit.call(destination, true));
+        admitted.map_err(|why| {
+            let error = super::mcp::effect_denied(name, &why);
+            ToolFault { code: "effect_denied", message: error.message, hint: None }
+        })
+    }
+
+    /// The tools that programs may call outside of a run: command lines, those of skills, and the search of what is remembered.
+    /// What other servers offer, clients ask these for themselves.
+    pub fn outward(&self) -> Vec<ToolSpec> {
+        let index = self.index();
+        let all = index.catalog.iter().map(|(spec, _)| spec);
+        let is_ours =
+            |spec: &&ToolSpec| !index.outside.contains_key(index.tool(&spec.name)) && !editor::has(&spec.name);
+        all.filter(|spec| !self.builtins.has(&spec.name) || spec.name == builtin::MEMORY_SEARCH)
+            .filter(is_ours)
+            .cloned()
+            .collect()
+    }
+
+    /// Another number each time that another skill is installed, or one less.
+    pub fn revision(&self) -> u64 {
+        self.index().revision
+    }
+
+    /// The call of a tool that may be called, with refs among its arguments resolved.
+    async fn ready(&self, call: &ToolCall, allowed: &[ToolSpec], at: &CallContext) -> Result<Ready, ToolFault> {
+        let refuse = |code, message: String, hint: &str| ToolFault { code, message, hint: Some(hint.to_owned()) };
+        let Some(spec) = allowed.iter().find(|spec| spec.name == call.name) else {
+            let near = near_names(&call.name, allowed.iter().map(|spec| spec.name.as_str())).join(", ");
+            let names: Vec<_> = allowed.iter().map(|spec| spec.name.as_str()).collect();
+            let hint = match near.is_empty() {
+                true => format!("the tools are {}", names.join(", ")),
+                false => format!("near: {near}"),
+            };
+            let name: String = call.name.chars().take(64).collect();
+            let message = format!("there is no tool {name:?} here");
+            return Err(ToolFault { code: "unknown_tool", message, hint: Some(hint) });
+        };
+        if call.args.len() > MAX_ARGS {
+            let message = format!("the arguments have {} bytes, at most {MAX_ARGS} are taken", call.args.len());
+            return Err(refuse("bad_arguments", message, "write the data to a file in parts, and name that"));
+        }
+        let text = if call.args.trim().is_empty() { "{}" } else { &call.args };
+        let args: Value = json::parse(text.as_bytes()).map_err(|error| {
+            refuse("bad_json", format!("the arguments are not JSON: {error}"), "call it again with a JSON object")
+        })?;
+        if !args.is_object() {
+            return Err(refuse("bad_json", "the arguments are no JSON object".to_owned(), "give an object"));
+        }
+        // An argument that names an entry is not replaced by the entry's text.
+        let entry = Builtins::names_entry(&call.name).or(editor::names_entry(&call.name));
+        let mut args = args;
+        let kept = entry.and_then(|name| Some((name, args.as_object_mut()?.remove(name)?)));
+        let resolved = scratchpad::resolve(&self.store, &at.session, args).await;
+        let resolved = resolved
+            .map_err(|error: StoreError| refuse("unavailable", error.to_string(), "try again, or go on without"))?;
+        let (mut args, label) =
+            resolved.map_err(|wrong| ToolFault { code: "bad_arguments", message: super::told(&wrong), hint: None })?;
+        at.read.join(&label);
+        if let (Some((name, value)), Some(args)) = (kept, args.as_object_mut()) {
+            args.insert(name.to_owned(), value);
+        }
+        if call.name == EXEC {
+            let command = args.get("command").and_then(Value::as_str).filter(|command| !command.trim().is_empty());
+            let others = args.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+            let others: Vec<_> = others.filter(|name| *name != "command").take(MAX_NAMES).collect();
+            let hint = "call it again with {\"command\": \"…\"}";
+            return match command {
+                Some(command) if others.is_empty() => Ok(Ready::Exec(command.to_owned())),
+                Some(_) => {
+                    let message = format!("exec has no argument {}: it takes command alone", others.join(", "));
+                    Err(refuse("bad_arguments", message, hint))
+                }
+                None => {
+                    let message = "exec takes one argument, command: a string that is not empty".to_owned();
+                    Err(refuse("bad_arguments", message, hint))
+                }
+            };
+        }
+        if editor::has(&call.name) {
+            return FileCall::parse(&call.name, &args).map(Ready::File);
+        }
+        if self.builtins.has(&call.name) {
+            return Ok(Ready::Builtin(args));
+        }
+        let index = self.index();
+        let name = index.tool(&spec.name);
+        if let Some(tool) = index.outside.get(name) {
+            let checked = tool.args.check(&args).map(|args| Ready::Outside(tool.clone(), args));
+            return checked.map_err(|wrong| refuse("bad_arguments", super::told(&wrong), super::FITTING));
+        }
+        let checked = self.skills.check(name, &args);
+        checked.map(Ready::Skill).map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
+    }
+}
+
+/// All that the action loop may call, each with its category.
+pub(super) fn catalog(
+    cards: &[Arc<SkillCard>],
+    builtins: &Builtins,
+    packages: &[&Package],
+    limits: &config::Exec,
+) -> Vec<(ToolSpec, String)> {
+    let exec = ToolSpec {
+        name: EXEC.to_owned(),
+        description: format!(
+            "Run a bash command line in /work, without network. {} {}",
+            hint::commands(packages),
+            limits_text(limits)
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": { "command": { "type": "string", "minLength": 1, "maxLength": 65536 } },
+            "required": ["command"],
+            "additionalProperties": false,
+        }),
+    };
+    let skills = cards.iter().map(|card| {
+        let (name, description) = (wire_name(&card.name), card.summary.clone());
+        (ToolSpec { name, description, parameters: card.args.clone() }, card.category.clone())
+    });
+    let builtins = builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
+    let own = std::iter::once(exec).chain(editor::specs()).map(|spec| (spec, SHELL.to_owned()));
+    own.chain(skills).chain(builtins).collect()
+}
+
+/// Tells models the limits of a command line.
+fn limits_text(limits: &config::Exec) -> String {
+    let config::Exec { timeout_s, memory_mib, output_kib, .. } = limits;
+    format!(
+        "At most {timeout_s} s, {memory_mib} MiB of memory and {output_kib} KiB of output. Nothing outlives the line, so there is no \
+         background work; no threads, sockets or servers."
+    )
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub enum ToolAnswer {
+    /// What a built-in tool says.
+    Text(String),
+    /// What a skill or a command line left.
+    Task(Box<TaskReport>),
+}
+
+/// A call that can be made.
+enum Ready {
+    Exec(String),
+    File(FileCall),
+    Builtin(Value),
+    Skill(CheckedCall),
+    /// A tool of an MCP server, with arguments that fit.
+    Outside(Arc<AllowedTool>, Value),
+}
+
+impl Ready {
+    fn touches(&self) -> Touches {
+        match self {
+            Self::Exec(_) => Touches::Writes,
+            Self::File(call) if call.reference().is_some() => Touches::Nothing,
+            Self::File(call) if call.only_reads() => Touches::Reads,
+            Self::File(_) => Touches::Writes,
+            Self::Builtin(_) | Self::Outside(..) => Touches::Nothing,
+            Self::Skill(call) => match call.workspace() {
+                Workspace::None => Touches::Nothing,
+                Workspace::Read => Touches::Reads,
+                Workspace::Write => Touches::Writes,
+            },
+        }
+    }
+}
+
+/// What a call came to that ran like a task of a plan.
+fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
+    let mut text = match &report.data {
+        Some(data) if report.text.is_empty() => data.to_string(),
+        _ => report.text,
+    };
+    if let Some(code) = report.exit_code {
+        text = format!("exit code: {code}\n{text}");
+        if !report.stderr.is_empty() {
+            text.push_str(&format!("\n[standard error]\n{}", report.stderr));
+        }
+    }
+    for file in report.files.iter().take(MAX_FILES) {
+        text.push_str(&format!("\nfile: {} ({}, {} bytes)", file.path, file.media_type, file.bytes));
+    }
+    let more = report.files.len().saturating_sub(MAX_FILES) as u64 + report.more_files;
+    if more > 0 {
+        text.push_str(&format!("\n… and {more} more files"));
+    }
+    let (status, code, hint) = match report.error {
+        Some(error) => {
+            text = if text.is_empty() { error.message } else { format!("{}\n{text}", error.message) };
+            let blocked = error.policy || error.limit.is_some();
+            let hint = error.retryable.then(|| "the same call may succeed later".to_owned());
+            (if blocked { Status::Blocked } else { Status::Error }, Some(error.code), hint)
+        }
+        // A command line that ran to its end is no error, whatever its exit code: it may be the answer that was wanted.
+        None if report.status == TaskStatus::Done || report.exit_code.is_some() => (Status::Ok, None, None),
+        None => (Status::Error, Some("failed".to_owned()), None),
+    };
+    ToolResult {
+        status,
+        text,
+        code,
+        hint,
+        exit_code: report.exit_code,
+        files: report.files,
+        more_files: report.more_files,
+        millis: report.used.map_or(0, |used| used.millis),
+        used: report.used,
+        skill_digest: report.skill_digest,
+        grant: report.grant,
+        limits: report.limits,
+        label: report.label,
+        sinks: report.sinks,
+        ..ToolResult::blank(call)
+    }
+}
+
+/// Whether a grant that says "api.example.org", "*.example.org" or "*" is about this host.
+pub(super) fn covers(granted: &str, host: &str) -> bool {
+    match granted.strip_prefix('*') {
+        Some(suffix) => host.ends_with(suffix) && host.len() > suffix.len(),
+        None => granted == host,
+    }
+}
+
+/// The texts of arguments, those in lists too.
+fn texts(args: &Value) -> impl Iterator<Item = &str> {
+    let values = args.as_object().into_iter().flat_map(|args| args.values());
+    values
+        .flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice))
+        .filter_map(Value::as_str)
+}
+
+/// The host of an address.
+fn host_of(text: &str) -> Option<String> {
+    let uri: http::Uri = text.trim().parse().ok()?;
+    matches!(uri.scheme_str(), Some("http" | "https")).then(|| uri.host().map(str::to_lowercase)).flatten()
+}

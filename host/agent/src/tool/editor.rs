@@ -1,0 +1,463 @@
+//! `file_read`, `file_write`, `file_edit`: files of the workspace, without a command line around their text.
+//!
+//! Each is a fixed line of shell that gets the path as `$1` and the text on its standard input. So there is one way into the workspace,
+//! with one quota, one undo and one set of labels, and a link that leads out of it leads nowhere.
+
+mod text;
+
+use self::text::{lines_from, list_lines, numbered, replace};
+use super::builtin::{CallContext, ToolFault};
+use super::{Tools, label};
+use kiso_graph::label::Label;
+use kiso_graph::plan::{CallerScope, Task, TaskKind};
+use kiso_graph::report::{TaskError, TaskReport, TaskStatus};
+use kiso_llm::ToolSpec;
+use kiso_sandbox::exec::{Channel, CommandResult, Line, pipe};
+use kiso_sandbox::skill::{ArgsSchema, Caller, sandbox};
+use kiso_store::scratchpad::parse_ref;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+pub const READ: &str = "file_read";
+pub const WRITE: &str = "file_write";
+pub const EDIT: &str = "file_edit";
+
+/// Bytes of a file that is changed, and of the lines that are read at once: more is work for a command line.
+const MAX_BYTES: usize = 4 << 20;
+
+/// Lines that are read where nothing says how many.
+const LINES: u64 = 2_000;
+
+/// Tokens of a result beside the lines that were read.
+const AROUND: usize = 40;
+
+const READ_LINES: &str = r#"sed -n "$2,$3p;$3q" <"$1""#;
+const READ_ALL: &str = r#"cat <"$1""#;
+const REPLACE: &str = r#"cat >"$1""#;
+const APPEND: &str = r#"cat >>"$1""#;
+const MAKE_PARENT: &str = r#"mkdir -p -- "${1%/*}" && "#;
+
+/// A tool with its arguments.
+struct FileTool {
+    name: &'static str,
+    description: &'static str,
+    args: ArgsSchema,
+}
+
+static TOOLS: LazyLock<[FileTool; 3]> = LazyLock::new(|| {
+    let path = json!({ "type": "string", "minLength": 1, "maxLength": 1_024 });
+    let text = json!({ "type": "string", "maxLength": MAX_BYTES });
+    let line = json!({ "type": "integer", "minimum": 1 });
+    let tool = |name, description, properties: Value, required: &[&str]| {
+        let schema =
+            json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+        FileTool { name, description, args: ArgsSchema::checked(schema) }
+    };
+    [
+        tool(
+            READ,
+            "Read lines of a text file in /work, or of ref:KEY, with their numbers.",
+            json!({ "path": path, "from": line, "to": line }),
+            &["path"],
+        ),
+        tool(
+            WRITE,
+            "Write a file in /work; append adds to its end.",
+            json!({ "path": path, "text": text, "append": { "type": "boolean" } }),
+            &["path", "text"],
+        ),
+        tool(
+            EDIT,
+            "Replace a text in a file in /work. old stands there exactly so, and once unless all is true.",
+            json!({ "path": path, "old": { "type": "string", "minLength": 1, "maxLength": MAX_BYTES }, "new": text, "all": { "type": "boolean" } }),
+            &["path", "old", "new"],
+        ),
+    ]
+});
+
+/// A call that can be made.
+#[derive(Debug)]
+pub(super) enum FileCall {
+    Read { path: ReadPath, from: u64, to: Option<u64> },
+    Write { path: String, text: String, append: bool },
+    Edit { path: String, old: String, new: String, all: bool },
+}
+
+/// Where lines are read.
+#[derive(Debug)]
+pub(super) enum ReadPath {
+    File(String),
+    /// An entry of the scratchpad.
+    Ref(String),
+}
+
+/// The result of a line of shell.
+struct Ran {
+    done: CommandResult,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+    label: Label,
+}
+
+/// The tools as a model sees them.
+pub(super) fn specs() -> Vec<ToolSpec> {
+    let spec = |tool: &FileTool| ToolSpec {
+        name: tool.name.to_owned(),
+        description: tool.description.to_owned(),
+        parameters: tool.args.schema().clone(),
+    };
+    TOOLS.iter().map(spec).collect()
+}
+
+/// Whether a tool of this name is one of these.
+pub fn has(name: &str) -> bool {
+    [READ, WRITE, EDIT].contains(&name)
+}
+
+/// The argument of a tool that may name an entry of the scratchpad.
+pub(super) fn names_entry(name: &str) -> Option<&'static str> {
+    (name == READ).then_some("path")
+}
+
+/// The arguments of the tool of that name.
+pub(super) fn args(name: &str) -> Option<&'static ArgsSchema> {
+    TOOLS.iter().find(|tool| tool.name == name).map(|tool| &tool.args)
+}
+
+impl FileCall {
+    /// The call of one of these tools.
+    pub fn parse(name: &str, given: &Value) -> Result<FileCall, ToolFault> {
+        let schema = args(name).ok_or_else(|| wrong(format!("there is no tool {name:?}"), super::FITTING))?;
+        let given = schema.check(given).map_err(|violations| wrong(super::told(&violations), super::FITTING))?;
+        let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+        let is_set = |name: &str| given[name].as_bool().unwrap_or_default();
+        if name == READ {
+            let (from, to) = (given["from"].as_u64().unwrap_or(1), given["to"].as_u64());
+            if to.is_some_and(|to| to < from) {
+                return Err(wrong("`to` comes before `from`".to_owned(), super::FITTING));
+            }
+            let path = text("path");
+            let path = match parse_ref(&path) {
+                Some(key) => ReadPath::Ref(key.to_owned()),
+                None => ReadPath::File(in_work(&path)?),
+            };
+            return Ok(FileCall::Read { path, from, to });
+        }
+        let path = in_work(&text("path"))?;
+        Ok(match name {
+            WRITE => FileCall::Write { path, text: text("text"), append: is_set("append") },
+            _ => FileCall::Edit { path, old: text("old"), new: text("new"), all: is_set("all") },
+        })
+    }
+
+    /// Whether it leaves every file as it is.
+    pub fn only_reads(&self) -> bool {
+        matches!(self, FileCall::Read { .. })
+    }
+
+    /// The entry of the scratchpad that it reads.
+    pub fn reference(&self) -> Option<&str> {
+        match self {
+            FileCall::Read { path: ReadPath::Ref(key), .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
+fn wrong(message: String, hint: &str) -> ToolFault {
+    ToolFault { code: "bad_arguments", message, hint: Some(hint.to_owned()) }
+}
+
+/// The absolute path of a file in the workspace, resolved by its letters.
+fn in_work(path: &str) -> Result<String, ToolFault> {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("/work/{path}") };
+    let mut names: Vec<&str> = Vec::new();
+    for name in whole.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    let shown: String = path.chars().take(200).collect();
+    if path.contains('\0') || path.ends_with('/') || names == ["work"] {
+        return Err(wrong(
+            format!("{shown:?} is not the path of a file"),
+            "name a file in /work, such as /work/notes.txt",
+        ));
+    }
+    match names.first() {
+        Some(&"work") => Ok(format!("/{}", names.join("/"))),
+        _ => Err(wrong(
+            format!("{shown:?} is outside of /work"),
+            "this tool works in /work only; exec sees other directories",
+        )),
+    }
+}
+
+impl Tools {
+    /// Does what a call says, and tells what became of it. `room` are the tokens that its text may have.
+    pub(super) async fn edit_file(
+        &self,
+        call: &FileCall,
+        role: CallerScope,
+        caller: &Caller<'_>,
+        at: &CallContext,
+    ) -> TaskReport {
+        let room = at.result_tokens.saturating_sub(AROUND);
+        let mut report = match call {
+            FileCall::Read { path: ReadPath::Ref(key), from, to } => {
+                return self.read_entry(key, (*from, *to), at, room).await;
+            }
+            FileCall::Read { path: ReadPath::File(path), from, to } => {
+                self.read_file(path, (*from, *to), role, caller, room).await
+            }
+            FileCall::Write { path, text, append } => {
+                self.write_file(path, text, if *append { APPEND } else { REPLACE }, role, caller).await
+            }
+            FileCall::Edit { path, old, new, all } => self.replace_in(path, (old, new, *all), role, caller).await,
+        };
+        report.text = caller.secrets.redact(&report.text);
+        let read = report.label.clone();
+        label(&mut report, caller.permit);
+        report.label.join(&read);
+        report
+    }
+
+    async fn read_entry(&self, key: &str, lines: (u64, Option<u64>), at: &CallContext, room: usize) -> TaskReport {
+        let (session, wanted, read) = (at.session.clone(), key.to_owned(), at.read.clone());
+        let found = self.store.read(move |view| {
+            read.join(&view.ref_label(&session, &wanted)?);
+            let known = view.scratchpad_list(&session)?.into_iter().map(|entry| entry.key).collect::<Vec<_>>();
+            Ok((view.scratchpad_get(&session, &wanted)?, known))
+        });
+        let task = Task::new(TaskKind::Exec, READ);
+        match found.await {
+            Ok((Some(text), _)) => TaskReport::new(task, TaskStatus::Done, numbered(&text, lines, false, room)),
+            Ok((None, known)) => {
+                let near = kiso_store::scratchpad::near(key, &known);
+                failed(task, "not_found", format!("there is no ref:{key} in the scratchpad{near}"))
+            }
+            Err(error) => failed(task, "unavailable", error.to_string()),
+        }
+    }
+
+    async fn read_file(
+        &self,
+        path: &str,
+        (from, to): (u64, Option<u64>),
+        role: CallerScope,
+        caller: &Caller<'_>,
+        room: usize,
+    ) -> TaskReport {
+        let task = Task::new(TaskKind::Exec, READ);
+        // One more than is shown, which says whether there are more.
+        let last = to.unwrap_or_else(|| from.saturating_add(LINES - 1)).saturating_add(1);
+        let args = vec![path.to_owned(), from.to_string(), last.to_string()];
+        let ran = match self.run_fixed(READ_LINES, args, "", role, caller).await {
+            Ok(ran) => ran,
+            Err(error) => return TaskReport::failed(task, error),
+        };
+        if let Some(report) = ran.failure(&task, path, caller) {
+            return report;
+        }
+        let mut report = TaskReport::new(task, TaskStatus::Done, String::new());
+        report.label = ran.label;
+        if ran.output.contains(&0) {
+            let why = format!("{} is not a text file", shown(path));
+            return TaskReport { label: report.label, ..failed(report.task, "not_text", why) };
+        }
+        let text = String::from_utf8_lossy(&ran.output);
+        let cut = ran.output.len() > MAX_BYTES;
+        report.text = if text.is_empty() {
+            match from {
+                1 => format!("{} is empty", shown(path)),
+                from => format!("{} has no line {from}", shown(path)),
+            }
+        } else {
+            // The text begins with line `from`.
+            let of = text.split_inclusive('\n').count() as u64;
+            let to = to.unwrap_or(from + LINES - 1).min(from + of - 1);
+            lines_from(&text, from, to, cut, room)
+        };
+        report
+    }
+
+    async fn write_file(
+        &self,
+        path: &str,
+        text: &str,
+        program: &str,
+        role: CallerScope,
+        caller: &Caller<'_>,
+    ) -> TaskReport {
+        let task = Task::new(TaskKind::Exec, WRITE);
+        let is_deep = path.trim_start_matches("/work/").contains('/');
+        let program = format!("{}{program}", if is_deep { MAKE_PARENT } else { "" });
+        let ran = match self.run_fixed(&program, vec![path.to_owned()], text, role, caller).await {
+            Ok(ran) => ran,
+            Err(error) => return TaskReport::failed(task, error),
+        };
+        if let Some(report) = ran.failure(&task, path, caller) {
+            return report;
+        }
+        let (verb, bytes) = (if program.ends_with(APPEND) { "Appended" } else { "Wrote" }, text.len());
+        self.written(task, path, format!("{verb} {bytes} bytes."), ran.label, caller)
+    }
+
+    async fn replace_in(
+        &self,
+        path: &str,
+        (old, new, all): (&str, &str, bool),
+        role: CallerScope,
+        caller: &Caller<'_>,
+    ) -> TaskReport {
+        let task = Task::new(TaskKind::Exec, EDIT);
+        let read = match self.run_fixed(READ_ALL, vec![path.to_owned()], "", role, caller).await {
+            Ok(read) => read,
+            Err(error) => return TaskReport::failed(task, error),
+        };
+        if let Some(report) = read.failure(&task, path, caller) {
+            return report;
+        }
+        let refused = |task, code, why: String| TaskReport { label: read.label.clone(), ..failed(task, code, why) };
+        if read.output.len() > MAX_BYTES {
+            let why = format!("{} has more than {} MiB; change it with sed", shown(path), MAX_BYTES >> 20);
+            return refused(task, "too_large", why);
+        }
+        let Ok(text) = std::str::from_utf8(&read.output) else {
+            return refused(task, "not_text", format!("{} is not UTF-8 text", shown(path)));
+        };
+        let (changed, places) = match replace(text, (old, new, all)) {
+            Ok(changed) => changed,
+            Err(why) => return refused(task, "no_match", format!("{}: {why}", shown(path))),
+        };
+        // The new text contains the old one.
+        if let Some(permit) = caller.permit {
+            permit.read().join(kiso_sandbox::effect::label::LabelId::of(&read.label));
+        }
+        let wrote = match self.run_fixed(REPLACE, vec![path.to_owned()], &changed, role, caller).await {
+            Ok(wrote) => wrote,
+            Err(error) => return TaskReport::failed(task, error),
+        };
+        if let Some(report) = wrote.failure(&task, path, caller) {
+            return report;
+        }
+        let label = read.label.clone().joined(&wrote.label);
+        self.written(task, path, format!("Replaced at {}.", list_lines(&places)), label, caller)
+    }
+
+    /// The report of a file that was written.
+    fn written(&self, task: Task, path: &str, text: String, label: Label, caller: &Caller<'_>) -> TaskReport {
+        let mut report = TaskReport::new(task, TaskStatus::Done, text);
+        let work = self.skills.home().work_dir(caller.session);
+        // A path with a link in it gets no note: the link may lead to another file later.
+        report.files = sandbox::note(&work, path).into_iter().collect();
+        report.label = label;
+        report
+    }
+
+    /// Runs one of the lines above to its end.
+    async fn run_fixed(
+        &self,
+        program: &str,
+        args: Vec<String>,
+        input: &str,
+        role: CallerScope,
+        caller: &Caller<'_>,
+    ) -> Result<Ran, TaskError> {
+        let of_host = |error: String| TaskError::of_host(error);
+        let scratch = self.exec.scratch(caller.session).map_err(|error| of_host(error.to_string()))?;
+        let (stdin, input_end) = pipe();
+        let ((output, output_end), (errors, errors_end)) = (pipe(), pipe());
+        let (output, errors) = (Channel::Reader(output), Channel::Reader(errors));
+        let line = Line {
+            stdin: Channel::Reader(stdin),
+            args,
+            outputs: Some((Channel::Writer(output_end), Channel::Writer(errors_end))),
+            ..Line::for_caller(program, caller, role, &scratch)
+        };
+        let feed = async move {
+            // One that does not want it closes its end, and says why.
+            let _ = Channel::Writer(input_end).write(input.as_bytes()).await;
+        };
+        let (done, output, errors, ()) = tokio::join!(self.exec.run(line), drain(output), drain(errors), feed);
+        let done = done.map_err(|error| of_host(error.to_string()))?;
+        let label = (*done.label.join(output.1).join(errors.1).label()).clone();
+        Ok(Ran { done, output: output.0, errors: errors.0, label })
+    }
+}
+
+/// Reads a pipe to its end, or to a little more than [`MAX_BYTES`], and returns its label too. Whoever writes more is ended.
+async fn drain(from: Channel) -> (Vec<u8>, kiso_sandbox::effect::label::LabelId) {
+    let mut all = Vec::new();
+    while all.len() <= MAX_BYTES {
+        match from.read(MAX_BYTES).await {
+            Ok(bytes) if !bytes.is_empty() => all.extend_from_slice(&bytes),
+            _ => break,
+        }
+    }
+    (all, from.label())
+}
+
+impl Ran {
+    /// The report of a line that did not do what it was to do.
+    fn failure(&self, task: &Task, path: &str, caller: &Caller<'_>) -> Option<TaskReport> {
+        // Its output was more than was wanted.
+        let is_enough = self.output.len() > MAX_BYTES;
+        if self.done.limit.is_none() && (self.done.code == 0 || is_enough) {
+            return None;
+        }
+        let said = String::from_utf8_lossy(&self.errors);
+        let why = said.lines().last().and_then(|line| line.rsplit(": ").next()).unwrap_or("it could not be done");
+        let error = match &self.done.limit {
+            Some(hit) => TaskError {
+                code: "limit".to_owned(),
+                message: hit.to_string(),
+                limit: Some(hit.limit.name().to_owned()),
+                retryable: false,
+                policy: false,
+            },
+            None => TaskError {
+                code: "failed".to_owned(),
+                ..TaskError::of_host(format!("{}: {}", shown(path), caller.secrets.redact(why)))
+            },
+        };
+        let mut report = TaskReport::failed(task.clone(), error);
+        (report.label, report.used, report.limits) =
+            (self.label.clone(), Some(self.done.used), Some(self.done.allowed));
+        Some(report)
+    }
+}
+
+fn failed(task: Task, code: &str, message: String) -> TaskReport {
+    TaskReport::failed(task, TaskError { code: code.to_owned(), ..TaskError::of_host(message) })
+}
+
+fn shown(path: &str) -> &str {
+    path.strip_prefix("/work/").unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_into_the_workspace_or_is_refused() {
+        for (path, whole) in [
+            ("a", "/work/a"),
+            ("./a/../b/c", "/work/b/c"),
+            ("/work/pub/x.svg", "/work/pub/x.svg"),
+            ("//work//a", "/work/a"),
+            ("../work/a", "/work/a"),
+        ] {
+            assert_eq!(in_work(path).unwrap(), whole);
+        }
+        for path in ["/etc/passwd", "../x", "/work/../etc/x", "/tmp/ref/k", "/workshop/a"] {
+            assert!(in_work(path).unwrap_err().message.contains("outside of /work"), "{path}");
+        }
+        for path in ["", "/", "/work", "/work/", "a/", ".", "a\0b"] {
+            assert!(in_work(path).unwrap_err().message.contains("not the path of a file"), "{path:?}");
+        }
+    }
+}

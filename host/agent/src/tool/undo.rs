@@ -1,0 +1,57 @@
+//! How the work of a task or a call ends: it can be undone from now on, or it was cut off, and is rolled back.
+
+use super::{EXEC, Tools, editor};
+use kiso_base::home::SessionName;
+use kiso_graph::plan::{Task, TaskKind};
+use kiso_graph::report::{LogLine, TaskReport};
+use kiso_sandbox::effect::undo::{RollBack, Transaction};
+use std::sync::Arc;
+
+/// Code of the error of a skill that crashed.
+const TRAP: &str = "trap";
+
+impl Tools {
+    /// Ends the work of a task with what it came to.
+    pub(super) fn conclude(
+        &self,
+        session: &SessionName,
+        transaction: Option<&Arc<Transaction>>,
+        report: &mut TaskReport,
+    ) {
+        let Some(work) = transaction else { return };
+        for lost in work.lost() {
+            let message = format!("this change cannot be undone: {lost}");
+            report.log.push(LogLine { level: "warn".to_owned(), message });
+        }
+        let Some(error) = report.error.as_mut().filter(|error| error.limit.is_some() || error.code == TRAP) else {
+            return work.commit();
+        };
+        let said = match work.roll_back() {
+            RollBack::Nothing => return,
+            RollBack::Done => "; its changes to files were undone",
+            RollBack::Impossible => "; its changes to files remain, because not all of them could be kept",
+        };
+        error.message.push_str(said);
+        report.files.clear();
+        self.skills.measure_anew(session);
+    }
+
+    /// Whether all that a task does in the workspace is kept, and what it does beyond that is on record before.
+    pub fn is_undoable_task(&self, task: &Task) -> bool {
+        match task.kind {
+            TaskKind::Exec => true,
+            TaskKind::Skill => task.skill.as_deref().is_some_and(|name| self.is_undoable_call(name)),
+            TaskKind::Msg | TaskKind::Act => false,
+        }
+    }
+
+    /// The same of a call: of a command line, a tool for files or a skill, and not of what is outside or built in.
+    pub fn is_undoable_call(&self, name: &str) -> bool {
+        let index = self.index();
+        let is_skill = || {
+            let tool = index.tool(name);
+            !self.builtins.has(name) && !index.outside.contains_key(tool) && self.skills.find_tool(tool).is_ok()
+        };
+        name == EXEC || editor::has(name) || is_skill()
+    }
+}

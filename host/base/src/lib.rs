@@ -1,0 +1,12 @@
+//! Ground of the host: what needs nothing else of kiso. Its entry point is [`home::Home`], the directory that a program works in,
+//! with [`config::Config`] read from it.
+
+pub mod clock;
+pub mod compute;
+pub mod config;
+pub mod home;
+pub mod json;
+pub mod net;
+pub mod role;
+pub mod rpc;
+pub mod system;

@@ -1,0 +1,95 @@
+//! What each member says of itself, and what a fleet is by that.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::FleetError;
+use super::bus::Bus;
+use super::lease::Ownership;
+use super::log::Base;
+use kiso_base::clock::now_ms;
+use kiso_sandbox::effect::member::{FleetStatus, MemberStatus};
+
+/// How often it says it.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// How long it may take to read all of it.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+const KEYS: &str = "member.";
+
+/// A member, as it was when it last said so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberState {
+    pub name: String,
+    /// Of kiso.
+    pub version: String,
+    /// Milliseconds since 1970 (UTC), by the member's own clock.
+    pub at_ms: i64,
+    /// Whether it may take over.
+    pub stands_by: bool,
+    /// An older kiso does not say them.
+    #[serde(default)]
+    pub labels: Vec<String>,
+}
+
+impl MemberState {
+    /// This process.
+    pub fn now(bus: &Bus, stands_by: bool) -> MemberState {
+        let (name, labels) = (bus.settings().member.clone(), bus.settings().labels.clone());
+        MemberState { name, version: env!("CARGO_PKG_VERSION").to_owned(), at_ms: now_ms(), stands_by, labels }
+    }
+
+    /// Says it again and again.
+    pub async fn keep_saying(bus: Bus, stands_by: bool) {
+        loop {
+            let state = MemberState::now(&bus, stands_by);
+            let value = serde_json::to_vec(&state).expect("it has a JSON form");
+            if let Err(error) = bus.set(&format!("{KEYS}{}", state.name), &value).await {
+                tracing::debug!("the other members could not be told of this one: {error}");
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// `now_ms` and `said_ms`, when it said so, are by the server's clock, so members whose clocks differ are told alike. Who owns the
+    /// home is known better than from what one that is gone has said.
+    fn seen(self, owner: Option<&str>, said_ms: i64, now_ms: i64) -> MemberStatus {
+        let MemberState { name, version, at_ms, stands_by, labels } = self;
+        let owns = owner == Some(&name);
+        let ago_ms = u64::try_from(now_ms.saturating_sub(said_ms)).unwrap_or(0);
+        MemberStatus { name, version, owns, stands_by, labels, ago_ms, ahead_ms: at_ms.saturating_sub(said_ms) }
+    }
+}
+
+/// The fleet as it is now.
+pub async fn read(bus: &Bus) -> Result<FleetStatus, FleetError> {
+    let read = tokio::time::timeout(PATIENCE, read_all(bus)).await;
+    read.unwrap_or_else(|_| Err(FleetError::Jetstream("it does not answer in time".to_owned())))
+}
+
+async fn read_all(bus: &Bus) -> Result<FleetStatus, FleetError> {
+    let owner = Ownership::read(bus).await?.0;
+    let base = Base::read(bus).await?.0;
+    let mut said = Vec::new();
+    for key in bus.keys(KEYS).await? {
+        let Some(value) = bus.value(&key).await? else { continue };
+        // Another version may say it in another form.
+        let state = serde_json::from_slice::<MemberState>(&value.value).ok();
+        said.extend(state.map(|state| (state, value.at_ms)));
+    }
+    let log = bus.log_state().await?;
+    let mut members: Vec<_> =
+        said.into_iter().map(|(state, said_ms)| state.seen(owner.member.as_deref(), said_ms, log.at_ms)).collect();
+    members.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(FleetStatus {
+        fleet: bus.settings().fleet.clone(),
+        begun: base.is_some(),
+        owner: owner.member,
+        epoch: owner.epoch,
+        log_messages: log.end.saturating_sub(base.map_or(0, |base| base.sequence)),
+        log_bytes: log.bytes,
+        members,
+    })
+}

@@ -1,0 +1,93 @@
+//! How messages get from one member to another.
+
+use std::fmt;
+
+use async_nats::{Client, StatusCode};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+
+use super::TunnelError;
+use crate::bus::Bus;
+use crate::seal::Seal;
+
+/// Publishes and subscribes. A message comes once or not at all, and those of one sender in their order.
+pub trait TunnelWire: Send + Sync {
+    /// Seals what is published, and opens what comes.
+    fn seal(&self) -> &Seal;
+
+    /// `kiso.<fleet>.tunnel.REST`.
+    fn subject(&self, rest: &str) -> String;
+
+    /// Sends a message; returns when it is on its way, which waits while too much is. Where nobody has subscribed, `answer_to` is told.
+    fn publish(
+        &self,
+        subject: String,
+        answer_to: Option<String>,
+        payload: Bytes,
+    ) -> BoxFuture<'_, Result<(), TunnelError>>;
+
+    /// What is published from now on, until the stream is dropped. Whoever gets what is published after this call can answer at once.
+    fn subscribe(&self, subject: String) -> BoxFuture<'_, Result<BoxStream<'static, Arrival>, TunnelError>>;
+}
+
+/// What comes to a subscription.
+#[derive(Debug, Clone)]
+pub enum Arrival {
+    /// Of a message; anybody may have sent it.
+    Payload(Bytes),
+    /// Nobody hears what was published with this subject to be answered to.
+    NobodyThere,
+}
+
+/// NATS, without JetStream.
+pub struct NatsWire {
+    /// For its seal and its subjects.
+    pub bus: Bus,
+    /// What everything goes through.
+    pub client: Client,
+}
+
+impl fmt::Debug for NatsWire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NatsWire").field("bus", &self.bus).finish_non_exhaustive()
+    }
+}
+
+impl TunnelWire for NatsWire {
+    fn seal(&self) -> &Seal {
+        self.bus.seal()
+    }
+
+    fn subject(&self, rest: &str) -> String {
+        self.bus.subject(&format!("tunnel.{rest}"))
+    }
+
+    fn publish(
+        &self,
+        subject: String,
+        answer_to: Option<String>,
+        payload: Bytes,
+    ) -> BoxFuture<'_, Result<(), TunnelError>> {
+        Box::pin(async move {
+            let published = match answer_to {
+                Some(answer_to) => self.client.publish_with_reply(subject, answer_to, payload).await,
+                None => self.client.publish(subject, payload).await,
+            };
+            published.map_err(|error| TunnelError::Nats(error.to_string()))
+        })
+    }
+
+    fn subscribe(&self, subject: String) -> BoxFuture<'_, Result<BoxStream<'static, Arrival>, TunnelError>> {
+        Box::pin(async move {
+            let messages = self.client.subscribe(subject).await;
+            let messages = messages.map_err(|error| TunnelError::Nats(error.to_string()))?;
+            let arrival = |message: async_nats::Message| match message.status {
+                Some(StatusCode::NO_RESPONDERS) => Arrival::NobodyThere,
+                _ => Arrival::Payload(message.payload),
+            };
+            Ok(messages.map(arrival).boxed())
+        })
+    }
+}

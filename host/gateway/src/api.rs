@@ -1,0 +1,124 @@
+//! The routes, a table in each file beside its handlers. docs/api.md describes them; `GET /openapi.json`, which is made from
+//! these tables and the handlers' types, does so for programs.
+
+mod approvals;
+mod audit;
+mod board;
+mod export;
+mod figures;
+mod files;
+mod fleet;
+mod indexes;
+mod input;
+mod login;
+mod memory;
+mod messages;
+mod metrics;
+mod pills;
+mod range;
+mod runs;
+mod schedules;
+mod search;
+mod sessions;
+mod settings;
+mod skills;
+mod state;
+mod undo;
+mod upload;
+mod workspace;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::routing::MethodRouter;
+
+use super::auth::Access;
+use super::document::Route;
+use super::error::ApiError;
+use super::{App, auth, events, form, hook, mcp, openai, page};
+
+pub(super) use self::sessions::status_of;
+pub use self::undo::UndoLine;
+
+/// What is served, in the order of the document. Each file has a table of its routes.
+const TABLES: [&[Route]; 29] = [
+    page::ROUTES,
+    login::ROUTES,
+    messages::ROUTES,
+    hook::ROUTES,
+    openai::models::ROUTES,
+    openai::chat::ROUTES,
+    openai::responses::ROUTES,
+    mcp::ROUTES,
+    sessions::ROUTES,
+    export::ROUTES,
+    workspace::ROUTES,
+    search::ROUTES,
+    runs::ROUTES,
+    undo::ROUTES,
+    approvals::ROUTES,
+    board::ROUTES,
+    schedules::ROUTES,
+    pills::ROUTES,
+    events::ROUTES,
+    skills::ROUTES,
+    audit::ROUTES,
+    indexes::ROUTES,
+    memory::ROUTES,
+    input::ROUTES,
+    settings::ROUTES,
+    metrics::ROUTES,
+    state::ROUTES,
+    fleet::ROUTES,
+    files::ROUTES,
+];
+
+fn routes() -> impl Iterator<Item = &'static Route> {
+    TABLES.into_iter().flatten()
+}
+
+/// Everything that is served.
+pub(super) fn router(app: App) -> Router {
+    let router = routes()
+        .fold(Router::new(), |router, route| router.route(route.path, guarded(&app, route.access, (route.router)())));
+    router
+        .fallback(nothing)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(app.clone(), form::check))
+        .with_state(app)
+}
+
+fn guarded(app: &App, access: Access, route: MethodRouter<App>) -> MethodRouter<App> {
+    match access {
+        Access::Open => route,
+        access => route.route_layer(middleware::from_fn_with_state((app.clone(), access), auth::authenticate)),
+    }
+}
+
+async fn nothing(request: Request) -> ApiError {
+    ApiError::not_found(format!("there is nothing at {}", request.uri().path()))
+        .hint("GET /openapi.json lists what there is")
+}
+
+async fn wrong_method(request: Request) -> ApiError {
+    let what = format!("{} does not support {}", request.uri().path(), request.method());
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// docs/openapi.json is made from the routes and their handlers' types. `KISO_OPENAPI=1` writes it.
+    #[test]
+    fn the_document_in_docs_is_this_versions() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let made = format!("{:#}\n", serde_json::Value::from(crate::document::document(routes())));
+        if std::env::var_os("KISO_OPENAPI").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap();
+        assert!(made == kept, "docs/openapi.json is old: run `KISO_OPENAPI=1 cargo test -p kiso-gateway the_document`");
+    }
+}

@@ -1,0 +1,144 @@
+//! Approvals: what runs ask before they go on, and what need not be asked again.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{Body, JsonResult, Page, Path, Query, page_size};
+use kiso_agent::drive::{AlwaysScope, CardReply, CardReplyError};
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_graph::plan::CallerScope;
+use kiso_store::store::{ApprovalLine, ApprovalRule};
+
+routes! {
+    /// Approvals that are waiting, or all, the latest first
+    GET "/approvals" Chat => list;
+    /// An approval
+    GET "/approvals/{id}" Chat => one, 404 "There is no such approval";
+    /// Accept or refuse what an approval asks; its run goes on
+    POST "/approvals/{id}" Chat => answer,
+        400 "A number that it does not have, or an answer that accepts nothing and is to be remembered",
+        403 "Only an administrator accepts for every session",
+        404 "There is no such approval",
+        409 "It was answered, has expired or was withdrawn",
+        507 "Too many decisions are remembered";
+    /// Decisions that are remembered
+    GET "/remembered_approvals" Chat => remembered;
+    /// Forget a decision, so that it is asked again
+    DELETE "/remembered_approvals/{id}" Chat => forget, 404 "There is no such decision";
+}
+
+/// Which approvals.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalsPart {
+    /// Only this session's.
+    session: Option<SessionName>,
+    /// Whether those that wait no more are listed, too.
+    #[serde(default)]
+    all: bool,
+    /// Number of the last approval of the page before.
+    before: Option<i64>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+}
+
+/// What is said to an approval.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalReply {
+    /// Numbers of the effects that are accepted, from 1; all others are refused. An empty list refuses all.
+    #[schemars(length(max = 20))]
+    accept: Vec<usize>,
+    /// Whether the same is accepted later without asking.
+    #[serde(default)]
+    always: Option<AlwaysScope>,
+}
+
+/// Which decisions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RememberedPart {
+    /// Only those that hold in this session.
+    session: Option<SessionName>,
+}
+
+/// Decisions that are remembered, the oldest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RememberedApprovals {
+    items: Vec<ApprovalRule>,
+}
+
+/// A decision that is forgotten.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ForgottenApproval {
+    forgotten: i64,
+}
+
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<ApprovalsPart>) -> JsonResult<Page<ApprovalLine>> {
+    let limit = page_size(part.limit)?;
+    let read =
+        move |view: &kiso_store::store::View<'_>| view.approvals(part.session.as_ref(), part.all, part.before, limit);
+    let items = app.0.drive.store.read(read).await?;
+    let next = items.last().filter(|_| items.len() == limit as usize).map(|line| line.id.to_string());
+    Ok(Json(Page { items, next }))
+}
+
+pub async fn one(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ApprovalLine> {
+    let found = app.0.drive.store.read(move |view| view.approval(id)).await?;
+    Ok(Json(found.ok_or(CardReplyError::Unknown(id))?))
+}
+
+pub async fn answer(
+    who: Who,
+    State(app): State<App>,
+    Path(id): Path<i64>,
+    Body(reply): Body<ApprovalReply>,
+) -> JsonResult<ApprovalLine> {
+    if reply.always == Some(AlwaysScope::ThirtyDays) && who.caller() != CallerScope::Admin {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "only an administrator accepts for every session",
+        ));
+    }
+    let by = who.name().to_owned();
+    let said = CardReply { accepted: Some(reply.accept), always: reply.always, by };
+    app.0.drive.answer_card(id, None, said).await?;
+    one(who, State(app), Path(id)).await
+}
+
+pub async fn remembered(
+    _: Who,
+    State(app): State<App>,
+    Query(part): Query<RememberedPart>,
+) -> JsonResult<RememberedApprovals> {
+    let read = move |view: &kiso_store::store::View<'_>| view.approval_rules(part.session.as_ref(), now_ms());
+    Ok(Json(RememberedApprovals { items: app.0.drive.store.read(read).await? }))
+}
+
+pub async fn forget(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ForgottenApproval> {
+    match app.0.drive.store.write(move |tx| tx.forget_approval(id)).await? {
+        true => Ok(Json(ForgottenApproval { forgotten: id })),
+        false => Err(ApiError::not_found(format!("there is no remembered decision {id}"))),
+    }
+}
+
+impl From<CardReplyError> for ApiError {
+    fn from(error: CardReplyError) -> ApiError {
+        match error {
+            CardReplyError::Unknown(_) => ApiError::not_found(error.to_string()),
+            CardReplyError::Over { .. } => ApiError::new(StatusCode::CONFLICT, "over", error.to_string()),
+            CardReplyError::Number { .. } | CardReplyError::Nothing => ApiError::bad_request(error.to_string()),
+            CardReplyError::Store(error) => error.into(),
+        }
+    }
+}

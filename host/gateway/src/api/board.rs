@@ -1,0 +1,186 @@
+//! How far a run is: its plans, every task with what became of it, and what it is busy with.
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::wire::{JsonResult, Path, shown};
+use kiso_agent::drive::SEALED_RUN;
+use kiso_agent::session::live::Busy;
+use kiso_graph::brief::clip;
+use kiso_graph::plan::{Task, TaskKind};
+use kiso_graph::report::FileNote;
+use kiso_graph::run::{History, TaskHistory};
+use kiso_graph::step::Event;
+use kiso_graph::verdict;
+use kiso_store::secret::Vault;
+use kiso_store::secret::vault::is_sealed;
+use kiso_store::store::{RunId, RunLine, RunStatus, Scope, StoreError, TaskRow, TaskState, Totals, View};
+
+routes! {
+    /// A run with its tasks, its outcome and what it used
+    GET "/runs/{run}" Chat => show, 404 "There is no such run";
+}
+
+/// Characters of what a task was to do, and of what it wrote to standard error. The trace has all of it.
+const MAX_TEXT: usize = 16_000;
+
+/// How far a run is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RunShown")]
+pub struct Board {
+    run: RunLine,
+    /// Of the last plan; null before there is one, and as long as no model has checked the run for secrets.
+    goal: Option<String>,
+    /// How many plans were made.
+    plans: u32,
+    /// What it is busy with; null after its end.
+    thought: Option<Busy>,
+    outcome: Option<Map<String, Value>>,
+    usage: Usage,
+    tasks: Vec<Entry>,
+}
+
+/// What a run used.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RunUsage")]
+struct Usage {
+    calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// Of the tokens of input, those that the provider had read before and kept.
+    cached_tokens: u64,
+    /// Millionths of a US dollar.
+    cost_micros: u64,
+}
+
+/// A task.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Task")]
+struct Entry {
+    /// Unique in the run, in the order in which tasks were planned.
+    id: u32,
+    /// Number of its plan, from 1; 0 of a task without one.
+    plan: u32,
+    kind: TaskKind,
+    /// A short name, such as `skill chart`.
+    label: String,
+    /// What it is to do: a command line, the arguments of a skill, or words; null as long as no model has checked it for
+    /// secrets.
+    detail: Option<String>,
+    status: TaskState,
+    verdict: Option<Verdict>,
+    /// 1, or one more than the task that it puts right.
+    attempt: u32,
+    exit_code: Option<i32>,
+    output: Option<String>,
+    stderr: Option<String>,
+    /// Why it does not count as done.
+    error: Option<String>,
+    files: Vec<FileNote>,
+    started_ms: Option<i64>,
+    ended_ms: Option<i64>,
+}
+
+/// What the reviewer said of a task.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Verdict {
+    status: verdict::Status,
+    reason: Option<String>,
+}
+
+/// What is read of a run at once, so that its parts fit together.
+struct Read {
+    run: RunLine,
+    status: RunStatus,
+    outcome: Option<String>,
+    rows: Vec<TaskRow>,
+    usage: Totals,
+    history: History,
+    /// Whether a part of the log is sealed: no model has looked at it for secrets.
+    sealed: bool,
+}
+
+pub async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {
+    let vault = app.0.drive.vault.clone();
+    let of = id.clone();
+    let read = app.0.drive.store.read(move |view| read(view, &vault, &of)).await?;
+    let Read { run, status, outcome, rows, usage, history, sealed } = read;
+    let thought = app.0.hub.busy(&id).filter(|_| status == RunStatus::Running);
+    let Totals { calls, usage } = usage;
+    Ok(Json(Board {
+        run,
+        goal: Some(history.goal.clone()).filter(|goal| !sealed && !goal.is_empty()),
+        plans: history.plans,
+        thought,
+        outcome: outcome.and_then(|outcome| serde_json::from_str(&outcome).ok()),
+        usage: Usage {
+            calls,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cost_micros: usage.cost_micros,
+        },
+        tasks: rows.into_iter().map(|row| entry(row, &history, sealed)).collect(),
+    }))
+}
+
+fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> {
+    let line = view.run_line(id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
+    let outcome = view.run(id)?.and_then(|run| run.outcome);
+    let (mut history, mut sealed) = (History::default(), false);
+    for event in view.events_of_kinds(id, &History::KINDS)? {
+        sealed |= is_sealed(&event.body);
+        // One that this key does not open, or that an older version wrote, is left out.
+        let body = vault.open_text(SEALED_RUN, &event.body);
+        if let Some(event) = body.ok().and_then(|body| serde_json::from_str::<Event>(&body).ok()) {
+            history.add(&event);
+        }
+    }
+    let usage = view.usage_total(Scope::Run(id))?;
+    let (status, mut rows) = (line.status, view.tasks_of(id)?);
+    rows.sort_by_cached_key(|row| history.place(row.id));
+    for row in &mut rows {
+        row.task = vault.open_json(SEALED_RUN, &row.task).unwrap_or_default().to_string();
+    }
+    Ok(Read { run: shown(line), status, outcome, rows, usage, history, sealed })
+}
+
+fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
+    let TaskRow { id, kind, label, task, status, output, error, started_ms, ended_ms, .. } = row;
+    let TaskHistory { plan, attempt, verdict, exit_code, stderr, files, .. } =
+        history.task(id).cloned().unwrap_or_default();
+    let task: Option<Task> = serde_json::from_str(&task).ok();
+    // The task of the medium route has the words of the message.
+    let detail = task.filter(|_| !(sealed && plan == 0)).map(|task| clip(&detail(kind, &task), MAX_TEXT));
+    Entry {
+        id,
+        plan,
+        kind,
+        label,
+        detail,
+        status,
+        verdict: verdict.map(|(status, reason)| Verdict { status, reason }),
+        attempt: attempt.max(1),
+        exit_code,
+        output,
+        stderr: Some(clip(&stderr, MAX_TEXT)).filter(|text| !text.is_empty()),
+        error,
+        files,
+        started_ms,
+        ended_ms,
+    }
+}
+
+/// What a task is to do. A planner gives a skill arguments, and seldom words beside them.
+fn detail(kind: TaskKind, task: &Task) -> String {
+    match (&task.args, kind) {
+        (Some(args), TaskKind::Skill) => args.to_string(),
+        _ => task.detail.clone(),
+    }
+}

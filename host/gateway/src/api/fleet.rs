@@ -1,0 +1,37 @@
+//! The fleet, where the home is in one.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use tokio::sync::Semaphore;
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::JsonResult;
+use kiso_sandbox::effect::member::FleetStatus;
+
+routes! {
+    /// The members of the fleet, and who owns the home
+    GET "/fleet" Admin => fleet,
+        200 "As it is now", 404 "The home is on one machine", 503 "NATS does not say";
+}
+
+/// NATS is asked by so many at once; more wait. Each has a thread until it answers.
+static PLACES: Semaphore = Semaphore::const_new(2);
+
+pub async fn fleet(_: Who, State(app): State<App>) -> JsonResult<FleetStatus> {
+    let Some(member) = app.0.drive.member.clone() else {
+        return Err(ApiError::not_found("this home is on one machine")
+            .hint("[fleet] in config.toml makes it a member of a fleet: docs/fleet.md"));
+    };
+    let _place = PLACES.acquire().await.map_err(|closed| ApiError::internal(&closed))?;
+    let read = tokio::task::spawn_blocking(move || member.status()).await;
+    let status = read.map_err(|panic| ApiError::internal(&panic))?;
+    status.map(Json).map_err(|why| {
+        tracing::warn!("what the fleet is cannot be read: {why}");
+        let message = "NATS does not say what the fleet is";
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_nats", message).hint("the daemon's log says why")
+    })
+}

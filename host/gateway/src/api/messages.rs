@@ -1,0 +1,90 @@
+//! Messages: sending them, and what became of them.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::State;
+use tokio::time::timeout;
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::message::whole_message;
+use crate::polls::HELD;
+use crate::wire::{AcceptedMessage, Admission, Body, CommandAnswer, Either, Job, JsonResult, MessageIn, Path, Queued};
+use kiso_agent::session::intake::{Inbound, IntakeOutcome};
+use kiso_store::store::{JobPriority, JobState};
+
+routes! {
+    /// Send a message, or a command such as /status
+    POST "/msg" Chat => send,
+        200 "It was a command, and this is the answer",
+        202 "The message is on disk and will be answered",
+        413 "The message or the body is too large",
+        429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
+        503 "The daemon is shutting down",
+        507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
+    /// What became of a message; asked again within half a second, the answer comes with news, or after a fifth of a second
+    GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
+}
+
+pub async fn send(
+    who: Who,
+    State(app): State<App>,
+    Body(given): Body<MessageIn>,
+) -> Result<Either<Queued<AcceptedMessage>, Json<CommandAnswer>>, ApiError> {
+    let session = given.session;
+    let inbound = Inbound {
+        session: session.clone(),
+        text: given.text,
+        caller: who.caller(),
+        by_person: true,
+        priority: JobPriority::Interactive,
+        client_key: given.key,
+    };
+    Ok(match app.intake().take(inbound).await? {
+        IntakeOutcome::Queued { message, again } => {
+            let status = if again { Admission::Known } else { Admission::Queued };
+            Either::A(Queued(AcceptedMessage { session, message, status }))
+        }
+        IntakeOutcome::Answered { text } => Either::B(Json(CommandAnswer { session, answer: text })),
+    })
+}
+
+pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Job> {
+    let polls = app.0.polls.is_asked_again(id);
+    let first = read_job(&app, id).await?;
+    if !polls || is_over(first.status) {
+        return Ok(Json(first));
+    }
+    let (bell, until) = (app.0.hub.bell(&first.session), Instant::now() + HELD);
+    loop {
+        let rung = bell.notified();
+        tokio::pin!(rung);
+        // Before it is read again, so that nothing falls between.
+        rung.as_mut().enable();
+        let job = read_job(&app, id).await?;
+        let left = until.saturating_duration_since(Instant::now());
+        if job.status != first.status || left.is_zero() || timeout(left, rung).await.is_err() {
+            return Ok(Json(job));
+        }
+    }
+}
+
+/// Whether nothing more will become of a message.
+fn is_over(state: JobState) -> bool {
+    matches!(state, JobState::Done | JobState::Failed | JobState::Cancelled)
+}
+
+async fn read_job(app: &App, id: i64) -> Result<Job, ApiError> {
+    let vault = app.0.drive.vault.clone();
+    let read = app.0.drive.store.peek(move |view| {
+        let Some(job) = view.job(id)? else { return Ok(None) };
+        let reply = job.reply.map(|reply| view.message(reply)).transpose()?.flatten();
+        let reply = reply.map(|(session, message)| whole_message(view, &vault, session, message)).transpose()?;
+        Ok(Some((job, reply)))
+    });
+    let (job, reply) = read.await?.ok_or_else(|| ApiError::not_found(format!("no message {id} was sent here")))?;
+    Ok(Job { message: id, session: job.session, status: job.state, run: job.run, reply })
+}

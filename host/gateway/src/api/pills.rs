@@ -1,0 +1,127 @@
+//! Pills. A caller without administrator's rights sees all of them and changes those that were made without them.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{Body, Created, Either, JsonResult, NoContent, Page, Path, Segments};
+use kiso_agent::tool::pills::{PillError, PillOrigin, Pills};
+use kiso_base::clock::now_ms;
+use kiso_graph::pill::Pill;
+use kiso_graph::route::Effort;
+
+routes! {
+    /// The pills: those of config.toml, then those that people made, by name
+    GET "/pills" Chat => list, 200 "All of them";
+    /// Make a pill, or with `replace` change one
+    /// Without an administrator's rights, only those that were made without them.
+    PUT "/pills/{name}" Chat => put,
+        200 "The pill is changed",
+        201 "The pill is made",
+        403 "The pill is an administrator's",
+        409 "There is already one of that name, or it is defined in config.toml",
+        507 "The limit of pills is reached, or the disk is full; nothing was saved";
+    /// Remove a pill that was made
+    DELETE "/pills/{name}" Chat => remove,
+        403 "The pill is an administrator's", 404 "There is no such pill", 409 "It is defined in config.toml";
+}
+
+/// A pill to make.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PillIn {
+    /// What the message becomes; `{input}` is replaced with the text after the name.
+    #[schemars(length(max = 8_000), regex(pattern = r"\S"))]
+    template: String,
+    /// Categories of the tools that it may use; none for all.
+    #[serde(default)]
+    #[schemars(length(max = 16), inner(regex(pattern = NAME)))]
+    categories: Vec<String>,
+    #[serde(default = "high")]
+    effort: Effort,
+    /// One line for the list that a person chooses from.
+    #[serde(default)]
+    #[schemars(length(max = 200), regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"))]
+    description: String,
+    /// Whether one of that name is replaced.
+    #[serde(default)]
+    replace: bool,
+}
+
+/// The rule of names in config.toml.
+const NAME: &str = "^[A-Za-z0-9_-]{1,32}$";
+
+/// Name of a pill.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct PillName(#[schemars(regex(pattern = NAME))] String);
+
+impl Segments for PillName {}
+
+fn high() -> Effort {
+    Effort::High
+}
+
+/// A pill, and whose it is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Pill")]
+pub struct PillView {
+    #[serde(flatten)]
+    pill: Pill,
+    /// Whether it is defined in config.toml, or with whose rights it was made.
+    #[schemars(extend("enum" = ["config", "user", "admin"]))]
+    origin: &'static str,
+}
+
+/// All, because there are few.
+pub async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<PillView>> {
+    let all = of(&app).list().await?;
+    Ok(Json(Page { items: all.into_iter().map(shown).collect(), next: None }))
+}
+
+pub async fn put(
+    who: Who,
+    State(app): State<App>,
+    Path(PillName(name)): Path<PillName>,
+    Body(given): Body<PillIn>,
+) -> Result<Either<Created<PillView>, Json<PillView>>, ApiError> {
+    let PillIn { template, categories, effort, description, replace } = given;
+    let pill = Pill { name, template, categories, effort, description };
+    let new = of(&app).put(vec![pill.clone()], replace, who.caller(), now_ms()).await?;
+    let shown = shown((pill, PillOrigin::Made(who.caller())));
+    Ok(if new == [true] { Either::A(Created(shown)) } else { Either::B(Json(shown)) })
+}
+
+pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
+    of(&app).remove(&name, who.caller()).await?;
+    Ok(NoContent)
+}
+
+/// The pills of the configuration in force, and those that were made.
+pub(super) fn of(app: &App) -> Pills {
+    Pills::new(&app.0.drive.config_now(), &app.0.drive.store)
+}
+
+fn shown((pill, origin): (Pill, PillOrigin)) -> PillView {
+    PillView { pill, origin: origin.name() }
+}
+
+impl From<PillError> for ApiError {
+    fn from(error: PillError) -> ApiError {
+        let message = error.to_string();
+        match error {
+            PillError::Invalid(_) => ApiError::bad_request(message),
+            PillError::Unknown { .. } => ApiError::not_found(message),
+            PillError::Taken(_) | PillError::Configured(_) => ApiError::new(StatusCode::CONFLICT, "taken", message),
+            PillError::Forbidden(_) => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
+            PillError::TooMany => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", message),
+            PillError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The schedule. A caller without administrator's rights sees all schedules and changes those that run without them.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{Body, Created, JsonResult, NoContent, Page, Part, Path, Query, Queued, page_size};
+use kiso_agent::tool::schedules::{ScheduleError, ScheduleRequest, ScheduleUpdate, ScheduleView, Schedules};
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_store::store::{Receipt, ReceiptState};
+
+routes! {
+    /// The schedules, by name
+    GET "/schedules" Chat => list, 200 "All of them";
+    /// Add a schedule; it runs with the rights of the caller
+    POST "/schedules" Chat => add,
+        400 "The body, a time or a name is not valid",
+        409 "There is already one of that name",
+        413 "The message or the body is too large",
+        507 "The limit of schedules is reached, or the disk is full; nothing was saved";
+    /// Change a schedule; what is left out stays as it is
+    PATCH "/schedules/{name}" Chat => change,
+        400 "The body, a time or a name is not valid",
+        403 "The schedule is an administrator's",
+        404 "There is no such schedule",
+        413 "The message or the body is too large";
+    /// Remove a schedule and its receipts
+    DELETE "/schedules/{name}" Chat => remove,
+        403 "The schedule is an administrator's", 404 "There is no such schedule";
+    /// What came of each time that it was due, the latest first
+    GET "/schedules/{name}/receipts" Chat => receipts, 404 "There is no such schedule";
+    /// Send its message now; its times stay as they are
+    POST "/schedules/{name}/run" Chat => run,
+        202 "The message is on disk and will be answered",
+        403 "The schedule is an administrator's",
+        404 "There is no such schedule",
+        409 "Its previous message is still waiting",
+        507 "There are too many sessions, or the disk is full; nothing was sent";
+    /// Pause a schedule
+    POST "/schedules/{name}/pause" Chat => pause,
+        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "There is no such schedule";
+    /// Resume a schedule; times missed while it was paused are skipped
+    POST "/schedules/{name}/resume" Chat => resume,
+        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "There is no such schedule";
+}
+
+/// A schedule to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleIn {
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9_-]{0,39}$"))]
+    name: String,
+    /// A cron expression, `@daily`, `@every 10m` or `at 2030-01-31 08:00`.
+    when: String,
+    #[schemars(regex(pattern = r"\S"))]
+    message: String,
+    /// A time zone such as Europe/Berlin.
+    zone: Option<String>,
+    /// The session that receives the replies.
+    session: Option<SessionName>,
+    /// The model that does the work.
+    model: Option<String>,
+}
+
+/// What changes of a schedule; what is left out stays as it is.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleChange {
+    /// A cron expression, `@daily`, `@every 10m` or `at 2030-01-31 08:00`.
+    when: Option<String>,
+    #[schemars(regex(pattern = r"\S"))]
+    message: Option<String>,
+    /// A time zone such as Europe/Berlin.
+    zone: Option<String>,
+    /// The session that receives the replies; null for none.
+    #[serde(default, deserialize_with = "or_null")]
+    #[schemars(with = "Option<SessionName>")]
+    session: Option<Option<SessionName>>,
+    /// The model that does the work; null for the configured one.
+    #[serde(default, deserialize_with = "or_null")]
+    #[schemars(with = "Option<String>")]
+    model: Option<Option<String>>,
+}
+
+/// A member that is there, if only as null.
+fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// A message that a schedule sent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FiredMessage {
+    name: String,
+    /// The message's id; `GET /messages/{id}` says what became of it.
+    message: Option<i64>,
+    status: ReceiptState,
+}
+
+/// All, because there are few.
+pub async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
+    let schedules = of(&app);
+    let items = schedules.list().await?.into_iter().map(|schedule| schedules.shown(schedule));
+    Ok(Json(Page { items: items.collect(), next: None }))
+}
+
+pub async fn add(
+    who: Who,
+    State(app): State<App>,
+    Body(given): Body<ScheduleIn>,
+) -> Result<Created<ScheduleView>, ApiError> {
+    let wanted = ScheduleRequest {
+        label: Default::default(),
+        name: given.name,
+        timing: given.when,
+        zone: given.zone,
+        message: given.message,
+        session: given.session,
+        model: given.model,
+        caller: who.caller(),
+    };
+    let schedules = of(&app);
+    let added = schedules.add(wanted, now_ms()).await?;
+    Ok(Created(schedules.shown(added)))
+}
+
+pub async fn change(
+    who: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(given): Body<ScheduleChange>,
+) -> JsonResult<ScheduleView> {
+    let ScheduleChange { when: timing, message, zone, session, model } = given;
+    let change = ScheduleUpdate { timing, zone, message, session, model, label: None };
+    let schedules = of(&app);
+    let changed = schedules.change(&name, change, who.caller(), now_ms()).await?;
+    Ok(Json(schedules.shown(changed)))
+}
+
+pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
+    of(&app).remove(&name, who.caller()).await?;
+    Ok(NoContent)
+}
+
+pub async fn receipts(
+    _: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(part): Query<Part>,
+) -> JsonResult<Page<Receipt>> {
+    let limit = page_size(part.limit)?;
+    let found = of(&app).receipts(Some(&name), part.before, limit).await?;
+    let next = found.last().filter(|_| found.len() == limit as usize).map(|last| last.id.to_string());
+    Ok(Json(Page { items: found, next }))
+}
+
+pub async fn run(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<Queued<FiredMessage>, ApiError> {
+    let receipt = of(&app).run(&name, who.caller(), now_ms()).await?;
+    Ok(Queued(FiredMessage { name, message: receipt.message, status: receipt.state }))
+}
+
+pub async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
+    let schedules = of(&app);
+    let schedule = schedules.pause(&name, true, who.caller(), now_ms()).await?;
+    Ok(Json(schedules.shown(schedule)))
+}
+
+pub async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
+    let schedules = of(&app);
+    let schedule = schedules.pause(&name, false, who.caller(), now_ms()).await?;
+    Ok(Json(schedules.shown(schedule)))
+}
+
+fn of(app: &App) -> Schedules {
+    let drive = &app.0.drive;
+    Schedules::new(&drive.config_now(), &drive.store, &drive.vault)
+}
+
+impl From<ScheduleError> for ApiError {
+    fn from(error: ScheduleError) -> ApiError {
+        let message = error.to_string();
+        match error {
+            ScheduleError::Unknown { .. } => ApiError::not_found(message),
+            ScheduleError::Taken { .. } => ApiError::new(StatusCode::CONFLICT, "taken", message),
+            ScheduleError::StillWaiting => ApiError::new(StatusCode::CONFLICT, "still_waiting", message),
+            ScheduleError::Forbidden { .. } => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
+            ScheduleError::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message),
+            ScheduleError::Store(error) => error.into(),
+            ScheduleError::Vault(error) => kiso_agent::drive::DriveError::from(error).into(),
+            _ => ApiError::bad_request(message),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Messages by their words and tags.
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{JsonResult, Message, Page, Query, open_message, page_size};
+use kiso_base::home::SessionName;
+use kiso_store::store::{PAGE_BYTES, Search};
+
+routes! {
+    /// Messages that have all of these words and #tags, the newest first
+    /// They come from an index; `next` leads to older ones, also where the page is not full.
+    GET "/search" Chat => search;
+}
+
+/// Bytes of texts that one request reads; the next goes on behind them.
+const MAX_READ: usize = 64 << 20;
+
+/// Characters of a question.
+const MAX_QUESTION: usize = 200;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchQuery {
+    /// Words and `#tags` that a message must have, all of them, in any order and case; a word may be the beginning of one.
+    #[schemars(length(min = 1, max = MAX_QUESTION), regex(pattern = r"[\p{L}\p{N}]"))]
+    q: String,
+    /// Only in this session.
+    session: Option<SessionName>,
+    /// The `next` of the page before.
+    before: Option<i64>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+}
+
+pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<SearchQuery>) -> JsonResult<Page<Message>> {
+    let search = Search::of(&asked.q).filter(|_| asked.q.chars().count() <= MAX_QUESTION);
+    let Some(search) = search else {
+        return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));
+    };
+    let of = asked.session;
+    let (limit, before) = (page_size(asked.limit)? as usize, asked.before);
+    let vault = app.0.drive.vault.clone();
+    let read = app.0.drive.store.read(move |view| {
+        let mut found = Vec::new();
+        let (mut read, mut kept) = (0, 0);
+        let next = view.messages_with(&search, of.as_ref(), before, |candidate| {
+            let message = open_message(&vault, candidate.session.clone(), candidate.message.clone());
+            read += message.text.len();
+            if search.fits(&candidate, &message.text) {
+                kept += message.text.len();
+                found.push(message);
+            }
+            found.len() < limit && kept < PAGE_BYTES && read < MAX_READ
+        })?;
+        Ok((found, next))
+    });
+    let (items, next) = read.await?;
+    Ok(Json(Page { items, next: next.map(|id| id.to_string()) }))
+}

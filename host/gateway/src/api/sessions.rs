@@ -1,0 +1,262 @@
+//! Sessions and their messages.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::message::whole_message;
+use crate::wire::{Body, JsonResult, MAX_PAGE, Message, NoContent, Page, Part, Path, Query, Status, page_size};
+use kiso_agent::drive::RunExecutor;
+use kiso_agent::session::removal::{self, NotRemoved};
+use kiso_base::home::SessionName;
+use kiso_llm::Role;
+use kiso_sandbox::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
+use kiso_store::store::{Placement, SessionLine, is_full};
+
+routes! {
+    /// Sessions, most recently active first
+    GET "/sessions" Chat => list;
+    /// Rename, pin or archive a session
+    PATCH "/sessions/{session}" Chat => change, 200 "The session", 404 "There is no such session";
+    /// Delete a session with everything that is its own, and the subagents that it spawned
+    DELETE "/sessions/{session}" Admin => delete,
+        200 "The sessions that are gone",
+        404 "There is no such session",
+        409 "A message is waiting there, or a run is working on one";
+    /// Say up to which message the session was read
+    /// The mark only moves forward.
+    POST "/sessions/{session}/read" Chat => read,
+        204 "It is noted; other clients are told by the event `session`",
+        404 "There is no such session";
+    /// Messages, the newest page first, each page oldest first
+    GET "/sessions/{session}/messages" Chat => of_session, 404 "There is no such session";
+    /// How a session stands
+    GET "/status/{session}" Chat => status, 404 "There is no such session";
+}
+
+/// Which part of the listing of sessions: it is in the order of activity, of which two sessions may have the same.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionsPart {
+    /// The `next` of the page before.
+    #[schemars(regex(pattern = "^[0-9]{1,18}-[0-9]{1,18}$"))]
+    before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+    /// Only sessions that stand there: a placement, or several with commas between them; all without it.
+    #[schemars(regex(pattern = "^(listed|pinned|archived)(,(listed|pinned|archived))*$"))]
+    placement: Option<String>,
+}
+
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SessionsPart>) -> JsonResult<Page<SessionLine>> {
+    let before = match part.before.as_deref() {
+        None => None,
+        Some(text) => {
+            let parsed = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+            Some(parsed.ok_or_else(|| ApiError::bad_request("`before` is not a `next` of this listing"))?)
+        }
+    };
+    let placements = match part.placement.as_deref() {
+        None => Placement::ALL.to_vec(),
+        Some(names) => names.split(',').map(placement).collect::<Result<_, _>>()?,
+    };
+    let limit = page_size(part.limit)?;
+    let rows = app.0.drive.store.read(move |view| view.list_sessions(&placements, before, limit)).await?;
+    let full = rows.len() == limit as usize;
+    let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
+    Ok(Json(Page { items: rows, next }))
+}
+
+pub async fn of_session(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Query(part): Query<Part>,
+) -> JsonResult<Page<Message>> {
+    let (limit, before) = (page_size(part.limit)?, part.before);
+    let (vault, of) = (app.0.drive.vault.clone(), session.clone());
+    let read = app.0.drive.store.read(move |view| {
+        if !view.has_session(&of)? {
+            return Ok(None);
+        }
+        let messages = view.messages_before(&of, before, limit)?;
+        let more = is_full(&messages, limit);
+        let whole = |message| whole_message(view, &vault, of.clone(), message);
+        Ok(Some((messages.into_iter().map(whole).collect::<Result<Vec<_>, _>>()?, more)))
+    });
+    let (items, more) = read.await?.ok_or_else(|| no_session(&session))?;
+    let next = items.first().filter(|_| more).map(|message| message.id.to_string());
+    Ok(Json(Page { items, next }))
+}
+
+pub async fn status(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<Status> {
+    Ok(Json(status_of(&app, session).await?))
+}
+
+/// How things stand in a session.
+pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiError> {
+    let drive = app.0.drive.for_session(&session).await?;
+    let of = session.clone();
+    let read = app.0.drive.store.read(move |view| {
+        let Some(line) = view.session(&of)? else { return Ok(None) };
+        let queued = view.queued_jobs(&of, MAX_PAGE)?.len();
+        Ok(Some((line, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
+    });
+    let (SessionLine { title, active_ms, placement, .. }, segment_start, running, queued) =
+        read.await?.ok_or_else(|| no_session(&session))?;
+    let model = drive.models.of(Role::Planner).name().to_owned();
+    let running = running.into_iter().next();
+    let models = drive.models.by_role();
+    Ok(Status { session, title, active_ms, placement, model, models, segment_start, running, queued })
+}
+
+/// A visible character, and none that [`is_hidden`].
+const TITLE: &str = r"^[^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]*[^\s\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff][^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]*$";
+
+/// What changes of a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "required": ["title"], "properties": { "title": { "type": "string" } } },
+    { "required": ["placement"], "properties": { "placement": { "type": "string" } } },
+    { "required": ["runs_on"], "properties": { "runs_on": { "type": "string" } } },
+]))]
+pub struct SessionChange {
+    /// 1 to 200 visible characters on one line.
+    #[schemars(length(min = 1, max = 200), regex(pattern = TITLE))]
+    title: Option<String>,
+    placement: Option<Placement>,
+    /// A label of machines of a fleet that its runs prefer, or "any".
+    #[schemars(length(min = 1, max = 32), regex(pattern = "^[a-z0-9-]+$"))]
+    runs_on: Option<String>,
+}
+
+/// Characters of a title.
+const MAX_TITLE: usize = 200;
+
+pub async fn change(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Body(change): Body<SessionChange>,
+) -> JsonResult<SessionLine> {
+    let SessionChange { title, placement, runs_on } = change;
+    if title.is_none() && placement.is_none() && runs_on.is_none() {
+        return Err(ApiError::bad_request("nothing is to be changed: give `title`, `placement` or `runs_on`"));
+    }
+    if !runs_on.as_deref().is_none_or(|label| label == ANY_MACHINE || is_machine_label(label)) {
+        return Err(ApiError::bad_request(format!(
+            "`runs_on` must be \"any\" for all machines, or a label of machines: {MACHINE_LABEL}"
+        )));
+    }
+    let title = title.map(|title| title.trim().to_owned());
+    let fits = |title: &String| (1..=MAX_TITLE).contains(&title.chars().count()) && !title.chars().any(is_hidden);
+    if !title.as_ref().is_none_or(fits) {
+        return Err(ApiError::bad_request(format!(
+            "a title has 1 to {MAX_TITLE} characters, and none that is invisible"
+        )));
+    }
+    let of = session.clone();
+    let write = app.0.drive.store.write(move |tx| {
+        if let Some(title) = title {
+            tx.set_title(&of, &title, true)?;
+        }
+        if let Some(placement) = placement {
+            tx.set_placement(&of, placement)?;
+        }
+        if let Some(label) = runs_on {
+            tx.set_runs_on(&of, (label != ANY_MACHINE).then_some(label.as_str()))?;
+        }
+        tx.session(&of)
+    });
+    Ok(Json(write.await?.ok_or_else(|| no_session(&session))?))
+}
+
+fn placement(name: &str) -> Result<Placement, ApiError> {
+    let wrong = || {
+        ApiError::bad_request(format!(
+            "`placement` is {name:?}, and may be listed, pinned or archived, or several of them with commas between them"
+        ))
+    };
+    Placement::named(name).ok_or_else(wrong)
+}
+
+/// How far a session was read.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadPosition {
+    /// Id of the last message that was read.
+    message: i64,
+}
+
+/// That another tab has read further stays so.
+pub async fn read(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Body(reading): Body<ReadPosition>,
+) -> Result<NoContent, ApiError> {
+    let of = session.clone();
+    let write = app.0.drive.store.write(move |tx| {
+        tx.mark_read(&of, reading.message)?;
+        tx.has_session(&of)
+    });
+    match write.await? {
+        true => Ok(NoContent),
+        false => Err(no_session(&session)),
+    }
+}
+
+/// Sessions that were deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeletedSessions {
+    deleted: Vec<SessionName>,
+    /// Files could not be removed at once; the daemon tries again. Absent where all were.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    files_left: bool,
+}
+
+pub async fn delete(who: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<DeletedSessions> {
+    let (this, of) = (app.clone(), session.clone());
+    // In a task of its own: a client that hangs up must leave neither files behind nor listeners that do not know.
+    let removing = tokio::spawn(async move {
+        let RunExecutor { home, store, .. } = &this.0.drive;
+        let told = |gone: &[SessionName]| {
+            for name in gone {
+                // Whoever listens; nobody has to.
+                let _ = this.0.deleted.send(name.clone());
+            }
+        };
+        removal::remove(home, store, &of, told).await
+    });
+    let removed = match removing.await.map_err(|panic| ApiError::internal(&panic))? {
+        Ok(removed) => removed,
+        Err(NotRemoved::Unknown { .. }) => return Err(no_session(&session)),
+        Err(error @ NotRemoved::AtWork { .. }) => {
+            return Err(ApiError::new(StatusCode::CONFLICT, "at_work", error.to_string()));
+        }
+        Err(NotRemoved::Store(error)) => return Err(error.into()),
+        Err(error) => return Err(ApiError::internal(&error)),
+    };
+    tracing::info!(%session, by = who.name(), "a session was deleted");
+    // Where they are is for the log, not for the client.
+    Ok(Json(DeletedSessions { deleted: removed.sessions, files_left: !removed.left.is_empty() }))
+}
+
+/// Of no width, or one that turns the order of what stands around it. Joiners are neither: emoji and Persian need them.
+fn is_hidden(c: char) -> bool {
+    let turning = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turning || matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
+pub(super) fn no_session(name: &SessionName) -> ApiError {
+    ApiError::not_found(format!("there is no session {:?}", name.as_str()))
+        .hint("a session begins with its first message")
+}

@@ -1,0 +1,240 @@
+//! What is configured, and what it has cost.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{JsonResult, Page, Query, page_size};
+use kiso_base::clock::now_ms;
+use kiso_base::config::{Config, PRESETS};
+use kiso_llm::Usage;
+use kiso_llm::probe::{ProbeResult, probe};
+use kiso_store::store::Totals;
+
+routes! {
+    /// The models of the configuration
+    GET "/models" Chat => models;
+    /// Call each model that config.toml currently names, and say what it can do
+    POST "/models/check" Admin => check,
+        200 "What was found", 400 "config.toml is not valid", 409 "Another check is running";
+    /// What models used, by day (UTC), the latest first
+    GET "/usage" Chat => usage;
+    /// Every key of config.toml with the value in force
+    /// Keys of providers are not among them: those are in the environment.
+    GET "/config" Admin => config, 200 "The configuration";
+}
+
+/// The models of the configuration, and the providers that can be added to it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Models")]
+pub struct ModelsView {
+    /// The one for every session that has none of its own.
+    default: String,
+    items: Vec<ModelView>,
+    /// Providers that can be added to config.toml.
+    presets: Vec<PresetView>,
+}
+
+/// A model of the configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Model")]
+pub struct ModelView {
+    model: String,
+    /// Tokens of a prompt.
+    context_budget: u64,
+    /// Millionths of a US dollar for a million tokens.
+    input_price_micros: Option<u64>,
+    output_price_micros: Option<u64>,
+}
+
+/// A provider that can be added to config.toml.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Preset")]
+pub struct PresetView {
+    name: &'static str,
+    model: &'static str,
+    advice: String,
+    /// What to add to config.toml.
+    toml: String,
+    /// The environment variable with its key.
+    key_env: Option<String>,
+    key_is_set: bool,
+}
+
+/// What checks of models found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ModelChecks {
+    checks: Vec<ModelCheck>,
+    /// False where the daemon still uses an older file.
+    in_use: bool,
+}
+
+/// What a check of a model found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ModelCheck {
+    model: String,
+    ok: bool,
+    detail: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    built_in: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capabilities: Option<Vec<ProbeResult>>,
+}
+
+impl ModelCheck {
+    fn new(model: impl Into<String>, ok: bool, detail: impl Into<String>) -> ModelCheck {
+        ModelCheck { model: model.into(), ok, detail: detail.into(), built_in: false, capabilities: None }
+    }
+}
+
+pub async fn config(_: Who, State(app): State<App>) -> Json<Map<String, Value>> {
+    match app.0.drive.config_now().to_json(is_set) {
+        Value::Object(object) => Json(object),
+        other => unreachable!("a configuration is an object: {other}"),
+    }
+}
+
+pub async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
+    let config = app.0.drive.config_now();
+    let models = config.model_strings().into_iter().map(|string| {
+        let settings = config.named(string).ok().and_then(|named| config.settings_of(named));
+        ModelView {
+            model: string.to_owned(),
+            context_budget: settings.and_then(|known| known.context_budget).unwrap_or(config.context.budget_tokens),
+            input_price_micros: settings.and_then(|known| known.input_price),
+            output_price_micros: settings.and_then(|known| known.output_price),
+        }
+    });
+    let items = models.collect();
+    let known = app.0.drive.now().models;
+    let presets = PRESETS.iter().map(|preset| {
+        let key_env = preset.key_env();
+        PresetView {
+            name: preset.name,
+            model: preset.model,
+            advice: preset.advice(),
+            toml: preset.text(),
+            key_is_set: key_env.as_deref().is_none_or(|variable| known.has_key(variable)),
+            key_env,
+        }
+    });
+    Json(ModelsView { default: config.model.clone(), items, presets: presets.collect() })
+}
+
+/// One check at a time: each calls models, which costs.
+static CHECK: Mutex<()> = Mutex::const_new(());
+
+/// The keys come from the daemon's environment; none is in the answer.
+pub async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
+    let Ok(_alone) = CHECK.try_lock() else {
+        let message = "the models are being checked already";
+        return Err(ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check"));
+    };
+    let drive = app.0.drive.now();
+    let config = Config::load(&drive.home).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let mut checks = Vec::new();
+    for opened in drive.models.each_in(&config) {
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                checks.push(ModelCheck::new(error.name, false, error.why));
+                continue;
+            }
+        };
+        if opened.built_in {
+            checks.push(ModelCheck { built_in: true, ..ModelCheck::new(opened.name, true, "built in") });
+            continue;
+        }
+        let (found, usage) = probe(opened.model.as_ref()).await;
+        if usage != Usage::default() {
+            let usage = opened.charge(usage);
+            drive.store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)).await?;
+        }
+        let silent = found.iter().find(|one| one.name == "answers" && !one.works);
+        let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
+        let detail = drive.keys_alone().redact(&detail);
+        let ok = silent.is_none();
+        checks.push(ModelCheck { capabilities: Some(found), ..ModelCheck::new(opened.name, ok, detail) });
+    }
+    // A file that was changed counts from `kiso config reload` on.
+    let in_use = drive.config.model == config.model && drive.config.providers == config.providers;
+    Ok(Json(ModelChecks { checks, in_use }))
+}
+
+/// Which part of the listing of days.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Days {
+    /// A day, such as 2027-01-31.
+    #[schemars(extend("format" = "date"))]
+    before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+}
+
+/// What models used on a day (UTC).
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Day {
+    #[schemars(extend("format" = "date"))]
+    day: String,
+    calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// Of the tokens of input, those that the provider had read before and kept.
+    cached_tokens: u64,
+    /// Millionths of a US dollar.
+    cost_micros: u64,
+}
+
+/// Days on which models were called.
+pub async fn usage(_: Who, State(app): State<App>, Query(part): Query<Days>) -> JsonResult<Page<Day>> {
+    let before = part.before.as_deref().map(day_of).transpose()?;
+    let limit = page_size(part.limit)?;
+    let days = app.0.drive.store.read(move |view| view.usage_by_day(before, limit)).await?;
+    let full = days.len() == limit as usize;
+    let next = days.last().filter(|_| full).map(|(day, _)| named(*day));
+    let items = days.into_iter().map(|(day, totals)| {
+        let Totals { calls, usage: Usage { input_tokens, output_tokens, cached_tokens, cost_micros } } = totals;
+        Day { day: named(day), calls, input_tokens, output_tokens, cached_tokens, cost_micros }
+    });
+    Ok(Json(Page { items: items.collect(), next }))
+}
+
+/// Days since 1970 as "2027-01-31".
+fn named(day: i64) -> String {
+    let days = i32::try_from(day).unwrap_or(0);
+    let date = jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(days));
+    date.map_or_else(|_| day.to_string(), |date| date.to_string())
+}
+
+fn day_of(text: &str) -> Result<i64, ApiError> {
+    let wrong = || ApiError::bad_request("`before` is not a day such as 2027-01-31");
+    let date: jiff::civil::Date = text.parse().map_err(|_| wrong())?;
+    let since = date.since(jiff::civil::date(1970, 1, 1)).map_err(|_| wrong())?;
+    Ok(i64::from(since.get_days()))
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| !value.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_named_and_found_again() {
+        assert_eq!((named(0).as_str(), named(20_454).as_str()), ("1970-01-01", "2026-01-01"));
+        assert_eq!(day_of("2026-01-01").unwrap(), 20_454);
+        assert!(day_of("yesterday").is_err() && day_of("2026-13-01").is_err());
+    }
+}

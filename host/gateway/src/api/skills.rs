@@ -1,0 +1,371 @@
+//! Skills: what there is, and what administrators change about it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::upload::Upload;
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::{ApiError, GrantNeeded};
+use crate::wire::{Body, Created, JsonResult, Page, Path, Query, WasmBody, page_size};
+use kiso_base::clock::now_ms;
+use kiso_base::compute::{self, Overdue};
+use kiso_base::home::{HomeError, SessionName, SkillName};
+use kiso_sandbox::skill::grant::Grant;
+use kiso_sandbox::skill::{Blame, Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine};
+
+routes! {
+    /// The skills, bundled ones first
+    GET "/skills" Chat => list;
+    /// Install a skill: a .wasm file of at most 128 MiB
+    POST "/skills" Admin => add,
+        201 "It is installed",
+        400 "The file is not a component, or its manifest or a parameter is not valid",
+        408 "The file did not arrive in time",
+        409 "It asks for something and the request does not say what is granted; or its name is taken; or another one is being uploaded",
+        413 "The file is too large",
+        422 "It does not load, or its self-test failed";
+    /// What a skill takes, needs and was granted
+    GET "/skills/{name}" Chat => show, 404 "There is no such skill", 422 "The skill is damaged";
+    /// Remove a skill and its grant
+    DELETE "/skills/{name}" Admin => remove, 404 "There is no such skill", 409 "It is a bundled one";
+    /// Replace what a skill may do beyond what every skill may
+    PUT "/skills/{name}/grants" Admin => grant,
+        200 "What is granted now",
+        400 "The body is not what is expected, or grants what the skill does not ask for",
+        404 "There is no such skill";
+    /// Call a skill, or SKILL.FUNCTION, by hand
+    /// The answer comes when the call has ended, well or not: `ok` says so.
+    POST "/skills/{name}/call" Chat => call,
+        200 "How it ended",
+        400 "The session or the arguments are not valid",
+        404 "There is no such skill",
+        409 "A run is working in the session",
+        507 "There are too many sessions, or the disk is full; nothing was called";
+}
+
+/// Hosts, or secrets, that one request grants.
+const MAX_GRANTED: usize = 100;
+
+/// Which part of the listing.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillsPart {
+    /// Name of the last skill of the page before.
+    before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+}
+
+/// Components, bundled ones first, then Agent Skills; each group by name. One that cannot be used has an `error` instead.
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>) -> JsonResult<Page<SkillLine>> {
+    let limit = page_size(part.limit)? as usize;
+    let skills = app.0.drive.now().tools.skills().clone();
+    let listed = blocking(move || Ok(skills.lines()));
+    let mut listed = listed.await?;
+    if let Some(before) = part.before {
+        let at = listed.iter().position(|line| line.skill == before);
+        let at = at.ok_or_else(|| ApiError::bad_request("`before` is not a skill that is listed"))?;
+        listed.drain(..=at);
+    }
+    let next = (listed.len() > limit).then(|| listed[limit - 1].skill.clone());
+    listed.truncate(limit);
+    Ok(Json(Page { items: listed, next }))
+}
+
+pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<SkillInfo> {
+    let skills = app.0.drive.now().tools.skills().clone();
+    Ok(Json(blocking(move || skills.info(&name)).await?))
+}
+
+/// What comes with a file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddQuery {
+    /// Name to install it under instead of its own.
+    #[schemars(with = "Option<SkillName>")]
+    name: Option<String>,
+    /// What it is granted of what it asks for. Without this, one that asks for something is not installed.
+    grant: Option<Choice>,
+}
+
+/// What is granted of what is asked for.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "GrantChoice")]
+pub enum Choice {
+    /// Everything that it asks for.
+    All,
+    /// What every skill gets, and `/work` as its manifest asks, as far as that is not more than was allowed before.
+    Basic,
+    /// Nothing, not even `/work`.
+    None,
+}
+
+/// One that asks for something is installed only where the request says what it is granted.
+pub async fn add(
+    who: Who,
+    State(app): State<App>,
+    Query(adding): Query<AddQuery>,
+    WasmBody(request): WasmBody,
+) -> Result<Created<SkillLine>, ApiError> {
+    let one = app.0.upload.clone().try_acquire_owned().map_err(|_| busy("another skill is being uploaded"))?;
+    let upload = Upload::receive(&app, request, one).await?;
+    let skills = app.0.drive.now().tools.skills().clone();
+    let named = adding.name.is_some();
+    let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
+    let examining = compute::run("reading the file", move || match examined.examine_upload(&path, name.as_deref()) {
+        Ok(candidate) => Ok((candidate, upload)),
+        Err(error) => Err(upload.name(error)),
+    });
+    // Kept to the end, and with it the right to upload: also where nobody waits for the answer any more.
+    let (candidate, _upload) = examining.await??;
+    if candidate.derived && !named {
+        return Err(
+            ApiError::bad_request("the file brings no kiso.toml, so it has no name").hint("`?name=NAME` gives it one")
+        );
+    }
+    let choice = match adding.grant {
+        Some(Choice::All) => GrantChoice::All,
+        Some(Choice::Basic) => GrantChoice::Basic,
+        Some(Choice::None) => GrantChoice::None,
+        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
+        None => {
+            let message = format!("{}nothing was installed", candidate.question());
+            let mut error = ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
+                .hint("`?grant=all` allows this, `?grant=basic` installs it without, `?grant=none` also without /work");
+            let (skill, asks) = (candidate.name().to_string(), candidate.beyond.shown());
+            error.grant = Some(Box::new(GrantNeeded { skill, asks, doubt: candidate.doubt }));
+            return Err(error);
+        }
+    };
+    let installed = skills.install(candidate, choice).await?;
+    tracing::info!(skill = %installed.name(), by = who.name(), "a skill was installed");
+    Ok(Created(blocking(move || Ok(skills.line(&installed))).await?))
+}
+
+/// A skill that was removed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RemovedSkill {
+    removed: SkillName,
+}
+
+pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<RemovedSkill> {
+    let skills = app.0.drive.now().tools.skills().clone();
+    let removed = blocking(move || {
+        // Whether there is one is said in the same words as everywhere.
+        let name = match SkillName::parse(&name) {
+            Ok(name) => name,
+            Err(_) => skills.find(&name)?.name().clone(),
+        };
+        skills.remove(&name).map(|()| name)
+    });
+    let removed = removed.await?;
+    tracing::info!(skill = %removed, by = who.name(), "a skill was removed");
+    Ok(Json(RemovedSkill { removed }))
+}
+
+/// What a skill is granted: either `grant`, or any of `hosts`, `secrets`, `others` and `limits`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [
+    {
+        "required": ["grant"],
+        "properties": {
+            "grant": { "type": "string" }, "hosts": { "type": "null" }, "secrets": { "type": "null" }, "others": { "type": "null" },
+            "limits": { "type": "null" },
+        },
+    },
+    {
+        "properties": { "grant": { "type": "null" } },
+        "anyOf": [
+            { "required": ["hosts"], "properties": { "hosts": { "type": "array" } } },
+            { "required": ["secrets"], "properties": { "secrets": { "type": "array" } } },
+            { "required": ["others"], "properties": { "others": { "type": "array" } } },
+            { "required": ["limits"], "properties": { "limits": { "type": "boolean" } } },
+        ],
+    },
+]))]
+pub struct GrantRequest {
+    grant: Option<Choice>,
+    #[schemars(length(max = MAX_GRANTED))]
+    hosts: Option<Vec<GrantedHost>>,
+    #[schemars(length(max = MAX_GRANTED))]
+    secrets: Option<Vec<String>>,
+    /// What is granted of other capabilities.
+    #[schemars(length(max = MAX_GRANTED))]
+    others: Option<Vec<NamedGrant>>,
+    /// Whether it has the memory and time that it asks for; what was granted of them stays where this is left out.
+    limits: Option<bool>,
+}
+
+/// A host that is granted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrantedHost {
+    host: String,
+    /// Also where its address is private.
+    #[serde(default)]
+    private: bool,
+}
+
+/// A thing by its name in the terms of a capability.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedGrant {
+    /// As in a grant's file.
+    capability: String,
+    name: String,
+}
+
+/// What a skill is granted now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillGrant {
+    skill: SkillName,
+    grant: GrantView,
+    /// What it asks for and was not granted, a sentence each.
+    asks: Vec<String>,
+}
+
+pub async fn grant(
+    who: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(given): Body<GrantRequest>,
+) -> JsonResult<SkillGrant> {
+    let GrantRequest { grant: choice, hosts, secrets, others, limits } = given;
+    let single = hosts.is_some() || secrets.is_some() || others.is_some() || limits.is_some();
+    let (hosts, secrets, others) = (hosts.unwrap_or_default(), secrets.unwrap_or_default(), others.unwrap_or_default());
+    if choice.is_some() == single || hosts.len().max(secrets.len()).max(others.len()) > MAX_GRANTED {
+        let message = format!(
+            "give either `grant` (\"all\", \"basic\" or \"none\"), or `hosts`, `secrets` and `others` (at most {MAX_GRANTED} \
+             each) and `limits`"
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    let skills = app.0.drive.now().tools.skills().clone();
+    let engine = app.0.drive.config_now().engine.clone();
+    let granted = blocking(move || {
+        let skill = skills.find(&name)?;
+        let manifest = &skill.manifest;
+        let mut grant = match choice {
+            Some(Choice::All) => Grant::all(manifest, &engine),
+            Some(Choice::Basic) => Grant { workspace: skills.grant(&skill)?.workspace, ..Grant::default() },
+            Some(Choice::None) => Grant::nothing(),
+            None => {
+                let Grant { workspace, memory_mib, timeout_s, ask, .. } = skills.grant(&skill)?;
+                Grant { workspace, memory_mib, timeout_s, ask, ..Grant::default() }
+            }
+        };
+        if let Some(limits) = limits {
+            grant.set_limits(manifest, &engine, limits);
+        }
+        let wrong = |why: String| SkillError::new(skill.name().as_str(), Blame::Caller, "bad-args", why);
+        for host in &hosts {
+            grant.add_host(manifest, &host.host, host.private).map_err(wrong)?;
+        }
+        for secret in &secrets {
+            grant.add(&manifest.needs, manifest.name.as_str(), "secrets", secret).map_err(wrong)?;
+        }
+        for NamedGrant { capability, name } in &others {
+            grant.add(&manifest.needs, manifest.name.as_str(), capability, name).map_err(wrong)?;
+        }
+        grant.ask.give_way(&grant.http, &grant.secrets);
+        skills.write_grant(skill.name(), &grant)?;
+        let asks = skills.missing(&skill, &grant).sentences();
+        Ok(SkillGrant { skill: skill.name().clone(), grant: grant.shown(), asks })
+    });
+    let granted = granted.await?;
+    tracing::info!(skill = %granted.skill, by = who.name(), "a grant was changed");
+    Ok(Json(granted))
+}
+
+/// A call by hand.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallRequest {
+    /// Whose workspace the skill sees.
+    #[serde(default)]
+    session: SessionName,
+    /// As the schema of the tool says.
+    #[serde(default)]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    args: Option<Value>,
+}
+
+pub async fn call(
+    _: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(CallRequest { session, args }): Body<CallRequest>,
+) -> JsonResult<EndedView> {
+    let drive = &app.0.drive.now();
+    let skills = drive.tools.skills().clone();
+    let wanted = name.clone();
+    blocking(move || skills.find_tool(&wanted)).await?;
+    // So that what it leaves in a workspace is found, and can be deleted.
+    let of = session.clone();
+    drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
+    let lock = drive.home.lock_session(&session);
+    let _lock = lock.map_err(|error| match error {
+        HomeError::Busy { .. } => busy("the session is being worked in"),
+        error => ApiError::internal(&error),
+    })?;
+    let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
+    let args = args.unwrap_or_else(|| Map::new().into());
+    let caller = Caller::by_hand(&session, &secrets);
+    let ended = drive.tools.skills().call(&name, &args, caller).await;
+    if let Err(error) = &ended.result
+        && error.blame == Blame::Caller
+    {
+        return Err(error.clone().into());
+    }
+    Ok(Json(ended.shown(&name, &session, None)))
+}
+
+fn busy(why: &str) -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "busy", why).hint("try again when it has finished")
+}
+
+/// Reads and writes files on a thread where that may take its time.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SkillError> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(panic) => Err(ApiError::internal(&panic)),
+    }
+}
+
+/// A file that nobody can read in that time is as good as damaged.
+impl From<Overdue> for ApiError {
+    fn from(overdue: Overdue) -> ApiError {
+        match overdue {
+            Overdue::Deadline { .. } => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", overdue.to_string())
+            }
+            Overdue::Ending { .. } => ApiError::internal(&overdue),
+        }
+    }
+}
+
+impl From<SkillError> for ApiError {
+    fn from(error: SkillError) -> ApiError {
+        let message = error.to_string();
+        match (error.code.as_str(), error.blame) {
+            ("unknown-skill", _) => ApiError::not_found(message),
+            ("busy", _) => busy(&message),
+            ("name-taken" | "bundled", _) => ApiError::new(StatusCode::CONFLICT, "taken", message),
+            (_, Blame::Caller) => ApiError::bad_request(message),
+            (_, Blame::Skill) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", message),
+            (_, Blame::Policy) => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
+            (_, Blame::Host) => ApiError::internal(&message),
+        }
+    }
+}

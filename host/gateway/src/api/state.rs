@@ -1,0 +1,214 @@
+//! How the daemon is.
+
+use std::sync::LazyLock;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::figures::Snapshot;
+use crate::App;
+use crate::auth::Who;
+use crate::document::{document, routes};
+use crate::error::ApiError;
+use crate::hook::{self, HookCounts};
+use crate::wire::JsonResult;
+use kiso_agent::mcp::{ServerKind, ServerSummary};
+use kiso_base::home::LOW_DISK;
+use kiso_base::system::resident_memory;
+use kiso_graph::report::{often, size};
+use kiso_store::store::WebhookLine;
+
+routes! {
+    /// Whether messages are accepted
+    GET "/health" Open => health, 503 "The store cannot be read, or the daemon is shutting down";
+    /// How the daemon is, in figures
+    GET "/health/details" Chat => details, 200 "As it is now";
+    /// Whether the process answers, whatever else does not work
+    GET "/health/live" Open => live;
+    /// This document
+    GET "/openapi.json" Open => openapi, 200 "The document";
+}
+
+/// That messages are accepted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Ready {
+    #[schemars(extend("const" = "ok"))]
+    status: &'static str,
+    version: &'static str,
+}
+
+/// That the process answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Alive {
+    #[schemars(extend("const" = "alive"))]
+    status: &'static str,
+}
+
+/// How the daemon is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Health {
+    #[schemars(extend("enum" = ["ok", "ending"]))]
+    status: &'static str,
+    version: &'static str,
+    /// Milliseconds since 1970 (UTC).
+    started_ms: i64,
+    /// Milliseconds since 1970 (UTC).
+    now_ms: i64,
+    /// Messages that wait.
+    queued: u64,
+    /// Runs that are under way.
+    running: u64,
+    event_streams: u64,
+    sessions: u64,
+    /// Number of the last one.
+    messages: u64,
+    /// Number of the last one.
+    runs: u64,
+    store_bytes: u64,
+    wal_bytes: u64,
+    /// Null where the system does not say.
+    free_bytes: Option<u64>,
+    /// Memory of the process; null where the system does not say.
+    rss_bytes: Option<u64>,
+    model_slots: Slots,
+    webhooks: Webhooks,
+    hooks: Vec<HookHealth>,
+    /// The servers of [mcp.NAME], in the order of config.toml.
+    mcp_servers: Vec<McpServerHealth>,
+    /// The name of the fleet that the home is in; null where it is on one machine. GET /fleet says more.
+    fleet: Option<String>,
+    /// What needs attention, a sentence each.
+    warnings: Vec<String>,
+}
+
+/// Model calls that could begin, and that wait.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ModelSlots")]
+struct Slots {
+    free: u64,
+    waiting: u64,
+}
+
+/// Deliveries that wait, and that were given up.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookDeliveries")]
+struct Webhooks {
+    waiting: u64,
+    failed: u64,
+}
+
+/// What came through a hook since the daemon began.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HookHealth {
+    name: String,
+    queued: u64,
+    /// Events that had come before.
+    known: u64,
+    ignored: u64,
+    refused: u64,
+    /// The code of the error, if the last event was refused.
+    trouble: Option<&'static str>,
+}
+
+/// A server whose tools plans can use.
+#[derive(Debug, Serialize, JsonSchema)]
+struct McpServerHealth {
+    name: String,
+    kind: ServerKind,
+    /// Whether it is a program of this machine that is in no sandbox.
+    outside_the_sandbox: bool,
+    /// Where it runs, in a few words.
+    place: String,
+    /// Whether it could be asked for something, as far as that is known without asking it.
+    usable: bool,
+}
+
+/// Runs that are named because they wait for somebody.
+const MAX_HELD: u32 = 5;
+
+/// That needs a store that can be read, and a daemon that is not ending.
+pub async fn health(State(app): State<App>) -> JsonResult<Ready> {
+    let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
+    if *app.0.ending.borrow() {
+        return Err(not_ready("the daemon is shutting down"));
+    }
+    if let Err(error) = app.0.drive.store.read(|view| view.feed_end()).await {
+        tracing::error!("the store cannot be read: {error}");
+        return Err(not_ready("the store cannot be read").hint("the daemon's log says why"));
+    }
+    Ok(Json(Ready { status: "ok", version: env!("CARGO_PKG_VERSION") }))
+}
+
+pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
+    let now = Snapshot::read(&app).await?;
+    let (home, tools) = (app.0.drive.home.clone(), app.0.drive.now().tools.clone());
+    // The disk, the records of skills and the kernel are asked.
+    let asked = tokio::task::spawn_blocking(move || {
+        let damaged = tools.skills().list().into_iter().filter_map(Result::err);
+        let damaged = damaged.chain(tools.skills().agent_skills().into_iter().filter_map(Result::err));
+        let damaged = damaged.map(|error| error.to_string()).collect::<Vec<_>>();
+        (home.free_bytes().ok(), tools.servers().summaries(), damaged)
+    });
+    let (free_bytes, servers, mut warnings) = asked.await.map_err(|panic| ApiError::internal(&panic))?;
+    if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {
+        warnings.push(format!("only {} are free where kiso's home is", size(free)));
+    }
+    for webhook in now.webhooks.iter().filter(|webhook| webhook.failed > 0) {
+        let WebhookLine { webhook, failed, .. } = webhook;
+        warnings.push(format!("{failed} deliveries of the webhook {webhook} were given up"));
+    }
+    let held = app.0.drive.store.read(|view| view.held_runs(MAX_HELD)).await?;
+    warnings.extend(held.iter().map(|(run, times)| {
+        let times = often(*times);
+        format!(
+            "kiso was cut off {times} while it worked on run {run}, which waits: POST /runs/{run}/retry, or cancel it"
+        )
+    }));
+    let ending = *app.0.ending.borrow();
+    let sum = |of: fn(&WebhookLine) -> u64| now.webhooks.iter().map(of).sum::<u64>();
+    Ok(Json(Health {
+        status: if ending { "ending" } else { "ok" },
+        version: env!("CARGO_PKG_VERSION"),
+        started_ms: app.0.began_ms,
+        now_ms: now.at_ms,
+        queued: now.queued,
+        running: now.running,
+        event_streams: now.event_streams,
+        sessions: now.figures.sessions,
+        messages: now.figures.messages,
+        runs: now.figures.runs,
+        store_bytes: now.store_bytes,
+        wal_bytes: now.wal_bytes,
+        free_bytes,
+        rss_bytes: resident_memory(),
+        model_slots: Slots { free: now.slots_free, waiting: now.calls_waiting },
+        hooks: hook::counts(&app).into_iter().map(hook_health).collect(),
+        webhooks: Webhooks { waiting: sum(|line| line.pending), failed: sum(|line| line.failed) },
+        mcp_servers: servers.into_iter().map(server_health).collect(),
+        fleet: app.0.drive.member.as_ref().map(|member| member.fleet()),
+        warnings,
+    }))
+}
+
+fn hook_health((name, counts): (String, HookCounts)) -> HookHealth {
+    let HookCounts { queued, known, ignored, refused, trouble } = counts;
+    HookHealth { name, queued, known, ignored, refused, trouble }
+}
+
+fn server_health(summary: ServerSummary) -> McpServerHealth {
+    let ServerSummary { name, kind, outside_the_sandbox, place, trouble, .. } = summary;
+    McpServerHealth { name, kind, outside_the_sandbox, place, usable: trouble.is_none() }
+}
+
+pub async fn live() -> Json<Alive> {
+    Json(Alive { status: "alive" })
+}
+
+pub async fn openapi() -> Json<&'static Map<String, Value>> {
+    static DOCUMENT: LazyLock<Map<String, Value>> = LazyLock::new(|| document(super::routes()));
+    Json(&DOCUMENT)
+}

@@ -1,0 +1,221 @@
+//! Undo and redo: the workspace as it was before a run, or before one of its tasks.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+
+use super::sessions::no_session;
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{Body, JsonResult, Page, Path, Query, page_size};
+use kiso_agent::drive::UndoFailure;
+use kiso_base::home::SessionName;
+use kiso_sandbox::effect::undo::{ChangeLine, UndoChoice, UndoEntry, UndoError, UndoKind, UndoPlan};
+use kiso_store::store::RunId;
+
+routes! {
+    /// What can be undone and redone in a session, the latest first
+    GET "/sessions/{session}/undo" Chat => list, 404 "There is no such session";
+    /// What undoing a run, or redoing it, would change
+    GET "/runs/{run}/undo" Chat => plan, 404 "There is no such run";
+    /// Put the workspace back as it was before a run, or before one of its tasks
+    POST "/runs/{run}/undo" Chat => undo,
+        404 "There is no such run, or nothing to undo",
+        409 "A run works in the session, or files have changed since; nothing was changed";
+    /// Take an undo back
+    POST "/runs/{run}/redo" Chat => redo,
+        404 "There is no such run, or nothing to redo",
+        409 "A run works in the session, or files have changed since; nothing was changed";
+}
+
+/// Work that can be undone, or that was and can be redone.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Undo")]
+pub struct UndoLine {
+    /// The number of the entry.
+    pub id: u64,
+    /// What it can be used for.
+    pub kind: UndoKind,
+    pub run: String,
+    /// The tasks of the run, counted from 1 in the order in which they were done.
+    pub tasks: Vec<usize>,
+    /// Milliseconds since 1970 (UTC).
+    pub at_ms: i64,
+    pub changes: usize,
+    /// Files that were changed and too large to keep.
+    pub lost: usize,
+    /// Size of what is kept.
+    pub bytes: u64,
+}
+
+impl From<&UndoEntry> for UndoLine {
+    fn from(entry: &UndoEntry) -> UndoLine {
+        let mut tasks: Vec<usize> = entry.header.of.iter().map(|origin| origin.task).collect();
+        tasks.dedup();
+        UndoLine {
+            id: entry.id,
+            kind: entry.header.kind,
+            run: entry.run().unwrap_or_default().to_owned(),
+            tasks,
+            at_ms: entry.header.at_ms,
+            changes: entry.changes,
+            lost: entry.lost,
+            bytes: entry.bytes,
+        }
+    }
+}
+
+/// Which part of the listing.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UndoPart {
+    /// The `next` of the page before.
+    before: Option<u64>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+}
+
+/// What is asked about.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanPart {
+    /// "undo" without it.
+    kind: Option<UndoKind>,
+    /// Only this task of the run and those behind it; counted from 1.
+    task: Option<NonZeroUsize>,
+}
+
+/// How far to go, and whether also where files have changed since.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UndoRequest {
+    /// Only this task of the run and those behind it; counted from 1.
+    #[serde(default)]
+    task: Option<NonZeroUsize>,
+    /// Also where files were changed since. What is overwritten is kept, and a redo brings it back.
+    #[serde(default)]
+    force: bool,
+}
+
+/// Whether also where files have changed since.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedoRequest {
+    /// Also where files were changed since. What is overwritten is kept, and an undo brings it back.
+    #[serde(default)]
+    force: bool,
+}
+
+/// What was changed, or would be.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UndoView {
+    run: String,
+    changes: Vec<ChangeLine>,
+    /// What somebody has changed since, in words.
+    conflicts: Vec<String>,
+    /// What was not kept, in words.
+    missing: Vec<String>,
+    /// What could not be changed although `force` was given, in words.
+    problems: Vec<String>,
+}
+
+impl UndoView {
+    fn of(plan: UndoPlan, problems: Vec<String>) -> UndoView {
+        let UndoPlan { run, changes, conflicts, missing } = plan;
+        UndoView { run, changes, conflicts, missing, problems }
+    }
+}
+
+pub async fn list(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Query(part): Query<UndoPart>,
+) -> JsonResult<Page<UndoLine>> {
+    let limit = page_size(part.limit)? as usize;
+    let of = session.clone();
+    if !app.0.drive.store.read(move |view| view.has_session(&of)).await? {
+        return Err(no_session(&session));
+    }
+    let entries = app.0.drive.undo_entries(&session).await?;
+    let older = entries.iter().rev().filter(|entry| part.before.is_none_or(|before| entry.id < before));
+    let mut items: Vec<UndoLine> = older.take(limit + 1).map(UndoLine::from).collect();
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| last.id.to_string());
+    Ok(Json(Page { items, next }))
+}
+
+pub async fn plan(
+    _: Who,
+    State(app): State<App>,
+    Path(run): Path<RunId>,
+    Query(part): Query<PlanPart>,
+) -> JsonResult<UndoView> {
+    let session = session_of(&app, &run).await?;
+    let choice = UndoChoice { run: Some(run.to_string()), task: part.task.map(NonZeroUsize::get) };
+    let plan = match app.0.drive.undo_plan(&session, part.kind.unwrap_or(UndoKind::Undo), choice).await {
+        // To ask is no mistake: it would change nothing.
+        Err(UndoFailure::Undo(UndoError::Nothing(_))) => {
+            UndoPlan { run: run.to_string(), changes: Vec::new(), conflicts: Vec::new(), missing: Vec::new() }
+        }
+        plan => plan?,
+    };
+    Ok(Json(UndoView::of(plan, Vec::new())))
+}
+
+pub async fn undo(
+    who: Who,
+    State(app): State<App>,
+    Path(run): Path<RunId>,
+    Body(request): Body<UndoRequest>,
+) -> JsonResult<UndoView> {
+    change(who, &app, UndoKind::Undo, run, request).await
+}
+
+pub async fn redo(
+    who: Who,
+    State(app): State<App>,
+    Path(run): Path<RunId>,
+    Body(request): Body<RedoRequest>,
+) -> JsonResult<UndoView> {
+    change(who, &app, UndoKind::Redo, run, UndoRequest { task: None, force: request.force }).await
+}
+
+async fn change(who: Who, app: &App, kind: UndoKind, run: RunId, request: UndoRequest) -> JsonResult<UndoView> {
+    let session = session_of(app, &run).await?;
+    tracing::info!(%run, by = who.name(), force = request.force, "a run is to be {}", kind.participle());
+    let choice = UndoChoice { run: Some(run.to_string()), task: request.task.map(NonZeroUsize::get) };
+    let done = app.0.drive.now().undo(&session, kind, choice, request.force).await?;
+    Ok(Json(UndoView::of(done.plan, done.problems)))
+}
+
+async fn session_of(app: &App, run: &RunId) -> Result<SessionName, ApiError> {
+    let wanted = run.clone();
+    let row = app.0.drive.store.read(move |view| view.run(&wanted)).await?;
+    row.map(|row| row.session).ok_or_else(|| ApiError::not_found(format!("there is no run {:?}", run.as_str())))
+}
+
+impl From<UndoFailure> for ApiError {
+    fn from(failure: UndoFailure) -> ApiError {
+        let message = failure.to_string();
+        match failure {
+            UndoFailure::AtWork { .. } => ApiError::new(StatusCode::CONFLICT, "at_work", message),
+            UndoFailure::Undo(UndoError::Nothing(_)) => ApiError::not_found(message),
+            UndoFailure::Undo(UndoError::Selection(_)) => ApiError::bad_request(message),
+            UndoFailure::Undo(UndoError::Conflict(_)) => ApiError::new(StatusCode::CONFLICT, "changed_since", message)
+                .hint("with `force` it is done all the same"),
+            UndoFailure::Undo(UndoError::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull => {
+                ApiError::disk_full()
+            }
+            UndoFailure::Undo(UndoError::Io(error)) => ApiError::internal(&error),
+            UndoFailure::Drive(error) => error.into(),
+        }
+    }
+}

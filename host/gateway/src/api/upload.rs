@@ -1,0 +1,110 @@
+//! A file that a client sends: written to disk as it comes, and gone again when it was looked at.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use axum::body::HttpBody;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use crate::App;
+use crate::error::ApiError;
+use kiso_sandbox::skill::{MAX_WASM_BYTES, SkillError};
+
+/// A directory of the home with the one file in it. There is one at a time.
+#[derive(Debug)]
+pub struct Upload {
+    dir: PathBuf,
+    _one: OwnedSemaphorePermit,
+}
+
+/// Seconds that a file may take as a whole.
+const WHOLE: Duration = Duration::from_secs(600);
+
+impl Upload {
+    /// Receives the body of a request. Each piece of it must come within `gateway.request_timeout_s`.
+    pub async fn receive(app: &App, request: Request, one: OwnedSemaphorePermit) -> Result<Upload, ApiError> {
+        let dir = app.0.drive.home.cache_dir().join("upload");
+        let begin = move || {
+            // A crash may have left it.
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir(&dir)?;
+            let upload = Upload { dir, _one: one };
+            std::fs::File::create_new(upload.path()).map(|file| (upload, file))
+        };
+        let begun = tokio::task::spawn_blocking(begin).await.map_err(|panic| ApiError::internal(&panic))?;
+        let (upload, file) = begun.map_err(failed)?;
+        let write = |file: &mut std::fs::File, piece: &[u8]| std::io::Write::write_all(file, piece).map_err(failed);
+        let message = format!("a skill has at most {} MiB", MAX_WASM_BYTES >> 20);
+        let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message);
+        match pour(app, request, file, write, (MAX_WASM_BYTES, too_large)).await? {
+            (_, 0) => Err(ApiError::bad_request("the body is empty; it must be a .wasm file")),
+            _ => Ok(upload),
+        }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.join("skill.wasm")
+    }
+
+    /// What is said of the file, without where it stood for a moment.
+    pub fn name(&self, mut error: SkillError) -> SkillError {
+        let path = self.path().display().to_string();
+        if error.skill == path {
+            error.skill = "the file".to_owned();
+        }
+        error.message = error.message.replace(&path, "the file").replace("--name", "?name=NAME");
+        error
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+pub(super) fn failed(error: std::io::Error) -> ApiError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ApiError::disk_full(),
+        _ => ApiError::internal(&error),
+    }
+}
+
+/// Gives a body to `sink`, piece by piece, each on a thread where writing may take its time; returns the sink and how many
+/// bytes came. Each piece must come within `gateway.request_timeout_s`, and all of them within ten minutes.
+pub(super) async fn pour<S: Send + 'static>(
+    app: &App,
+    request: Request,
+    mut sink: S,
+    write: fn(&mut S, &[u8]) -> Result<(), ApiError>,
+    most: (u64, ApiError),
+) -> Result<(S, u64), ApiError> {
+    let piece = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
+    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not arrive in time");
+    let poured = async {
+        let (mut body, mut bytes) = (request.into_body(), 0_u64);
+        // What says itself that it is too large need not come first.
+        if body.size_hint().lower() > most.0 {
+            return Err(most.1);
+        }
+        loop {
+            let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
+            let Some(frame) = timeout(piece, next).await.map_err(late)? else { break };
+            let frame = frame.map_err(|_| ApiError::bad_request("the body is incomplete"))?;
+            let Ok(data) = frame.into_data() else { continue };
+            bytes += data.len() as u64;
+            if bytes > most.0 {
+                return Err(most.1);
+            }
+            // A piece is what the connection had; the next is not asked for before this one stands.
+            sink = tokio::task::spawn_blocking(move || write(&mut sink, &data).map(|()| sink))
+                .await
+                .map_err(|panic| ApiError::internal(&panic))??;
+        }
+        Ok((sink, bytes))
+    };
+    timeout(WHOLE, poured).await.map_err(late)?
+}

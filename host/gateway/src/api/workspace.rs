@@ -1,0 +1,225 @@
+//! The files of a session's workspace.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::files::{Download, answer};
+use super::sessions::no_session;
+use super::upload;
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{Created, FileBody, JsonResult, NoContent, Path, Query, Segments, SentFile, page_size};
+use kiso_agent::session::workspace::{self, FileError, FilePath, Incoming};
+use kiso_base::clock::now_ms;
+use kiso_base::home::{HomeError, SessionName};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::skill::limits::{Budget, HitCell, Limit};
+use kiso_sandbox::skill::media_type;
+
+routes! {
+    /// The files of the session's workspace, by path; hidden ones are left out
+    GET "/sessions/{session}/files" Chat => list, 404 "There is no such session";
+    /// A file of the workspace, whole or one part of it (Range)
+    GET "/sessions/{session}/files/{*path}" Chat => show, 200 "The file", 404 "There is no such file";
+    /// Put a file into the workspace; a session that is new is made
+    PUT "/sessions/{session}/files/{*path}" Chat => put,
+        408 "The file did not arrive in time",
+        409 "Something is there already, and `replace` is not true; or it is a directory",
+        413 "The file is larger than gateway.max_upload_mib",
+        503 "Too many files are being uploaded, or the daemon is shutting down",
+        507 "The file does not fit into the workspace or the storage limit, there are too many sessions, or the disk is full; nothing was saved";
+    /// Delete a file of the workspace
+    DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "There is no such file", 409 "It is a directory";
+}
+
+/// Which part of the listing.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilesPart {
+    /// The `next` of the page before.
+    before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<u32>,
+}
+
+/// A part of the listing of a workspace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FilesPage {
+    items: Vec<WorkspaceFile>,
+    /// What to give for the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// Whether there are more entries than are looked at (20,000). Absent where there are not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
+}
+
+/// A file of a workspace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WorkspaceFile {
+    path: String,
+    bytes: u64,
+    /// Milliseconds since 1970 (UTC).
+    modified_ms: i64,
+    media_type: String,
+}
+
+/// A file that was uploaded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UploadedFile {
+    path: String,
+    bytes: u64,
+    media_type: String,
+}
+
+impl Segments for FilePath {}
+
+pub async fn list(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Query(part): Query<FilesPart>,
+) -> JsonResult<FilesPage> {
+    let limit = page_size(part.limit)? as usize;
+    let of = session.clone();
+    if !app.0.drive.store.read(move |view| view.has_session(&of)).await? {
+        return Err(no_session(&session));
+    }
+    let home = app.0.drive.home.clone();
+    let (mut files, whole) = blocking(move || workspace::list(&home, &session)).await?;
+    if let Some(before) = part.before {
+        files.drain(..files.partition_point(|file| file.path <= before));
+    }
+    let more = files.len() > limit;
+    files.truncate(limit);
+    let next = files.last().filter(|_| more).map(|last| last.path.clone());
+    let items = files.into_iter().map(|file| {
+        let media_type = media_type(&file.path).to_owned();
+        WorkspaceFile { path: file.path, bytes: file.bytes, modified_ms: file.modified_ms, media_type }
+    });
+    Ok(Json(FilesPage { items: items.collect(), next, incomplete: !whole }))
+}
+
+pub async fn show(
+    _: Who,
+    State(app): State<App>,
+    Path((session, path)): Path<(SessionName, FilePath)>,
+    asked: HeaderMap,
+) -> Result<SentFile, ApiError> {
+    let home = app.0.drive.home.clone();
+    let opened = blocking(move || {
+        let (file, meta) = workspace::open(&home, &session, &path)?;
+        let media_type = media_type(path.as_str()).to_owned();
+        Ok(Download { file, meta, path: path.as_str().to_owned(), media_type })
+    });
+    Ok(answer(opened.await?, &asked))
+}
+
+/// What becomes of a file that is there.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PutQuery {
+    /// Whether a file that is there is replaced.
+    #[serde(default)]
+    replace: bool,
+}
+
+/// The body becomes the file, also while the session is at work: a person adds what a task may wait for.
+pub async fn put(
+    who: Who,
+    State(app): State<App>,
+    Path((session, path)): Path<(SessionName, FilePath)>,
+    Query(putting): Query<PutQuery>,
+    FileBody(request): FileBody,
+) -> Result<Created<UploadedFile>, ApiError> {
+    let gateway = &app.0.drive.config_now().gateway;
+    let wait = Duration::from_secs(gateway.request_timeout_s);
+    let place = tokio::time::timeout(wait, app.0.uploads.clone().acquire_owned()).await;
+    let _place = place
+        .ok()
+        .and_then(Result::ok)
+        .ok_or_else(|| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many files are being uploaded"))?;
+    let max = gateway.max_upload_mib;
+    let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
+        .hint("gateway.max_upload_mib in config.toml raises this limit");
+    let (drive, of) = (app.0.drive.now(), session.clone());
+    // Before it comes, for it may be large; made is the session with the file.
+    let most = drive.config.limits.max_sessions;
+    drive.store.read(move |view| view.may_open(&of, most)).await?;
+    let budget = Budget::upload(&drive.config.engine);
+    let quota = drive.tools.skills().exec_quota(&session, &budget, HitCell::default(), None);
+    let (of, charged) = (session.clone(), quota.clone());
+    let incoming = blocking(move || Incoming::begin(&drive.home, &of, charged));
+    let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
+    let (incoming, _) = upload::pour(&app, request, incoming.await?, write, (max << 20, too_large)).await?;
+    let (at, replace) = (path.clone(), putting.replace);
+    let (drive, of) = (app.0.drive.now(), session.clone());
+    // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
+    // heard of the session.
+    let finishing = tokio::spawn(async move {
+        let bytes = blocking(move || incoming.finish(&at, replace, LabelId::default())).await?;
+        let opened = of.clone();
+        drive.store.write(move |tx| tx.open_session(&opened, now_ms())).await?;
+        // What the workspace holds is kept with the session, which is there only now.
+        drop(quota);
+        drive.keep_files(&of).await?;
+        Ok::<_, ApiError>(bytes)
+    });
+    let bytes = finishing.await.map_err(|panic| ApiError::internal(&panic))??;
+    tracing::info!(%session, path = path.as_str(), bytes, by = who.name(), "a file was uploaded");
+    let media_type = media_type(path.as_str()).to_owned();
+    Ok(Created(UploadedFile { path: path.into(), bytes, media_type }))
+}
+
+pub async fn remove(
+    who: Who,
+    State(app): State<App>,
+    Path((session, path)): Path<(SessionName, FilePath)>,
+) -> Result<NoContent, ApiError> {
+    let drive = app.0.drive.now();
+    let quota =
+        drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default(), None);
+    let (of, at) = (session.clone(), path.clone());
+    let home = drive.home.clone();
+    blocking(move || workspace::remove(&home, &of, &at, &quota)).await?;
+    drive.keep_files(&session).await?;
+    tracing::info!(%session, path = path.as_str(), by = who.name(), "a file was deleted");
+    Ok(NoContent)
+}
+
+/// Reads and writes files on a thread where that may take its time.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(panic) => Err(ApiError::internal(&panic)),
+    }
+}
+
+impl From<FileError> for ApiError {
+    fn from(error: FileError) -> ApiError {
+        let message = error.to_string();
+        let taken = |message| ApiError::new(StatusCode::CONFLICT, "taken", message);
+        match error {
+            FileError::BadPath { .. } => ApiError::bad_request(message),
+            FileError::Missing { .. } => ApiError::not_found(message),
+            FileError::Taken { .. } => taken(message).hint("`?replace=true` replaces it"),
+            FileError::Directory { .. } | FileError::NoDirectory { .. } => taken(message),
+            FileError::Home(HomeError::SameName { .. }) => taken(message),
+            FileError::Full(hit) if hit.limit == Limit::Home => ApiError::home_full(&hit),
+            FileError::Full(_) => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", message)
+                .hint("delete files that you no longer need"),
+            FileError::Io(error) => upload::failed(error),
+            FileError::Home(error) => ApiError::internal(&error),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Who asks, and what they may.
+
+pub mod browser;
+pub mod view;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use self::browser::{Sender, SessionCookie};
+use super::App;
+use super::error::ApiError;
+use kiso_base::clock::now_ms;
+use kiso_graph::plan::CallerScope;
+use kiso_store::store::{Login, LoginId, StoreError, Token, TokenScope};
+
+/// Who may ask for a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Everybody.
+    Open,
+    /// Who may chat.
+    Chat,
+    /// Administrators.
+    Admin,
+}
+
+/// Who asks. Handlers get it as an argument.
+#[derive(Debug, Clone)]
+pub struct Who {
+    /// Name of the token, also of the one that a browser is logged in with; `None` where there was none.
+    pub token: Option<String>,
+    pub via: Via,
+    pub scope: TokenScope,
+}
+
+/// By what it is known who asks.
+#[derive(Debug, Clone)]
+pub enum Via {
+    /// A program of this machine, where no token exists.
+    Machine,
+    /// What tells the token from another one of that name.
+    Token { handle: String },
+    /// A browser that is logged in to the page.
+    Page { login: LoginId },
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// What somebody showed who may not come in, and what to do about it.
+pub type AuthProblem = (&'static str, &'static str);
+
+pub const WRONG_TOKEN: AuthProblem = ("the token is not valid", "`kiso token list` lists the tokens");
+
+/// How old the last use of a login may be before a new one is written down; it is not needed to the second.
+const TOUCH_MS: i64 = 60 * 60_000;
+
+impl Who {
+    pub fn caller(&self) -> CallerScope {
+        match self.scope {
+            TokenScope::Admin => CallerScope::Admin,
+            TokenScope::Chat => CallerScope::User,
+        }
+    }
+
+    /// For the log.
+    pub fn name(&self) -> &str {
+        match (&self.token, &self.via) {
+            (Some(token), _) => token,
+            (None, Via::Page { .. }) => "the owner's browser",
+            (None, _) => "this machine",
+        }
+    }
+}
+
+/// Lets a request through that has a valid token or comes from a browser that is logged in, or needs neither: where no token
+/// exists, programs of this machine may chat. A page of another site is none of them, whatever browser it runs in.
+pub async fn authenticate(
+    State((app, access)): State<(App, Access)>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let (mut asked, body) = request.into_parts();
+    let (who, renewed) = who(&app, &asked).await?;
+    if access == Access::Admin && who.scope != TokenScope::Admin {
+        let message = "only administrators may do that";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
+            .hint("`kiso token add NAME --scope admin` makes a token that may; gateway.admins can say which count"));
+    }
+    asked.extensions.insert(who);
+    let mut response = next.run(Request::from_parts(asked, body)).await;
+    if let Some(cookie) = renewed {
+        response.headers_mut().entry(header::SET_COOKIE).or_insert(cookie);
+    }
+    Ok(response)
+}
+
+/// Who asks, and the cookie that the browser is to keep from now on, if it has to hear of that.
+async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), ApiError> {
+    let (headers, store) = (&asked.headers, &app.0.drive.store);
+    if headers.contains_key(header::AUTHORIZATION) {
+        // Read anew for each request, so that a token that was revoked is one no more.
+        let token = match bearer(headers) {
+            Some(given) => store.peek(move |view| view.token_of(&given)).await?,
+            None => None,
+        };
+        let token = token.ok_or_else(|| wrong(app, &asked.extensions, WRONG_TOKEN))?;
+        let scope = scope_of(&app.0.drive.config_now().gateway.admins, &token);
+        return Ok((Who { token: Some(token.name), via: Via::Token { handle: token.handle }, scope }, None));
+    }
+    match browser::shown(headers, app.0.address.port()) {
+        SessionCookie::Value(value) => return of_browser(app, asked, value).await,
+        SessionCookie::Unclear => {
+            return Err(refused("the browser sends several login cookies, or one that is none of kiso's")
+                .hint("delete the cookies of this address and log in again"));
+        }
+        SessionCookie::Nothing => {}
+    }
+    let needs = || {
+        refused("a token is needed").hint(
+            "`kiso token add NAME` prints one; send it as `Authorization: Bearer …`. `kiso open` logs a browser in",
+        )
+    };
+    let is_local = super::is_local(&app.0.address) && is_of_a_program(&asked.extensions);
+    if !is_local || store.peek(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
+        return Err(needs());
+    }
+    Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat }, None))
+}
+
+/// Whether whoever asks is on this machine, or on the one that hands the connection on: that only this machine's address is
+/// listened on does not say so.
+fn is_of_a_program(of: &Extensions) -> bool {
+    of.get::<Peer>().is_some_and(|peer| peer.0.to_canonical().is_loopback())
+}
+
+/// Who is logged in at the browser that shows this cookie. What changes something must come from the page, and nothing may
+/// come from another one. A cookie that is none is not a guess: browsers keep those of logins that have ended.
+async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Option<HeaderValue>), ApiError> {
+    let (headers, now, id) = (&asked.headers, now_ms(), LoginId::of(value));
+    let sender = browser::sender(headers, &asked.uri);
+    let allowed = match asked.method {
+        Method::GET | Method::HEAD => sender != Sender::Foreign,
+        _ => sender == Sender::Own && browser::says_page(headers),
+    };
+    if !allowed {
+        return Err(foreign());
+    }
+    let Some(login) = app.0.drive.store.peek(move |view| view.login(id, now)).await? else {
+        return Err(refused("this browser is no longer logged in").hint("log in again; `kiso open` prints a link"));
+    };
+    let renewed = match (0..TOUCH_MS).contains(&(now - login.used_ms)) {
+        true => None,
+        false => match app.0.drive.store.write(move |tx| tx.touch_login(id, now)).await {
+            Ok(()) => browser::keep(headers, app.0.address.port(), value),
+            Err(error) => {
+                // Whoever is logged in may read on a full disk, too.
+                tracing::warn!("that a login was used is not written down: {error}");
+                None
+            }
+        },
+    };
+    Ok((who_of(app, login), renewed))
+}
+
+/// Who is logged in at the browser that asks for the document of the page. Nobody, as far as it shows, where another site led
+/// here: then it keeps the cookie to itself.
+pub async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreError> {
+    let headers = &asked.headers;
+    let SessionCookie::Value(value) = browser::shown(headers, app.0.address.port()) else { return Ok(None) };
+    if headers.contains_key(header::AUTHORIZATION) || browser::sender(headers, &asked.uri) == Sender::Foreign {
+        return Ok(None);
+    }
+    let (id, now) = (LoginId::of(value), now_ms());
+    let login = app.0.drive.store.peek(move |view| view.login(id, now)).await?;
+    Ok(login.map(|login| who_of(app, login)))
+}
+
+/// Who is logged in.
+pub fn who_of(app: &App, login: Login) -> Who {
+    let Login { id, token, scope, .. } = login;
+    let scope = match &token {
+        Some(token) => scope.min(scope_of(&app.0.drive.config_now().gateway.admins, token)),
+        None => scope,
+    };
+    Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope }
+}
+
+/// Whether who asked may still have what they asked for: the token was not revoked, the browser not logged out, or, where
+/// nothing was needed, no token exists.
+pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
+    let via = who.via.clone();
+    let read = app.0.drive.store.peek(move |view| match via {
+        Via::Token { handle } => view.has_token(&handle),
+        Via::Page { login } => Ok(view.login(login, now_ms())?.is_some()),
+        Via::Machine => Ok(!view.has_tokens()?),
+    });
+    read.await
+}
+
+/// Somebody showed what is not right, which is counted against their address.
+pub fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) -> ApiError {
+    let peer = of.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
+    if app.0.failures.count(peer, now_ms()) {
+        let message = "too many wrong tokens from this address";
+        return ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", message);
+    }
+    refused(message).hint(hint)
+}
+
+/// The request does not come from the page, or does not say so.
+pub fn foreign() -> ApiError {
+    let message = "the request does not come from kiso's own page";
+    ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
+        .hint("programs send a token; a proxy must pass Host, or Sec-Fetch-Site, and x-kiso-page on")
+}
+
+fn refused(message: &str) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+}
+
+/// The token of the one header that may have it.
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(one), None) = (given.next(), given.next()) else { return None };
+    let (scheme, token) = one.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+}
+
+/// What a token may: where `gateway.admins` names some, only those of the scope admin that it names are administrators.
+fn scope_of(admins: &[String], token: &Token) -> TokenScope {
+    let listed = admins.is_empty() || admins.contains(&token.name);
+    if token.scope == TokenScope::Admin && listed { TokenScope::Admin } else { TokenScope::Chat }
+}
+
+impl<S: Sync> FromRequestParts<S> for Who {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Who, ApiError> {
+        parts
+            .extensions
+            .get::<Who>()
+            .cloned()
+            .ok_or_else(|| ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the request was not authenticated"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn administrators_are_those_that_are_named() {
+        let token = |name: &str, scope| Token { name: name.to_owned(), handle: String::new(), scope, created_ms: 0 };
+        let admins = ["root".to_owned(), "phone".to_owned()];
+        assert_eq!(scope_of(&[], &token("any", TokenScope::Admin)), TokenScope::Admin);
+        assert_eq!(scope_of(&[], &token("any", TokenScope::Chat)), TokenScope::Chat);
+        assert_eq!(scope_of(&admins, &token("root", TokenScope::Admin)), TokenScope::Admin);
+        assert_eq!(scope_of(&admins, &token("any", TokenScope::Admin)), TokenScope::Chat);
+        // A name alone makes nobody an administrator.
+        assert_eq!(scope_of(&admins, &token("phone", TokenScope::Chat)), TokenScope::Chat);
+    }
+
+    #[test]
+    fn who_comes_through_another_machine_is_where_the_client_is() {
+        let of = |peer: Option<&str>| {
+            let mut extensions = Extensions::new();
+            if let Some(peer) = peer {
+                extensions.insert(Peer(peer.parse().unwrap()));
+            }
+            is_of_a_program(&extensions)
+        };
+        assert!(of(Some("127.0.0.1")) && of(Some("::1")) && of(Some("::ffff:127.0.0.1")));
+        assert!(!of(Some("10.0.0.9")) && !of(Some("::ffff:10.0.0.9")) && !of(Some("2001:db8::1")) && !of(None));
+    }
+
+    #[test]
+    fn a_token_stands_in_one_header() {
+        let headers = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            values.iter().for_each(|value| {
+                headers.append(header::AUTHORIZATION, value.parse().unwrap());
+            });
+            headers
+        };
+        assert_eq!(bearer(&headers(&["Bearer  a "])), Some("a".to_owned()));
+        assert_eq!(bearer(&headers(&["bearer a"])), Some("a".to_owned()));
+        for wrong in [&["Basic a"][..], &["Bearer"], &["Bearer a", "Bearer b"]] {
+            assert_eq!(bearer(&headers(wrong)), None, "{wrong:?}");
+        }
+    }
+}

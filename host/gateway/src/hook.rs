@@ -1,0 +1,177 @@
+//! `POST /hooks/NAME`: an event of another program becomes a message, by a template of the administrator.
+//!
+//! ```text
+//!  request ─▶ known name ─▶ size ─▶ signature and time ─▶ rate ─▶ JSON ─▶ conditions ─▶ template ─▶ intake
+//! ```
+//!
+//! Nothing of an event is believed before its signature is. What is in it is from outside all the same: it becomes data of the
+//! message ([`mod@render`]), never a command, a tag or an instruction of the template, and the message is worked on as a subagent's,
+//! with the rights of a user.
+
+mod meter;
+mod render;
+mod verify;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::App;
+use super::auth;
+use super::document::routes;
+use super::error::ApiError;
+use super::wire::{Either, EventBody, Path, Queued, read_body};
+use kiso_agent::session::intake::{InboundEvent, IntakeOutcome};
+use kiso_base::clock::now_ms;
+use kiso_base::compute;
+use kiso_base::home::SessionName;
+use kiso_base::json;
+use kiso_graph::label::{Confidentiality, Integrity, Label};
+
+pub use self::meter::{EventStatus, HookCounts, HookMeter};
+pub use self::render::{OutsideEvent, render};
+pub use self::verify::{HookError, HookKey, Rejection};
+
+routes! {
+    /// Send an event to a hook of config.toml
+    /// The hook's own signature or token is what authenticates; a token of kiso is not needed.
+    POST "/hooks/{name}" Open => receive,
+        200 "The event came before, or the hook ignores events like it",
+        202 "The message is on disk and will be answered",
+        401 "The signature or the token is not valid, or is too old",
+        404 "There is no hook of that name",
+        413 "The event or its message is too large",
+        415 "The event is neither JSON nor plain text",
+        422 "The template names something that the event does not have",
+        429 "Too many events came within a minute, too many messages wait, or too many wrong signatures came from this address; Retry-After says when to try again",
+        503 "The daemon is shutting down, or lacks the hook's secret",
+        507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
+}
+
+/// What became of an event.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EventReceipt {
+    hook: String,
+    status: EventStatus,
+    /// The session in which it is worked on; null where it is ignored.
+    session: Option<SessionName>,
+    /// The message's id, for `GET /messages/{id}`; null where it is ignored.
+    message: Option<i64>,
+}
+
+pub async fn receive(
+    Path(name): Path<String>,
+    State(app): State<App>,
+    EventBody(request): EventBody,
+) -> Result<Either<Queued<EventReceipt>, Json<EventReceipt>>, ApiError> {
+    let config = app.0.drive.config_now();
+    let Some(hook) = config.hooks.iter().find(|hook| hook.name == name) else {
+        let short: String = name.chars().take(80).collect();
+        return Err(ApiError::not_found(format!("there is no hook {short:?}"))
+            .hint("`kiso hook list` lists the hooks of config.toml"));
+    };
+    let taken = take(&app, hook, request).await;
+    let meter = &app.0.hooks;
+    match &taken {
+        Ok(receipt) => meter.count(&name, receipt.status),
+        Err(error) => {
+            tracing::info!(hook = %name, code = error.code, "an event was refused");
+            meter.count_refused(&name, error.code);
+        }
+    }
+    let receipt = taken?;
+    Ok(match receipt.status {
+        EventStatus::Queued => Either::A(Queued(receipt)),
+        EventStatus::Known | EventStatus::Ignored => Either::B(Json(receipt)),
+    })
+}
+
+async fn take(
+    app: &App,
+    hook: &kiso_base::config::HookSettings,
+    request: axum::extract::Request,
+) -> Result<EventReceipt, ApiError> {
+    let key = HookKey::open(&app.0.drive.home, hook, |variable| std::env::var(variable).ok()).map_err(|error| {
+        tracing::error!("{error}");
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the daemon lacks the hook's secret")
+            .hint("the daemon's log says why")
+    })?;
+    let (headers, extensions) = (request.headers().clone(), request.extensions().clone());
+    let max = usize::try_from(hook.max_body_kib << 10).unwrap_or(usize::MAX);
+    let bytes = read_body(request, app, max, "max_body_kib of the hook raises this limit").await?;
+    let now = now_ms();
+    let seen = key.verify(hook, &headers, &bytes, now / 1_000).map_err(|rejection| match rejection {
+        Rejection::BadId => ApiError::bad_request(rejection.to_string()),
+        Rejection::Stale { .. } => ApiError::new(StatusCode::UNAUTHORIZED, "stale", rejection.to_string())
+            .hint("sign each attempt anew, and set the clocks; replay_s of the hook is how far they may differ"),
+        Rejection::Wrong => auth::wrong(app, &extensions, WRONG_SIGNATURE),
+    })?;
+    if !app.0.hooks.admits(&hook.name, hook.per_minute, now) {
+        let message = format!("the hook {} takes {} events a minute (per_minute)", hook.name, hook.per_minute);
+        return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_events", message));
+    }
+    let body = body_of(&headers, &bytes)?;
+    let receipt = |status, session, message| EventReceipt { hook: hook.name.clone(), status, session, message };
+    let event = OutsideEvent { headers, body };
+    if !event.fits(&hook.only) {
+        return Ok(receipt(EventStatus::Ignored, None, None));
+    }
+    let template = hook.template.clone();
+    // It may be some MiB.
+    let text = compute::run("filling the template of a hook", move || render(&template, &event)).await?;
+    let text = text.map_err(|missing| {
+        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_field", missing.to_string())
+            .hint(format!("change the template of [hooks.{}], or end the name with ? if it may be missing", hook.name))
+    })?;
+    let session = hook.own_session();
+    let inbound = InboundEvent {
+        hook: hook.name.clone(),
+        label: Label::of(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name)),
+        session: session.clone(),
+        text,
+        keys: seen.keys(),
+        told: hook.session.clone(),
+        max_waiting: hook.max_waiting,
+    };
+    Ok(match app.intake().take_event(inbound).await? {
+        IntakeOutcome::Queued { message, again } => {
+            let status = if again { EventStatus::Known } else { EventStatus::Queued };
+            receipt(status, Some(session), Some(message))
+        }
+        IntakeOutcome::Answered { .. } => return Err(ApiError::internal(&"an event was answered like a command")),
+    })
+}
+
+const WRONG_SIGNATURE: auth::AuthProblem = (
+    "the signature or token of the event is not valid",
+    "`kiso hook secret NAME` prints the secret that the sender needs",
+);
+
+/// The body as JSON; plain text is a string.
+fn body_of(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "text/plain" => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Value::from(text)),
+            Err(_) => Err(ApiError::bad_request("the event is not UTF-8 text")),
+        },
+        "" | "application/json" => Ok(json::parse(bytes).map_err(ApiError::from)?),
+        json if json.ends_with("+json") => Ok(json::parse(bytes).map_err(ApiError::from)?),
+        other => {
+            let short: String = other.chars().take(60).collect();
+            let message = format!("an event is JSON or plain text, and this one is {short:?}");
+            Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "wrong_media_type", message)
+                .hint("of a webhook at GitHub, set the content type to application/json"))
+        }
+    }
+}
+
+/// What came through each hook since the daemon began, by name.
+pub(super) fn counts(app: &App) -> Vec<(String, HookCounts)> {
+    let config = app.0.drive.config_now();
+    config.hooks.iter().map(|hook| (hook.name.clone(), app.0.hooks.counts(&hook.name))).collect()
+}

@@ -1,0 +1,170 @@
+//! How programs and people reach the daemon: HTTP on a port, and JSON lines on a socket; and clients of tools that start kiso
+//! themselves, over standard streams.
+//!
+//! A request is authenticated, checked against its limits, and then handed on; nothing here knows of runs or skills more
+//! than what the store says about them.
+
+mod api;
+mod attachment;
+mod auth;
+mod connection_slots;
+mod count;
+mod document;
+mod error;
+mod events;
+mod failures;
+mod follow;
+mod form;
+mod hook;
+mod listen;
+pub mod mcp;
+mod message;
+mod openai;
+mod page;
+mod patient;
+mod polls;
+pub mod progress;
+mod reply;
+mod request_body;
+mod socket;
+mod wire;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiso_agent::drive::RunExecutor;
+use kiso_agent::session::intake::Intake;
+use kiso_agent::session::live::Hub;
+use kiso_agent::session::queue::Queue;
+use kiso_agent::session::workspace::Incoming;
+use kiso_base::home::SessionName;
+use kiso_sandbox::effect::label::LabelId;
+use kiso_store::secret::Secrets;
+use tokio::sync::{broadcast, watch};
+
+use self::count::Counters;
+use self::failures::Failures;
+use self::polls::Polls;
+
+pub use self::api::UndoLine;
+pub use self::attachment::{Attachment, MAX_ATTACHMENTS, put};
+pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render};
+pub use self::listen::{HttpListener, ListenError, TunnelledConnection, notice_death};
+pub use self::message::whole_message;
+pub use self::reply::{ReplyWriter, TurnAnswer, standing};
+pub use self::socket::lines::{Lines, NoLine};
+pub use self::socket::{Socket, SocketError};
+pub use self::wire::{Letter, Message, open_message, shown};
+
+/// What every request needs.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    drive: RunExecutor,
+    intake: Intake,
+    hub: Hub,
+    /// Of the environment, for skills that are called by hand.
+    secrets: Secrets,
+    began_ms: i64,
+    /// Where HTTP is served.
+    address: SocketAddr,
+    /// An upload at a time: each takes as much memory as a skill is large.
+    upload: Arc<tokio::sync::Semaphore>,
+    /// Places for files that are uploaded into workspaces.
+    uploads: Arc<tokio::sync::Semaphore>,
+    /// Requests of OpenAI's interface are admitted one after the other: which conversation one belongs to depends on those before.
+    conversations: Arc<tokio::sync::Mutex<()>>,
+    /// Answers clients of the Model Context Protocol.
+    mcp: mcp::Server,
+    mcp_sessions: mcp::HttpSessions,
+    /// Tells streams of sessions that were deleted: nothing of one is left in the feed.
+    deleted: broadcast::Sender<SessionName>,
+    /// Whether the daemon is shutting down; streams end with it.
+    ending: watch::Receiver<bool>,
+    counters: Counters,
+    failures: Failures,
+    hooks: HookMeter,
+    polls: Polls,
+}
+
+/// Files that are uploaded into workspaces at once; more wait. Each has a thread while a piece of it is written.
+const MAX_UPLOADS: usize = 8;
+
+/// Deletions that wait for a stream whose client is slow.
+const MAX_DELETED: usize = 256;
+
+impl App {
+    /// `secrets` are those of the environment, `address` is where HTTP is served; `ending` becomes true when the daemon ends.
+    pub fn new(
+        drive: RunExecutor,
+        queue: &Queue,
+        secrets: Secrets,
+        began_ms: i64,
+        address: SocketAddr,
+        ending: watch::Receiver<bool>,
+    ) -> App {
+        let (intake, hub) = (queue.intake.clone(), queue.hub.clone());
+        let (counters, failures) = (Counters::default(), Failures::default());
+        let upload = Arc::new(tokio::sync::Semaphore::new(1));
+        let uploads = Arc::new(tokio::sync::Semaphore::new(MAX_UPLOADS));
+        let conversations = Arc::default();
+        let (mcp, mcp_sessions) = (mcp::Server::new(drive.clone(), secrets.clone()), mcp::HttpSessions::default());
+        let (deleted, _) = broadcast::channel(MAX_DELETED);
+        App(Arc::new(Inner {
+            drive,
+            intake,
+            hub,
+            secrets,
+            began_ms,
+            address,
+            upload,
+            uploads,
+            conversations,
+            mcp,
+            mcp_sessions,
+            deleted,
+            ending,
+            counters,
+            failures,
+            hooks: HookMeter::default(),
+            polls: Polls::default(),
+        }))
+    }
+}
+
+impl App {
+    /// Where messages are taken in: for channels that are not connections.
+    pub fn intake(&self) -> &Intake {
+        &self.0.intake
+    }
+
+    /// Puts files that came with a message into the workspace of its session; the names that they have there. `label` is the
+    /// sender's. What went wrong is for
+    /// a person.
+    pub async fn put_files(
+        &self,
+        session: &SessionName,
+        files: Vec<(String, Vec<u8>)>,
+        label: LabelId,
+    ) -> Result<Vec<String>, String> {
+        let files = files.into_iter().map(|(name, bytes)| Attachment::of_bytes(&name, bytes)).collect();
+        put(&self.0.drive.now(), session, files, label, Incoming::begin).await.map_err(|error| error.message)
+    }
+}
+
+/// What one connection may take.
+#[derive(Debug, Clone, Copy)]
+struct ConnectionTimeouts {
+    /// For a request's head, and again for its body.
+    request: Duration,
+    /// For a client that does not read what it asked for.
+    stalled: Duration,
+}
+
+/// Whether only programs of this machine can reach an address.
+fn is_local(address: &SocketAddr) -> bool {
+    address.ip().is_loopback()
+}

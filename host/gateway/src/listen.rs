@@ -1,0 +1,313 @@
+//! The port: accepts connections, and gives each its limits. So are connections served that reached this machine another way.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tracing::Instrument;
+
+use super::auth::Peer;
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, UnderWay};
+use super::patient::Patient;
+use super::request_body::RequestBody;
+use super::{App, ConnectionTimeouts, api, count, is_local};
+use kiso_agent::drive::RunExecutor;
+use kiso_base::system::end_unacknowledged;
+use kiso_store::store::TokenScope;
+
+/// Bytes of a request's head.
+const MAX_HEAD: usize = 32 << 10;
+
+/// Headers of a request.
+const MAX_HEADERS: usize = 64;
+
+/// Milliseconds to wait when the system has no more descriptors.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Descriptors that are kept for everything but connections: the store, skills and tasks, models.
+const OTHER_FILES: u64 = 256;
+
+/// Sent, as far as it goes without waiting, where every connection has a request under way.
+const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// A port that is listened on.
+#[derive(Debug)]
+pub struct HttpListener {
+    listener: TcpListener,
+    address: SocketAddr,
+    /// `None` where connections come by the port only.
+    tunnelled: Option<mpsc::Receiver<TunnelledConnection>>,
+}
+
+/// A connection that a client made to another machine, which hands it on.
+#[derive(Debug)]
+pub struct TunnelledConnection {
+    /// Its bytes, both ways.
+    pub stream: DuplexStream,
+    /// Where the client is, as the other machine sees it.
+    pub peer: IpAddr,
+}
+
+/// A connection, however it came here.
+enum ClientStream {
+    Port(TcpStream),
+    Tunnel(DuplexStream),
+}
+
+/// What HTTP needs of a connection. Boxed, so that the code that serves one is in the program once.
+trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
+
+/// Why a port cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("gateway.bind = {bind:?} is not an address of this machine, such as \"127.0.0.1\"")]
+    BadAddress { bind: String },
+    #[error("{address} can be reached from other machines, and there is no token: `kiso token add NAME` makes one")]
+    NoToken { address: SocketAddr },
+    #[error("cannot listen on {address}: {error}")]
+    Io { address: SocketAddr, error: std::io::Error },
+    #[error(transparent)]
+    Store(#[from] kiso_store::store::StoreError),
+    #[error(transparent)]
+    Socket(#[from] super::socket::SocketError),
+}
+
+impl HttpListener {
+    /// Listens on a port of an address of this machine.
+    pub async fn bind(drive: &RunExecutor, bind: &str, port: u16) -> Result<HttpListener, ListenError> {
+        let ip = bind.parse().map_err(|_| ListenError::BadAddress { bind: bind.to_owned() })?;
+        let address = SocketAddr::new(ip, port);
+        check_tokens(drive, address).await?;
+        let failed = |error| ListenError::Io { address, error };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(HttpListener { listener, address, tunnelled: None })
+    }
+
+    /// Goes on with a port that is listened on already: who connected meanwhile is served, too. Within the runtime that serves.
+    pub async fn of(drive: &RunExecutor, listener: std::net::TcpListener) -> Result<HttpListener, ListenError> {
+        let nowhere = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        let address = listener.local_addr().map_err(|error| ListenError::Io { address: nowhere, error })?;
+        check_tokens(drive, address).await?;
+        let failed = |error| ListenError::Io { address, error };
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        Ok(HttpListener { listener, address, tunnelled: None })
+    }
+
+    /// Serves these connections as well, as if they had come by the port: they count among gateway.max_connections, and what
+    /// may be asked from another address than this machine's needs a token.
+    pub fn with_tunnel(self, tunnelled: mpsc::Receiver<TunnelledConnection>) -> HttpListener {
+        HttpListener { tunnelled: Some(tunnelled), ..self }
+    }
+
+    /// Where it is, with the port that the system chose if 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `ending` is true; then lets each request that is under way come to its end.
+    pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
+        let HttpListener { listener, mut tunnelled, .. } = self;
+        let places = ConnectionSlots::new(room_for(app.0.drive.config.gateway.max_connections));
+        let router = api::router(app.clone());
+        let mut connections = JoinSet::new();
+        let mut out_of_breath = false;
+        loop {
+            let accepted = tokio::select! {
+                _ = ending.wait_for(|ending| *ending) => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+                accepted = listener.accept() => accepted.map(|(stream, peer)| (ClientStream::Port(stream), peer.ip())),
+                came = next_of(&mut tunnelled) => Ok((ClientStream::Tunnel(came.stream), came.peer)),
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Told once, not ten times a second.
+                    if !std::mem::replace(&mut out_of_breath, true) {
+                        tracing::warn!("a connection could not be accepted: {error}");
+                    }
+                    tokio::time::sleep(BREATH).await;
+                    continue;
+                }
+            };
+            out_of_breath = false;
+            let Some(place) = places.take(peer) else {
+                app.0.counters.refused("too_many_connections");
+                stream.refuse();
+                continue;
+            };
+            let counted = count::counted(&app, |counters| &counters.connections);
+            let (router, ending) = (router.clone(), ending.clone());
+            let gateway = &app.0.drive.config_now().gateway;
+            let seconds = Duration::from_secs;
+            let patience = ConnectionTimeouts {
+                request: seconds(gateway.request_timeout_s),
+                stalled: seconds(gateway.stalled_timeout_s),
+            };
+            let stream = stream.prepared(patience.stalled);
+            connections.spawn(async move {
+                serve_one(stream, peer, place, router, patience, ending).await;
+                drop(counted);
+            });
+        }
+        drop((listener, tunnelled));
+        while connections.join_next().await.is_some() {}
+    }
+}
+
+/// Who may come in by an address: only this machine where there is no token.
+async fn check_tokens(drive: &RunExecutor, address: SocketAddr) -> Result<(), ListenError> {
+    let tokens = drive.store.read(|view| view.tokens()).await?;
+    if !is_local(&address) && tokens.is_empty() {
+        return Err(ListenError::NoToken { address });
+    }
+    for name in &drive.config.gateway.admins {
+        if !tokens.iter().any(|token| token.name == *name && token.scope == TokenScope::Admin) {
+            tracing::warn!("gateway.admins names {name:?}, and there is no token of that name with the scope admin");
+        }
+    }
+    Ok(())
+}
+
+/// The next connection that comes through the tunnel; never returns where none can come any more.
+async fn next_of(tunnelled: &mut Option<mpsc::Receiver<TunnelledConnection>>) -> TunnelledConnection {
+    if let Some(connections) = tunnelled {
+        if let Some(connection) = connections.recv().await {
+            return connection;
+        }
+        *tunnelled = None;
+    }
+    std::future::pending().await
+}
+
+impl ClientStream {
+    /// Says that there is no place, and closes it.
+    fn refuse(self) {
+        match self {
+            ClientStream::Port(stream) => drop(stream.try_write(NO_PLACE)),
+            ClientStream::Tunnel(mut stream) => drop(stream.write_all(NO_PLACE).now_or_never()),
+        }
+    }
+
+    fn prepared(self, stalled: Duration) -> Box<dyn ByteStream> {
+        match self {
+            ClientStream::Port(stream) => {
+                let _ = stream.set_nodelay(true);
+                notice_death(&stream, stalled);
+                Box::new(stream)
+            }
+            ClientStream::Tunnel(stream) => Box::new(stream),
+        }
+    }
+}
+
+async fn serve_one(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: IpAddr,
+    place: ConnectionSlot,
+    router: axum::Router,
+    patience: ConnectionTimeouts,
+    mut ending: watch::Receiver<bool>,
+) {
+    let io = TokioIo::new(Patient::new(stream, patience.stalled));
+    let router = TowerToHyperService::new(router);
+    let place = &place;
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        let under_way = place.under_way();
+        let span = tracing::debug_span!("gateway.request", method = %request.method(), path = request.uri().path());
+        let answered = router.call(RequestBody::of(request, patience.request));
+        let answered = async move {
+            let response = answered.await?;
+            tracing::debug!(status = response.status().as_u16(), "answered");
+            Ok::<_, Infallible>(response.map(|body| Body::new(Sent { body, _under_way: under_way })))
+        };
+        answered.instrument(span)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        // Also for the next request of a connection that is kept open.
+        .header_read_timeout(patience.request)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(io, service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        // What goes wrong on a connection is the client's, and it has been told where that was possible.
+        _ = connection.as_mut() => return,
+        // Nothing is under way on it.
+        () = place.taken() => return,
+        _ = ending.wait_for(|ending| *ending) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+/// The body of an answer; the request is under way until it has been sent.
+struct Sent {
+    body: Body,
+    _under_way: UnderWay,
+}
+
+impl HttpBody for Sent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A peer that is gone without a word is noticed when what was sent to it is not acknowledged; without this, that takes the
+/// system a quarter of an hour.
+pub fn notice_death(stream: &TcpStream, stalled: Duration) {
+    end_unacknowledged(stream, stalled);
+    let _ = rustix::net::sockopt::set_socket_keepalive(stream, true);
+}
+
+/// How many connections there may be: as many as are configured, unless the system does not give as many descriptors. Asks
+/// it for all that it would.
+fn room_for(configured: u64) -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        let _ = setrlimit(Resource::Nofile, limit);
+        limit = getrlimit(Resource::Nofile);
+    }
+    let files = limit.current.unwrap_or(u64::MAX);
+    let room = configured.min(files.saturating_sub(OTHER_FILES).max(files / 4));
+    if room < configured {
+        tracing::warn!(
+            "gateway.max_connections = {configured}, and a process may have {files} open files here: {room} connections \
+             are served; a higher limit (LimitNOFILE of the unit, ulimit -n) raises this"
+        );
+    }
+    usize::try_from(room).unwrap_or(usize::MAX)
+}

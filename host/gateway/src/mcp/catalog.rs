@@ -1,0 +1,71 @@
+//! The list of tools, as clients see it.
+
+use serde_json::{Value, json};
+
+use kiso_agent::tool::EXEC;
+use kiso_agent::tool::builtin::MEMORY_SEARCH;
+use kiso_llm::ToolSpec;
+
+/// The tool that hands a message to kiso.
+pub const RUN: &str = "run";
+
+/// A tool as it is called, and as it is listed.
+#[derive(Debug)]
+pub struct OfferedTool {
+    pub spec: ToolSpec,
+    pub listed: Value,
+}
+
+/// Makes the list of tools. A skill of the name `run` gives way to the tool.
+pub fn offered(specs: Vec<ToolSpec>) -> Vec<OfferedTool> {
+    let run = ToolSpec {
+        name: RUN.to_owned(),
+        description:
+            "Hand a task to kiso in plain words. It makes a plan, runs it with the tools of this list, and answers. \
+            This may take minutes; progress is told on the way."
+                .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": { "message": { "type": "string", "minLength": 1, "description": "what is to be done" } },
+            "required": ["message"],
+            "additionalProperties": false,
+        }),
+    };
+    let others = specs.into_iter().filter(|spec| spec.name != RUN);
+    std::iter::once(run).chain(others).map(|spec| OfferedTool { listed: listed(&spec), spec }).collect()
+}
+
+fn listed(spec: &ToolSpec) -> Value {
+    let mut tool = json!({ "name": spec.name, "description": spec.description, "inputSchema": spec.parameters });
+    match spec.name.as_str() {
+        EXEC => tool["outputSchema"] = exec_output(),
+        RUN => tool["outputSchema"] = run_output(),
+        MEMORY_SEARCH => tool["annotations"] = json!({ "readOnlyHint": true, "openWorldHint": false }),
+        _ => {}
+    }
+    tool
+}
+
+fn exec_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "exit_code": { "type": "integer" },
+            "stdout": { "type": "string" },
+            "stderr": { "type": "string" },
+        },
+        "required": ["exit_code", "stdout", "stderr"],
+    })
+}
+
+fn run_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "status": { "type": "string", "enum": ["done", "failed", "cancelled", "limit"] },
+            "session": { "type": "string" },
+            "run": { "type": ["string", "null"] },
+        },
+        "required": ["status", "session", "run"],
+    })
+}

@@ -1,0 +1,142 @@
+//! What all requests of clients share, and who asks them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::admission::SandboxQueue;
+use super::catalog::{self, OfferedTool};
+use super::hold::Holds;
+use super::progress::ProgressTeller;
+use kiso_agent::drive::RunExecutor;
+use kiso_agent::tool::builtin::ToolFault;
+use kiso_base::home::SessionName;
+use kiso_base::rpc::{BUSY, RpcError};
+use kiso_graph::plan::CallerScope;
+use kiso_store::secret::Secrets;
+
+/// Requests that are answered at once, of all clients.
+const MAX_REQUESTS: usize = 256;
+
+/// Letters of a word in the name of a client's session.
+const MAX_WORD: usize = 24;
+
+/// What answers clients. Cheap to clone; clones share it.
+#[derive(Debug, Clone)]
+pub struct Server(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    drive: RunExecutor,
+    secrets: Secrets,
+    admission: SandboxQueue,
+    holds: Holds,
+    places: Arc<Semaphore>,
+    /// What there is to call, as of a revision of the tools.
+    offered: Mutex<(u64, Arc<Vec<OfferedTool>>)>,
+}
+
+/// Who asks, and in which session of kiso.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    pub caller: CallerScope,
+    pub session: SessionName,
+}
+
+/// What a message came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunAnswer {
+    pub text: String,
+    /// "done", "failed", "cancelled" or "limit".
+    pub status: &'static str,
+    pub run: Option<String>,
+}
+
+/// Has a message worked on. Whoever stops waiting has the run cancelled.
+pub trait Runner: Send + Sync {
+    fn run<'a>(
+        &'a self,
+        asker: &'a Asker,
+        message: String,
+        progress: &'a ProgressTeller,
+    ) -> BoxFuture<'a, Result<RunAnswer, ToolFault>>;
+}
+
+impl Server {
+    /// `secrets` are those of the environment.
+    pub fn new(drive: RunExecutor, secrets: Secrets) -> Server {
+        let admission = SandboxQueue::new(drive.config.engine.max_calls);
+        let places = Arc::new(Semaphore::new(MAX_REQUESTS));
+        let (holds, offered) = (Holds::default(), Mutex::default());
+        Server(Arc::new(Inner { drive, secrets, admission, holds, places, offered }))
+    }
+
+    pub(super) fn drive(&self) -> &RunExecutor {
+        &self.0.drive
+    }
+
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.0.secrets
+    }
+
+    pub(super) fn admission(&self) -> &SandboxQueue {
+        &self.0.admission
+    }
+
+    pub(super) fn holds(&self) -> &Holds {
+        &self.0.holds
+    }
+
+    /// A place among the requests that are answered at once.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, RpcError> {
+        let place = self.0.places.clone().try_acquire_owned();
+        place.map_err(|_| RpcError::new(BUSY, format!("{MAX_REQUESTS} requests are already under way")))
+    }
+
+    /// The tools, as they are now. Looks at what is installed.
+    pub(super) fn offered(&self) -> Arc<Vec<OfferedTool>> {
+        let tools = self.0.drive.now().tools;
+        let revision = tools.revision();
+        let mut offered = self.0.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        if offered.0 != revision {
+            *offered = (revision, Arc::new(catalog::offered(tools.outward())));
+        }
+        offered.1.clone()
+    }
+
+    /// Another number each time that the tools change. Looks at what is installed.
+    pub(super) async fn revision(&self) -> u64 {
+        let tools = self.0.drive.now().tools;
+        tokio::task::spawn_blocking(move || tools.revision()).await.unwrap_or_default()
+    }
+}
+
+/// The session of a client that names none: one for each token and program, so that its files are there when it comes again.
+pub(super) fn session_for(token: Option<&str>, client: Option<&str>) -> SessionName {
+    let mut name = "mcp".to_owned();
+    for word in [token, client].into_iter().flatten() {
+        let plain = word.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        let plain: String = plain.take(MAX_WORD).collect();
+        let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+        if !words.is_empty() {
+            name = format!("{name}-{}", words.join("-"));
+        }
+    }
+    SessionName::parse(&name).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_a_session_whatever_it_calls_itself() {
+        let of = |token, client| session_for(token, client).to_string();
+        assert_eq!(of(None, None), "mcp");
+        assert_eq!(of(None, Some("Claude Code")), "mcp-claude-code");
+        assert_eq!(of(Some("laptop"), Some("../../x")), "mcp-laptop-x");
+        assert_eq!(of(None, Some("ÄÖ..")), "mcp");
+        assert!(of(Some(&"t".repeat(99)), Some(&"c".repeat(99))).len() <= 64);
+    }
+}

@@ -1,0 +1,246 @@
+//! The protocol over standard streams: a message a line. One thread reads, one writes, and requests are answered beside each
+//! other.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::AbortHandle;
+
+use super::changes::{Changes, LOOK, list_changed};
+use super::era::{Era, RequestMeta};
+use super::local::LocalRunner;
+use super::method;
+use super::progress::ProgressTeller;
+use super::server::{Asker, Server, session_for};
+use kiso_agent::drive::RunExecutor;
+use kiso_base::home::SessionName;
+use kiso_base::rpc::{self, BUSY, INVALID_REQUEST, RequestId, RpcError, RpcMessage};
+use kiso_graph::plan::CallerScope;
+use kiso_store::secret::Secrets;
+
+/// Requests of the client that are under way at once.
+const MAX_UNDER_WAY: usize = 64;
+
+/// Streams of changes among them.
+const MAX_LISTENING: usize = 8;
+
+/// How long requests may go on when the client has said its last: a script that sends and closes is to have its answers.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Serves the client at `input` and `output` until it closes its end. `session` is where it works, if the command line says so.
+pub async fn serve(
+    drive: RunExecutor,
+    secrets: Secrets,
+    session: Option<SessionName>,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> io::Result<()> {
+    let max_line = drive.config.gateway.max_body_kib << 10;
+    let runner = LocalRunner { drive: drive.clone(), secrets: secrets.clone() };
+    let (out, writer) = rpc::stream::write(output)?;
+    let connection = Arc::new(Connection {
+        server: Server::new(drive, secrets),
+        runner,
+        session,
+        client: Mutex::default(),
+        under_way: Mutex::default(),
+        out,
+        ended: Notify::new(),
+        tells_changes: AtomicBool::new(false),
+    });
+    let (runtime, reading) = (Handle::current(), connection.clone());
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("kiso-mcp-in".into()).spawn(move || {
+        reading.read(&runtime, input, max_line);
+        let _ = ended.send(());
+    })?;
+    // A client that reads no more has gone, too.
+    let gone = connection.out.clone();
+    tokio::select! {
+        _ = end => connection.finish().await,
+        () = gone.closed() => connection.abort(),
+    }
+    drop((connection, gone));
+    writer.finish().await
+}
+
+/// The client and what it waits for.
+struct Connection {
+    server: Server,
+    runner: LocalRunner,
+    session: Option<SessionName>,
+    /// What it called itself in `initialize`.
+    client: Mutex<Option<String>>,
+    under_way: Mutex<HashMap<RequestId, UnderWay>>,
+    out: mpsc::Sender<Value>,
+    /// Rings when a request has ended.
+    ended: Notify,
+    /// Whether changes of the tools are told already.
+    tells_changes: AtomicBool,
+}
+
+/// A request that is being answered.
+#[derive(Default)]
+struct UnderWay {
+    task: Option<AbortHandle>,
+    /// Whether it is a stream of changes.
+    listens: bool,
+}
+
+impl Connection {
+    /// Reads messages until there are no more.
+    fn read(self: &Arc<Self>, runtime: &Handle, input: impl Read, max_line: u64) {
+        rpc::stream::read(input, max_line, "gateway.max_body_kib in config.toml", |message| {
+            match message {
+                Ok(RpcMessage::Request { id, method, params }) => self.begin(runtime, id, method, params),
+                Ok(RpcMessage::Notification { method, params }) if method == "notifications/cancelled" => {
+                    self.cancel(&params);
+                }
+                Ok(RpcMessage::Notification { .. } | RpcMessage::Response { .. }) => {}
+                Err((id, error)) => self.say(rpc::refusal(id.as_ref(), error)),
+            }
+            true
+        });
+    }
+
+    /// Says something from the thread that reads: a client that does not read is not read either.
+    fn say(&self, message: Value) {
+        let _ = self.out.blocking_send(message);
+    }
+
+    fn begin(self: &Arc<Self>, runtime: &Handle, id: RequestId, method: String, params: Map<String, Value>) {
+        let listens = method == "subscriptions/listen";
+        if let Err(error) = self.admit(&id, listens) {
+            return self.say(rpc::refusal(Some(&id), error));
+        }
+        let (this, of) = (self.clone(), id.clone());
+        let task = runtime.spawn(async move {
+            let result = this.answer(&of, &method, &params).await;
+            // Whoever cancelled it meanwhile hears no more of it.
+            let answer = this.under_way().remove(&of).is_some().then(|| rpc::response(&of, result));
+            if let Some(answer) = answer {
+                let _ = this.out.send(answer).await;
+            }
+            this.ended.notify_waiters();
+        });
+        // It may have ended before.
+        if let Some(under_way) = self.under_way().get_mut(&id) {
+            under_way.task = Some(task.abort_handle());
+        }
+    }
+
+    fn admit(&self, id: &RequestId, listens: bool) -> Result<(), RpcError> {
+        let mut under_way = self.under_way();
+        if under_way.contains_key(id) {
+            return Err(RpcError::new(INVALID_REQUEST, "a request with this id is still under way"));
+        }
+        let listening = under_way.values().filter(|other| other.listens).count();
+        if listens && listening >= MAX_LISTENING {
+            return Err(RpcError::new(BUSY, format!("{MAX_LISTENING} streams of changes are already open")));
+        }
+        if under_way.len() >= MAX_UNDER_WAY {
+            return Err(RpcError::new(BUSY, format!("{MAX_UNDER_WAY} requests are already under way")));
+        }
+        under_way.insert(id.clone(), UnderWay { task: None, listens });
+        Ok(())
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        id: &RequestId,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Value, RpcError> {
+        let meta = RequestMeta::read(params)?;
+        if (method, meta.era) == ("initialize", Era::Legacy) {
+            let name = params.get("clientInfo").and_then(|client| client["name"].as_str()).map(str::to_owned);
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = name;
+            if !self.tells_changes.swap(true, Ordering::Relaxed) {
+                // Before it is answered: what is installed behind the answer is news.
+                let known = self.server.revision().await;
+                tokio::spawn(Arc::clone(self).tell_changes(known));
+            }
+        }
+        if (method, meta.era) == ("subscriptions/listen", Era::Modern) {
+            return self.listen(id, params).await;
+        }
+        let client = match meta.era {
+            Era::Modern => meta.client,
+            Era::Legacy => self.client.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        let session = self.session.clone().unwrap_or_else(|| session_for(None, client.as_deref()));
+        // Whoever starts the program may do what its user may.
+        let asker = Asker { caller: CallerScope::Admin, session };
+        let progress = ProgressTeller::new(meta.progress, self.out.clone());
+        method::answer(&self.server, (meta.era, method), params, &asker, &self.runner, &progress).await
+    }
+
+    /// Tells a client of the older era when the tools change, as long as it is there.
+    async fn tell_changes(self: Arc<Self>, mut known: u64) {
+        let (this, out) = (Arc::downgrade(&self), self.out.downgrade());
+        drop(self);
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let Some(this) = this.upgrade() else { return };
+            let now = this.server.revision().await;
+            drop(this);
+            if std::mem::replace(&mut known, now) != now {
+                let Some(out) = out.upgrade() else { return };
+                if out.send(list_changed()).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A stream of changes of the newer era, without end.
+    async fn listen(&self, id: &RequestId, params: &Map<String, Value>) -> Result<Value, RpcError> {
+        let mut changes = Changes::new(&self.server, id, params).await?;
+        let _ = self.out.send(changes.acknowledged()).await;
+        loop {
+            let change = changes.next(&self.server).await;
+            let _ = self.out.send(change).await;
+        }
+    }
+
+    /// Stops a request, if it is still under way.
+    fn cancel(&self, params: &Map<String, Value>) {
+        let id = params.get("requestId").and_then(|id| RequestId::deserialize(id).ok());
+        let under_way = id.and_then(|id| self.under_way().remove(&id));
+        if let Some(task) = under_way.and_then(|under_way| under_way.task) {
+            task.abort();
+        }
+        self.ended.notify_waiters();
+    }
+
+    /// Lets requests come to their end for a while, then stops those that are left.
+    async fn finish(&self) {
+        let idle = async {
+            loop {
+                let ended = self.ended.notified();
+                if self.under_way().values().all(|request| request.listens) {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        let _ = tokio::time::timeout(GRACE, idle).await;
+        self.abort();
+    }
+
+    fn abort(&self) {
+        let left = std::mem::take(&mut *self.under_way());
+        left.into_values().filter_map(|request| request.task).for_each(|task| task.abort());
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<RequestId, UnderWay>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

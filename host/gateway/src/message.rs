@@ -1,0 +1,39 @@
+//! A message as its owner reads it, with what became of the run behind it.
+
+use super::wire::{Message, Reply, open_message};
+use kiso_agent::node::output;
+use kiso_base::home::SessionName;
+use kiso_graph::block::Block;
+use kiso_graph::outcome::Outcome;
+use kiso_store::secret::Vault;
+use kiso_store::store::{self, MessageRole, StoreError, View};
+
+/// [`open_message`] with what is known of a reply.
+pub fn whole_message(
+    view: &View<'_>,
+    vault: &Vault,
+    session: SessionName,
+    message: store::Message,
+) -> Result<Message, StoreError> {
+    let run = message.run.clone().filter(|_| message.role == MessageRole::Assistant);
+    let mut message = open_message(vault, session, message);
+    let Some((status, Some(outcome))) = run.map(|run| view.ending(&run)).transpose()?.flatten() else {
+        return Ok(message);
+    };
+    // One that an older version wrote may have another form.
+    let Ok(outcome) = serde_json::from_str::<Outcome>(&outcome) else { return Ok(message) };
+    let shown = output::reply(&outcome);
+    // A run that went on with further messages has given other replies before.
+    if message.text != shown {
+        return Ok(message);
+    }
+    let without_list = output::without_list(&outcome);
+    let Outcome { reply, files, mut blocks, .. } = outcome;
+    if blocks.is_empty() {
+        // The files are told as data.
+        let text = without_list.or_else(|| (reply != shown).then_some(reply));
+        blocks.extend(text.map(|text| Block::Text { text }));
+    }
+    message.reply = Some(Reply { status, blocks, files });
+    Ok(message)
+}

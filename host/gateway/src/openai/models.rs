@@ -1,0 +1,123 @@
+//! What a program can choose as a model: kiso itself, a session, or a pill.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{JsonResult, Path};
+use kiso_agent::tool::pills::{PillError, Pills};
+use kiso_base::home::SessionName;
+use kiso_store::store::Placement;
+
+routes! {
+    /// OpenAI's interface: what can be chosen as a model
+    /// `kiso`, then pills and sessions as `kiso/NAME`; sessions that other programs began here are left out.
+    GET "/v1/models" Chat => list, 200 "All of them, and the last 50 sessions";
+    /// OpenAI's interface: one model
+    GET "/v1/models/{*model}" Chat => show, 200 "The model", 404 "There is no such model";
+}
+
+/// Kiso itself.
+pub const OWN: &str = "kiso";
+
+/// What begins the names of sessions that programs of this interface begin.
+pub const CHATS: &str = "chat-";
+
+/// Sessions that are listed.
+const MAX_LISTED: usize = 50;
+
+/// Sessions that are looked at for them; most may be those of programs.
+const MAX_LOOKED_AT: u32 = 500;
+
+/// What is meant by the name of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Model {
+    /// The program's conversation decides on the session.
+    Own,
+    Session(SessionName),
+    /// The same as the first, with every message expanded by it.
+    Pill(String),
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OpenAiModel")]
+pub struct ModelView {
+    id: String,
+    #[schemars(extend("const" = "model"))]
+    object: &'static str,
+    /// Seconds since 1970 (UTC).
+    created: i64,
+    #[schemars(extend("const" = "kiso"))]
+    owned_by: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OpenAiModels")]
+pub struct ModelList {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: Vec<ModelView>,
+}
+
+pub async fn list(_: Who, State(app): State<App>) -> JsonResult<ModelList> {
+    let began = app.0.began_ms;
+    let mut data = vec![view(OWN.to_owned(), began)];
+    for (pill, _) in pills(&app).list().await? {
+        data.push(view(format!("{OWN}/{}", pill.name), began));
+    }
+    let placements = [Placement::Pinned, Placement::Listed];
+    let sessions = app.0.drive.store.read(move |view| view.list_sessions(&placements, None, MAX_LOOKED_AT)).await?;
+    let own = sessions.into_iter().filter(|session| !session.name.as_str().starts_with(CHATS));
+    data.extend(own.take(MAX_LISTED).map(|session| view(format!("{OWN}/{}", session.name), session.created_ms)));
+    Ok(Json(ModelList { object: "list", data }))
+}
+
+pub async fn show(_: Who, State(app): State<App>, Path(model): Path<String>) -> JsonResult<ModelView> {
+    let created = match find(&app, &model).await? {
+        Model::Own | Model::Pill(_) => app.0.began_ms,
+        Model::Session(session) => {
+            let line = app.0.drive.store.read(move |view| view.session(&session)).await?;
+            line.map_or(0, |line| line.created_ms)
+        }
+    };
+    Ok(Json(view(model, created)))
+}
+
+/// What a program means by the name of a model. Where a pill and a session have one name, it is the pill.
+pub async fn find(app: &App, name: &str) -> Result<Model, ApiError> {
+    let unknown = || {
+        let name: String = name.chars().take(80).collect();
+        ApiError::new(StatusCode::NOT_FOUND, "model_not_found", format!("there is no model {name:?}"))
+            .hint("GET /v1/models lists them: kiso, and pills and sessions as kiso/NAME")
+            .param("model")
+    };
+    if name == OWN {
+        return Ok(Model::Own);
+    }
+    let Some(rest) = name.strip_prefix(OWN).and_then(|rest| rest.strip_prefix('/')) else { return Err(unknown()) };
+    match pills(app).one(rest).await {
+        Ok((pill, _)) => return Ok(Model::Pill(pill.name)),
+        Err(PillError::Unknown { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let session = SessionName::parse(rest).map_err(|_| unknown())?;
+    let of = session.clone();
+    match app.0.drive.store.read(move |view| view.has_session(&of)).await? {
+        true => Ok(Model::Session(session)),
+        false => Err(unknown()),
+    }
+}
+
+fn pills(app: &App) -> Pills {
+    Pills::new(&app.0.drive.config_now(), &app.0.drive.store)
+}
+
+fn view(id: String, created_ms: i64) -> ModelView {
+    ModelView { id, object: "model", created: created_ms / 1_000, owned_by: OWN }
+}

@@ -1,0 +1,270 @@
+//! `POST /v1/responses`, and what became of one.
+
+mod events;
+mod shape;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use self::events::ResponseEvents;
+use self::shape::Response;
+use super::chat::session_header;
+use super::chore::Chore;
+use super::content::{Content, Speaker};
+use super::conversation;
+use super::models;
+use super::prompt::{self, Caller, Lines, Prompt};
+use super::stream::{Streamed, stream};
+use super::turn::{self, Turn, TurnSlot};
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{Either, JsonResult, LargeBody, Path};
+use kiso_store::store::{ChatRequest, JobState, StoreError};
+
+routes! {
+    /// OpenAI's interface: answer a conversation, or go on from an earlier response
+    POST "/v1/responses" Chat => create,
+        200 "The response, or with `stream` the events that lead to it; with `background`, it is not answered yet",
+        404 "There is no such model, or no such earlier response",
+        409 "The Idempotency-Key was used for another request, or the run waits for a person",
+        413 "The body is larger than 16 MiB, or the message is too large",
+        429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
+        503 "The daemon is shutting down, or too many requests are waited for",
+        507 "There are too many sessions, the files do not fit, or the disk is full; nothing was saved";
+    /// OpenAI's interface: what became of a response
+    GET "/v1/responses/{id}" Chat => show, 200 "The response as it stands", 404 "There is no such response of this token";
+    /// OpenAI's interface: forget a response
+    /// The session keeps its messages.
+    DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "There is no such response of this token";
+    /// OpenAI's interface: stop what works on a response
+    /// One that has ended stays as it is.
+    POST "/v1/responses/{id}/cancel" Chat => cancel,
+        200 "The response as it stands; it is stopping",
+        404 "There is no such response of this token",
+        409 "It waits behind something else in its session and has not begun";
+}
+
+/// What begins the id of a response.
+const ID: &str = "resp_";
+
+/// A conversation to answer. Members that are not listed here are ignored: kiso has its own models, tools and settings.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ResponseIn {
+    /// `kiso`, `kiso/SESSION` or `kiso/PILL`.
+    model: String,
+    input: Input,
+    /// What the program tells the model about itself.
+    instructions: Option<String>,
+    /// The response that it goes on from.
+    previous_response_id: Option<String>,
+    /// The program's name for the conversation, or `{"id": NAME}`.
+    conversation: Option<ConversationName>,
+    /// Whether the answer comes as events.
+    stream: Option<bool>,
+    /// Whether to answer before it is done; `GET /v1/responses/ID` says what became of it.
+    background: Option<bool>,
+    /// Whether it can be asked for later; true without.
+    store: Option<bool>,
+    #[schemars(extend("maxProperties" = 16))]
+    metadata: Option<Map<String, Value>>,
+    /// Whom the program asks for: conversations of two of them are never one.
+    #[schemars(length(min = 1, max = 256))]
+    user: Option<String>,
+    /// The newer name for `user`.
+    #[schemars(length(min = 1, max = 256))]
+    safety_identifier: Option<String>,
+    /// Only `auto` and `none`.
+    tool_choice: Option<Value>,
+    /// Only `{"format": {"type": "text"}}`.
+    text: Option<TextForm>,
+}
+
+/// A text, or everything that was said.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ResponseInput")]
+pub enum Input {
+    Text(String),
+    #[schemars(with = "Vec<InputItem>")]
+    Items(Vec<Value>),
+}
+
+/// Something that was said, or that a model did.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponseInputItem")]
+pub struct InputItem {
+    /// `message` without; thoughts are left out.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    role: Option<Speaker>,
+    content: Option<Content>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ConversationName {
+    Name(String),
+    Object { id: String },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponseTextForm")]
+pub struct TextForm {
+    format: Option<Value>,
+}
+
+/// A response that is forgotten.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeletedResponse")]
+pub struct Deleted {
+    id: String,
+    #[schemars(extend("const" = "response"))]
+    object: &'static str,
+    deleted: bool,
+}
+
+type CreatedResponse = Either<(HeaderMap, Json<Response>), (HeaderMap, Streamed)>;
+
+pub async fn create(
+    who: Who,
+    State(app): State<App>,
+    headers: HeaderMap,
+    LargeBody(given): LargeBody<ResponseIn>,
+) -> Result<CreatedResponse, ApiError> {
+    let (streams, waits) = (given.stream == Some(true), given.background != Some(true));
+    let prompt = read(&app, who.clone(), &headers, given).await?;
+    if !waits && !prompt.stored {
+        return Err(prompt::unsupported("background", "a response that is not stored cannot be asked for later"));
+    }
+    let slot = TurnSlot::take(&app)?;
+    let admission = match Chore::of(&prompt.lines) {
+        Some(chore) if prompt.previous.is_none() => conversation::answer_chore(&app, &prompt, chore, ID).await?,
+        _ => conversation::admit(&app, prompt, ID).await?,
+    };
+    let told = session_header(&admission);
+    if !waits && !streams {
+        let standing = turn::standing(&app, &admission.request).await?;
+        return Ok(Either::A((told, Json(Response::of(&admission.request, standing, None)))));
+    }
+    let mut turn = Turn::new(&app, who, &admission, streams, slot).await?;
+    if streams {
+        return Ok(Either::B((told, stream(turn, ResponseEvents::new(admission.request)))));
+    }
+    let (thoughts, answer) = turn.whole().await?;
+    Ok(Either::A((told, Json(Response::of(&admission.request, Ok(answer), thoughts)))))
+}
+
+pub async fn show(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
+    let request = find(&app, who, &id).await?;
+    let standing: Result<_, JobState> = turn::standing(&app, &request).await?;
+    let thoughts = match &standing {
+        Ok(answer) => turn::thoughts(&app, answer.run.as_ref()).await?,
+        Err(_) => None,
+    };
+    Ok(Json(Response::of(&request, standing, thoughts)))
+}
+
+pub async fn delete(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Deleted> {
+    let (token, of) = (Caller::new(who, None)?.token, id.clone());
+    match app.0.drive.store.write(move |tx| tx.hide_chat_request(&token, &of)).await? {
+        true => Ok(Json(Deleted { id, object: "response", deleted: true })),
+        false => Err(missing(&id)),
+    }
+}
+
+pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
+    let request = find(&app, who.clone(), &id).await?;
+    let message = request.message;
+    let job = app.0.drive.store.read(move |view| message.map_or(Ok(None), |message| view.job(message))).await?;
+    if let Some(job) = job.filter(|job| job.state.is_open()) {
+        let Some(run) = job.run else {
+            let message = format!("response {id:?} waits behind something else in its session and has not begun");
+            return Err(ApiError::new(StatusCode::CONFLICT, "not_begun", message).hint("try again in a moment"));
+        };
+        tracing::info!(%run, by = who.name(), "a response is cancelled");
+        match app.0.drive.store.write(move |tx| tx.request_cancel(&run)).await {
+            // It has ended meanwhile.
+            Ok(()) | Err(StoreError::Ended { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    show(who, State(app), Path(id)).await
+}
+
+async fn find(app: &App, who: Who, id: &str) -> Result<ChatRequest, ApiError> {
+    let (token, of) = (Caller::new(who, None)?.token, id.to_owned());
+    let found = app.0.drive.store.read(move |view| view.chat_request(&token, &of)).await?;
+    found.filter(|request| request.stored).ok_or_else(|| missing(id))
+}
+
+fn missing(id: &str) -> ApiError {
+    let id: String = id.chars().take(80).collect();
+    ApiError::not_found(format!("there is no response {id:?}"))
+        .hint("it was never stored, was deleted, or is another token's")
+}
+
+async fn read(app: &App, who: Who, headers: &HeaderMap, given: ResponseIn) -> Result<Prompt, ApiError> {
+    prompt::check_tool_choice(given.tool_choice.as_ref())?;
+    prompt::check_form(given.text.as_ref().and_then(|text| text.format.as_ref()), "text.format")?;
+    if given.previous_response_id.is_some() && given.conversation.is_some() {
+        return Err(prompt::unsupported("conversation", "`previous_response_id` says already what it goes on from"));
+    }
+    let model = models::find(app, &given.model).await?;
+    let person = given.user.as_deref().or(given.safety_identifier.as_deref());
+    let caller = Caller::new(who, person)?;
+    let metadata = prompt::metadata(given.metadata)?;
+    let mut lines = Lines::default();
+    if let Some(instructions) = &given.instructions {
+        lines.instruct(instructions);
+    }
+    match given.input {
+        Input::Text(text) => lines.add(Speaker::User, Some(Content::Text(text)), "input")?,
+        Input::Items(items) => add_items(&mut lines, items)?,
+    }
+    lines.close("input")?;
+    let conversation = match given.conversation {
+        Some(ConversationName::Name(name) | ConversationName::Object { id: name }) => {
+            Some(prompt::id(&name, "conversation")?)
+        }
+        None => prompt::chat_id(headers, &metadata)?,
+    };
+    Ok(Prompt {
+        model,
+        model_name: given.model,
+        caller,
+        chat: conversation,
+        key: prompt::idempotency_key(headers)?,
+        previous: given.previous_response_id,
+        metadata,
+        stored: given.store != Some(false),
+        instructions: lines.instructions,
+        lines: lines.lines,
+        asked: lines.asked,
+        files: lines.files,
+    })
+}
+
+fn add_items(lines: &mut Lines, items: Vec<Value>) -> Result<(), ApiError> {
+    for (at, item) in items.into_iter().enumerate() {
+        let param = format!("input[{at}]");
+        let wrong =
+            |why: String| ApiError::bad_request(format!("`{param}` is not what is expected: {why}")).param(&param);
+        let item: InputItem = serde_json::from_value(item).map_err(|error| wrong(error.to_string()))?;
+        match (item.kind.as_deref(), item.role) {
+            (None | Some("message"), Some(role)) => lines.add(role, item.content, &param)?,
+            (None | Some("message"), None) => return Err(wrong("a message has a `role`".to_owned())),
+            (Some("reasoning"), _) => {}
+            (Some(kind), _) => {
+                let kind: String = kind.chars().take(80).collect();
+                return Err(wrong(format!("items of the type {kind:?} are not supported")));
+            }
+        }
+    }
+    Ok(())
+}

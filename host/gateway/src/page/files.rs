@@ -1,0 +1,411 @@
+//! The files of the page, as they were compiled in.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ring::digest::{Context, SHA256};
+
+use super::bundle::bundled;
+use super::lean::lean;
+use super::modules::Modules;
+
+/// Names below `web/` with their contents.
+macro_rules! embedded {
+    ($( $name:literal, )*) => { &[$( ($name, include_bytes!(concat!("web/", $name))) ),*] };
+}
+
+/// Everything below `web/` but what is only for people; a test compares this with the folder.
+const EMBEDDED: &[(&str, &[u8])] = embedded![
+    "app.js",
+    "base.css",
+    "chat.css",
+    "composer.css",
+    "early.js",
+    "icon.svg",
+    "index.html",
+    "lib/ahead.js",
+    "lib/api.js",
+    "lib/approval.js",
+    "lib/blocks.js",
+    "lib/chart-data.js",
+    "lib/chart.js",
+    "lib/code.js",
+    "lib/complete.js",
+    "lib/composer.js",
+    "lib/connect.js",
+    "lib/diff.js",
+    "lib/drafts.js",
+    "lib/events.js",
+    "lib/form.js",
+    "lib/format.js",
+    "lib/gallery.js",
+    "lib/grants.js",
+    "lib/heal.js",
+    "lib/highlight-worker.js",
+    "lib/highlight.js",
+    "lib/inline.js",
+    "lib/install.js",
+    "lib/leaves.js",
+    "lib/lightbox.js",
+    "lib/log.js",
+    "lib/markdown.js",
+    "lib/math.js",
+    "lib/messages.js",
+    "lib/models.js",
+    "lib/modules.js",
+    "lib/pages.js",
+    "lib/plain.js",
+    "lib/plot.js",
+    "lib/preact.js",
+    "lib/reply.js",
+    "lib/router.js",
+    "lib/run-data.js",
+    "lib/run-files.js",
+    "lib/run-live.js",
+    "lib/run-output.js",
+    "lib/run-task.js",
+    "lib/run-text.js",
+    "lib/run.js",
+    "lib/search.js",
+    "lib/selection.js",
+    "lib/sessions.js",
+    "lib/tags.js",
+    "lib/terminal.js",
+    "lib/timeline.js",
+    "lib/trace-body.js",
+    "lib/trace-diff.js",
+    "lib/trace-load.js",
+    "lib/trace-parts.js",
+    "lib/trace-prompt.js",
+    "lib/trace-runs.js",
+    "lib/trace-step.js",
+    "lib/trace-words.js",
+    "lib/trace.js",
+    "lib/turn.js",
+    "lib/ui.js",
+    "lib/undo.js",
+    "lib/unsent.js",
+    "lib/uploads.js",
+    "lib/welcome.js",
+    "lib/when.js",
+    "lib/workspace.js",
+    "licenses.txt",
+    "markdown.css",
+    "screens/call.js",
+    "screens/chat.js",
+    "screens/health.js",
+    "screens/indexes.js",
+    "screens/lists.css",
+    "screens/login.js",
+    "screens/memory.js",
+    "screens/pills.js",
+    "screens/schedule.js",
+    "screens/sessions.js",
+    "screens/skills.css",
+    "screens/skills.js",
+    "screens/trace.css",
+    "screens/trace.js",
+    "screens/usage.css",
+    "screens/usage.js",
+    "sessions.css",
+    "vendor/highlight.js",
+    "vendor/marked.js",
+    "vendor/preact.js",
+    "vendor/purify.js",
+    "vendor/uplot.css",
+    "vendor/uplot.js",
+];
+
+/// The file that is served at `/`.
+const INDEX: &str = "index.html";
+
+/// The styles that every screen has, in order; they are sent as one, so that nothing is drawn without a part of them.
+const STYLES: (&str, [&str; 6]) =
+    ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"]);
+
+/// Where libraries stand.
+const VENDOR: &str = "vendor/";
+
+/// A library that is a script and no module, and the name by which it is known in there.
+const SCRIPT: (&str, &str) = ("vendor/uplot.js", "uPlot");
+
+/// What stands in [`INDEX`] for who is logged in.
+const WHO: &str = "{{me}}";
+
+/// What stands in [`INDEX`] for the address below which the other files are.
+const PLACE: &str = "{{page}}";
+
+/// Bytes of the digest that are in the address, in hex.
+const DIGEST: usize = 8;
+
+/// The page in one version: its files refer to each other.
+#[derive(Debug)]
+pub struct Files {
+    /// Of all names and contents.
+    pub digest: String,
+    pub index: Arc<File>,
+    /// The first of them, with a place for who is logged in.
+    document: String,
+    rest: BTreeMap<String, Arc<File>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub struct File {
+    pub media_type: &'static str,
+    pub bytes: Bytes,
+    /// Made when it is first asked for; `None` inside where that makes it no smaller.
+    gzip: OnceLock<Option<Bytes>>,
+}
+
+impl Files {
+    /// What is served now: what was compiled in; in a debug build, what lies in the folder that `KISO_PAGE` names, if it
+    /// does, so that a change needs no build.
+    pub fn now() -> io::Result<Arc<Files>> {
+        #[cfg(debug_assertions)]
+        if let Some(folder) = std::env::var_os("KISO_PAGE").filter(|folder| !folder.is_empty()) {
+            return Ok(Arc::new(Files::new(read(folder.as_ref())?, Scripts::AsWritten)));
+        }
+        static EMBEDDED_FILES: OnceLock<Arc<Files>> = OnceLock::new();
+        let own = || EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes)));
+        Ok(EMBEDDED_FILES.get_or_init(|| Arc::new(Files::new(own().collect(), Scripts::Together))).clone())
+    }
+
+    fn new(mut files: BTreeMap<String, Bytes>, scripts: Scripts) -> Files {
+        let index = files.remove(INDEX).unwrap_or_default();
+        let (name, parts) = STYLES;
+        let styles: Vec<Bytes> = parts.iter().filter_map(|part| files.remove(*part)).collect();
+        files.insert(name.to_owned(), styles.concat().into());
+        let mut texts = scripts_of(&mut files);
+        if scripts == Scripts::Together {
+            texts = bundled(&texts);
+        }
+        files.extend(texts.iter().map(|(name, text)| (name.clone(), Bytes::from(text.clone()))));
+        let digest = digest(&index, &files);
+        let base = format!("/page/{digest}");
+        let document = String::from_utf8_lossy(&index).replace(PLACE, &base);
+        let document = Modules::of(&texts).written(&document, &base);
+        let index = Arc::new(File::new(INDEX, document.replace(WHO, "").into()));
+        let rest = files.into_iter().map(|(name, bytes)| {
+            let file = Arc::new(File::new(&name, bytes));
+            (name, file)
+        });
+        Files { digest, index, document, rest: rest.collect() }
+    }
+
+    /// The document with who is logged in, in JSON.
+    pub fn index_for(&self, who: &str) -> Arc<File> {
+        // In there, nothing of it may be taken for the end of the element.
+        Arc::new(File::new(INDEX, self.document.replace(WHO, &who.replace('<', "\\u003c")).into()))
+    }
+
+    /// The file of that name; the one at `/` is none of them.
+    pub fn get(&self, name: &str) -> Option<Arc<File>> {
+        self.rest.get(name).cloned()
+    }
+}
+
+/// Of all that is sent, as it is sent: what is put together in another way has another address.
+fn digest(index: &[u8], files: &BTreeMap<String, Bytes>) -> String {
+    let mut context = Context::new(&SHA256);
+    let all = files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).chain([(INDEX, index)]);
+    for (name, bytes) in all {
+        // With their lengths, so that nothing can move from one to the next unnoticed.
+        for part in [name.as_bytes(), bytes] {
+            context.update(&(part.len() as u64).to_le_bytes());
+            context.update(part);
+        }
+    }
+    HEXLOWER.encode(&context.finish().as_ref()[..DIGEST])
+}
+
+/// How scripts are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scripts {
+    /// As who works on them wrote them.
+    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "there is no folder to serve"))]
+    AsWritten,
+    /// What is needed at once in one.
+    Together,
+}
+
+/// Takes out the scripts. Those of others are sent as they are, with the comments that their licenses ask for.
+fn scripts_of(files: &mut BTreeMap<String, Bytes>) -> BTreeMap<String, String> {
+    let names: Vec<String> = files.keys().filter(|name| name.ends_with(".js")).cloned().collect();
+    let mut scripts = BTreeMap::new();
+    for name in names {
+        let Ok(text) = String::from_utf8(files[&name].to_vec()) else { continue };
+        let text = match name.as_str() {
+            name if name == SCRIPT.0 => format!("{text}\nexport {{ {} as default }};\n", SCRIPT.1),
+            name if name.starts_with(VENDOR) => text,
+            _ => lean(&text),
+        };
+        files.remove(&name);
+        scripts.insert(name, text);
+    }
+    scripts
+}
+
+impl File {
+    fn new(name: &str, bytes: Bytes) -> File {
+        File { media_type: media_type(name).unwrap_or("application/octet-stream"), bytes, gzip: OnceLock::new() }
+    }
+
+    /// The file in its shortest form, and whether that is gzip. Takes a moment the first time.
+    pub fn gzip(&self) -> (Bytes, bool) {
+        let zipped = self.gzip.get_or_init(|| zip(&self.bytes).ok().filter(|zipped| zipped.len() < self.bytes.len()));
+        zipped.clone().map_or_else(|| (self.bytes.clone(), false), |zipped| (zipped, true))
+    }
+}
+
+fn zip(bytes: &[u8]) -> io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.into())
+}
+
+fn media_type(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "txt" => "text/plain; charset=utf-8",
+        "json" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        _ => return None,
+    })
+}
+
+/// Whether a file below `web/` is served: what tells people where the libraries are from is not.
+#[cfg(any(test, debug_assertions))]
+fn is_served(name: &str) -> bool {
+    name != "vendor/manifest.json" && media_type(name).is_some()
+}
+
+/// The files that are served of a folder, by their names below it.
+#[cfg(any(test, debug_assertions))]
+fn read(folder: &std::path::Path) -> io::Result<BTreeMap<String, Bytes>> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_path_buf()]);
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+            if is_served(&name) {
+                found.insert(name, std::fs::read(&path)?.into());
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bundle::path;
+    use super::*;
+
+    #[test]
+    fn the_list_names_every_file_of_the_folder() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page/web");
+        let in_folder: Vec<String> = read(&folder).unwrap().into_keys().collect();
+        let listed: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+        assert_eq!(in_folder, listed, "EMBEDDED in gateway/page/files.rs has a line for each, by name");
+    }
+
+    #[test]
+    fn every_change_changes_the_digest() {
+        let of = |files: &[(&str, &'static str)]| {
+            let files = files.iter().map(|(name, text)| (name.to_string(), Bytes::from(*text)));
+            Files::new(files.collect(), Scripts::AsWritten)
+        };
+        let one = of(&[("a.js", "bc"), ("index.html", "<{{page}}/a.js {{page}}>")]);
+        assert_eq!(one.index.bytes, format!("</page/{0}/a.js /page/{0}>", one.digest));
+        assert_eq!((one.digest.len(), one.get("a.js").unwrap().bytes.as_ref()), (16, &b"bc"[..]));
+        assert!(one.get(INDEX).is_none());
+        for other in [
+            &[("a.js", "bd"), ("index.html", "<{{page}}/a.js {{page}}>")][..],
+            &[("a.jsb", "c"), ("index.html", "<{{page}}/a.js {{page}}>")],
+            &[("a.js", "bc"), ("index.html", "")],
+            &[("a.js", "bc")],
+        ] {
+            assert_ne!(of(other).digest, one.digest, "{other:?}");
+        }
+    }
+
+    /// What is taken out of a script are comments: they begin as this house writes them.
+    #[test]
+    fn only_comments_are_taken_out() {
+        for (name, bytes) in EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js") && !name.starts_with(VENDOR)) {
+            let script = std::str::from_utf8(bytes).unwrap();
+            let kept = lean(script);
+            assert_eq!(kept.lines().count(), script.lines().count(), "{name}");
+            for (line, kept) in script.lines().zip(kept.lines()).filter(|(line, kept)| line != kept) {
+                let text = line.trim();
+                let comment = ["// ", "/** ", "* "].iter().any(|begin| text.starts_with(begin))
+                    || ["//", "/**", "*/", "*"].contains(&text);
+                assert!(kept.is_empty() && comment, "{name}: {line}");
+            }
+        }
+    }
+
+    /// Every module is sent once, behind those that it needs, and nothing in it is an import or an export any more.
+    #[test]
+    fn every_script_can_be_put_together() {
+        let mut files = EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes))).collect();
+        let scripts = scripts_of(&mut files);
+        let sent = bundled(&scripts);
+        // What a worker is.
+        let alone = ["lib/highlight-worker.js", "vendor/highlight.js"];
+        for name in alone {
+            assert_eq!(sent[name], scripts[name]);
+        }
+        let scope = |name: &str| name.trim_end_matches(".js").replace(['/', '-'], "_");
+        let begin = |name: &str| format!("const ${} = (() => {{\n", scope(name));
+        let own: Vec<&String> = scripts.keys().filter(|name| !alone.contains(&name.as_str())).collect();
+        for name in &own {
+            let of_this_house = !name.starts_with(VENDOR);
+            for line in scripts[*name].lines().filter(|_| of_this_house) {
+                let exports = line.strip_prefix("export ").unwrap_or("{");
+                let known = ["const ", "function ", "async function ", "class ", "default ", "{"];
+                assert!(known.iter().any(|begin| exports.starts_with(begin)), "{name}: {line}");
+                assert!(!line.starts_with("await "), "{name}: {line}");
+            }
+            let within: Vec<&String> = sent.values().filter(|text| text.contains(&begin(name))).collect();
+            assert_eq!(within.len(), 1, "{name}");
+            let (before, _) = within[0].split_once(&begin(name)).unwrap();
+            let needs =
+                own.iter().filter(|need| scripts[*name].contains(&format!("/{}'", need.rsplit('/').next().unwrap())));
+            for need in needs.filter(|need| scripts[*name].contains(&format!("from '{}'", path(name, need)))) {
+                assert!(before.contains(&format!("${}", scope(need))), "{name} stands before {need}, which it needs");
+            }
+        }
+        for (name, text) in sent.iter().filter(|(name, _)| !alone.contains(&name.as_str())) {
+            let head = text.lines().take_while(|line| line.starts_with("import {")).count();
+            let count = text.lines().count();
+            for (at, line) in text.lines().enumerate().skip(head) {
+                let left = line.starts_with("import ") || line.starts_with("export ");
+                assert!(!left || at + 1 == count, "{name}:{}: {line}", at + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_sent_as_it_is() {
+        let text = File::new("a.js", "0123456789".repeat(100).into());
+        assert!(text.gzip().1 && text.gzip().0.len() < 100);
+        let short = File::new("a.js", "x".into());
+        assert_eq!(short.gzip(), ("x".into(), false));
+    }
+}

@@ -1,0 +1,181 @@
+//! The lines of the socket. Times are milliseconds since 1970 (UTC).
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::ApiError;
+use crate::follow::Notification;
+use kiso_base::home::SessionName;
+use kiso_base::json::{self, JsonError};
+
+/// The version of the protocol that is spoken.
+pub const PROTOCOL: u64 = 1;
+
+/// Characters of a `ref`, which comes back with the answer.
+const MAX_REF: usize = 128;
+
+/// Characters of what the JSON reader says about a line: it repeats words of the client, which may be long.
+const MAX_REASON: usize = 300;
+
+/// What a client says.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Line {
+    /// The first line: who it is, and what it wants to hear.
+    Register {
+        /// A word for the log.
+        client: String,
+        protocol: u64,
+        #[serde(default)]
+        session: Option<SessionName>,
+        #[serde(default)]
+        after: Option<i64>,
+        #[serde(default)]
+        live: bool,
+    },
+    /// A message of a person.
+    Inbound {
+        #[serde(default)]
+        session: Option<SessionName>,
+        text: String,
+        #[serde(default)]
+        key: Option<String>,
+    },
+    /// A slash command, without the slash.
+    Command {
+        #[serde(default)]
+        session: Option<SessionName>,
+        command: String,
+        #[serde(default)]
+        args: String,
+    },
+    /// How things stand.
+    Status {
+        #[serde(default)]
+        session: Option<SessionName>,
+    },
+}
+
+/// A line with the word that comes back with its answer.
+#[derive(Debug)]
+pub struct RequestLine {
+    pub reference: Option<String>,
+    pub line: Result<Line, ApiError>,
+}
+
+/// Reads a line. Where it is wrong, the answer still bears its `ref` if that can be read.
+pub fn read(text: &str) -> RequestLine {
+    let no_json = |error: JsonError| ApiError::bad_request(format!("the line is not JSON: {error}"));
+    let object = match json::parse::<Value>(text.as_bytes()).map_err(no_json) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(ApiError::bad_request("the line is not an object")),
+        Err(error) => Err(error),
+    };
+    let mut object = match object {
+        Ok(object) => object,
+        Err(error) => return RequestLine { reference: None, line: Err(error) },
+    };
+    let reference = match object.remove("ref") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(word)) if word.chars().count() <= MAX_REF => Some(word),
+        Some(_) => {
+            let error = ApiError::bad_request(format!("`ref` must be a string of at most {MAX_REF} characters"));
+            return RequestLine { reference: None, line: Err(error) };
+        }
+    };
+    let line = serde_json::from_value(Value::Object(object)).map_err(|error| {
+        let reason: String = error.to_string().chars().take(MAX_REASON).collect();
+        ApiError::bad_request(format!("the line is not one that is expected here: {reason}"))
+            .hint("docs/socket.md lists the lines and their fields")
+    });
+    RequestLine { reference, line }
+}
+
+/// An answer to a line: its type, the `ref` where there was one, and the rest.
+pub fn answer(kind: &str, reference: Option<&str>, rest: Value) -> Value {
+    let mut object = Map::new();
+    object.insert("type".to_owned(), kind.into());
+    if let Some(reference) = reference {
+        object.insert("ref".to_owned(), reference.into());
+    }
+    if let Value::Object(rest) = rest {
+        object.extend(rest);
+    }
+    Value::Object(object)
+}
+
+/// The answer to a line that was refused.
+pub fn error(reference: Option<&str>, error: &ApiError) -> Value {
+    let mut rest = json!({ "code": error.code, "message": error.message });
+    if let Some(hint) = &error.hint {
+        rest["hint"] = hint.as_str().into();
+    }
+    answer("error", reference, rest)
+}
+
+/// Something that happened. A reply has a line of its own kind, so that a client needs no more than that to talk.
+pub fn told(told: Notification) -> Value {
+    let Notification { name, id, data, answers } = told;
+    match (name, id) {
+        ("shutdown", _) => json!({ "type": "shutdown" }),
+        ("message", Some(id)) if data["role"] == "assistant" => {
+            json!({ "type": "outbound", "id": id, "session": data["session"], "answers": answers, "message": data })
+        }
+        ("notify", _) => {
+            let mut line = data;
+            line["type"] = "notify".into();
+            line
+        }
+        (name, Some(id)) => json!({ "type": "event", "id": id, "event": name, "data": data }),
+        (name, None) => json!({ "type": "event", "event": name, "data": data }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (Option<String>, String) {
+        let RequestLine { reference, line } = read(text);
+        let error = line.unwrap_err();
+        assert_eq!(error.code, "bad_request");
+        (reference, error.message)
+    }
+
+    #[test]
+    fn a_line_is_read_with_its_ref() {
+        let RequestLine { reference, line } = read(r#"{"type":"inbound","text":"hi","ref":"7"}"#);
+        assert_eq!(reference.as_deref(), Some("7"));
+        assert_eq!(line.unwrap(), Line::Inbound { session: None, text: "hi".to_owned(), key: None });
+        let registered = read(r#"{"type":"register","client":"c","protocol":1,"session":"a","after":3,"live":true}"#);
+        let session = Some(SessionName::parse("a").unwrap());
+        let client = "c".to_owned();
+        assert_eq!(
+            registered.line.unwrap(),
+            Line::Register { client, protocol: 1, session, after: Some(3), live: true }
+        );
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused_with_its_reason_and_its_ref() {
+        for (text, reason) in [
+            ("", "not JSON"),
+            ("{\"type\":", "not JSON"),
+            ("[]", "not an object"),
+            (r#"{"text":"x"}"#, "missing field `type`"),
+            (r#"{"type":"dance"}"#, "unknown variant `dance`"),
+            (r#"{"type":"inbound","text":"x","txet":1}"#, "unknown field `txet`"),
+            (r#"{"type":"inbound","text":3}"#, "expected a string"),
+            (r#"{"type":"inbound","text":"x","session":"../etc"}"#, "cannot be the name of a session"),
+            (r#"{"type":"status","ref":3}"#, "`ref` must be a string"),
+        ] {
+            let (_, message) = refused(text);
+            assert!(message.contains(reason), "{text}: {message}");
+        }
+        assert_eq!(refused(r#"{"type":"dance","ref":"r"}"#).0.as_deref(), Some("r"));
+        let (_, deep) = refused(&format!("{{\"type\":{}", "[".repeat(100_000)));
+        assert!(deep.contains("nested more than 64 levels deep"), "{deep}");
+        let (_, long) = refused(&format!("{{\"type\":\"{}\"}}", "x".repeat(100_000)));
+        assert!(long.len() < 1_000, "{} bytes", long.len());
+    }
+}

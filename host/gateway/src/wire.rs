@@ -1,0 +1,491 @@
+//! The shapes of requests and answers. Times are milliseconds since 1970 (UTC).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::HttpBody as _;
+use axum::extract::path::ErrorKind;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::App;
+use super::error::ApiError;
+use kiso_agent::drive::SEALED_RUN;
+use kiso_base::home::SessionName;
+use kiso_base::json;
+use kiso_graph::block::Block;
+use kiso_graph::report::FileNote;
+use kiso_store::secret::Vault;
+use kiso_store::secret::vault::SEALED;
+use kiso_store::store::{self, JobState, MessageRole, Placement, RunId, RunLine, RunStatus};
+
+/// Entries of a page, where the request does not say.
+pub const PAGE: u32 = 50;
+
+/// Entries of a page at most.
+pub const MAX_PAGE: u32 = 500;
+
+/// A message to send.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageIn {
+    /// The conversation; a new one begins with its first message.
+    #[serde(default)]
+    pub session: SessionName,
+    /// At most 1 MiB.
+    #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
+    pub text: String,
+    /// The client's name for the message: sent again with the same one, it is not done again.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    pub key: Option<String>,
+}
+
+/// A message that is on disk.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Accepted")]
+pub struct AcceptedMessage {
+    pub session: SessionName,
+    /// The message's id; `GET /messages/{id}` says what became of it.
+    pub message: i64,
+    pub status: Admission,
+}
+
+/// Whether a message is new.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Admission {
+    Queued,
+    /// A message with the same key was accepted before.
+    Known,
+}
+
+/// The answer to a command.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Answered")]
+pub struct CommandAnswer {
+    pub session: SessionName,
+    pub answer: String,
+}
+
+/// A message of a session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Message {
+    pub id: i64,
+    pub session: SessionName,
+    pub role: MessageRole,
+    pub text: String,
+    /// Milliseconds since 1970 (UTC).
+    pub at_ms: i64,
+    /// The run that it began, or that it came from.
+    pub run: Option<RunId>,
+    /// `#tags` of the text, without the `#`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(flatten)]
+    pub reply: Option<Reply>,
+}
+
+/// What is known of a reply beside its text: of the last message of a run that has ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Reply {
+    /// How the run ended, of its last reply.
+    pub status: RunStatus,
+    /// The same as `text` in parts, without its list of files; left out where all of it is Markdown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
+    /// What the run made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileNote>,
+}
+
+/// What somebody is told who is not connected. As JSON, it is the body of a webhook's request (docs/webhooks.md).
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Told")]
+pub struct Letter {
+    /// The same in every attempt.
+    pub id: String,
+    #[schemars(extend("enum" = ["reply", "notify", "run", "test"]))]
+    pub event: &'static str,
+    pub session: Option<SessionName>,
+    /// The reply; null for other events.
+    pub message: Option<Message>,
+    /// What a run said on its way; absent in other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether the text was longer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    pub run: Option<RunId>,
+    /// How a run ended; absent in other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    /// Milliseconds since 1970 (UTC).
+    pub at_ms: i64,
+    /// From 1.
+    pub attempt: u32,
+    /// Whether nothing of what it is about may be sent there.
+    #[serde(skip)]
+    pub withheld: bool,
+    /// Of the member of a fleet that sends it: it grows with each owner of the home.
+    #[serde(skip)]
+    pub epoch: Option<u64>,
+}
+
+impl Letter {
+    /// A test that a person asked for.
+    pub fn test(now_ms: i64) -> Letter {
+        Letter {
+            id: format!("test-{now_ms}"),
+            event: "test",
+            session: None,
+            message: None,
+            text: None,
+            truncated: false,
+            run: None,
+            status: None,
+            at_ms: now_ms,
+            attempt: 1,
+            withheld: false,
+            epoch: None,
+        }
+    }
+
+    /// As JSON.
+    pub fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("it has a JSON form")
+    }
+}
+
+/// What became of a message.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Job {
+    pub message: i64,
+    pub session: SessionName,
+    pub status: JobState,
+    pub run: Option<RunId>,
+    /// The message that answers it.
+    pub reply: Option<Message>,
+}
+
+/// How a session stands.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Status {
+    pub session: SessionName,
+    pub title: Option<String>,
+    /// When its last message came, in milliseconds since 1970 (UTC).
+    pub active_ms: i64,
+    pub placement: Placement,
+    /// The model that makes plans here.
+    pub model: String,
+    /// The model of every role.
+    pub models: BTreeMap<&'static str, String>,
+    /// The message after which the segment begins; 0 for the first.
+    pub segment_start: i64,
+    /// The run that is under way.
+    pub running: Option<RunId>,
+    /// How many messages wait.
+    pub queued: usize,
+}
+
+/// A part of a listing.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// What to give for the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Which part of a listing whose entries have ids.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The `next` of the page before.
+    pub before: Option<i64>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: Option<u32>,
+}
+
+/// A run as it may be shown: as long as no model has checked its message for secrets, without it. Cut off, what is sealed
+/// cannot be opened; the session's messages have it.
+pub fn shown(mut run: RunLine) -> RunLine {
+    if run.message.starts_with(SEALED) {
+        run.message.clear();
+    }
+    run
+}
+
+/// A message as its owner reads it: what is sealed is opened. One that cannot be is said to be so.
+pub fn open_message(vault: &Vault, session: SessionName, message: store::Message) -> Message {
+    let store::Message { id, role, text, at_ms, run, tags } = message;
+    let text = match vault.open_text(SEALED_RUN, &text) {
+        Ok(text) => text.into_owned(),
+        Err(_) => "(sealed with the key of another home)".to_owned(),
+    };
+    Message { id, session, role, text, at_ms, run, tags, reply: None }
+}
+
+/// How many entries a page is to have: as many as were asked for, if that is allowed.
+pub fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
+    match asked {
+        None => Ok(PAGE),
+        Some(asked @ 1..=MAX_PAGE) => Ok(asked),
+        Some(asked) => {
+            Err(ApiError::bad_request(format!("`limit` is {asked}, and a page has 1 to {MAX_PAGE} entries")))
+        }
+    }
+}
+
+/// What stands in the path of a request. What cannot be read names nothing that there is.
+#[derive(Debug)]
+pub struct Path<T>(pub T);
+
+/// What stands in a path: names with rules, and numbers.
+pub trait Segments: DeserializeOwned + Send {
+    /// How something is refused that breaks the rule of a name.
+    fn refused(rule: String) -> ApiError {
+        ApiError::bad_request(rule)
+    }
+}
+
+impl Segments for i64 {}
+impl Segments for String {}
+impl Segments for SessionName {}
+impl<A: Segments, B: Segments> Segments for (A, B) {}
+
+impl Segments for RunId {
+    fn refused(rule: String) -> ApiError {
+        ApiError::not_found(rule)
+    }
+}
+
+impl<T: Segments, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Path(value)),
+            Err(PathRejection::FailedToDeserializePathParams(error)) => Err(match error.into_kind() {
+                ErrorKind::Message(rule) | ErrorKind::DeserializeError { message: rule, .. } => T::refused(rule),
+                _ => nothing(),
+            }),
+            Err(_) => Err(nothing()),
+        }
+    }
+}
+
+fn nothing() -> ApiError {
+    ApiError::not_found("there is nothing of that name")
+}
+
+/// The query of a request.
+#[derive(Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Query<T>, ApiError> {
+        match axum::extract::Query::from_request_parts(parts, state).await {
+            Ok(axum::extract::Query(value)) => Ok(Query(value)),
+            Err(error) => {
+                let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                Err(ApiError::bad_request(format!("the query is not what is expected here: {why}")))
+            }
+        }
+    }
+}
+
+/// A body of JSON, read within the limits of size and time.
+#[derive(Debug)]
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Body<T>, ApiError> {
+        let max = usize::try_from(app.0.drive.config_now().gateway.max_body_kib << 10).unwrap_or(usize::MAX);
+        let bytes = read_body(request, app, max, "gateway.max_body_kib in config.toml raises this limit").await?;
+        Ok(Body(json::parse(&bytes).map_err(ApiError::from)?))
+    }
+}
+
+/// A body of JSON with files inside of it, which may be larger than what a client usually sends.
+#[derive(Debug)]
+pub struct LargeBody<T>(pub T);
+
+/// Bytes of such a body. It is in memory as a whole, and so are the files in it; a larger file has a request of its own.
+pub const MAX_LARGE_BODY: usize = 16 << 20;
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargeBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<LargeBody<T>, ApiError> {
+        // As many as files that are uploaded have a place; the others wait. What says that it is small needs none.
+        let usual = app.0.drive.config_now().gateway.max_body_kib << 10;
+        let is_small = request.body().size_hint().upper().is_some_and(|bytes| bytes <= usual);
+        let _place = match is_small {
+            true => None,
+            false => Some(app.0.uploads.clone().acquire_owned().await.map_err(|closed| ApiError::internal(&closed))?),
+        };
+        let hint = "upload a larger file with PUT /sessions/SESSION/files/PATH, and use the model kiso/SESSION";
+        let bytes = read_body(request, app, MAX_LARGE_BODY, hint).await?;
+        let value = kiso_base::compute::run("reading the request", move || json::parse(&bytes)).await??;
+        Ok(LargeBody(value))
+    }
+}
+
+impl From<json::JsonError> for ApiError {
+    fn from(error: json::JsonError) -> ApiError {
+        ApiError::bad_request(format!("the body is not the JSON that is expected here: {error}"))
+    }
+}
+
+/// The bytes of a body, at most `max`, within the time that a request has.
+pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
+    // What says itself that it is too large need not come first.
+    if request.body().size_hint().lower() > max as u64 {
+        return Err(too_large(max, hint));
+    }
+    let wait = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
+    let read = tokio::time::timeout(wait, collect(request.into_body(), max)).await;
+    let late = |_| {
+        let message = format!("the body did not arrive within {} s", wait.as_secs());
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+    };
+    // A connection that broke gets no answer anyway.
+    let bytes = read.map_err(late)?.map_err(|_| ApiError::bad_request("the body is incomplete"))?;
+    bytes.ok_or_else(|| too_large(max, hint))
+}
+
+/// All bytes of a body; none where they are more than `max`.
+async fn collect(mut body: axum::body::Body, max: usize) -> Result<Option<Bytes>, axum::Error> {
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if bytes.len() + data.len() > max {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Some(bytes.freeze()))
+}
+
+fn too_large(max: usize, hint: &str) -> ApiError {
+    let message = format!("the body has more than {max} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).hint(hint)
+}
+
+/// JSON, or why there is none.
+pub type JsonResult<T> = Result<Json<T>, ApiError>;
+
+macro_rules! json_answers {
+    ($($(#[$about:meta])* $answer:ident $status:ident)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $answer<T>(pub T);
+
+        impl<T: Serialize> IntoResponse for $answer<T> {
+            fn into_response(self) -> Response {
+                (StatusCode::$status, Json(self.0)).into_response()
+            }
+        }
+    )*};
+}
+
+json_answers! {
+    /// JSON of something that is new.
+    Created CREATED
+    /// JSON of something that will be done.
+    Queued ACCEPTED
+}
+
+/// That it is done, and nothing more.
+#[derive(Debug)]
+pub struct NoContent;
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+/// One of two answers.
+#[derive(Debug)]
+pub enum Either<A, B> {
+    A(A),
+    B(B),
+}
+
+impl<A: IntoResponse, B: IntoResponse> IntoResponse for Either<A, B> {
+    fn into_response(self) -> Response {
+        match self {
+            Either::A(answer) => answer.into_response(),
+            Either::B(answer) => answer.into_response(),
+        }
+    }
+}
+
+macro_rules! media {
+    ($($(#[$about:meta])* $answer:ident)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $answer(pub Response);
+
+        impl IntoResponse for $answer {
+            fn into_response(self) -> Response {
+                self.0
+            }
+        }
+    )*};
+}
+
+media! {
+    /// A file, whole or in part.
+    SentFile
+    /// The page.
+    Html
+    /// Another file of the page.
+    PageFile
+    /// Samples in the text format of Prometheus.
+    Metrics
+    /// A JSON object a line.
+    JsonLines
+}
+
+macro_rules! raw_bodies {
+    ($($(#[$about:meta])* $body:ident)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $body(pub Request);
+
+        impl FromRequest<App> for $body {
+            type Rejection = std::convert::Infallible;
+
+            async fn from_request(request: Request, _: &App) -> Result<$body, Self::Rejection> {
+                Ok($body(request))
+            }
+        }
+    )*};
+}
+
+raw_bodies! {
+    /// A body that is a file, read as it comes.
+    FileBody
+    /// A body that is an event of another program, read when it is known how large it may be.
+    EventBody
+    /// A body that is a component, read as it comes.
+    WasmBody
+}

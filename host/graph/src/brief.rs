@@ -1,0 +1,96 @@
+//! The technical execution brief of one task: what reasoning hands to action.
+//!
+//! A task that is ready as it stands (a command, a skill with args, a message) gets its brief without a model call.
+
+pub use kiso_plan::clip::clip;
+use serde_json::Value;
+
+use super::plan::Task;
+use super::report::TaskReport;
+
+/// Everything that is needed to do one task, and one thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Brief {
+    /// The objective of the plan.
+    pub goal: String,
+    /// Properties that the result must have.
+    pub expect: Option<String>,
+    /// The outputs of the tasks before this one, oldest first.
+    pub evidence: Vec<TaskReport>,
+    /// The one immediate action.
+    pub task: Task,
+    /// Position in the plan, from 1, as in "task 2 of 4".
+    pub number: usize,
+    /// Tasks of the plan as it stands, injected ones included.
+    pub of: usize,
+    /// The text of a `msg`, where the actor before it has written it.
+    pub written: Option<String>,
+    /// The critic's objections, oldest first.
+    pub feedback: Vec<String>,
+}
+
+/// Characters that are kept of a report's text, and of its data as JSON: more than the output guard lets through, which saves what is
+/// larger under a ref.
+const MAX_REPORT: usize = 40_000;
+
+/// Files of a report that are shown to models.
+const MAX_FILES: usize = 20;
+
+/// A run of injected fixes can leave many reports behind; the latest ones matter.
+const MAX_REPORTS: usize = 16;
+
+/// The reports as evidence: the latest ones, each shortened.
+pub fn evidence<'a>(reports: impl DoubleEndedIterator<Item = &'a TaskReport>) -> Vec<TaskReport> {
+    let mut evidence: Vec<_> = reports.rev().take(MAX_REPORTS).map(shorten).collect();
+    evidence.reverse();
+    evidence
+}
+
+fn shorten(report: &TaskReport) -> TaskReport {
+    let keep = |data: &&Value| data.to_string().len() <= MAX_REPORT;
+    // Field by field: the text may be large, and a clone of the whole would copy it only to throw it away.
+    TaskReport {
+        task: report.task.clone(),
+        status: report.status,
+        text: clip(&report.text, MAX_REPORT),
+        whole: None,
+        blocks: Vec::new(),
+        data: report.data.as_ref().filter(keep).cloned(),
+        files: report.files.iter().take(MAX_FILES).cloned().collect(),
+        more_files: 0,
+        error: report.error.clone(),
+        exit_code: report.exit_code,
+        stderr: clip(&report.stderr, MAX_REPORT),
+        failed_command: report.failed_command.clone(),
+        millis: report.millis,
+        // For the trace, never for a prompt.
+        used: None,
+        log: Vec::new(),
+        skill_digest: report.skill_digest.clone(),
+        grant: None,
+        limits: None,
+        label: report.label.clone(),
+        sinks: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::TaskKind;
+    use crate::report::TaskStatus;
+
+    #[test]
+    fn evidence_is_the_latest_and_bounded() {
+        let task = Task::new(TaskKind::Msg, "d");
+        let mut reports: Vec<_> =
+            (0..40).map(|n| TaskReport::new(task.clone(), TaskStatus::Done, n.to_string())).collect();
+        reports[38].text = "y".repeat(32_000);
+        reports[39].text = "x".repeat(100_000);
+        reports[39].data = Some(Value::from("y".repeat(100_000)));
+        let evidence = evidence(reports.iter());
+        assert_eq!((evidence.len(), evidence[0].text.as_str()), (16, "24"));
+        assert_eq!(evidence[14].text.len(), 32_000);
+        assert!(evidence[15].text.len() < 40_100 && evidence[15].data.is_none());
+    }
+}

@@ -1,0 +1,409 @@
+//! The technical execution brief as the reasoner writes it: everything that action needs to take one
+//! step without having seen the conversation.
+//!
+//! A task that is ready as it stands gets its brief from [`derive()`], without a model call.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use strum::IntoStaticStr;
+
+use super::brief::clip;
+use super::extract;
+use super::fields::{Fields, MAX_SENTENCE};
+use super::plan::{NamedEffect, Secrets, Task, TaskKind, Unusable, wire_name};
+use super::report::{TaskReport, TaskStatus};
+use kiso_base::role::{Lengths, MAX_WORD};
+
+/// Entries of one list: a brief is one step, and a longer list is the plan again.
+const MAX_ITEMS: usize = Lengths::READ.items;
+
+/// Characters of one entry.
+const MAX_ITEM: usize = Lengths::READ.item;
+
+/// Characters of a planner's own brief.
+const MAX_BRIEF: usize = 16_000;
+
+/// Characters of the action, which may carry a command line or the arguments of a call.
+const MAX_ACTION: usize = Lengths::READ.action;
+
+/// Letters of a credential's name, as in a plan's `secrets`.
+const MAX_CREDENTIAL: usize = MAX_WORD;
+
+/// The brief of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecutionBrief {
+    /// The objective of the whole plan.
+    pub goal: String,
+    /// Properties that the result must have.
+    #[serde(default)]
+    pub required: Vec<String>,
+    /// What is missing between what there is and what is wanted.
+    pub delta: String,
+    /// How it will be seen that the step succeeded.
+    pub success: Vec<String>,
+    pub context: Readiness,
+    /// The one thing to do now.
+    pub action: String,
+    /// The message of the plan that follows the step and closes it: the actor's text is that message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+}
+
+/// What is known about being ready to act.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Readiness {
+    /// What was found out so far.
+    pub discovery: Vec<String>,
+    /// Names of the credentials that are there; never values.
+    pub credentials: Vec<String>,
+    /// Files and refs that can be used.
+    pub artifacts: Vec<String>,
+    /// What stands in the way.
+    pub blockers: Vec<String>,
+    pub recheck: Recheck,
+}
+
+/// Whether action verifies the context itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Recheck {
+    /// It can be relied on.
+    #[default]
+    None,
+    /// Before acting, because something may have changed or taken effect already.
+    Before,
+    /// After acting, because the result is to be verified.
+    After,
+}
+
+impl Recheck {
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Reads a reasoner's answer. What is wrong with it is named by path, such as `context.recheck`.
+///
+/// The lists of `context` must be there and may be empty, so that what was found, what credentials there are, what was made and
+/// what stands in the way is always handed on; `required` and `context.recheck` may be left out; all else must be there.
+pub fn parse(text: &str) -> Result<ExecutionBrief, Unusable> {
+    let map = match extract::object(text, "action") {
+        Ok(map) => map,
+        Err(violation) => return Err(Unusable::new(text, String::new(), &Secrets::default(), vec![violation])),
+    };
+    let mut violations = Vec::new();
+    let mut fields = Fields::new(&map, String::new(), &mut violations);
+    fields.only(&["goal", "required", "delta", "success", "context", "action"]);
+    let goal = fields.required("goal", MAX_SENTENCE, "missing; it repeats what the whole plan is to achieve");
+    let required = fields.texts("required", MAX_ITEMS, MAX_ITEM);
+    let delta = fields.required("delta", MAX_SENTENCE, "missing; it says what is still to be done");
+    let success = fields.texts("success", MAX_ITEMS, MAX_ITEM);
+    if success.is_empty() && !fields.complained("success") {
+        fields.wrong("success", "missing; it lists how success will be seen");
+    }
+    let action = fields.required("action", MAX_ACTION, "missing; it is the one thing to do now");
+    if fields.get("context").is_none() {
+        fields.wrong("context", "missing; it has discovery, credentials, artifacts, blockers and recheck");
+    }
+    let context = fields.inside("context").map(readiness).unwrap_or_default();
+    if violations.is_empty() {
+        Ok(ExecutionBrief { goal, required, delta, success, context, action, reply: None })
+    } else {
+        Err(Unusable::new(text, String::new(), &written_out(&map), violations))
+    }
+}
+
+fn readiness(mut fields: Fields<'_>) -> Readiness {
+    fields.only(&["discovery", "credentials", "artifacts", "blockers", "recheck"]);
+    for list in ["discovery", "credentials", "artifacts", "blockers"] {
+        if fields.get(list).is_none() {
+            fields.wrong(list, "missing; it is [] if there is nothing to say");
+        }
+    }
+    let discovery = fields.texts("discovery", MAX_ITEMS, MAX_ITEM);
+    let credentials = fields.texts("credentials", MAX_ITEMS, MAX_ITEM);
+    if !credentials.iter().all(|name| is_name(name)) {
+        // Without the entry: it may be the credential itself.
+        fields.wrong("credentials", "lists names of letters, digits and underscores, never values");
+    }
+    let artifacts = fields.texts("artifacts", MAX_ITEMS, MAX_ITEM);
+    let blockers = fields.texts("blockers", MAX_ITEMS, MAX_ITEM);
+    let recheck = match fields.text("recheck", 100).as_deref() {
+        None | Some("none") => Recheck::None,
+        Some("before") => Recheck::Before,
+        Some("after") => Recheck::After,
+        Some(other) => {
+            fields.wrong("recheck", format!("{other:?} is not a policy; it is none, before or after"));
+            Recheck::None
+        }
+    };
+    Readiness { discovery, credentials, artifacts, blockers, recheck }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= MAX_CREDENTIAL && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+}
+
+/// Credentials that stand in the answer in place of their names, so that they are struck from what is kept of it.
+fn written_out(map: &Map<String, Value>) -> Secrets {
+    let given = map.get("context").and_then(|context| context.get("credentials"));
+    let mut values = Map::new();
+    collect(given, &mut values);
+    Secrets::read(Some(&Value::Object(values)), &mut Vec::new())
+}
+
+fn collect(value: Option<&Value>, values: &mut Map<String, Value>) {
+    match value {
+        Some(Value::String(text)) if !is_name(text) => {
+            values.insert(format!("credential_{}", values.len()), json!(text));
+        }
+        Some(Value::Array(items)) => items.iter().for_each(|item| collect(Some(item), values)),
+        // Names and values, as in a plan's `secrets`: there, anything may be a value.
+        Some(Value::Object(items)) => {
+            for item in items.values().filter(|item| item.is_string()) {
+                values.insert(format!("credential_{}", values.len()), item.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The brief of a task that is carried out by its plan's own words. It says what stands nowhere else: the actor is also told the user's
+/// message and the outputs of the tasks before. `feedback` is what the critic did not accept.
+pub fn derive(
+    goal: &str,
+    task: &Task,
+    last: Option<&TaskReport>,
+    credentials: &[String],
+    feedback: &[String],
+) -> ExecutionBrief {
+    let goal = clip(goal, MAX_SENTENCE);
+    let context = Readiness {
+        discovery: items(task.brief.clone()),
+        credentials: credentials.iter().filter(|name| is_name(name)).take(MAX_ITEMS).cloned().collect(),
+        artifacts: Vec::new(),
+        blockers: items(feedback.iter().cloned()),
+        recheck: recheck(task, last),
+    };
+    let success = items(task.expect.clone());
+    let action = clip(&action(task), MAX_ACTION);
+    ExecutionBrief { goal, required: Vec::new(), delta: String::new(), success, context, action, reply: None }
+}
+
+/// The brief of a message that needs no plan: the message says what is wanted, and the conversation what is known.
+pub fn direct(credentials: &[String]) -> ExecutionBrief {
+    let task = Task::new(TaskKind::Act, String::new());
+    derive("", &task, None, credentials, &[])
+}
+
+fn items(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+    texts.into_iter().take(MAX_ITEMS).map(|text| clip(text.trim(), MAX_BRIEF)).collect()
+}
+
+fn recheck(task: &Task, last: Option<&TaskReport>) -> Recheck {
+    match last {
+        // It may have taken effect.
+        Some(report) if report.status == TaskStatus::Interrupted => Recheck::Before,
+        _ if task.review => Recheck::After,
+        _ => Recheck::None,
+    }
+}
+
+fn action(task: &Task) -> String {
+    match task.kind {
+        TaskKind::Exec => format!("Run this command line:\n{}", task.detail),
+        TaskKind::Skill => {
+            let args = task.args.as_ref().map_or_else(|| "{}".to_owned(), Value::to_string);
+            format!("Call the skill {} with {args}", task.skill.as_deref().unwrap_or_default())
+        }
+        TaskKind::Msg => format!("Write this message:\n{}", task.detail),
+        TaskKind::Act => task.detail.clone(),
+    }
+}
+
+impl ExecutionBrief {
+    /// Says which calls were agreed on, beyond the action itself. They are no longer than a plan lets them be.
+    pub fn agree(&mut self, effects: &[NamedEffect]) {
+        for NamedEffect { tool, args } in effects {
+            let _ = write!(self.action, "\nAgreed, once and with these arguments: {} {args}", wire_name(tool));
+        }
+    }
+
+    /// The brief for a prompt and for the graph lane, without what it does not say. The same brief is always the same text.
+    pub fn text(&self) -> String {
+        let Readiness { discovery, credentials, artifacts, blockers, recheck } = &self.context;
+        let mut text = String::new();
+        line(&mut text, "Goal", &self.goal);
+        list(&mut text, "Required", &self.required);
+        line(&mut text, "Delta", &self.delta);
+        list(&mut text, "Success", &self.success);
+        list(&mut text, "Discovery", discovery);
+        list(&mut text, "Credentials", credentials);
+        list(&mut text, "Artifacts", artifacts);
+        list(&mut text, "Blockers", blockers);
+        if *recheck != Recheck::None {
+            line(&mut text, "Re-check", recheck.name());
+        }
+        line(&mut text, "Action", self.action.trim());
+        line(&mut text, "Your text at the end is the reply to the user", self.reply.as_deref().unwrap_or_default());
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+/// A line with its title; nothing for an empty one.
+fn line(text: &mut String, title: &str, content: &str) {
+    if !content.is_empty() {
+        let _ = writeln!(text, "{title}: {content}");
+    }
+}
+
+/// A list with its title; nothing for an empty one.
+fn list(text: &mut String, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{title}:");
+    for item in items {
+        // An item of several lines stays one item.
+        let _ = writeln!(text, "- {}", item.replace('\n', "\n  "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn good() -> Value {
+        json!({
+            "goal": "publish the report", "required": ["one page"], "delta": "the chart is missing",
+            "success": ["chart.png exists"],
+            "context": {"discovery": ["data.csv has 3 columns"], "credentials": ["api_key"],
+                "artifacts": ["data.csv"], "blockers": [], "recheck": "after"},
+            "action": "draw the chart",
+        })
+    }
+
+    fn complaints(answer: &Value) -> Vec<String> {
+        match parse(&answer.to_string()) {
+            Ok(_) => Vec::new(),
+            Err(unusable) => unusable.violations.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn a_whole_brief() {
+        let teb = parse(&format!("Thinking…\n```json\n{}\n```", good())).unwrap();
+        assert_eq!((teb.action.as_str(), teb.context.recheck), ("draw the chart", Recheck::After));
+        let expected = "Goal: publish the report\nRequired:\n- one page\nDelta: the chart is missing\nSuccess:\n\
+                        - chart.png exists\nDiscovery:\n- data.csv has 3 columns\nCredentials:\n- api_key\n\
+                        Artifacts:\n- data.csv\nRe-check: after\nAction: draw the chart";
+        assert_eq!(teb.text(), expected);
+        let stored = serde_json::to_string(&teb).unwrap();
+        assert_eq!(serde_json::from_str::<ExecutionBrief>(&stored).unwrap(), teb);
+    }
+
+    #[test]
+    fn what_may_be_left_out() {
+        let context = json!({"discovery": [], "credentials": [], "artifacts": [], "blockers": []});
+        let answer = json!({"goal": "g", "delta": "d", "success": "it is there", "context": context, "action": "a"});
+        let teb = parse(&answer.to_string()).unwrap();
+        assert_eq!((teb.success, teb.context), (vec!["it is there".to_owned()], Readiness::default()));
+    }
+
+    /// Rule: "TEB prompt requires execution-ready context transfer (discovery/credentials/artifacts/blockers)".
+    #[test]
+    fn a_brief_without_a_part_of_its_context_is_none() {
+        for part in ["discovery", "credentials", "artifacts", "blockers"] {
+            let mut answer = good();
+            answer["context"].as_object_mut().unwrap().remove(part);
+            assert_eq!(complaints(&answer), [format!("context.{part}: missing; it is [] if there is nothing to say")]);
+        }
+    }
+
+    #[test]
+    fn every_violation_is_named_with_its_path() {
+        let answer = json!({
+            "required": 1, "success": [], "mood": "good", "action": ["one", "two"],
+            "context": {"discovery": [1, "x".repeat(700)], "credentials": {"token": "v"}, "recheck": "maybe",
+                "artifacts": vec!["x"; 13], "next": 1},
+        });
+        let complaints = complaints(&answer);
+        for expected in [
+            "mood: unknown field",
+            "goal: missing",
+            "required: must be a list of strings, not a number",
+            "delta: missing",
+            "success: missing",
+            "action: must be a string, not a list",
+            "context.next: unknown field",
+            "context.discovery[0]: must be a string, not a number",
+            "context.discovery[1]: has 700 characters, at most 600",
+            "context.credentials: must be a list of strings",
+            "context.blockers: missing",
+            "context.artifacts: has 13 entries, at most 12",
+            "context.recheck: \"maybe\" is not a policy",
+        ] {
+            assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
+        }
+        assert_eq!(complaints.len(), 13, "{complaints:#?}");
+        let mut without = good();
+        without["context"] = Value::Null;
+        assert!(
+            super::parse(&without.to_string()).unwrap_err().violations[0].to_string().starts_with("context: missing")
+        );
+    }
+
+    #[test]
+    fn credentials_are_names_and_values_are_not_kept() {
+        for given in [json!(["my token is s3cr3t!value"]), json!({"token": "s3cr3t"}), json!(["a", ["s3cr3t!value"]])] {
+            let mut answer = good();
+            answer["context"]["credentials"] = given;
+            let unusable = parse(&answer.to_string()).unwrap_err();
+            assert!(unusable.violations[0].path.starts_with("context.credentials"), "{unusable:?}");
+            assert!(!format!("{unusable:?}").contains("s3cr3t"), "{unusable:?}");
+        }
+    }
+
+    /// It says what stands nowhere else: outputs and files of the tasks before are told to the actor as they are.
+    #[test]
+    fn a_ready_task_needs_no_model() {
+        let done = TaskReport::new(Task::new(TaskKind::Exec, "ls"), TaskStatus::Done, "\n a.csv\nb.csv");
+        let mut chart = Task::new(TaskKind::Skill, "skill chart");
+        (chart.skill, chart.args) = (Some("chart".to_owned()), Some(json!({"file": "a"})));
+        (chart.expect, chart.review) = (Some("a chart".to_owned()), true);
+        let names = ["api_key".to_owned(), "not a name!".to_owned()];
+        let teb = derive("g", &chart, Some(&done), &names, &["the axis is wrong".to_owned()]);
+        let expected = "Goal: g\nSuccess:\n- a chart\nCredentials:\n- api_key\nBlockers:\n- the axis is wrong\n\
+                        Re-check: after\nAction: Call the skill chart with {\"file\":\"a\"}";
+        assert_eq!(teb.text(), expected);
+
+        let cut = TaskReport::new(Task::new(TaskKind::Exec, "x"), TaskStatus::Interrupted, "");
+        assert_eq!(derive("g", &chart, Some(&cut), &[], &[]).context.recheck, Recheck::Before);
+        let act = Task { brief: Some("rows are days".to_owned()), ..Task::new(TaskKind::Act, "add it up") };
+        assert_eq!(derive("g", &act, None, &[], &[]).text(), "Goal: g\nDiscovery:\n- rows are days\nAction: add it up");
+        assert_eq!(direct(&[]).text(), "");
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read(text in "[{}\\[\\]\":,a-zä0-9. \n]{0,80}") {
+            let _ = parse(&text);
+            let _ = parse(&format!("{{\"action\": \"a\", \"context\": {{{text}"));
+        }
+
+        /// A brief has the whole text that a plan gives of a task.
+        #[test]
+        fn a_derived_brief_is_whole(detail in "[a-z0-9 ]{1,60}", repeat in 1usize..250) {
+            let detail = format!("do {}", detail.repeat(repeat));
+            let task = Task { brief: Some(detail.clone()), ..Task::new(TaskKind::Act, &detail) };
+            let teb = derive("g", &task, None, &[], &[]);
+            prop_assert_eq!(teb.text().matches(detail.trim()).count(), 2);
+        }
+    }
+}

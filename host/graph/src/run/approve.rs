@@ -1,0 +1,103 @@
+//! Waiting for a person: before tasks or calls start whose effects nobody has accepted.
+//!
+//! The run stays where it is, and passes the node `approval` before it goes on. What was decided holds for the rest of the run, so
+//! that nobody is asked twice about the same effect.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::approval::{CallEffect, Card, CardAnswer, Decision, MAX_CARDS};
+use super::super::plan::Task;
+use super::super::step::{Event, IllegalResult};
+use super::super::{Node, Why};
+use super::{Run, Stage, State};
+use crate::label::Label;
+use crate::lane::ToolCall;
+
+/// What was asked in a run, and what was said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Approvals {
+    /// The card that waits for an answer.
+    card: Option<Card>,
+    /// How many were shown.
+    cards: usize,
+    decided: Vec<(CallEffect, Decision)>,
+}
+
+impl Approvals {
+    pub fn waiting(&self) -> Option<&Card> {
+        self.card.as_ref()
+    }
+
+    /// Nobody needs the answer any more.
+    pub fn withdraw(&mut self) {
+        self.card = None;
+    }
+}
+
+/// What is about to start.
+#[derive(Debug, Clone)]
+pub enum Starting<'a> {
+    /// The next task of the plan, and those behind it, each with its number in the plan and the label of what it was decided from.
+    Tasks(Vec<(usize, &'a Task, &'a Label)>),
+    Calls(&'a [ToolCall]),
+}
+
+impl Run {
+    /// The card that waits for an answer.
+    pub fn card(&self) -> Option<&Card> {
+        self.approvals.waiting()
+    }
+
+    /// What would be started by the step that is next.
+    pub fn starting(&self) -> Option<Starting<'_>> {
+        match &self.state {
+            State::Reasoning { .. } => {
+                let first = self.records.len() - self.current.first + 1;
+                let waiting = (first..).zip(&self.current.waiting);
+                let waiting = waiting.map(|(number, waiting)| (number, &waiting.task, &waiting.label));
+                Some(Starting::Tasks(waiting.collect()))
+            }
+            State::Looping { stage: Stage::Ready { calls, .. }, .. } => Some(Starting::Calls(calls)),
+            _ => None,
+        }
+    }
+
+    /// What a person decided about this effect in this run, and the effect as it was shown.
+    pub fn decision(&self, effect: &CallEffect) -> Option<(Decision, &CallEffect)> {
+        let decided = &self.approvals.decided;
+        // The last word about it counts.
+        let found = decided.iter().rev().find(|(decided, _)| effect.is_within(decided));
+        found.map(|(decided, decision)| (*decision, decided))
+    }
+
+    /// Whether the run may show another card.
+    pub fn may_ask(&self) -> bool {
+        self.approvals.cards < MAX_CARDS
+    }
+
+    pub(super) fn take_card(&mut self, event: &mut Event, card: Card) -> Result<(), IllegalResult> {
+        self.pass(event, Why::NeedsApproval)?;
+        self.approvals.cards += 1;
+        self.approvals.card = Some(card);
+        Ok(())
+    }
+
+    pub(super) fn take_card_answer(&mut self, event: &mut Event, answer: &CardAnswer) -> Result<(), IllegalResult> {
+        let why = match self.state.node() {
+            Node::Action => Why::CallsAnswered,
+            _ => Why::TasksAnswered,
+        };
+        self.pass(event, why)?;
+        let card = self.approvals.card.take();
+        for (number, effect) in (1..).zip(card.into_iter().flat_map(|card| card.effects)) {
+            let decision = match answer.accepted.contains(&number) {
+                _ if answer.expired => Decision::Expired,
+                true => Decision::Accepted,
+                false => Decision::Refused,
+            };
+            self.approvals.decided.push((effect, decision));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,425 @@
+//! One request to a model's endpoint and its answer as it arrives: the connection, the time-outs, the limits, and what
+//! a status means. What stands in the request and in the answer is the matter of the two formats.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, SERVER, USER_AGENT,
+};
+use http::{Method, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::LlmError;
+use super::endpoint::{Endpoint, Timeouts};
+use kiso_base::net::sse::{Parser, SseEvent};
+use kiso_base::net::{pool, retry_after};
+
+mod refusal;
+
+pub(super) use refusal::Refusal;
+
+/// Bytes of an error's body that are read. Errors of gateways can be whole web pages.
+const MAX_ERROR_BODY: usize = 64 << 10;
+
+/// Characters that an error shows of a piece of an answer.
+const SHOWN_PIECE: usize = 80;
+
+/// How long the end of a body is awaited after the answer's own end mark, so that its connection can be used again.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How long the count of tokens and the end mark are awaited after the end of the answer itself. Some servers send
+/// neither, and leave the connection open.
+const TAIL: Duration = Duration::from_secs(5);
+
+/// Bytes of what a server says of itself, such as the template of its model.
+const MAX_PROPERTIES: usize = 1 << 20;
+
+/// How long is waited for what is asked beside the calls themselves, whose answers wait meanwhile.
+const ASIDE: Duration = Duration::from_secs(5);
+
+/// Tells a test server, or a proxy that routes by it, which role asks. Says nothing that the prompt does not.
+const ROLE: HeaderName = HeaderName::from_static("x-kiso-role");
+
+/// An endpoint, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Wire {
+    /// `provider:model`, for errors.
+    pub name: String,
+    pub endpoint: Endpoint,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+/// How the key is sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KeyHeader {
+    Bearer,
+    Named(&'static str),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// The provider said no, and perhaps to one field only.
+    Refused(Refusal),
+    Failed(LlmError),
+}
+
+impl From<LlmError> for CallError {
+    fn from(error: LlmError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Wire {
+    /// `path` is appended to the path of the endpoint's `base_url`; a query there stays.
+    pub fn new(endpoint: Endpoint, path: &str, key_header: KeyHeader) -> Result<Self, LlmError> {
+        let name = endpoint.name();
+        let refused = |message: String| LlmError::Refused { model: name.clone(), message };
+        let (base, query) = match endpoint.base_url.split_once('?') {
+            Some((base, query)) => (base, format!("?{query}")),
+            None => (endpoint.base_url.as_str(), String::new()),
+        };
+        let uri: Uri = format!("{}{path}{query}", base.trim_end_matches('/'))
+            .parse()
+            .map_err(|error| refused(format!("its base_url is not an address: {error}")))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(refused("its base_url begins with neither https:// nor http://".to_owned()));
+        }
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            return Err(refused("its base_url has a user or a password in it; use key_env".to_owned()));
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("kiso/", env!("CARGO_PKG_VERSION"))));
+        // Files and variables often end with a line feed, or are empty where no key is wanted.
+        if let Some(key) = endpoint.key.as_ref().map(|key| key.expose().trim()).filter(|key| !key.is_empty()) {
+            let (header, value) = match key_header {
+                KeyHeader::Bearer => (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}"))),
+                KeyHeader::Named(name) => (HeaderName::from_static(name), HeaderValue::try_from(key)),
+            };
+            let mut value = value.map_err(|_| refused("its key has characters that no header can carry".to_owned()))?;
+            value.set_sensitive(true);
+            headers.insert(header, value);
+        }
+        Ok(Self { name, endpoint, uri, headers })
+    }
+
+    /// A header for every request.
+    pub fn header(&mut self, name: &'static str, value: &'static str) {
+        self.headers.insert(name, HeaderValue::from_static(value));
+    }
+
+    /// When a call that begins now has to be over.
+    pub fn end(&self) -> Instant {
+        Instant::now() + self.endpoint.patience.total
+    }
+
+    /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
+    /// `end`.
+    pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<ResponseStream<'_>, CallError> {
+        let body = Bytes::from(serde_json::to_vec(body).expect("a value has only string keys"));
+        let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
+        let headers = parts.headers_mut().expect("a method and an address are no errors");
+        headers.clone_from(&self.headers);
+        headers.insert(ROLE, HeaderValue::from_static(role));
+        let (parts, ()) = parts.body(()).expect("the parts were checked").into_parts();
+
+        let Timeouts { connect, first_token, .. } = self.endpoint.patience;
+        let sent = pool::send(&parts, &body, connect, first_token, end).await;
+        let (response, first) = sent.map_err(|error| CallError::Failed(self.unsent(&error)))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(CallError::Refused(self.refusal(status, response, first.min(end)).await));
+        }
+        let html = header(response.headers(), &CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
+        if html {
+            let message = "it answers with a web page; its base_url may lack a part such as /v1".to_owned();
+            return Err(CallError::Failed(LlmError::Refused { model: self.name.clone(), message }));
+        }
+        Ok(ResponseStream {
+            wire: self,
+            server: header(response.headers(), &SERVER).map(str::to_owned),
+            body: Some(response.into_body()),
+            form: Form::Unknown,
+            events: Vec::new().into_iter(),
+            received: 0,
+            due: first,
+            heard: false,
+            end,
+        })
+    }
+
+    /// What stands at `path` beside the version in the base address, if that is JSON and comes soon.
+    pub async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
+        let base = self.endpoint.base_url.split('?').next()?.trim_end_matches('/');
+        let uri = format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base));
+        let mut parts = http::Request::builder().method(Method::GET).uri(uri);
+        parts.headers_mut()?.clone_from(&self.headers);
+        let (parts, ()) = parts.body(()).ok()?.into_parts();
+        let Timeouts { connect, .. } = self.endpoint.patience;
+        let (response, due) = pool::send(&parts, &Bytes::new(), connect, ASIDE, end).await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let (mut body, mut text) = (response.into_body(), Vec::new());
+        while text.len() < MAX_PROPERTIES
+            && let Some(frame) = timeout_at(due.min(end), body.frame()).await.ok()?
+        {
+            text.extend_from_slice(frame.ok()?.data_ref()?);
+        }
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// An answer that is not one: the model may do better the next time.
+    pub fn broken(&self, message: impl Into<String>) -> LlmError {
+        self.unavailable(message.into(), true)
+    }
+
+    /// An answer that would be no better the next time.
+    pub fn unusable(&self, message: impl Into<String>) -> LlmError {
+        self.unavailable(message.into(), false)
+    }
+
+    fn unavailable(&self, message: String, retryable: bool) -> LlmError {
+        LlmError::Unavailable { model: self.name.clone(), message, retryable, retry_after: None }
+    }
+
+    /// A piece of an answer that is not JSON.
+    pub fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
+        // Cut last: a part of the key would not be known as one.
+        let start: String = self.clean(piece).chars().take(SHOWN_PIECE).collect();
+        self.broken(format!("a piece of its answer is not JSON ({error}): {start}"))
+    }
+
+    /// Text of the provider, as an error may show it.
+    pub fn clean(&self, text: &str) -> String {
+        refusal::clean(text, self.endpoint.key.as_ref())
+    }
+
+    /// An error object that came in place of an answer, or a text that is an error's.
+    pub fn error_object(&self, error: &Value) -> CallError {
+        CallError::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
+    }
+
+    fn unsent(&self, error: &pool::SendError) -> LlmError {
+        let Timeouts { connect, first_token, total, .. } = self.endpoint.patience;
+        match error {
+            pool::SendError::Connect => self.late("connection", connect, "connect"),
+            pool::SendError::FirstToken => self.late("answer", first_token, "first_token"),
+            pool::SendError::Total => self.late("end of the answer", total, "total"),
+            pool::SendError::Http { message, retryable } => self.unavailable(self.clean(message), *retryable),
+        }
+    }
+
+    fn late(&self, what: &str, limit: Duration, name: &str) -> LlmError {
+        self.unavailable(format!("no {what} within {limit:?} (the {name} time-out)"), true)
+    }
+
+    async fn refusal(&self, status: StatusCode, response: Response<Incoming>, until: Instant) -> Refusal {
+        let (parts, mut body) = response.into_parts();
+        let location = header(&parts.headers, &LOCATION);
+        let mut text = Vec::new();
+        // What did not come by then is left out; the status alone says enough.
+        while text.len() < MAX_ERROR_BODY
+            && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
+        {
+            if let Some(data) = frame.data_ref() {
+                text.extend_from_slice(&data[..data.len().min(MAX_ERROR_BODY - text.len())]);
+            }
+        }
+        let wait = retry_after::read(&parts.headers, SystemTime::now());
+        Refusal::read(status, location, &String::from_utf8_lossy(&text), wait, self.endpoint.key.as_ref())
+    }
+}
+
+/// An answer that is coming in.
+pub(super) struct ResponseStream<'a> {
+    wire: &'a Wire,
+    /// What the server calls itself.
+    server: Option<String>,
+    /// `None` after its end.
+    body: Option<Incoming>,
+    form: Form,
+    /// Read and not yet handed out.
+    events: std::vec::IntoIter<SseEvent>,
+    /// Bytes.
+    received: usize,
+    /// When the next piece must be there.
+    due: Instant,
+    /// Content came.
+    heard: bool,
+    /// When the whole answer must be there.
+    end: Instant,
+}
+
+/// A stream, or one JSON value: some servers answer whole, whatever was asked for. Told apart by the first character,
+/// since content types are not to be trusted and no line of a stream begins with a brace.
+enum Form {
+    /// Only white space so far.
+    Unknown,
+    Events(Parser),
+    Whole(Vec<u8>),
+}
+
+impl ResponseStream<'_> {
+    /// Whether the server calls itself so.
+    pub fn is_of(&self, server: &str) -> bool {
+        self.server.as_deref() == Some(server)
+    }
+
+    /// The next event; a whole answer is one event. `None` is the end of the body.
+    pub async fn next(&mut self) -> Result<Option<SseEvent>, LlmError> {
+        loop {
+            // Also while nothing has to be waited for: there may be much to read, and its reader may be slow.
+            if self.end <= Instant::now() {
+                return Err(self.wire.late("end of the answer", self.wire.endpoint.patience.total, "total"));
+            }
+            if let Some(event) = self.events.next() {
+                return Ok(Some(event));
+            }
+            let Some(body) = &mut self.body else { return Ok(None) };
+            match timeout_at(self.due.min(self.end), body.frame()).await {
+                Err(_) => return Err(self.late()),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.take(&data)?;
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    let message = format!("the connection broke in the middle of the answer: {}", pool::chain(&error));
+                    return Err(self.wire.broken(self.wire.clean(&message)));
+                }
+                Ok(None) => {
+                    self.body = None;
+                    self.events = self.last()?.into_iter().collect::<Vec<_>>().into_iter();
+                }
+            }
+        }
+    }
+
+    /// Content came: the wait for the next begins. Comments, pings and empty deltas are no content, so that a provider
+    /// that only keeps the connection alive cannot hold a call for ever.
+    pub fn heard(&mut self) {
+        self.heard = true;
+        self.due = Instant::now() + self.wire.endpoint.patience.next_token;
+    }
+
+    /// The answer is complete; what may still come is worth a short wait.
+    pub fn completed(&mut self) {
+        self.heard = true;
+        self.due = Instant::now() + self.wire.endpoint.patience.next_token.min(TAIL);
+    }
+
+    /// The answer has ended, and only the end of its body may be missing. That is awaited aside and for a short time,
+    /// since a connection whose body was not read to its end cannot be used again.
+    pub fn finish(mut self) {
+        if let Some(mut body) = self.body.take() {
+            tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
+        }
+    }
+
+    fn take(&mut self, data: &Bytes) -> Result<(), LlmError> {
+        self.received = self.received.saturating_add(data.len());
+        let limit = self.wire.endpoint.max_response;
+        if self.received > limit {
+            let provider = &self.wire.endpoint.provider;
+            return Err(self.wire.unusable(format!(
+                "its answer is longer than {limit} bytes and was cut off; the setting \
+                 providers.{provider}.max_response_mib raises the limit"
+            )));
+        }
+        let mut data = &data[..];
+        if let Form::Unknown = self.form {
+            data = data.trim_ascii_start();
+            match data.first() {
+                None => return Ok(()),
+                Some(b'{' | b'[') => self.form = Form::Whole(Vec::new()),
+                Some(_) => self.form = Form::Events(Parser::default()),
+            }
+        }
+        match &mut self.form {
+            Form::Unknown => {}
+            Form::Events(parser) => {
+                let mut events = Vec::new();
+                parser.feed(data, &mut events).map_err(|error| self.wire.unusable(error.to_string()))?;
+                self.events = events.into_iter();
+            }
+            Form::Whole(whole) => {
+                whole.extend_from_slice(data);
+                self.heard();
+            }
+        }
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<Option<SseEvent>, LlmError> {
+        match std::mem::replace(&mut self.form, Form::Unknown) {
+            Form::Unknown => Ok(None),
+            Form::Events(parser) => parser.finish().map_err(|error| self.wire.unusable(error.to_string())),
+            Form::Whole(whole) => {
+                Ok(Some(SseEvent { name: String::new(), data: String::from_utf8_lossy(&whole).into_owned() }))
+            }
+        }
+    }
+
+    fn late(&self) -> LlmError {
+        let Timeouts { first_token, next_token, total, .. } = self.wire.endpoint.patience;
+        if self.end <= self.due {
+            self.wire.late("end of the answer", total, "total")
+        } else if self.heard {
+            self.wire.late("further piece of the answer", next_token, "next_token")
+        } else {
+            self.wire.late("answer", first_token, "first_token")
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Support;
+
+    #[tokio::test]
+    async fn what_has_come_is_not_read_any_more_after_the_end() {
+        let patience = Duration::from_secs(60);
+        let endpoint = Endpoint {
+            provider: "test".to_owned(),
+            model: "m".to_owned(),
+            base_url: "http://localhost".to_owned(),
+            key: None,
+            patience: Timeouts { connect: patience, first_token: patience, next_token: patience, total: patience },
+            schema: Support::Probe,
+            tools: Support::Probe,
+            max_response: 1 << 20,
+        };
+        let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();
+        let event = |data: &str| SseEvent { name: String::new(), data: data.to_owned() };
+        let events = vec![event("1"), event("2")].into_iter();
+        let (due, end) = (wire.end(), wire.end());
+        let mut reply = ResponseStream {
+            wire: &wire,
+            server: None,
+            body: None,
+            form: Form::Unknown,
+            events,
+            received: 0,
+            due,
+            heard: true,
+            end,
+        };
+        assert_eq!(reply.next().await.unwrap().map(|event| event.data).as_deref(), Some("1"));
+        reply.end = Instant::now();
+        let error = reply.next().await.unwrap_err().to_string();
+        assert!(error.ends_with("no end of the answer within 60s (the total time-out)"), "{error}");
+    }
+}

@@ -1,0 +1,266 @@
+//! Models: one trait, and the implementations beside it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+mod answering;
+pub mod anthropic;
+pub mod breaker;
+pub mod chain;
+mod draft;
+pub mod embed;
+pub mod endpoint;
+pub mod estimate;
+mod home_slots;
+mod http;
+pub mod openai;
+pub mod price;
+pub mod probe;
+mod quotes;
+pub mod reflex;
+pub mod schema;
+pub mod scripted;
+pub mod slots;
+mod text_calls;
+pub mod time;
+mod turns;
+
+use kiso_base::role::Piece;
+pub use kiso_base::role::Role;
+pub use kiso_graph::lane::ToolCall;
+pub use kiso_graph::limits::Usage;
+pub use kiso_plan::prompt;
+use prompt::Pieces;
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    pub role: Role,
+    /// The role's prompt; the only part that speaks with the administrator's voice.
+    pub system: String,
+    /// The pieces as text, each foreign one fenced, but for those `apart`.
+    pub user: String,
+    /// The same pieces for a model that reads fields (`reflex`); nothing more than what `user` and `turns` show.
+    pub pieces: Pieces,
+    /// The pieces that stand in `turns`.
+    pub apart: &'static [Piece],
+    /// What follows the user part: what was said in the session, calls, their results, notes. Oldest first.
+    pub turns: Vec<Turn>,
+    /// How many of the first turns are what was said before: those may go where not all have room.
+    pub spare_turns: usize,
+    /// Tools that may be called; none for most roles.
+    pub tools: Vec<ToolSpec>,
+    pub tool_choice: ToolChoice,
+    pub answer: Answer,
+    /// `answer` with all that the prompt says about it, for a server that makes a grammar of it and does not count it as a part of
+    /// the prompt.
+    pub grammar: Option<Arc<Value>>,
+    /// Whether the model has a small window or little room for an answer: then every text and list of the answer's form has a length
+    /// with which the answer ends before its limit.
+    pub short: bool,
+    /// 0.0 to 2.0; `None` leaves it to the provider.
+    pub temperature: Option<f32>,
+    /// Tokens that the answer may have.
+    pub max_tokens: u32,
+    pub priority: Priority,
+    /// What requests share that begin alike: a provider that keeps what it has read finds it by that. Empty for a request that
+    /// no other one follows.
+    pub cache_key: String,
+}
+
+impl Request {
+    /// An interactive call for free text, without tools.
+    pub fn new(role: Role, system: String, user: String) -> Self {
+        Self {
+            role,
+            system,
+            user,
+            pieces: Pieces::default(),
+            apart: &[],
+            turns: Vec::new(),
+            spare_turns: 0,
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            answer: Answer::Text,
+            grammar: None,
+            short: false,
+            temperature: None,
+            max_tokens: 2_048,
+            priority: Priority::Interactive,
+            cache_key: String::new(),
+        }
+    }
+}
+
+/// The form that an answer shall have. A provider that cannot enforce it still finds it in the prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Answer {
+    #[default]
+    Text,
+    /// JSON that fits this JSON Schema; its name is the role's.
+    Json(Arc<Value>),
+}
+
+/// Whether tools may be called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    /// They are shown, because the requests before showed them, and none is to be called.
+    None,
+}
+
+/// Who waits for a call. A slot that gets free goes to the first of the highest kind that waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Titles, summaries, memory: nobody waits.
+    Background,
+    Subagent,
+    /// A person waits.
+    #[default]
+    Interactive,
+}
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Lower-case letters, digits, `_` and `-`, at most 64: what every provider takes.
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of an object.
+    pub parameters: Value,
+}
+
+/// A message after the user part.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Turn {
+    /// What a person wrote, in their own words.
+    User(String),
+    /// What the model answered, in this call's conversation or to a person.
+    Assistant { text: String, calls: Vec<ToolCall> },
+    /// The result of the call with this id.
+    Tool { id: String, name: String, text: String },
+    /// What the host adds for the model, such as a reflection; sent as a user message.
+    Note(String),
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Completion {
+    pub text: String,
+    /// Tools that the model wants called. Ids are unique within the completion; the model, or else the host, made them.
+    pub calls: Vec<ToolCall>,
+    /// Whether the provider ended the answer in the middle of the last of `calls`.
+    pub cut: bool,
+    pub stop: Stop,
+    pub usage: Usage,
+    /// Whether the provider counted the tokens of `usage`; otherwise they are estimated.
+    pub counted: bool,
+    /// How the form of the answer was asked for in the end.
+    pub form: Form,
+    /// The schema that was sent with the request that was answered, if one was.
+    pub schema: Option<Arc<Value>>,
+    /// How its calls were asked for.
+    pub calling: Calling,
+    /// `provider:model` that answered, which is another one than asked for when a fallback took over.
+    pub model: String,
+}
+
+/// How a provider was asked for the form of [`Request::answer`], as far as it takes that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// By the prompt alone.
+    #[default]
+    Prompt,
+    /// As some JSON object.
+    Object,
+    /// By its schema.
+    Schema,
+}
+
+/// How a model calls tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Calling {
+    /// In the format's own way.
+    #[default]
+    Native,
+    /// In an answer of JSON, because its server or its template knows no tools.
+    Json,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    #[default]
+    End,
+    /// It was cut off at `max_tokens`.
+    Length,
+    /// It said the same again and again, and was not listened to any more.
+    Repetition,
+    /// It waits for the results of its calls.
+    Calls,
+    /// The provider held content back.
+    Filter,
+}
+
+/// Hears an answer while it arrives.
+pub trait Sink: Send {
+    /// The next piece of text.
+    fn text(&mut self, piece: &str);
+
+    /// The next piece of what the model thinks before it answers.
+    fn thought(&mut self, _piece: &str) {}
+
+    /// What was heard so far is void: the answer broke off, and begins anew, perhaps from another model, or not at all.
+    fn restart(&mut self) {}
+
+    /// What was heard and came to nothing, because the answer broke off or nobody waits for it any more, has used this. It
+    /// is in no completion's usage.
+    fn spent(&mut self, _usage: Usage) {}
+}
+
+impl<F: FnMut(&str) + Send> Sink for F {
+    fn text(&mut self, piece: &str) {
+        self(piece);
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LlmError {
+    /// The provider could not be reached or did not answer properly. A run sees this when retries are used up.
+    #[error("the model {model} did not answer: {message}")]
+    Unavailable {
+        model: String,
+        message: String,
+        /// Whether the same call may succeed later.
+        retryable: bool,
+        /// What the provider asked to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The provider refused the request: key, quota, content.
+    #[error("the model {model} refused the request: {message}")]
+    Refused { model: String, message: String },
+    /// A scripted model has no answer for this call.
+    #[error("{0}")]
+    Script(String),
+}
+
+/// The future that [`Model::complete`] returns; boxed so that models can be chosen at run time.
+pub type Completing<'a> = Pin<Box<dyn Future<Output = Result<Completion, LlmError>> + Send + 'a>>;
+
+/// Something that completes a prompt.
+pub trait Model: Send + Sync {
+    /// `provider:model`, as in `config.toml`.
+    fn name(&self) -> &str;
+
+    /// Answers `request`. `sink` hears each piece of text as it arrives, in order; the pieces since the last
+    /// [`Sink::restart`] are the completion's text. Dropping the future cancels the call.
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a>;
+}

@@ -1,0 +1,161 @@
+//! What of a request an endpoint takes.
+
+use serde_json::Value;
+
+use crate::endpoint::Support;
+use crate::http::Refusal;
+use crate::{Answer, Calling, Form, Request, ToolChoice};
+
+/// Fields and forms of a request that not every endpoint takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RequestShape {
+    pub format: Format,
+    /// Whether a refusal of the format is not a reason to go without: the administrator said that it works.
+    fixed: bool,
+    pub calling: Calling,
+    /// The same for calls of tools.
+    calls_fixed: bool,
+    /// `tool_choice`: shows tools that are not to be called.
+    pub tool_choice: bool,
+    /// `stream_options`.
+    pub usage: bool,
+    /// The name of the field that limits the answer: newer models of OpenAI want the longer one, others know only the
+    /// shorter.
+    pub limit: &'static str,
+    /// The most tokens of an answer that the model takes, as far as it is known.
+    pub most: u32,
+    pub temperature: bool,
+    /// `prompt_cache_key`: has requests that begin alike answered where the beginning was read before.
+    pub cache_key: bool,
+    /// A message of the user may follow the results of tools. Mistral wants the model to speak first.
+    pub notes: bool,
+    /// The system prompt may be a message of its own. Templates of some local models know only two roles.
+    pub system: bool,
+}
+
+/// How an answer in JSON is asked for, beside what the prompt says. Each is tried if the one before was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Format {
+    Schema,
+    /// Some JSON; older endpoints know only this.
+    Object,
+    Plain,
+}
+
+const SHORT: &str = "max_tokens";
+const LONG: &str = "max_completion_tokens";
+
+impl RequestShape {
+    pub fn new(schema: Support, tools: Support) -> Self {
+        Self {
+            format: if schema == Support::No { Format::Plain } else { Format::Schema },
+            fixed: schema == Support::Yes,
+            calling: if tools == Support::No { Calling::Json } else { Calling::Native },
+            calls_fixed: tools == Support::Yes,
+            tool_choice: true,
+            usage: true,
+            limit: SHORT,
+            most: u32::MAX,
+            temperature: true,
+            cache_key: true,
+            notes: true,
+            system: true,
+        }
+    }
+
+    /// With calls as JSON, where the server is known not to show its model any tools; `None` where they are asked for so already,
+    /// or the administrator said that it does.
+    pub fn without_tools(self) -> Option<Self> {
+        let native = self.calling == Calling::Native && !self.calls_fixed;
+        native.then_some(Self { calling: Calling::Json, ..self })
+    }
+
+    /// Without what the refusal of `body` names; `None` if it names nothing that can be left out or put
+    /// differently.
+    pub fn without(self, refusal: &Refusal, body: &Value) -> Option<Self> {
+        let sent = |field: &str| body.get(field).is_some();
+        let limit = body.get(self.limit).and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
+        // Servers say so in their own words, and "max_tokens is too large" is not a refusal of the field.
+        if let Some(most) = limit.and_then(|sent| refusal.smaller_limit(sent)) {
+            return Some(Self { most, ..self });
+        }
+        if self.limit == SHORT && refusal.names(&[LONG]) {
+            return Some(Self { limit: LONG, ..self });
+        }
+        if sent("stream_options") && refusal.names(&["stream_options", "include_usage"]) {
+            return Some(Self { usage: false, ..self });
+        }
+        if sent("prompt_cache_key") && refusal.names(&["prompt_cache_key"]) {
+            return Some(Self { cache_key: false, ..self });
+        }
+        if sent("temperature") && refusal.names(&["temperature"]) {
+            return Some(Self { temperature: false, ..self });
+        }
+        if sent("tool_choice") && refusal.names(&["tool_choice"]) {
+            return Some(Self { tool_choice: false, ..self });
+        }
+        // Ollama, llama.cpp without its templates, vLLM without a parser, in this order.
+        let no_tools = ["not support tools", "tools param requires", "tool choice requires", "function calling is not"];
+        let unknown = ["unsupported", "not supported", "unrecognized", "unknown", "extra", "not permitted"];
+        let field = refusal.names(&["'tools'", "`tools`", "\"tools"]) && refusal.names(&unknown);
+        if sent("tools") && (field || refusal.names(&no_tools)) && self.without_tools().is_some() {
+            return self.without_tools();
+        }
+        let alternate = refusal.names(&["must alternate"]);
+        if self.notes && follows(body, "tool", "user") && (alternate || refusal.names(&["after role 'tool'"])) {
+            return Some(Self { notes: false, ..self });
+        }
+        if body["messages"][0]["role"] == "system" && (alternate || refusal.names(&["system role not supported"])) {
+            return Some(Self { system: false, ..self });
+        }
+        // llama.cpp makes a grammar of the schema and complains about that.
+        let format = ["response_format", "response format", "json_schema", "json_object", "schema", "grammar"];
+        if sent("response_format") && !self.fixed && refusal.names(&format) {
+            let format = if self.format == Format::Schema { Format::Object } else { Format::Plain };
+            return Some(Self { format, ..self });
+        }
+        if self.limit == SHORT && refusal.names(&["max_tokens"]) && refusal.names(&unknown) {
+            return Some(Self { limit: LONG, ..self });
+        }
+        None
+    }
+
+    /// How the form of the answer to `request` is asked for.
+    pub fn form(self, request: &Request) -> Form {
+        match (&request.answer, self.format) {
+            (Answer::Text, _) if !self.calls_json(request) => Form::Prompt,
+            (_, Format::Plain) => Form::Prompt,
+            (_, Format::Object) => Form::Object,
+            (_, Format::Schema) => Form::Schema,
+        }
+    }
+
+    /// Whether the answer to `request` is asked for as JSON because it may call tools.
+    pub fn calls_json(self, request: &Request) -> bool {
+        self.calling == Calling::Json && !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto
+    }
+
+    /// The endpoint answered to `other`. What it refused before, it is not sent again.
+    pub fn learn(&mut self, other: Self) {
+        self.format = self.format.max(other.format);
+        if other.calling == Calling::Json {
+            self.calling = Calling::Json;
+        }
+        self.tool_choice &= other.tool_choice;
+        self.usage &= other.usage;
+        self.temperature &= other.temperature;
+        self.cache_key &= other.cache_key;
+        self.notes &= other.notes;
+        self.system &= other.system;
+        self.most = self.most.min(other.most);
+        if other.limit == LONG {
+            self.limit = LONG;
+        }
+    }
+}
+
+/// Whether a message of `second` comes right after one of `first`.
+fn follows(body: &Value, first: &str, second: &str) -> bool {
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    messages.windows(2).any(|pair| pair[0]["role"] == first && pair[1]["role"] == second)
+}

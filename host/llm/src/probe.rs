@@ -1,0 +1,323 @@
+//! Finds out what a model can do, by asking it: `kiso doctor` calls this for every model of `config.toml`.
+
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+use super::{Answer, Calling, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec, Usage};
+
+/// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
+/// need the rest for that.
+pub const MAX_TOKENS: u32 = 1_024;
+
+/// Characters of a model's words that a note repeats.
+const SHOWN: usize = 160;
+
+const SYSTEM: &str = "You are being tested. Do exactly what is asked, with nothing before or after it.";
+
+/// One thing that a model can or cannot do.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, JsonSchema)]
+pub struct ProbeResult {
+    /// "answers", "streams", "usage", "tools" or "json schema".
+    pub name: &'static str,
+    pub works: bool,
+    /// What was seen, or what went wrong; may be empty.
+    pub note: String,
+}
+
+impl ProbeResult {
+    fn new(name: &'static str, works: bool, note: impl Into<String>) -> Self {
+        Self { name, works, note: note.into() }
+    }
+}
+
+/// Asks `model` for a few words, for a tool call and for JSON: at most three calls. A model that does not answer the first
+/// one is not asked again. The result has one entry for each name of [`ProbeResult`], "answers" first, and what the calls
+/// used, those without an answer included.
+pub async fn probe(model: &dyn Model) -> (Vec<ProbeResult>, Usage) {
+    let mut pieces = Pieces::default();
+    let found = capabilities(model, &mut pieces).await;
+    (found, pieces.used)
+}
+
+async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<ProbeResult> {
+    let mut found = Vec::new();
+    let words = ask(model, words(), pieces).await;
+    let completion = match words {
+        Ok(completion) => completion,
+        Err(why) => {
+            found.push(ProbeResult::new("answers", false, why));
+            let rest = ["streams", "usage", "tools", "json schema"];
+            found.extend(rest.map(|name| ProbeResult::new(name, false, "not tried: it does not answer")));
+            return found;
+        }
+    };
+    found.push(answers(&completion));
+    let count = pieces.count;
+    let note = if count == 1 { "the answer came in 1 piece".to_owned() } else { format!("{count} pieces") };
+    found.push(ProbeResult::new("streams", count > 1, note));
+    found.push(usage(&completion));
+    found.push(match ask(model, tool_call(), pieces).await {
+        Ok(completion) => tools(&completion),
+        Err(why) => ProbeResult::new("tools", false, why),
+    });
+    found.push(match ask(model, json_answer(), pieces).await {
+        Ok(completion) => json_schema(&completion),
+        Err(why) => ProbeResult::new("json schema", false, why),
+    });
+    found
+}
+
+fn words() -> Request {
+    bounded("Write the numbers from one to twelve as English words, separated by commas.")
+}
+
+fn tool_call() -> Request {
+    let tool = ToolSpec {
+        name: "report_number".to_owned(),
+        description: "Reports a number.".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": { "number": { "type": "integer", "description": "the number" } },
+            "required": ["number"],
+            "additionalProperties": false,
+        }),
+    };
+    Request { tools: vec![tool], ..bounded("Call the tool report_number with the number 7.") }
+}
+
+fn json_answer() -> Request {
+    let schema = json!({
+        "type": "object",
+        "properties": { "word": { "type": "string" }, "number": { "type": "integer" } },
+        "required": ["word", "number"],
+        "additionalProperties": false,
+    });
+    let text = "Answer with a JSON object: \"word\" is the string \"kiso\", \"number\" is 7. Nothing but the JSON.";
+    Request { answer: Answer::Json(schema.into()), ..bounded(text) }
+}
+
+fn bounded(user: &str) -> Request {
+    Request { max_tokens: MAX_TOKENS, ..Request::new(Role::Worker, SYSTEM.to_owned(), user.to_owned()) }
+}
+
+async fn ask(model: &dyn Model, request: Request, pieces: &mut Pieces) -> Result<Completion, String> {
+    let answer = model.complete(&request, pieces).await.map_err(|error| error.to_string());
+    if let Ok(completion) = &answer {
+        pieces.used += completion.usage;
+    }
+    answer
+}
+
+fn answers(completion: &Completion) -> ProbeResult {
+    let text = completion.text.trim();
+    let works = !text.is_empty();
+    let note = match completion.stop {
+        _ if works => format!("{:?}", short(text)),
+        Stop::Length => format!("it used {MAX_TOKENS} tokens without a word of an answer"),
+        Stop::Filter => "the provider held the answer back".to_owned(),
+        _ => "the answer is empty".to_owned(),
+    };
+    ProbeResult::new("answers", works, note)
+}
+
+fn usage(completion: &Completion) -> ProbeResult {
+    let used = completion.usage;
+    let cost =
+        if used.cost_micros == 0 { String::new() } else { format!(", {} millionths of a dollar", used.cost_micros) };
+    let counted = if completion.counted { "" } else { "it counts none; by estimate " };
+    let note = format!("{counted}{} tokens in, {} out{cost}", used.input_tokens, used.output_tokens);
+    ProbeResult::new("usage", completion.counted, note)
+}
+
+fn tools(completion: &Completion) -> ProbeResult {
+    let no = |note: String| ProbeResult::new("tools", false, note);
+    let Some(call) = completion.calls.first() else {
+        let way_out = match completion.calling {
+            Calling::Native => "; tool_calls = \"no\" in its [model_settings] has it asked for calls as JSON",
+            Calling::Json => ", also when asked for calls as JSON",
+        };
+        return no(format!("it called no tool, and said {:?}{way_out}", short(completion.text.trim())));
+    };
+    let shown = format!("{} with {}", short(&call.name), short(&call.args));
+    match serde_json::from_str::<Value>(&call.args) {
+        Ok(args) if call.name == "report_number" && args["number"].is_i64() => {
+            let how = match completion.calling {
+                Calling::Native => String::new(),
+                Calling::Json => ", asked for as JSON, because it has no calls of its own".to_owned(),
+            };
+            ProbeResult::new("tools", true, shown + &how)
+        }
+        _ => no(format!("it called {shown}")),
+    }
+}
+
+fn json_schema(completion: &Completion) -> ProbeResult {
+    let text = completion.text.trim();
+    let fits = serde_json::from_str::<Value>(text).is_ok_and(|value| {
+        value.as_object().is_some_and(|o| o.len() == 2) && value["word"].is_string() && value["number"].is_i64()
+    });
+    let note = match completion.form {
+        _ if !fits => format!("the answer does not fit: {:?}", short(text)),
+        Form::Schema => short(text),
+        Form::Object => {
+            "plain JSON only: it takes no schema, and its answer fits because the prompt says so".to_owned()
+        }
+        Form::Prompt => {
+            "plain text only: it takes no schema, and its answer fits because the prompt says so".to_owned()
+        }
+    };
+    ProbeResult::new("json schema", fits && completion.form == Form::Schema, note)
+}
+
+/// The beginning of what a model said.
+fn short(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Counts pieces of text, and what is paid for them.
+#[derive(Default)]
+struct Pieces {
+    count: usize,
+    used: Usage,
+}
+
+impl Sink for Pieces {
+    fn text(&mut self, piece: &str) {
+        self.count += usize::from(!piece.is_empty());
+    }
+
+    fn restart(&mut self) {
+        self.count = 0;
+    }
+
+    fn spent(&mut self, usage: Usage) {
+        self.used += usage;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Completing, LlmError, ToolCall};
+    use std::sync::Mutex;
+
+    /// The pieces of a text, and what else there is; or why there is nothing.
+    type Line = Result<(Vec<&'static str>, Completion), LlmError>;
+
+    /// Answers in order.
+    struct Fake(Mutex<Vec<Line>>);
+
+    impl Model for Fake {
+        fn name(&self) -> &str {
+            "fake:one"
+        }
+
+        fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
+            assert_eq!(request.max_tokens, MAX_TOKENS);
+            let (pieces, completion) = match self.0.lock().unwrap().remove(0) {
+                Ok(answer) => answer,
+                Err(error) => return Box::pin(async { Err(error) }),
+            };
+            pieces.iter().for_each(|piece| sink.text(piece));
+            let text = pieces.concat();
+            Box::pin(async move { Ok(Completion { text, ..completion }) })
+        }
+    }
+
+    fn said(pieces: &[&'static str]) -> Line {
+        let usage = Usage { input_tokens: 9, output_tokens: 5, ..Usage::default() };
+        Ok((pieces.to_vec(), Completion { usage, counted: true, form: Form::Schema, ..Completion::default() }))
+    }
+
+    fn called(name: &str, args: &str) -> Line {
+        let call = ToolCall::new("1", name, args);
+        Ok((vec![], Completion { calls: vec![call], ..Completion::default() }))
+    }
+
+    /// "yes" or "no" for each capability, and all notes.
+    async fn probed(answers: Vec<Line>) -> (String, String) {
+        let fake = Fake(Mutex::new(answers));
+        let (found, _) = probe(&fake).await;
+        assert!(fake.0.lock().unwrap().is_empty());
+        let names: Vec<_> = found.iter().map(|c| c.name).collect();
+        assert_eq!(names, ["answers", "streams", "usage", "tools", "json schema"]);
+        let works: Vec<_> = found.iter().map(|c| if c.works { "yes" } else { "no" }).collect();
+        let notes: Vec<_> = found.into_iter().map(|c| c.note).collect();
+        (works.join(" "), notes.join("\n"))
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_model_that_can_everything() {
+        let answers = vec![
+            said(&["one, ", "two"]),
+            called("report_number", "{\"number\": 7}"),
+            said(&["{\"word\": \"kiso\", \"number\": 7}"]),
+        ];
+        let (works, notes) = probed(answers).await;
+        assert_eq!(works, "yes yes yes yes yes");
+        assert!(notes.contains("2 pieces") && notes.contains("9 tokens in, 5 out"), "{notes}");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_estimated_or_only_asked_for_does_not_count_as_able() {
+        for (form, note) in [(Form::Object, "plain JSON only"), (Form::Prompt, "plain text only")] {
+            let mut answers = vec![
+                said(&["one, ", "two"]),
+                called("report_number", "{\"number\": 7}"),
+                said(&["{\"word\": \"kiso\", \"number\": 7}"]),
+            ];
+            for (_, completion) in answers.iter_mut().flatten() {
+                (completion.form, completion.counted) = (form, false);
+            }
+            let (works, notes) = probed(answers).await;
+            assert_eq!(works, "yes yes no yes no");
+            assert!(notes.contains(note) && notes.contains("by estimate 9 tokens in, 5 out"), "{notes}");
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_model_that_only_talks() {
+        let answers = vec![said(&["one"]), said(&["I call it"]), said(&["Sure! {\"word\": \"kiso\"}"])];
+        let (works, notes) = probed(answers).await;
+        assert_eq!(works, "yes no yes no no");
+        assert!(
+            notes.contains("came in 1 piece") && notes.contains("called no tool, and said \"I call it\""),
+            "{notes}"
+        );
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn odd_calls_and_errors_in_between_are_notes() {
+        let refused = LlmError::Refused { model: "fake:one".to_owned(), message: "no schemas here".to_owned() };
+        for call in [called("report_number", "{"), called("other", "{\"number\": 7}"), called("report_number", "[7]")] {
+            let (works, notes) = probed(vec![said(&["a", "b"]), call, Err(refused.clone())]).await;
+            assert_eq!(works, "yes yes yes no no");
+            assert!(notes.contains("it called ") && notes.contains("no schemas here"), "{notes}");
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_model_that_does_not_answer_is_asked_once() {
+        let down = LlmError::Unavailable {
+            model: "fake:one".to_owned(),
+            message: "connection refused".to_owned(),
+            retryable: true,
+            retry_after: None,
+        };
+        let (works, notes) = probed(vec![Err(down)]).await;
+        assert_eq!(works, "no no no no no");
+        assert!(notes.contains("connection refused") && notes.contains("not tried"), "{notes}");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_empty_answer_is_none() {
+        let empty = Ok((vec![], Completion { stop: Stop::Length, ..Completion::default() }));
+        let (works, notes) = probed(vec![empty, said(&[""]), said(&["{"])]).await;
+        assert_eq!(works, "no no no no no");
+        assert!(notes.contains("it used 1024 tokens without a word"), "{notes}");
+    }
+}

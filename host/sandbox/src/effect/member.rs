@@ -1,0 +1,130 @@
+//! What a member of a fleet adds to the work: whether it may still act, where files are kept besides the home, and who the others
+//! are.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use kiso_base::home::SessionName;
+
+/// How often it is looked whether something may be begun.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A member that owns the home.
+pub trait FleetMember: fmt::Debug + Send + Sync {
+    /// Of its ownership: grows with each owner, so that a receiver can refuse what comes from one before.
+    fn epoch(&self) -> u64;
+
+    /// Whether something may be begun that cannot be taken back: whether nobody else can own the home yet.
+    fn may_act(&self) -> bool;
+
+    /// Keeps the session's files as they are now for the other members; under which name. Waits on the caller's thread.
+    fn keep_files(&self, session: &SessionName) -> Result<[u8; 32], String>;
+
+    /// Has the home go to a member that is there and has this label; false where there is none. Waits on the caller's thread.
+    fn hand_over(&self, label: &str) -> Result<bool, String>;
+
+    /// The fleet's name.
+    fn fleet(&self) -> String;
+
+    /// The fleet as it is now; in words, why that is not known. Waits on the caller's thread.
+    fn status(&self) -> Result<FleetStatus, String>;
+}
+
+/// Who is in a fleet, and who owns its home.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Fleet")]
+pub struct FleetStatus {
+    /// Its name.
+    pub fleet: String,
+    /// Whether it has a home: whether `kiso fleet begin` was run.
+    pub begun: bool,
+    /// The member that owns the home; null where nobody does at the moment.
+    pub owner: Option<String>,
+    /// Grows with each owner.
+    pub epoch: u64,
+    /// Messages that whoever takes over reads from the log, after the last copy of the whole store.
+    pub log_messages: u64,
+    /// Bytes of all messages that the log has.
+    pub log_bytes: u64,
+    /// All that ever were members, by name.
+    pub members: Vec<MemberStatus>,
+}
+
+/// A member, by what it last said of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FleetMember")]
+pub struct MemberStatus {
+    pub name: String,
+    /// Of kiso.
+    pub version: String,
+    /// Whether it owns the home.
+    pub owns: bool,
+    /// Whether it would have taken the home over.
+    pub stands_by: bool,
+    /// What its machine has that others may not: its `fleet.labels`.
+    pub labels: Vec<String>,
+    /// Milliseconds since it said so, by the clock of NATS; it says it every five seconds.
+    pub ago_ms: u64,
+    /// Milliseconds by which its clock was ahead of that of NATS.
+    pub ahead_ms: i64,
+}
+
+impl MemberStatus {
+    /// Milliseconds without a word after which a member is not there.
+    const GONE: u64 = 30_000;
+
+    /// The same for one that is to be given the home: two words of it are missing.
+    const LATE: u64 = 12_000;
+
+    /// Whether it would take over at once what is given to it, and has this label.
+    pub fn can_take(&self, label: &str) -> bool {
+        let is_ready = !self.owns && self.stands_by && self.ago_ms < MemberStatus::LATE;
+        is_ready && self.labels.iter().any(|has| has == label)
+    }
+
+    /// Whether it is there, as far as anybody can tell.
+    pub fn is_there(&self) -> bool {
+        self.ago_ms < MemberStatus::GONE
+    }
+
+    /// What it does, in a few words.
+    pub fn does(&self) -> &'static str {
+        match (self.owns, self.stands_by) {
+            (true, _) => "owns the home",
+            (false, true) => "stands by",
+            (false, false) => "does not take over",
+        }
+    }
+}
+
+/// What the name of a fleet or of a member is made of, for people.
+pub const FLEET_NAME: &str = "1 to 32 of a-z, 0-9 and -";
+
+/// Whether a fleet or a member can be called so: it stands in names and subjects of NATS.
+pub fn is_fleet_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=32).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+/// What a label of a machine is made of, for people.
+pub const MACHINE_LABEL: &str = "1 to 32 of a-z, 0-9 and -, and not \"any\"";
+
+/// No label: a session that runs on any machine.
+pub const ANY_MACHINE: &str = "any";
+
+/// Whether a machine can have this label.
+pub fn is_machine_label(label: &str) -> bool {
+    is_fleet_name(label) && label != ANY_MACHINE
+}
+
+/// Returns when something may be begun that cannot be taken back. Of a member that owns nothing any more it never does: its
+/// process is replaced.
+pub async fn may_act(member: Option<&Arc<dyn FleetMember>>) {
+    while member.is_some_and(|member| !member.may_act()) {
+        tokio::time::sleep(LOOK).await;
+    }
+}

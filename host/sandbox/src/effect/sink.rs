@@ -1,0 +1,443 @@
+//! Sinks: the places where something leaves the sandbox, and the only ones that check labels.
+//!
+//! An effect needs a decision that nobody below the user had a hand in, and so does each of its arguments that says where it goes, how much
+//! or when. Words may be anybody's, but must be allowed to go there. What only reads is refused where all three come together: somebody
+//! below the user had a hand in it, something confidential is among what it was made of, and the place does not know that already.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::label::{LabelCell, LabelId};
+use kiso_graph::label::{Label, SESSION_SOURCE};
+use kiso_graph::sink::{ArgumentRole, SinkArgument, SinkDecision, SinkVerdict};
+
+/// What is done where the rules do not allow an effect (`[policy] effects`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Enforcement {
+    /// A person is asked, or it is refused.
+    #[default]
+    Enforce,
+    /// It is done, and said in the log.
+    Warn,
+    Off,
+    /// As the first, and every effect is asked for.
+    AskAlways,
+}
+
+impl Enforcement {
+    /// By its word in `config.toml`.
+    pub fn named(word: &str) -> Self {
+        match word {
+            "warn" => Self::Warn,
+            "off" => Self::Off,
+            "ask_always" => Self::AskAlways,
+            _ => Self::Enforce,
+        }
+    }
+
+    /// Whether what the rules do not allow is not done.
+    pub fn refuses(self) -> bool {
+        matches!(self, Self::Enforce | Self::AskAlways)
+    }
+}
+
+/// Why an effect is asked for that the rules allow.
+pub const ASKED_ALWAYS: &str = "every effect is asked for (`[policy] effects`)";
+
+/// Lines of the log that one call can have; what a call does beyond that is decided all the same.
+const MAX_LINES: usize = 200;
+
+/// What leaves the sandbox.
+#[derive(Debug, Clone)]
+pub struct SinkCall {
+    /// "tool", "request" …
+    pub sink: &'static str,
+    /// Who does it.
+    pub tool: String,
+    /// Where it goes, such as "mcp:bank" or "host:example.org".
+    pub destination: String,
+    /// Whether it changes something there.
+    pub changes: bool,
+    pub decision: Label,
+    pub args: Vec<SinkArgument>,
+}
+
+impl SinkCall {
+    /// Why the rules do not allow it, in words; nothing where they do.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.whose_words();
+        problems.extend(self.where_to());
+        problems
+    }
+
+    /// What is wrong with whose words it goes by.
+    fn whose_words(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.changes {
+            if !self.decision.is_trusted() {
+                problems.push(format!("it was decided after text was read that is {}", of(&self.decision)));
+            }
+            for arg in &self.args {
+                if arg.role != ArgumentRole::Content && !arg.label.is_trusted() {
+                    problems.push(format!("{} was {}", arg.name, of(&arg.label)));
+                }
+            }
+        } else {
+            let all = self.label();
+            if !all.is_trusted() && !all.is_known_to(&self.destination) {
+                problems.push(format!(
+                    "it could tell {} what it does not know, because it was decided after text was read that is {}",
+                    self.destination,
+                    of(&all)
+                ));
+            }
+        }
+        problems
+    }
+
+    /// What of it may not be sent there, whoever decided it.
+    fn where_to(&self) -> Vec<String> {
+        let words = self.args.iter().map(|arg| (arg.name.as_str(), &arg.label));
+        let kept =
+            words.chain([("the decision", &self.decision)]).filter(|(_, label)| !label.may_flow_to(&self.destination));
+        kept.map(|(name, label)| format!("{name} is made of what may not be sent to {}: {label}", self.destination))
+            .collect()
+    }
+
+    /// Of all that goes there.
+    fn label(&self) -> Label {
+        Label::join_all(self.args.iter().map(|arg| &arg.label)).joined(&self.decision)
+    }
+
+    /// The line of the log.
+    pub fn decided(self, verdict: SinkVerdict, because: String) -> SinkDecision {
+        let Self { sink, tool, destination, decision, args, .. } = self;
+        SinkDecision { sink: sink.to_owned(), tool, destination, decision, args, verdict, because }
+    }
+}
+
+/// Whether somewhere that was accepted is where something goes.
+fn covers(accepted: &str, destination: &str) -> bool {
+    match accepted.strip_prefix("host:*") {
+        Some(suffix) => destination.strip_prefix("host:").is_some_and(|host| host.ends_with(suffix)),
+        None => accepted == destination,
+    }
+}
+
+/// Whose words something is.
+fn of(label: &Label) -> String {
+    let whose = label.integrity.words();
+    let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
+    if from.is_empty() { whose.to_owned() } else { format!("{whose} (from {})", from.join(", ")) }
+}
+
+/// What a call may do outside, and what it did. Made by the host for one call of a skill or one command line; clones share it.
+#[derive(Debug, Clone)]
+pub struct Permit(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    enforcement: Enforcement,
+    tool: String,
+    /// Of what it was decided from.
+    decision: Label,
+    /// Of its arguments.
+    args: Vec<SinkArgument>,
+    /// Hosts that trusted arguments name.
+    named: BTreeSet<String>,
+    /// Whether a manifest says which arguments are addresses, and these are trusted.
+    declared: bool,
+    /// Whether somebody below the user had a hand in an argument that says where to, how much or when.
+    steered: bool,
+    /// Where a person has accepted that something goes, such as "host:*.example.org".
+    accepted: BTreeSet<String>,
+    /// Of all that the call has read.
+    read: LabelCell,
+    log: Mutex<Vec<SinkDecision>>,
+}
+
+/// What a permit is made of.
+#[derive(Debug, Clone, Default)]
+pub struct PermitParts {
+    pub enforcement: Enforcement,
+    pub tool: String,
+    pub decision: Label,
+    pub args: Vec<SinkArgument>,
+    pub named: BTreeSet<String>,
+    pub declared: bool,
+    pub steered: bool,
+    pub accepted: BTreeSet<String>,
+}
+
+impl Default for Permit {
+    /// Of a call that a person makes by hand.
+    fn default() -> Self {
+        Self::new(PermitParts { enforcement: Enforcement::Off, ..PermitParts::default() })
+    }
+}
+
+impl Permit {
+    pub fn new(parts: PermitParts) -> Self {
+        let label = Label::join_all(parts.args.iter().map(|arg| &arg.label)).joined(&parts.decision);
+        Self::with(parts, LabelCell::new(LabelId::of(&label)))
+    }
+
+    fn with(parts: PermitParts, read: LabelCell) -> Self {
+        let PermitParts { enforcement, tool, decision, args, named, declared, steered, accepted } = parts;
+        let log = Mutex::default();
+        Self(Arc::new(Inner { enforcement, tool, decision, args, named, declared, steered, accepted, read, log }))
+    }
+
+    /// The same for a skill that a command line calls: its arguments are what the process was started with.
+    pub fn of_process(&self, tool: &str, read: &LabelCell, named: BTreeSet<String>) -> Self {
+        let (inner, label) = (&self.0, read.get());
+        let words =
+            SinkArgument { name: "arguments".to_owned(), role: ArgumentRole::Address, label: (*label.label()).clone() };
+        let trusted = words.label.is_trusted();
+        let parts = PermitParts {
+            enforcement: inner.enforcement,
+            tool: tool.to_owned(),
+            decision: inner.decision.clone(),
+            args: vec![words],
+            named: if trusted { named } else { BTreeSet::new() },
+            declared: false,
+            // The line is the decision's, whatever its variables hold.
+            steered: inner.steered,
+            accepted: inner.accepted.clone(),
+        };
+        Self::with(parts, read.clone())
+    }
+
+    /// Whether every effect needs a person's word, whoever decided it.
+    pub fn asks_always(&self) -> bool {
+        self.0.enforcement == Enforcement::AskAlways
+    }
+
+    /// The label of all that the call has read.
+    pub fn read(&self) -> &LabelCell {
+        &self.0.read
+    }
+
+    /// Of what it was decided from.
+    pub fn decision(&self) -> &Label {
+        &self.0.decision
+    }
+
+    /// What was decided.
+    pub fn take_log(&self) -> Vec<SinkDecision> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Puts down that what was to leave was not let out.
+    pub fn log_denied(&self, calls: Vec<SinkCall>, why: &str) {
+        let mut log = self.lock();
+        let room = MAX_LINES.saturating_sub(log.len());
+        log.extend(calls.into_iter().take(room).map(|call| call.decided(SinkVerdict::Denied, why.to_owned())));
+    }
+
+    /// What another permit has logged is this one's, too.
+    pub fn take_in(&self, other: &Permit) {
+        let lines = other.take_log();
+        let mut log = self.lock();
+        let room = MAX_LINES.saturating_sub(log.len());
+        log.extend(lines.into_iter().take(room));
+    }
+
+    /// Whether a request may be sent to a host, which an administrator may have granted by its name; why not, where it may not.
+    pub fn request(&self, host: &str, changes: bool, by_name: bool) -> Result<(), String> {
+        let fixed = self.0.declared || by_name || self.0.named.contains(host);
+        self.leave("request", &format!("host:{host}"), fixed, changes)
+    }
+
+    /// Whether the tool may be called that the permit is for; why not, where it may not.
+    pub fn call(&self, destination: &str, changes: bool) -> Result<(), String> {
+        self.decide("tool", destination, changes, self.0.args.clone(), false)
+    }
+
+    /// Whether a file may be written that is not of the session; why not, where it may not.
+    pub fn mount(&self, at: &str, label: LabelId) -> Result<(), String> {
+        let label = (*label.label()).clone();
+        let args = vec![SinkArgument { name: "the path".to_owned(), role: ArgumentRole::Address, label }];
+        self.decide("mount", at, true, args, false)
+    }
+
+    /// Whether something may be done outside; why not, where it may not. Where it goes may be `fixed` by somebody who is trusted, whatever
+    /// the call has read.
+    pub fn leave(&self, sink: &'static str, destination: &str, fixed: bool, changes: bool) -> Result<(), String> {
+        let inner = &*self.0;
+        let read = (*inner.read.get().label()).clone();
+        let role = if fixed { ArgumentRole::Content } else { ArgumentRole::Address };
+        let mut args = if changes { inner.args.clone() } else { Vec::new() };
+        args.push(SinkArgument { name: "what it has read".to_owned(), role, label: read });
+        self.decide(sink, destination, changes, args, fixed)
+    }
+
+    fn decide(
+        &self,
+        sink: &'static str,
+        destination: &str,
+        changes: bool,
+        args: Vec<SinkArgument>,
+        fixed: bool,
+    ) -> Result<(), String> {
+        let inner = &*self.0;
+        let (tool, decision) = (inner.tool.clone(), inner.decision.clone());
+        let call = SinkCall { sink, tool, destination: destination.to_owned(), changes, decision, args };
+        // Where the user's own words have named the place and what is asked there, it may be read from.
+        let mut problems = match !changes && fixed && !inner.steered && call.decision.is_trusted() {
+            true => call.where_to(),
+            false => call.problems(),
+        };
+        let accepted = inner.accepted.iter().any(|accepted| covers(accepted, destination));
+        if inner.enforcement == Enforcement::AskAlways && changes && problems.is_empty() {
+            problems.push(ASKED_ALWAYS.to_owned());
+        }
+        let because = problems.join("; ");
+        let (verdict, done) = match (problems.is_empty(), accepted, inner.enforcement) {
+            (_, _, Enforcement::Off) => return Ok(()),
+            (true, ..) => (SinkVerdict::Allowed, Ok(())),
+            (false, true, _) => (SinkVerdict::Accepted, Ok(())),
+            (false, false, Enforcement::Warn) => (SinkVerdict::Warned, Ok(())),
+            (false, false, _) => (SinkVerdict::Denied, Err(because.clone())),
+        };
+        if verdict == SinkVerdict::Warned {
+            tracing::warn!(tool = inner.tool, destination, "an effect that was not decided by the user: {because}");
+        }
+        // What only reads, and may, is no news.
+        let mut log = self.lock();
+        if log.len() < MAX_LINES && (changes || verdict != SinkVerdict::Allowed) {
+            log.push(call.decided(verdict, because));
+        }
+        done
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<SinkDecision>> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A directory of the machine that tasks may write to: what is written there leaves the session.
+#[derive(Debug)]
+pub struct MountSink {
+    at: String,
+    permit: Permit,
+    /// With which label something was let out last.
+    admitted: Mutex<Option<LabelId>>,
+}
+
+impl MountSink {
+    pub fn new(at: &str, permit: Permit) -> Self {
+        Self { at: at.to_owned(), permit, admitted: Mutex::default() }
+    }
+
+    /// Whether somebody with this label may write there; decided once for each label.
+    pub fn admits(&self, label: LabelId) -> bool {
+        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        if *admitted != Some(label) && self.permit.mount(&self.at, label).is_ok() {
+            *admitted = Some(label);
+        }
+        *admitted == Some(label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiso_graph::label::{Confidentiality, Integrity};
+
+    fn bank() -> Label {
+        Label::of(Integrity::World, Confidentiality::Session, "mcp:bank")
+    }
+
+    fn arg(role: ArgumentRole, label: Label) -> SinkArgument {
+        SinkArgument { name: "x".to_owned(), role, label }
+    }
+
+    #[test]
+    fn an_effect_needs_a_decision_and_addresses_of_the_user() {
+        let call = |decision: &Label, role, label: &Label, destination: &str, changes| {
+            let args = vec![arg(role, label.clone())];
+            let (tool, destination) = ("t".to_owned(), destination.to_owned());
+            let call = SinkCall { sink: "tool", tool, destination, changes, decision: decision.clone(), args };
+            call.problems().is_empty()
+        };
+        let (user, world, page) = (Label::default(), bank(), Label::world("web:a.example"));
+        let (nobody, own) = (
+            Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault"),
+            Label::of(Integrity::World, Confidentiality::Hosts, "mcp:bank"),
+        );
+        use ArgumentRole::{Address, Content, Value};
+        for (decision, role, label, destination, changes, allowed) in [
+            (&user, Address, &user, "mcp:bank", true, true),
+            (&user, Address, &Label::session(), "mcp:bank", true, true),
+            (&user, Address, &world, "mcp:bank", true, false),
+            (&user, Value, &page, "mcp:bank", true, false),
+            (&user, Content, &world, "mcp:bank", true, true),
+            (&user, Content, &world, "mcp:mail", true, true),
+            (&world, Content, &user, "mcp:bank", true, false),
+            (&page, Content, &user, "mcp:bank", true, false),
+            (&user, Content, &nobody, "mcp:vault", true, false),
+            (&user, Content, &own, "mcp:bank", true, true),
+            (&user, Content, &own, "mcp:mail", true, false),
+            // Only reading.
+            (&world, Address, &world, "mcp:bank", false, true),
+            (&world, Address, &world, "host:evil.example", false, false),
+            (&page, Address, &page, "host:evil.example", false, true),
+            (&page, Address, &Label::session(), "host:evil.example", false, false),
+            (&user, Address, &Label::session(), "host:a.example", false, true),
+        ] {
+            let found = call(decision, role, label, destination, changes);
+            assert_eq!(found, allowed, "{decision} {role:?} {label} {destination} {changes}");
+        }
+    }
+
+    #[test]
+    fn what_a_call_has_read_counts_when_it_sends_something() {
+        let parts = || PermitParts { tool: "fetch".to_owned(), ..PermitParts::default() };
+        let permit = Permit::new(parts());
+        permit.request("a.example", true, false).unwrap();
+        permit.read().join(LabelId::of(&bank()));
+        assert!(permit.request("a.example", true, false).unwrap_err().contains("mcp:bank"));
+        assert!(permit.request("a.example", false, false).is_err());
+        permit.request("a.example", true, true).unwrap();
+        permit.request("a.example", false, true).unwrap();
+        assert_eq!(permit.take_log().len(), 4);
+        let named = BTreeSet::from(["a.example".to_owned()]);
+        let accepted = |at: &str| PermitParts { accepted: BTreeSet::from([at.to_owned()]), ..parts() };
+        for parts in [
+            PermitParts { named, ..parts() },
+            accepted("host:a.example"),
+            accepted("host:*.example"),
+            accepted("host:*"),
+        ] {
+            let permit = Permit::new(parts);
+            permit.read().join(LabelId::of(&bank()));
+            permit.request("a.example", true, false).unwrap();
+            permit.request("a.example", false, false).unwrap();
+        }
+        // A place that is granted by name is still told nothing by an address that somebody else has chosen.
+        let permit = Permit::new(PermitParts { steered: true, ..parts() });
+        permit.request("a.example", false, true).unwrap();
+        permit.read().join(LabelId::of(&bank()));
+        assert!(permit.request("a.example", false, true).unwrap_err().contains("it could tell host:a.example"));
+        // What was accepted is that, and nothing else.
+        let permit = Permit::new(accepted("host:b.example"));
+        permit.read().join(LabelId::of(&bank()));
+        assert!(
+            permit.request("a.example", true, false).is_err() && permit.mount("/shared", LabelId::of(&bank())).is_err()
+        );
+        let always = Permit::new(PermitParts { enforcement: Enforcement::AskAlways, ..parts() });
+        assert!(always.request("a.example", true, true).is_err() && always.request("a.example", false, true).is_ok());
+        // What nobody outside may read goes nowhere, also where the user has named the place.
+        let permit = Permit::new(parts());
+        permit.read().join(LabelId::of(&Label::of(Integrity::User, Confidentiality::Nobody, "mcp:vault")));
+        for changes in [true, false] {
+            assert!(permit.request("a.example", changes, true).unwrap_err().contains("may not be sent"));
+        }
+        for (enforcement, verdict) in [(Enforcement::Warn, Some(SinkVerdict::Warned)), (Enforcement::Off, None)] {
+            let permit = Permit::new(PermitParts { enforcement, decision: bank(), ..parts() });
+            permit.request("b.example", true, true).unwrap();
+            assert_eq!(permit.take_log().first().map(|line| line.verdict), verdict);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What stands in a log: the work that it is of, what is about to change, and at its end how things then are. A line of JSON each.
+
+use super::bytes::SessionPath;
+use kiso_graph::label::Label;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What taking back what a log tells of is: an undo, or a redo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UndoKind {
+    Undo,
+    Redo,
+}
+
+impl UndoKind {
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Undo => Self::Redo,
+            Self::Redo => Self::Undo,
+        }
+    }
+
+    pub fn participle(self) -> &'static str {
+        match self {
+            Self::Undo => "undone",
+            Self::Redo => "redone",
+        }
+    }
+}
+
+impl fmt::Display for UndoKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        })
+    }
+}
+
+/// The work that a log is of: a task of a run, or a call of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub run: String,
+    /// The task, counted from 1 in the order in which they are done.
+    pub task: usize,
+    /// The last event before it.
+    pub seq: u32,
+    /// Which of the calls that are made together.
+    pub place: usize,
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// What it can be used for.
+    pub kind: UndoKind,
+    /// One, or all that an undo took back.
+    pub of: Vec<Origin>,
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// Of an undo, the logs that it takes back. They are of no more use when it has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<u64>,
+}
+
+impl Header {
+    pub fn of_work(origin: Origin) -> Self {
+        Self { kind: UndoKind::Undo, of: vec![origin], at_ms: kiso_base::clock::now_ms(), targets: Vec::new() }
+    }
+
+    pub fn of_undo(kind: UndoKind, of: Vec<Origin>, targets: Vec<u64>) -> Self {
+        Self { kind, of, at_ms: kiso_base::clock::now_ms(), targets }
+    }
+}
+
+/// What was there before something changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
+    /// Nothing was here.
+    Made { at: SessionPath },
+    /// A file or a link was here, which is kept.
+    Removed { at: SessionPath, kept: SessionPath },
+    /// An empty directory was here.
+    RemovedDir { at: SessionPath, mode: u32 },
+    /// What was there has its name here now.
+    Moved { from: SessionPath, to: SessionPath },
+    /// Nothing was here, and what a log kept was put here.
+    Returned { at: SessionPath, from: SessionPath },
+    /// This file had the content that is kept.
+    Wrote { at: SessionPath, inode: u64, kept: SessionPath },
+    /// This file was so long, and something was added to it. It was last changed then, in nanoseconds since 1970.
+    /// Whose words it was, where not the session's own.
+    Grew {
+        at: SessionPath,
+        inode: u64,
+        length: u64,
+        modified: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<Label>,
+    },
+}
+
+impl FileChange {
+    /// The paths that it is about, in the workspace.
+    pub fn paths(&self) -> impl Iterator<Item = &SessionPath> {
+        let (one, two) = match self {
+            Self::Moved { from, to } => (from, Some(to)),
+            Self::Made { at }
+            | Self::Removed { at, .. }
+            | Self::RemovedDir { at, .. }
+            | Self::Returned { at, .. }
+            | Self::Wrote { at, .. }
+            | Self::Grew { at, .. } => (at, None),
+        };
+        std::iter::once(one).chain(two).filter(|path| path.is_work())
+    }
+}
+
+/// What stands at a path, as far as a look at it tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    Nothing,
+    File {
+        inode: u64,
+        bytes: u64,
+        /// Nanoseconds since 1970.
+        modified: i64,
+        mode: u32,
+        /// How many names it has. Another name may come or go without any change of this one.
+        #[serde(skip)]
+        links: u64,
+    },
+    /// A link, or what is neither file nor directory.
+    Other {
+        inode: u64,
+    },
+    Dir {
+        inode: u64,
+        mode: u32,
+    },
+}
+
+/// A file that was changed and of which nothing is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostFile {
+    pub at: SessionPath,
+    pub why: String,
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoRecord {
+    Begin(Header),
+    FileChange(FileChange),
+    /// Something is about to reach what is outside of the sandbox.
+    Left(String),
+    Lost(LostFile),
+    /// The change of this number is taken back, and so are those behind it.
+    Reverted(usize),
+    /// How things are at the end.
+    After(Vec<(SessionPath, Look)>),
+    /// The last line, and short: what there is in the log.
+    End(Total),
+}
+
+/// What a log comes to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    pub changes: usize,
+    pub lost: usize,
+    /// That are kept.
+    pub bytes: u64,
+}

@@ -1,0 +1,326 @@
+//! The logs of one session: `sessions/ID/undo/NUMBER/log`, and beside it what was there before.
+
+use super::bytes::SessionPath;
+use super::log::{FileChange, Header, Look, LostFile, Total, UndoRecord};
+use super::revert::revert;
+use super::tree::Tree;
+use kiso_base::home::{Home, SessionName};
+use kiso_base::system::boot_id;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Logs of one session; the oldest run goes when there are more, however little each of them keeps.
+const MAX_LOGS: usize = 1_000;
+
+/// What the last line of a log has at most, in bytes.
+const TAIL: u64 = 256;
+
+/// A log, as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoEntry {
+    pub id: u64,
+    pub header: Header,
+    pub changes: usize,
+    pub lost: usize,
+    /// Bytes that it keeps.
+    pub bytes: u64,
+    pub is_closed: bool,
+}
+
+impl UndoEntry {
+    /// The run that it is of.
+    pub fn run(&self) -> Option<&str> {
+        self.header.of.first().map(|origin| origin.run.as_str())
+    }
+}
+
+/// A log, read whole.
+#[derive(Debug)]
+pub struct UndoLog {
+    pub id: u64,
+    pub header: Header,
+    pub changes: Vec<FileChange>,
+    pub lost: Vec<LostFile>,
+    /// What outside of the sandbox it was about to reach.
+    pub left: Option<String>,
+    pub after: Vec<(SessionPath, Look)>,
+    /// From this change on, everything is taken back already.
+    pub reverted: usize,
+}
+
+/// All logs of a session.
+#[derive(Debug)]
+pub struct Shelf {
+    home: Home,
+    session: PathBuf,
+    cache: Mutex<Option<Cache>>,
+}
+
+#[derive(Debug)]
+struct Cache {
+    /// The directory's inode and time of change: whatever adds or removes a log changes them.
+    stamp: Stamp,
+    entries: Vec<UndoEntry>,
+}
+
+type Stamp = (u64, i64, i64);
+
+impl Shelf {
+    pub fn new(home: Home, session: &SessionName) -> Self {
+        let session = home.session_dir(session);
+        Self { home, session, cache: Mutex::default() }
+    }
+
+    /// The directory of the session. Opened anew: a session of the same name may have been deleted meanwhile.
+    pub fn tree(&self) -> io::Result<Tree> {
+        Tree::open(&self.session)
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.session.join("undo")
+    }
+
+    fn log_dir(&self, id: u64) -> PathBuf {
+        self.dir().join(id.to_string())
+    }
+
+    /// Whether there is no place for logs yet.
+    pub fn is_missing(&self) -> bool {
+        matches!(self.stamp(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// All logs, the oldest first.
+    pub fn entries(&self) -> io::Result<Vec<UndoEntry>> {
+        let mut cache = self.lock();
+        Ok(self.cached(&mut cache)?.map(|cache| cache.entries.clone()).unwrap_or_default())
+    }
+
+    fn cached<'a>(&self, cache: &'a mut Option<Cache>) -> io::Result<Option<&'a mut Cache>> {
+        let stamp = match self.stamp() {
+            Ok(stamp) => stamp,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                *cache = None;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(known) = cache.as_mut().filter(|known| known.stamp == stamp) {
+            // What was open may have ended, in another process.
+            for entry in known.entries.iter_mut().filter(|entry| !entry.is_closed) {
+                if let Some(now) = self.look(entry.id)? {
+                    *entry = now;
+                }
+            }
+        } else {
+            let mut entries = Vec::new();
+            for entry in fs::read_dir(self.dir())? {
+                let name = entry?.file_name();
+                let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+                match self.look(id)? {
+                    Some(entry) => entries.push(entry),
+                    // A crash came while it was begun or removed; nothing was changed under it.
+                    None => self.home.remove_tree(&self.log_dir(id))?,
+                }
+            }
+            entries.sort_by_key(|entry| entry.id);
+            *cache = Some(Cache { stamp: self.stamp()?, entries });
+        }
+        Ok(cache.as_mut())
+    }
+
+    fn stamp(&self) -> io::Result<Stamp> {
+        let found = fs::metadata(self.dir())?;
+        Ok((found.ino(), found.mtime(), found.mtime_nsec()))
+    }
+
+    /// The first line of a log and its last one.
+    fn look(&self, id: u64) -> io::Result<Option<UndoEntry>> {
+        let mut file = match File::open(self.log_dir(id).join("log")) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut line = String::new();
+        BufReader::new(&file).read_line(&mut line)?;
+        let Ok(UndoRecord::Begin(header)) = serde_json::from_str(&line) else { return Ok(None) };
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut tail = Vec::new();
+        file.take(TAIL).read_to_end(&mut tail)?;
+        let last = tail.strip_suffix(b"\n").and_then(|tail| tail.rsplit(|byte| *byte == b'\n').next());
+        let total = match last.map(serde_json::from_slice) {
+            Some(Ok(UndoRecord::End(total))) => Some(total),
+            _ => None,
+        };
+        let Total { changes, lost, bytes, .. } = total.unwrap_or_default();
+        Ok(Some(UndoEntry { id, header, changes, lost, bytes, is_closed: total.is_some() }))
+    }
+
+    /// Begins a log under the next number; returns it, open for more lines.
+    pub fn begin(&self, header: &Header) -> io::Result<(u64, File)> {
+        let mut cache = self.lock();
+        let private = |path: &PathBuf| match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            made => made.map(|()| true),
+        };
+        private(&self.dir())?;
+        let mut id = self.cached(&mut cache)?.and_then(|cache| cache.entries.last()).map_or(1, |last| last.id + 1);
+        while !private(&self.log_dir(id))? {
+            id += 1;
+        }
+        let path = self.log_dir(id).join("log");
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        append(&mut file, &UndoRecord::Begin(header.clone()))?;
+        let entry = UndoEntry { id, header: header.clone(), changes: 0, lost: 0, bytes: 0, is_closed: false };
+        let stamp = self.stamp()?;
+        if let Some(cache) = &mut *cache {
+            cache.entries.push(entry);
+            cache.stamp = stamp;
+        }
+        Ok((id, file))
+    }
+
+    /// Reads a log. A last line that is not whole was never acted upon.
+    pub fn read(&self, id: u64) -> io::Result<UndoLog> {
+        let file = BufReader::new(File::open(self.log_dir(id).join("log"))?);
+        let header = Header { kind: super::log::UndoKind::Undo, of: Vec::new(), at_ms: 0, targets: Vec::new() };
+        let mut log = UndoLog {
+            id,
+            header,
+            changes: Vec::new(),
+            lost: Vec::new(),
+            left: None,
+            after: Vec::new(),
+            reverted: usize::MAX,
+        };
+        for line in file.lines() {
+            match serde_json::from_str(&line?) {
+                Ok(UndoRecord::Begin(header)) => log.header = header,
+                Ok(UndoRecord::FileChange(change)) => log.changes.push(change),
+                Ok(UndoRecord::Left(what)) => log.left = Some(what),
+                Ok(UndoRecord::Lost(lost)) => log.lost.push(lost),
+                Ok(UndoRecord::Reverted(from)) => log.reverted = from,
+                Ok(UndoRecord::After(after)) => log.after = after,
+                Ok(UndoRecord::End(_)) => {}
+                Err(_) => break,
+            }
+        }
+        Ok(log)
+    }
+
+    /// Takes back all that a log tells of, from where it was left, and removes it. What it had reached outside stays on record.
+    pub fn roll_back(&self, log: &UndoLog) -> io::Result<()> {
+        let tree = self.tree()?;
+        let mut file = OpenOptions::new().append(true).open(self.log_dir(log.id).join("log"))?;
+        if !log.lost.is_empty() {
+            // Half of it would be worse than all of it.
+            return self.close(&tree, log, &mut file);
+        }
+        for (number, change) in log.changes.iter().enumerate().take(log.reverted).rev() {
+            if let Some(problem) = revert(&tree, change, None)? {
+                tracing::warn!("while work was rolled back: {problem}");
+            }
+            append(&mut file, &UndoRecord::Reverted(number))?;
+        }
+        match &log.left {
+            None => self.remove(log.id),
+            Some(left) => self.remember(log.id, &log.header, left),
+        }
+    }
+
+    /// Makes a log one that tells of nothing but that its work had reached something outside of the sandbox.
+    pub fn remember(&self, id: u64, header: &Header, left: &str) -> io::Result<()> {
+        let lines =
+            [UndoRecord::Begin(header.clone()), UndoRecord::Left(left.to_owned()), UndoRecord::End(Total::default())];
+        let text: String = lines.iter().map(line).collect();
+        let dir = self.log_dir(id);
+        let written = self.home.write_atomic(&dir.join("log"), text.as_bytes());
+        written.map_err(|error| io::Error::other(error.to_string()))?;
+        for kept in fs::read_dir(&dir)?.flatten().filter(|entry| entry.file_name() != "log") {
+            fs::remove_file(kept.path())?;
+        }
+        self.forget();
+        Ok(())
+    }
+
+    /// Ends a log whose process did not.
+    fn close(&self, tree: &Tree, log: &UndoLog, file: &mut File) -> io::Result<()> {
+        let after = looks(tree, &log.changes)?;
+        append(file, &UndoRecord::After(after))?;
+        append(file, &UndoRecord::End(Total { changes: log.changes.len(), lost: log.lost.len(), ..Total::default() }))?;
+        self.forget();
+        Ok(())
+    }
+
+    /// Removes a log with what it keeps.
+    pub fn remove(&self, id: u64) -> io::Result<()> {
+        let dir = self.log_dir(id);
+        let mut cache = self.lock();
+        // First: without it, the rest is nothing.
+        match fs::remove_file(dir.join("log")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        if dir.exists() {
+            self.home.remove_tree(&dir)?;
+        }
+        if let Some(known) = &mut *cache {
+            known.entries.retain(|entry| entry.id != id);
+            known.stamp = self.stamp()?;
+        }
+        Ok(())
+    }
+
+    /// Drops the oldest runs until there is room for so many more bytes, as far as that can be; that of `run` stays. Returns
+    /// how many bytes are kept then.
+    pub fn make_room(&self, bytes: u64, most: u64, run: Option<&str>) -> io::Result<u64> {
+        loop {
+            let entries = self.entries()?;
+            let kept: u64 = entries.iter().map(|entry| entry.bytes).sum();
+            if kept.saturating_add(bytes) <= most && entries.len() <= MAX_LOGS {
+                return Ok(kept);
+            }
+            let oldest = entries.iter().find(|entry| entry.is_closed && (run.is_none() || entry.run() != run));
+            let Some(oldest) = oldest else { return Ok(kept) };
+            for entry in entries.iter().filter(|entry| entry.is_closed && entry.run() == oldest.run()) {
+                self.remove(entry.id)?;
+            }
+        }
+    }
+
+    fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Cache>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds a line, in one piece.
+pub fn append(file: &mut File, what: &UndoRecord) -> io::Result<()> {
+    file.write_all(line(what).as_bytes())
+}
+
+fn line(what: &UndoRecord) -> String {
+    let mut text = serde_json::to_string(what).expect("a line of a log is JSON");
+    text.push('\n');
+    text
+}
+
+/// How things are at the paths that changed.
+pub fn looks(tree: &Tree, changes: &[FileChange]) -> io::Result<Vec<(SessionPath, Look)>> {
+    let mut paths: Vec<&SessionPath> = changes.iter().flat_map(FileChange::paths).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths.into_iter().map(|path| Ok((path.clone(), tree.look(path)?))).collect()
+}
+
+/// What this start of the machine is known by; none where it does not tell. What was not on disk when it went down is gone.
+pub fn boot() -> Option<&'static str> {
+    static BOOT: OnceLock<Option<String>> = OnceLock::new();
+    BOOT.get_or_init(boot_id).as_deref()
+}

@@ -1,0 +1,228 @@
+//! Which commands there are: those of the bundled components, and installed skills of the command shape.
+
+use super::channel::Channel;
+use super::dirs::Dirs;
+use super::embedded::COREUTILS_NAMES;
+use super::hint;
+use super::process::{CRASHED, ProcessSpec};
+use super::streams::Stdio;
+use crate::effect::label::LabelCell;
+use crate::effect::sink::Permit;
+use crate::effect::undo::Transaction;
+use crate::package::{self, Package};
+use crate::skill::limits::LimitHit;
+use crate::skill::sandbox::CommandRequests;
+use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
+use kiso_base::home::{Home, SessionName};
+use kiso_graph::approval::CardAccess;
+use kiso_store::secret::Secrets;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// What implements a command.
+#[derive(Debug, Clone)]
+pub enum Program {
+    /// A shell of its own, started by a command such as `xargs sh -c`.
+    Shell,
+    Coreutils,
+    Js,
+    Skill(Arc<InstalledSkill>),
+}
+
+/// The commands that a task may start.
+#[derive(Debug)]
+pub struct Commands {
+    pub home: Home,
+    pub skills: Skills,
+    pub session: SessionName,
+    pub locale: String,
+    pub secrets: Secrets,
+    /// The work that the line is a part of, if that can be undone.
+    pub transaction: Option<Arc<Transaction>>,
+    /// What a person has accepted for the skills that the line calls.
+    pub accepted: Option<Arc<[CardAccess]>>,
+    /// Skills of this task that run as commands.
+    pub running: AtomicUsize,
+    /// Whether any was started.
+    pub skill_ran: AtomicBool,
+    /// What the line may do outside.
+    pub permit: Permit,
+}
+
+/// Names that scripts call a shell by.
+const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
+
+/// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
+pub fn plain_name(name: &str) -> &str {
+    ["/usr/local/bin/", "/usr/bin/", "/bin/"].iter().find_map(|dir| name.strip_prefix(dir)).unwrap_or(name)
+}
+
+fn is_coreutils(name: &str) -> bool {
+    COREUTILS_NAMES.binary_search(&name).is_ok()
+}
+
+/// Every name that can be started, sorted.
+pub fn names(skills: &Skills) -> Vec<String> {
+    let commands = skills.list().into_iter().flatten().filter(|skill| skill.shape == Shape::Command);
+    let all = |skill: Arc<InstalledSkill>| match package::of_source(skill.source()) {
+        Some(package) => package.commands.iter().map(|name| (*name).to_owned()).collect(),
+        None => vec![skill.name().to_string()],
+    };
+    let mut names: Vec<String> = commands.flat_map(all).collect();
+    names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
+    names.push("js".to_owned());
+    names.extend(SHELLS.map(str::to_owned));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The skill that this package is, if it is installed.
+fn installed_package(skills: &Skills, package: &Package) -> Option<Arc<InstalledSkill>> {
+    let skill = skills.find(package.skill()).ok()?;
+    (skill.source() == Some(&package.source())).then_some(skill)
+}
+
+impl Commands {
+    /// Whether a skill was run as a command.
+    pub fn has_run_skill(&self) -> bool {
+        self.skill_ran.load(Relaxed)
+    }
+
+    /// What a name stands for.
+    pub fn find(&self, name: &str) -> Option<Program> {
+        let name = plain_name(name);
+        if SHELLS.contains(&name) {
+            return Some(Program::Shell);
+        }
+        if is_coreutils(name) {
+            return Some(Program::Coreutils);
+        }
+        if name == "js" {
+            return Some(Program::Js);
+        }
+        let packaged = package::with_command(name).find_map(|package| installed_package(&self.skills, package));
+        let installed = || self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command);
+        packaged.or_else(installed).map(Program::Skill)
+    }
+
+    /// Every name, sorted.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.skills)
+    }
+
+    /// What helps whoever asked for a command that there is not: what to use instead, or names that may have been meant.
+    pub fn instead(&self, name: &str) -> Option<String> {
+        let is_there = |wanted: &str| self.find(wanted).is_some() || self.skills.find(wanted).is_ok();
+        if let Some(hint) = hint::instead(name, is_there) {
+            return Some(hint.to_owned());
+        }
+        let names = self.names();
+        let near = near_names(name, names.iter().map(String::as_str));
+        (!near.is_empty()).then(|| format!("did you mean {}?", near.join(", ")))
+    }
+
+    /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.
+    pub async fn run_skill(
+        &self,
+        skill: &Arc<InstalledSkill>,
+        given: ProcessSpec,
+        dirs: &Dirs,
+        (stderr, label): (&Channel, &LabelCell),
+        requests: Box<dyn CommandRequests>,
+    ) -> Result<u8, LimitHit> {
+        let transaction = self.transaction.as_ref();
+        let (accepted, locale) = (self.accepted.as_deref(), self.locale.as_str());
+        let permit = self.permit.of_process(skill.name().as_str(), label, hosts_named(&given.argv));
+        let caller = Caller {
+            session: &self.session,
+            locale,
+            secrets: &self.secrets,
+            transaction,
+            accepted,
+            permit: Some(&permit),
+        };
+        let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
+        let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
+        let published = dirs.published().clone();
+        let is_package = package::of_source(skill.source()).is_some();
+        if let Some(package) = package::of_source(skill.source()) {
+            // What an older kiso installed cannot.
+            let is_current = skill.manifest.version == package.version;
+            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current;
+            let files = package.support(&self.home).and_then(|files| {
+                if goes_on && skills.is_none() {
+                    skills = Some(package.no_skills(&self.home)?);
+                }
+                Ok(files)
+            });
+            match files {
+                Ok(files) => support = files,
+                Err(error) => {
+                    let _ =
+                        stderr.write(format!("{}: its files cannot be used: {error}\n", skill.name()).as_bytes()).await;
+                    return Ok(126);
+                }
+            }
+        }
+        let streams = CommandStreams {
+            argv,
+            env,
+            support,
+            cwd: given.cwd.clone(),
+            tmp: dirs.tmp().to_owned(),
+            skills: skills.map(|skills| (skills, published)),
+            requests: is_package.then_some(requests),
+            goes_on,
+            stdin: Stdio::new(given.channel(0), label.clone()),
+            stdout: Stdio::new(given.channel(1), label.clone()),
+            stderr: Stdio::new(given.channel(2), label.clone()),
+        };
+        // The first may wait for others to end. One that others of the same line wait for must not: they would all wait.
+        let first = self.running.fetch_add(1, Relaxed) == 0;
+        self.skill_ran.store(true, Relaxed);
+        let _counted = Counted(&self.running);
+        let ran = self.skills.run_as_command(skill, streams, caller, first).await;
+        self.permit.take_in(&permit);
+        match ran {
+            Ok(ended) => {
+                if let Some(refused) = ended.refused {
+                    let _ = stderr.write(format!("{}: {refused}\n", skill.name()).as_bytes()).await;
+                }
+                Ok(ended.code)
+            }
+            Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
+            // As a bundled command says it, and below whatever it has said itself.
+            Err(SkillError { code, skill, message, .. }) if code == "trap" => {
+                let why = message.strip_prefix("it ").unwrap_or(&message);
+                let _ = stderr.write(format!("{skill}: {why}\n").as_bytes()).await;
+                Ok(CRASHED)
+            }
+            Err(error) => {
+                let _ = stderr.write(format!("{error}\n").as_bytes()).await;
+                Ok(126)
+            }
+        }
+    }
+}
+
+/// The hosts of the addresses among a command's words.
+fn hosts_named(argv: &[String]) -> BTreeSet<String> {
+    let host = |word: &String| {
+        let uri: http::Uri = word.trim().parse().ok()?;
+        uri.scheme()?;
+        Some(uri.host()?.to_ascii_lowercase())
+    };
+    argv.iter().filter_map(host).collect()
+}
+
+/// Counts one less when it goes away: a command that is killed is dropped in the middle.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}

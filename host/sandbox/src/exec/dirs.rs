@@ -1,0 +1,277 @@
+//! The directories that processes see, and how the shell opens a file in them.
+
+use super::channel::{Channel, IoError, OpenFile};
+use super::errno::Errno;
+use super::wit::kiso::exec::spawn::Mode;
+use crate::effect::label::LabelId;
+use crate::effect::published::PublishedFiles;
+use crate::effect::sink::{MountSink, Permit};
+use crate::effect::undo::Opening;
+use crate::skill::SKILLS_MOUNT;
+use crate::skill::sandbox::{DirId, Quota, Roots, target};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use kiso_base::home::PROJECT;
+use kiso_base::system::path_of;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+
+/// A directory that processes see.
+#[derive(Debug)]
+pub struct MountPoint {
+    /// Where they see it, such as "/work".
+    pub at: String,
+    /// Where it is on this machine.
+    path: PathBuf,
+    write: bool,
+    dir: Dir,
+}
+
+impl MountPoint {
+    pub fn open(at: &str, path: PathBuf, write: bool) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
+        Ok(Self { at: at.to_owned(), path, write, dir })
+    }
+
+    /// Whether tasks may write to it and it is not the session's.
+    fn is_of_machine(&self) -> bool {
+        self.write && !OWN.contains(&self.at.as_str())
+    }
+}
+
+/// All directories of a task.
+#[derive(Debug)]
+pub struct Dirs {
+    mounted: Vec<MountPoint>,
+    roots: Roots,
+    published: PublishedFiles,
+}
+
+/// The directories of the session itself.
+const OWN: [&str; 2] = ["/work", "/tmp"];
+
+impl Dirs {
+    /// Where a directory is seen that tasks may write to and that is not of the session; none for every other.
+    pub fn machine(&self, dir: &std::fs::File) -> Option<&str> {
+        use std::os::unix::fs::MetadataExt;
+        if !self.mounted.iter().any(MountPoint::is_of_machine) {
+            return None;
+        }
+        let device = dir.metadata().ok()?.dev();
+        let path = path_of(dir).ok();
+        let mounts = self.mounted.iter().filter(|mounted| mounted.is_of_machine());
+        let mut mounts = mounts.filter(|mounted| match &path {
+            Some(path) => mounted.path.canonicalize().is_ok_and(|root| path.starts_with(root)),
+            // Without a name for it, what is on the same file system could be there.
+            None => mounted.dir.dir_metadata().is_ok_and(|found| cap_std::fs::MetadataExt::dev(&found) == device),
+        });
+        mounts.next().map(|mounted| mounted.at.as_str())
+    }
+
+    /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
+    /// It is made at `root`, where it stays from one line to the next: no task can change it.
+    pub fn new(root: PathBuf, mut mounted: Vec<MountPoint>, published: PublishedFiles) -> io::Result<Self> {
+        for mounted in &mounted {
+            std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
+        }
+        mounted.push(MountPoint::open("/", root, false)?);
+        let roots = mounted.iter().map(|mounted| DirId::of(&mounted.dir)).collect::<Result<_, _>>()?;
+        Ok(Self { mounted, roots, published })
+    }
+
+    /// Where `/tmp` is on this machine.
+    pub fn tmp(&self) -> &Path {
+        self.mounted
+            .iter()
+            .find(|mounted| mounted.at == "/tmp")
+            .map_or(Path::new("/nonexistent"), |mounted| &mounted.path)
+    }
+
+    /// Where the folders of Agent Skills are on this machine, where the task sees them.
+    pub fn skills(&self) -> Option<&Path> {
+        self.mounted
+            .iter()
+            .find(|mounted| mounted.at == SKILLS_MOUNT && !mounted.write)
+            .map(|mounted| mounted.path.as_path())
+    }
+
+    /// The labels of the files in there.
+    pub fn published(&self) -> &PublishedFiles {
+        &self.published
+    }
+
+    /// Each directory as processes see it, whether they may write there, and whether it counts against the quota of the
+    /// workspace from the first byte on.
+    pub fn volumes(&self) -> impl Iterator<Item = (&str, bool, bool)> {
+        let kept = self.mounted.iter().filter(|mounted| mounted.at != "/");
+        kept.map(|mounted| (mounted.at.as_str(), mounted.write, matches!(mounted.at.as_str(), "/work" | "/tmp")))
+    }
+
+    /// What the system knows them as.
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    /// Gives a process all of them.
+    pub fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
+        for mounted in &self.mounted {
+            let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+            wasi.preopened_dir(&mounted.path, &mounted.at, perms)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file for a redirection, by its absolute path, charged to the task's quota.
+    pub fn open_file(
+        &self,
+        path: &str,
+        mode: Mode,
+        quota: &Arc<Quota>,
+        (label, permit): (LabelId, &Permit),
+    ) -> Result<Channel, IoError> {
+        match path {
+            "/dev/null" => return Ok(Channel::Null),
+            "/dev/zero" => return Ok(Channel::Zero),
+            "/dev/random" | "/dev/urandom" => return Ok(Channel::Random),
+            _ => {}
+        }
+        let (mounted, relative) = self.find(path)?;
+        let (readable, writable) = match mode {
+            Mode::Read => (true, false),
+            Mode::ReadWrite => (true, true),
+            Mode::Write | Mode::Append | Mode::CreateNew => (false, true),
+        };
+        if writable && !mounted.write {
+            return Err(Errno::ReadOnly.into());
+        }
+        let machine = (writable && mounted.is_of_machine()).then(|| MountSink::new(&mounted.at, permit.clone()));
+        if machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
+            return Err(Errno::Denied.into());
+        }
+        let there = match mounted.dir.metadata(&relative) {
+            Ok(found) if found.is_dir() => return Err(Errno::IsADirectory.into()),
+            // Opening a pipe or a device that a person left there could block a thread for ever.
+            Ok(found) if !found.is_file() => return Err(Errno::NotPlain.into()),
+            Ok(_) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error.into()),
+        };
+        let charge = (!there && writable).then(|| quota.entry().map_err(IoError::Limit)).transpose()?;
+        let opening = match writable {
+            true => opening(mounted, &relative, mode == Mode::Write, quota),
+            false => Ok(Opening::Plain),
+        };
+        let opening = match opening {
+            Ok(opening) => opening,
+            Err(error) => {
+                if let Some(charge) = charge {
+                    charge.give_back();
+                }
+                return Err(error);
+            }
+        };
+        let open = |fresh: bool| {
+            let mut options = OpenOptions::new();
+            options
+                .read(readable)
+                .write(writable)
+                .create(matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite))
+                .create_new(fresh)
+                .truncate(mode == Mode::Write)
+                .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+            mounted.dir.open_with(&relative, &options)
+        };
+        // Only a file that was not there in the moment of opening is nobody else's.
+        let mut fresh = writable && !there;
+        let opened = match open(fresh || mode == Mode::CreateNew) {
+            Err(error) if fresh && mode != Mode::CreateNew && error.kind() == io::ErrorKind::AlreadyExists => {
+                fresh = false;
+                open(false)
+            }
+            opened => opened,
+        };
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => {
+                if let Some(charge) = charge {
+                    charge.give_back();
+                }
+                return Err(error.into());
+            }
+        };
+        drop(charge);
+        if !file.metadata()?.is_file() {
+            return Err(Errno::NotPlain.into());
+        }
+        let file = file.into_std();
+        if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
+            work.opened(&file);
+        }
+        match quota.labels() {
+            Some(labels) if fresh => labels.made(&file, label)?,
+            Some(labels) if mode == Mode::Write => labels.emptied(&file, label)?,
+            _ => {}
+        }
+        let published = self.published.of(&file);
+        Ok(Channel::File(Arc::new(OpenFile {
+            file,
+            published,
+            append: mode == Mode::Append,
+            readable,
+            writable,
+            position: Mutex::new(0),
+            quota: quota.clone(),
+            machine,
+            tainted: Mutex::default(),
+        })))
+    }
+
+    fn find(&self, path: &str) -> Result<(&MountPoint, PathBuf), IoError> {
+        let path = lexical(path).ok_or(Errno::Invalid)?;
+        let under = self.mounted.iter().filter_map(|m| Some((m, path.strip_prefix(&m.at).ok()?.to_owned())));
+        let (mounted, relative) = under.max_by_key(|(m, _)| m.at.len()).ok_or(Errno::NotFound)?;
+        if relative.as_os_str().is_empty() {
+            return Err(Errno::IsADirectory.into());
+        }
+        Ok((mounted, relative))
+    }
+}
+
+/// Keeps what is about to be emptied, in a run that can be undone.
+fn opening(mounted: &MountPoint, path: &Path, empties: bool, quota: &Quota) -> Result<Opening, IoError> {
+    let Some(work) = quota.transaction() else { return Ok(Opening::Plain) };
+    let dir = mounted.dir.try_clone()?.into_std_file();
+    match target(&dir, path, true) {
+        Some((dir, name)) => work.opening(&dir, &name, empties).map_err(|refusal| IoError::of_undo(refusal, quota)),
+        // Whoever opens it finds the same error.
+        None => Ok(Opening::Plain),
+    }
+}
+
+/// An absolute path without `.` and `..`, resolved by its letters as the shell's `cd` does.
+fn lexical(path: &str) -> Option<PathBuf> {
+    if !path.starts_with('/') || path.contains('\0') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    Some(Path::new("/").join(parts.join("/")))
+}
+
+/// What a directory of this machine that cannot be used is told as.
+pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
+    let whose = match at {
+        "/" | "/work" | "/tmp" | SKILLS_MOUNT => "",
+        PROJECT => "; it is the project of the editor that this session was opened in",
+        _ => "; [exec.mounts] in config.toml names it",
+    };
+    format!("the directory {} for {at} cannot be opened: {error}{whose}", path.display())
+}

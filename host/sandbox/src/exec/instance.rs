@@ -1,0 +1,229 @@
+//! A process as an instance of a component: what its store holds, and the components that it can be of.
+
+use super::channel::Channel;
+use super::embedded;
+use super::engine::Engine;
+use super::limiter::Share;
+use super::process::{Process, ProcessSpec};
+use super::streams::Stdio;
+use super::task::ExecTask;
+use super::wit::ShPre;
+use super::wit::kiso::exec::spawn;
+use crate::effect::label::LabelCell;
+use crate::effect::published::PublishedFiles;
+use crate::effect::sink::MountSink;
+use crate::skill::limits::{Limit, LimitHit};
+use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
+use kiso_base::config::Exec as ExecConfig;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use wasmtime::Store;
+use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+/// Most bytes that a process hands to the host at once.
+const TRANSFER_BYTES: usize = 32 << 20;
+/// Most random bytes at once.
+const RANDOM_BYTES: u64 = 1 << 20;
+
+/// The bundled components, each compiled code that is ready to be instantiated.
+pub struct Components {
+    pub engine: Arc<Engine>,
+    linker: Linker<ProcessCtx>,
+    shell: Loaded<ShPre<ProcessCtx>>,
+    coreutils: Loaded<CommandPre<ProcessCtx>>,
+    js: Loaded<CommandPre<ProcessCtx>>,
+}
+
+impl std::fmt::Debug for Components {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Components").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+impl Components {
+    /// Starts an engine for them. Each is loaded when it is first used.
+    pub fn new(config: &ExecConfig) -> anyhow::Result<Self> {
+        let engine = Arc::new(Engine::new(config)?);
+        let mut linker = Linker::new(engine.wasmtime());
+        link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
+        let (shell, coreutils, js) = (Loaded::default(), Loaded::default(), Loaded::default());
+        Ok(Self { engine, linker, shell, coreutils, js })
+    }
+
+    pub fn shell(&self) -> wasmtime::Result<&ShPre<ProcessCtx>> {
+        self.shell.get(|| ShPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::SHELL)?)?))
+    }
+
+    pub fn coreutils(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
+        self.coreutils
+            .get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::COREUTILS)?)?))
+    }
+
+    pub fn js(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
+        self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.unpacked(&embedded::JS)?)?))
+    }
+}
+
+/// What is made by the first who needs it, while others wait.
+struct Loaded<T> {
+    value: OnceLock<T>,
+    making: Mutex<()>,
+}
+
+impl<T> Default for Loaded<T> {
+    fn default() -> Self {
+        Self { value: OnceLock::new(), making: Mutex::new(()) }
+    }
+}
+
+impl<T> Loaded<T> {
+    fn get(&self, make: impl FnOnce() -> wasmtime::Result<T>) -> wasmtime::Result<&T> {
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let made = make()?;
+        Ok(self.value.get_or_init(|| made))
+    }
+}
+
+fn link(linker: &mut Linker<ProcessCtx>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    charge_files(linker)?;
+    spawn::add_to_linker::<ProcessCtx, HasSelf<ProcessCtx>>(linker, |ctx| ctx)
+}
+
+/// The data of a process's store.
+pub struct ProcessCtx {
+    wasi: WasiCtx,
+    pub table: ResourceTable,
+    pub task: Arc<ExecTask>,
+    pub process: Arc<Process>,
+    pub components: Arc<Components>,
+    /// What `inherited` gives out.
+    channels: BTreeMap<u32, Channel>,
+    /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
+    hands_over: bool,
+    share: Share,
+    listings: Vec<u32>,
+}
+
+impl ProcessCtx {
+    /// The channels that it was started with. A shell takes them over; a command's standard streams hold them anyway.
+    pub fn inherited(&mut self) -> BTreeMap<u32, Channel> {
+        match self.hands_over {
+            true => std::mem::take(&mut self.channels),
+            false => self.channels.clone(),
+        }
+    }
+}
+
+impl WasiView for ProcessCtx {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl ChargedFiles for ProcessCtx {
+    fn quota(&self) -> &Arc<Quota> {
+        &self.task.quota
+    }
+
+    fn label(&self) -> &LabelCell {
+        &self.process.label
+    }
+
+    fn listings(&mut self) -> &mut Vec<u32> {
+        &mut self.listings
+    }
+
+    fn listings_hit(&self) -> LimitHit {
+        self.task.hit(Limit::Listings)
+    }
+
+    fn may_change(&self, at: &File) -> bool {
+        let label = self.process.label.get();
+        let permit = &self.task.commands.permit;
+        if label.is_ordinary() && permit.decision().is_trusted() && !permit.asks_always() {
+            return true;
+        }
+        self.machine(at).is_none_or(|machine| machine.admits(label))
+    }
+
+    fn machine(&self, at: &File) -> Option<MountSink> {
+        let at = self.task.dirs.machine(at)?;
+        Some(MountSink::new(at, self.task.commands.permit.clone()))
+    }
+
+    fn published(&self) -> Option<&PublishedFiles> {
+        self.task.dirs.skills().map(|_| self.task.dirs.published())
+    }
+
+    fn roots(&self) -> &Roots {
+        self.task.dirs.roots()
+    }
+}
+
+/// How a process reaches its channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Through `kiso:exec` alone.
+    Shell,
+    /// As standard streams.
+    Command,
+}
+
+/// A store with the process's limits.
+pub fn store(
+    components: &Arc<Components>,
+    task: &Arc<ExecTask>,
+    process: &Arc<Process>,
+    given: ProcessSpec,
+    streams: Streams,
+) -> wasmtime::Result<Store<ProcessCtx>> {
+    let mut wasi = WasiCtx::builder();
+    match streams {
+        // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
+        Streams::Shell => wasi.stderr(Stdio::new(given.channel(2), process.label.clone())),
+        Streams::Command => wasi
+            .stdin(Stdio::new(given.channel(0), process.label.clone()))
+            .stdout(Stdio::new(given.channel(1), process.label.clone()))
+            .stderr(Stdio::new(given.channel(2), process.label.clone())),
+    };
+    wasi.args(&given.argv)
+        .envs(&given.env)
+        .initial_cwd(&given.cwd)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .max_random_size(RANDOM_BYTES)
+        // Four times faster than a hop to another thread, and these threads run nothing else.
+        .allow_blocking_current_thread(true);
+    task.dirs.give(&mut wasi)?;
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(usize::try_from(task.budget.handles()).unwrap_or(usize::MAX));
+    let ctx = ProcessCtx {
+        wasi: wasi.build(),
+        table,
+        share: task.share(),
+        task: task.clone(),
+        process: process.clone(),
+        components: components.clone(),
+        channels: given.channels,
+        hands_over: streams == Streams::Shell,
+        listings: Vec::new(),
+    };
+    let mut store = Store::new(task.engine.wasmtime(), ctx);
+    store.limiter(|ctx| &mut ctx.share);
+    store.set_hostcall_fuel(TRANSFER_BYTES);
+    store.set_epoch_deadline(1);
+    // A process that spins gives its thread back at every tick; kill and deadline are then seen.
+    store.epoch_deadline_async_yield_and_update(1);
+    Ok(store)
+}

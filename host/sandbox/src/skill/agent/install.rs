@@ -1,0 +1,361 @@
+//! From a folder to an Agent Skill that is listed.
+
+use super::archive;
+use super::folder::{Folder, FolderError, SKILL_MD};
+use super::frontmatter::{self, Frontmatter};
+use super::{AgentFile, AgentSkill};
+use crate::skill::error::{Blame, SkillError};
+use crate::skill::fetched::FetchedFile;
+use crate::skill::installed::Provenance;
+use crate::skill::placing::{exchange, not_locked};
+use crate::skill::publisher::SignatureCheck;
+use crate::skill::signature::{AGENT_SKILL, Statement};
+use crate::skill::source::{self, Identity};
+use crate::skill::{Skills, surface};
+use kiso_base::home::SkillName;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A folder that was read and checked, and not installed.
+#[derive(Debug)]
+pub struct AgentCandidate {
+    pub skill: AgentSkill,
+    folder: Folder,
+    /// Whether there is one of its name, which it replaces.
+    pub replaces: bool,
+    /// Why it may be somebody else's than what it replaces.
+    pub doubt: Option<String>,
+    /// Why a signature that is there does not count.
+    pub signature_warning: Option<String>,
+    /// The digest of what was installed when it was looked at.
+    seen: Option<String>,
+}
+
+/// A folder or an archive as it goes into a registry.
+#[derive(Debug)]
+pub(in crate::skill) struct AgentSkillArchive {
+    /// What a signature is over.
+    pub statement: Statement,
+    pub said: Frontmatter,
+    /// Its files: a tar archive in gzip.
+    pub bytes: Vec<u8>,
+}
+
+/// How a folder or an archive came here.
+#[derive(Debug, Clone, Copy)]
+enum AgentOrigin<'a> {
+    Here,
+    Fetched(&'a FetchedFile),
+    /// It stands in a project, whose source this is.
+    Project(&'a str),
+}
+
+impl Skills {
+    /// Whether a path is that of an Agent Skill rather than of a component: a directory, an archive, or a `SKILL.md`.
+    pub fn is_agent_skill(path: &Path) -> bool {
+        let archive =
+            |ending: &std::ffi::OsStr| ending.eq_ignore_ascii_case("zip") || ending.eq_ignore_ascii_case("skill");
+        path.is_dir() || path.ends_with(SKILL_MD) || path.extension().is_some_and(archive)
+    }
+
+    /// Reads a folder or an archive and says what it is. Changes nothing.
+    pub fn examine_agent_skill(&self, path: &Path, name: Option<&str>) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(path, AgentOrigin::Here, name)
+    }
+
+    /// The same for an archive that was fetched.
+    pub fn examine_fetched_agent_skill(
+        &self,
+        fetched: &FetchedFile,
+        name: Option<&str>,
+    ) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(&fetched.file, AgentOrigin::Fetched(fetched), name)
+    }
+
+    /// The same for a folder in a project, by which it is known.
+    pub(in crate::skill) fn examine_project_skill(
+        &self,
+        path: &Path,
+        project: &str,
+    ) -> Result<AgentCandidate, SkillError> {
+        self.examine_agent_skill_from(path, AgentOrigin::Project(project), None)
+    }
+
+    fn examine_agent_skill_from(
+        &self,
+        path: &Path,
+        origin: AgentOrigin<'_>,
+        name: Option<&str>,
+    ) -> Result<AgentCandidate, SkillError> {
+        let path = if path.ends_with(SKILL_MD) && path.is_file() { path.parent().unwrap_or(path) } else { path };
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let shown = path.display().to_string();
+        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let unfit = |error: FolderError| match error {
+            FolderError::NoInstructions if path.join("kiso.toml").exists() => refuse(
+                error.code(),
+                format!("{error}; it is a project of a component: `kiso skill build {shown}` makes the file to add"),
+            ),
+            error => refuse(error.code(), error.to_string()),
+        };
+        let folder = take_in(path).map_err(unfit)?;
+        let digest = folder.digest().to_string();
+        let text = std::str::from_utf8(folder.find(SKILL_MD).unwrap_or_default());
+        let text = text.map_err(|_| unfit(FolderError::Frontmatter { why: "it is not UTF-8 text".to_owned() }))?;
+        let no_yaml = || FolderError::Frontmatter {
+            why: "it does not begin with a line `---`, YAML and another line `---`".to_owned(),
+        };
+        let (yaml, body) = frontmatter::split(text).ok_or_else(no_yaml).map_err(unfit)?;
+        let mut said = frontmatter::read(yaml).map_err(unfit)?;
+        if body.is_empty() {
+            said.warnings.push("there are no instructions behind the YAML".to_owned());
+        }
+        let given = name.map(SkillName::parse).transpose().map_err(|error| refuse("bad-args", error.to_string()))?;
+        let own = match (named(&mut said, folder.name.as_deref()), &given) {
+            (Ok(own), _) => own,
+            (Err(_), Some(given)) => given.clone(),
+            (Err(message), None) => return Err(refuse("bad-agent-skill", message)),
+        };
+        let name = given.unwrap_or_else(|| own.clone());
+        self.check_free(&name)?;
+        let (from, location) = match origin {
+            AgentOrigin::Fetched(fetched) => (fetched.source.clone(), fetched.location.clone()),
+            AgentOrigin::Project(project) => (project.to_owned(), project.to_owned()),
+            AgentOrigin::Here => {
+                let from = source::of_file(path);
+                let from = from.map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+                (from.clone(), from)
+            }
+        };
+        let skill = AgentSkill {
+            description: said.description,
+            license: said.license,
+            compatibility: said.compatibility,
+            metadata: said.metadata,
+            allowed_tools: said.allowed_tools,
+            by_name_only: said.by_name_only,
+            source: from,
+            provenance: Provenance { location: Some(location), file_digest: Some(digest.clone()), signer: None },
+            digest,
+            warnings: said.warnings,
+            files: folder
+                .files
+                .iter()
+                .map(|(path, bytes)| AgentFile { path: path.clone(), bytes: bytes.len() as u64 })
+                .collect(),
+            name,
+        };
+        // One that is damaged is replaced like one that is not there.
+        let old = self.agent_skill(skill.name.as_str()).ok().flatten();
+        let statement = statement(&own, &skill);
+        let signed = match origin {
+            AgentOrigin::Here | AgentOrigin::Project(_) => self.signed_beside(path, &statement)?,
+            AgentOrigin::Fetched(FetchedFile { signature: Some(text), .. }) => self.signed(text, &statement)?,
+            AgentOrigin::Fetched(_) => SignatureCheck::default(),
+        };
+        let pinned = old.as_deref().and_then(|old| old.provenance.signer.as_deref());
+        self.check_publisher(skill.name.as_str(), pinned, &signed)?;
+        // The same files are as good from anywhere, and so is what the same key signed.
+        let known = old.as_deref().filter(|old| old.digest == skill.digest || pinned.is_some());
+        let source = known.map_or(skill.source.clone(), |old| old.source.clone());
+        let provenance = Provenance { signer: signed.by, ..skill.provenance.clone() };
+        let skill = AgentSkill { source, provenance, ..skill };
+        let doubt = old.as_deref().and_then(|old| source::doubt(skill.name.as_str(), identity(old), identity(&skill)));
+        let seen = old.as_deref().map(|old| old.digest.clone());
+        let (replaces, signature_warning) = (seen.is_some(), signed.warning);
+        Ok(AgentCandidate { skill, folder, replaces, doubt, signature_warning, seen })
+    }
+
+    /// What a folder or an archive says that it does, and its licence.
+    pub(in crate::skill) fn agent_description(&self, path: &Path) -> Result<(String, Option<String>), SkillError> {
+        let (_, said) = said_by(path).map_err(|error| refused(path, &error))?;
+        Ok((said.description, said.license))
+    }
+
+    /// What a signature of a folder or an archive is over.
+    pub(in crate::skill) fn agent_statement(&self, path: &Path) -> Result<Statement, SkillError> {
+        let stated = said_by(path).and_then(|(folder, mut said)| own_statement(&folder, &mut said));
+        stated.map_err(|error| refused(path, &error))
+    }
+
+    /// Packs a folder or an archive for a registry. The same files are the same bytes.
+    pub(in crate::skill) fn pack_agent_skill(&self, path: &Path) -> Result<AgentSkillArchive, SkillError> {
+        let packed = said_by(path).and_then(|(folder, mut said)| {
+            let statement = own_statement(&folder, &mut said)?;
+            let bytes = archive::pack(&folder, &statement.name)?;
+            Ok(AgentSkillArchive { statement, said, bytes })
+        });
+        packed.map_err(|error| refused(path, &error))
+    }
+
+    /// Puts the folder where command lines see it, and lists it.
+    pub fn install_agent_skill(&self, candidate: AgentCandidate) -> Result<Arc<AgentSkill>, SkillError> {
+        let AgentCandidate { skill, folder, seen, .. } = candidate;
+        let name = &skill.name;
+        let host = |error: &dyn std::fmt::Display| SkillError::host(name.as_str(), error);
+        let _lock = self.home().lock_install().map_err(|error| not_locked(name, &error))?;
+        self.check_free(name)?;
+        if self.agent_skill(name.as_str()).ok().flatten().map(|old| old.digest.clone()) != seen {
+            let message = "it was installed or removed by somebody else meanwhile; nothing changed, try again";
+            let busy = SkillError::new(name.as_str(), Blame::Host, "busy", message);
+            return Err(SkillError { retryable: true, ..busy });
+        }
+        let (dir, record) = (self.home().agent_skill_dir(name), self.home().agent_skill_record(name));
+        let new = self.home().agent_skills_dir().join(format!(".{name}.new"));
+        self.home().remove_tree(&new).map_err(|error| host(&error))?;
+        write_all(&folder, &new).map_err(|error| host(&format!("{}: {error}", new.display())))?;
+        // While the two do not belong together, there is none of this name.
+        match fs::remove_file(&record) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(host(&format!("{}: {error}", record.display())));
+            }
+            _ => {}
+        }
+        exchange(self.home(), &new, &dir).map_err(|error| host(&error))?;
+        let text = serde_json::to_vec_pretty(&skill).map_err(|error| host(&error))?;
+        self.home().write_atomic(&record, &text).map_err(|error| host(&error))?;
+        self.write_lock()?;
+        let installed = self.agent_skill(name.as_str())?;
+        installed.ok_or_else(|| host(&"the skill vanished while it was installed"))
+    }
+
+    /// No other skill and no built-in tool has the name.
+    fn check_free(&self, name: &SkillName) -> Result<(), SkillError> {
+        let taken = |whose: &str| {
+            let message = format!("`{name}` is {whose}; give this one another name with --name");
+            Err(SkillError::new(name.as_str(), Blame::Caller, "name-taken", message))
+        };
+        if self.bundled(name).is_some() {
+            return taken("a bundled skill");
+        }
+        if surface::is_reserved(name.as_str()) {
+            return taken("the name of a built-in tool");
+        }
+        if self.home().skill_dir(name).exists() {
+            return taken("an installed component");
+        }
+        Ok(())
+    }
+}
+
+fn refused(path: &Path, error: &FolderError) -> SkillError {
+    SkillError::new(&path.display().to_string(), Blame::Caller, error.code(), error.to_string())
+}
+
+/// A directory or an archive, and what its instructions say of it.
+fn said_by(path: &Path) -> Result<(Folder, Frontmatter), FolderError> {
+    let folder = take_in(path)?;
+    let text = std::str::from_utf8(folder.find(SKILL_MD).unwrap_or_default());
+    let text = text.map_err(|_| FolderError::Frontmatter { why: "it is not UTF-8 text".to_owned() })?;
+    let (yaml, _) = frontmatter::split(text).ok_or(FolderError::NoInstructions)?;
+    let said = frontmatter::read(yaml)?;
+    Ok((folder, said))
+}
+
+/// The files of a directory, or of an archive.
+fn take_in(path: &Path) -> Result<Folder, FolderError> {
+    let folder = if path.is_dir() { Folder::of_dir(path)? } else { archive::read(path)? };
+    folder.complete()
+}
+
+/// The statement of what was taken in, under its own name.
+fn own_statement(folder: &Folder, said: &mut Frontmatter) -> Result<Statement, FolderError> {
+    let name = named(said, folder.name.as_deref()).map_err(|why| FolderError::Frontmatter { why })?;
+    let version = said.metadata.iter().find(|(key, _)| key == "version").map(|(_, version)| version.clone());
+    Ok(Statement {
+        name: name.to_string(),
+        version: version.unwrap_or_default(),
+        kind: AGENT_SKILL,
+        digest: folder.digest().to_string(),
+        manifest: None,
+    })
+}
+
+fn statement(own: &SkillName, skill: &AgentSkill) -> Statement {
+    Statement {
+        name: own.to_string(),
+        version: skill.version().to_owned(),
+        kind: AGENT_SKILL,
+        digest: skill.digest.clone(),
+        manifest: None,
+    }
+}
+
+fn identity(skill: &AgentSkill) -> Identity<'_> {
+    Identity { version: skill.version(), digest: &skill.digest, source: Some(&skill.source) }
+}
+
+/// The name that it is installed under: its own as far as that can be one, else that of its folder.
+fn named(said: &mut Frontmatter, folder: Option<&str>) -> Result<SkillName, String> {
+    let own = said.name.clone().filter(|name| !name.trim().is_empty());
+    if own.is_none() {
+        said.warnings.push("it has no name; that of its folder is used".to_owned());
+    }
+    let wanted = own.as_deref().or(folder).unwrap_or_default().trim();
+    let plain = plain(wanted);
+    let name = SkillName::parse(&plain)
+        .map_err(|_| format!("its name {wanted:.100?} cannot be one; give it another with --name"))?;
+    if plain != wanted {
+        said.warnings.push(format!(
+            "the name {wanted:.100?} is not 1 to 64 of a-z, 0-9 and single dashes between them; it is installed as {plain}"
+        ));
+    }
+    if let Some(folder) = folder.filter(|folder| own.is_some() && *folder != wanted) {
+        said.warnings
+            .push(format!("its name is {wanted:.100?} and that of its folder {folder:.100?}; they should be the same"));
+    }
+    Ok(name)
+}
+
+/// The text with every run of other characters as one dash.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            _ if out.is_empty() || out.ends_with('-') => {}
+            _ => out.push('-'),
+        }
+    }
+    out.truncate(64);
+    out.trim_end_matches('-').to_owned()
+}
+
+fn write_all(folder: &Folder, dir: &Path) -> std::io::Result<()> {
+    for (path, bytes) in &folder.files {
+        let place = dir.join(path);
+        if let Some(above) = place.parent() {
+            fs::create_dir_all(above)?;
+        }
+        fs::write(place, bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_one_that_can_be_a_directory() {
+        for (given, name, warned) in [
+            ("pdf-forms", "pdf-forms", 0),
+            ("3d-models", "3d-models", 0),
+            ("PDF Forms", "pdf-forms", 1),
+            ("a--b", "a-b", 1),
+            ("-x-", "x", 1),
+            ("../../etc", "etc", 1),
+        ] {
+            let mut said = Frontmatter { name: Some(given.to_owned()), ..Frontmatter::default() };
+            let folder = Some(given);
+            assert_eq!(named(&mut said, folder).unwrap().as_str(), name);
+            assert_eq!(said.warnings.len(), warned, "{given}: {:?}", said.warnings);
+        }
+        let mut said = Frontmatter { name: Some("a".to_owned()), ..Frontmatter::default() };
+        named(&mut said, Some("b")).unwrap();
+        assert_eq!(said.warnings.len(), 1);
+        assert!(named(&mut Frontmatter { name: Some("…".to_owned()), ..Frontmatter::default() }, None).is_err());
+        assert_eq!(named(&mut Frontmatter::default(), Some("My Skill")).unwrap().as_str(), "my-skill");
+    }
+}

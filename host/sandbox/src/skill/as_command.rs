@@ -1,0 +1,205 @@
+//! A skill of the command shape as a command of a command line: words as arguments, the line's streams, an exit code.
+
+use super::agent::SKILLS_MOUNT;
+use super::capability::{Capabilities, EffectiveGrant};
+use super::engine::Sandbox;
+use super::error::{Blame, SkillError};
+use super::input::CallInput;
+use super::instance::{EntryPoint, GuestStop, context, limited};
+use super::limits::{HitCell, Limit, LimitHit};
+use super::usage::CallUse;
+use super::workspace::{CommandRequests, ControlFile, DirId};
+use crate::effect::published::PublishedFiles;
+use crate::package::{CONTROL_FILE, MARK};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use kiso_base::system::path_to_open;
+use kiso_graph::report::LimitUse;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::time::Instant;
+use wasmtime_wasi::cli::{StdinStream, StdoutStream};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder};
+
+/// What ends a process that writes to a pipe that nobody reads.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads its output any more")]
+pub struct BrokenPipe;
+
+impl BrokenPipe {
+    /// 128 + SIGPIPE.
+    pub const CODE: u8 = 141;
+}
+
+/// What a skill that runs as a command gets of its command line.
+#[derive(Debug)]
+pub struct CommandStreams<I, O> {
+    pub argv: Vec<String>,
+    /// The line's environment. What holds a secret stays outside.
+    pub env: Vec<(String, String)>,
+    /// Absolute, as the shell has it.
+    pub cwd: String,
+    /// Where the line's `/tmp` is on this machine.
+    pub tmp: PathBuf,
+    /// Directories of this machine that it may read, and where it sees them.
+    pub support: Vec<(PathBuf, &'static str)>,
+    /// Where the folders of Agent Skills are on this machine, if the line sees them, and the labels of their files.
+    pub skills: Option<(PathBuf, PublishedFiles)>,
+    /// Who starts the commands that it asks for, in the control file among its support files.
+    pub requests: Option<Box<dyn CommandRequests>>,
+    /// Whether it goes on where its interpreter was kept, which knows its directories by number.
+    pub goes_on: bool,
+    pub stdin: I,
+    pub stdout: O,
+    pub stderr: O,
+}
+
+/// How a skill that ran as a command ended.
+#[derive(Debug)]
+pub struct CommandEnded {
+    pub code: u8,
+    /// Where it failed after a request that was refused: what was refused, and how to allow it.
+    pub refused: Option<String>,
+}
+
+/// Runs a skill of the command shape as a command. What it did with what it was granted is in `did` where it came so far, also after
+/// an error.
+pub async fn call<I, O>(
+    sandbox: &Sandbox,
+    entry: &EntryPoint,
+    given: CallInput<'_>,
+    allowed: &EffectiveGrant,
+    mut streams: CommandStreams<I, O>,
+    waits: bool,
+    did: &mut Option<CallUse>,
+) -> Result<CommandEnded, SkillError>
+where
+    I: StdinStream + 'static,
+    O: StdoutStream + 'static,
+{
+    let EntryPoint::Command(pre) = entry else { unreachable!("the shell starts commands only") };
+    let _slot = match waits {
+        true => sandbox.enter().await,
+        false => sandbox.try_enter().ok_or_else(|| {
+            let message = "it cannot run beside the other skills of this line: all places are taken; the setting is [engine] max_calls in config.toml";
+            SkillError::new(given.skill.as_str(), Blame::Caller, "busy", message)
+        })?,
+    };
+    let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
+    let mut capabilities = Capabilities::prepare(&given, allowed, &hit)?;
+    if (!streams.goes_on || capabilities.workspace.permissions().is_none())
+        && let Some(name) = streams.argv.first_mut()
+    {
+        // It begins at the beginning; so does one without its directories.
+        *name = name.trim_start_matches(MARK).to_owned();
+    }
+    let mut wasi = WasiCtx::builder();
+    wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);
+    // What the skill was granted itself stands for itself.
+    let own = |name: &str| name == "PWD" || capabilities.secrets.is_variable(name);
+    for (name, value) in streams.env.iter().filter(|(name, _)| !own(name)) {
+        wasi.env(name, value);
+    }
+    wasi.env("PWD", &streams.cwd).initial_cwd(&streams.cwd);
+    if let Some(perms) = capabilities.workspace.permissions() {
+        // A program that was not written for kiso resolves relative names against this.
+        if !streams.goes_on {
+            give_cwd(&mut wasi, &streams.cwd, &[("/work", &given.work), ("/tmp", &streams.tmp)], perms);
+        }
+        let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
+        wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
+        capabilities.workspace.roots.push(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?);
+        capabilities.workspace.touched.root(&streams.tmp, "/tmp");
+        // An interpreter runs their scripts.
+        if let Some((skills, published)) = &streams.skills {
+            capabilities.workspace.published = Some(published.clone());
+            if !streams.goes_on {
+                give_cwd(&mut wasi, &streams.cwd, &[(SKILLS_MOUNT, skills)], FsPerms::ReadOnly);
+            }
+            let unusable =
+                |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
+            wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
+            capabilities.workspace.roots.push(DirId::at(skills).map_err(|e| unusable(&e))?);
+            capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
+        }
+    }
+    for (path, at) in &streams.support {
+        let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
+        wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
+        capabilities.workspace.roots.push(DirId::at(path).map_err(|e| unusable(&e))?);
+    }
+    // What it starts may write to the workspace, so it must be allowed that itself.
+    let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);
+    if let (Some(requests), Some((dir, _)), true) = (streams.requests, streams.support.first(), writes) {
+        let unusable = |e| SkillError::host(&skill, format!("{CONTROL_FILE} cannot be used: {e}"));
+        capabilities.workspace.control = Some(ControlFile::new(dir, requests).map_err(unusable)?);
+    }
+    let refused = capabilities.http.gate.refused.clone();
+    let ctx = context(given, capabilities, wasi, &hit)?;
+    let mut store = limited(sandbox, ctx);
+    let started = Instant::now();
+    let run = async {
+        let instance = pre.instantiate_async(&mut store).await?;
+        instance.wasi_cli_run().call_run(&mut store).await
+    };
+    let result = tokio::time::timeout(budget.timeout, run).await;
+    let used = LimitUse {
+        millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        memory_bytes: store.data().meter.peak_bytes(),
+        written_bytes: store.data().capabilities.workspace.quota.written(),
+        host_calls: store.data().meter.host_calls(),
+        ..LimitUse::default()
+    };
+    *did = Some(CallUse { limits: used, grant: store.data().capabilities.used() });
+    let result = match result {
+        Ok(result) => result,
+        Err(_) => return Err(SkillError::limit(&skill, budget.hit(Limit::Time))),
+    };
+    if let Some(hit) = hit.get() {
+        return Err(SkillError::limit(&skill, hit));
+    }
+    let hint = || {
+        let refused = refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        refused.map(|refused| refused.hint(&skill))
+    };
+    let ended = |code: u8| Ok(CommandEnded { code, refused: (code != 0).then(hint).flatten() });
+    match result {
+        Ok(Ok(())) => ended(0),
+        Ok(Err(())) => ended(1),
+        Err(error) => match error.downcast_ref::<I32Exit>() {
+            Some(exit) => ended(u8::try_from(exit.0 & 0xff).unwrap_or(1)),
+            None if error.downcast_ref::<LimitHit>().is_some() => {
+                let hit = error.downcast::<LimitHit>().expect("it was looked at");
+                Err(SkillError::limit(&skill, hit))
+            }
+            None if error.downcast_ref::<BrokenPipe>().is_some() => ended(BrokenPipe::CODE),
+            None => {
+                let error = GuestStop::Trap(error).explain(&skill, &budget, "");
+                Err(match hint() {
+                    Some(hint) => SkillError { message: format!("{}; {hint}", error.message), ..error },
+                    None => error,
+                })
+            }
+        },
+    }
+}
+
+/// Gives the directory that the command was started in as `.`, where it lies in one of `roots`. Its name comes from a guest and
+/// may be a link by now, so it is looked up without leaving its root, and given by what was found.
+fn give_cwd(wasi: &mut WasiCtxBuilder, cwd: &str, roots: &[(&str, &PathBuf)], perms: FsPerms) {
+    let below = |at: &str| {
+        let rest = cwd.strip_prefix(at)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
+    };
+    let Some((path, rest)) = roots.iter().find_map(|(at, path)| Some((*path, below(at)?))) else { return };
+    if rest.is_empty() {
+        let _ = wasi.preopened_dir(path, ".", perms);
+        return;
+    }
+    let found = Dir::open_ambient_dir(path, ambient_authority()).and_then(|root| root.open_dir(rest));
+    // Where the system has no path for it, the command has no `.`.
+    let Ok(dir) = found else { return };
+    if let Some(path) = path_to_open(&dir) {
+        let _ = wasi.preopened_dir(path, ".", perms);
+    }
+}

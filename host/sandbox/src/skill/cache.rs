@@ -1,0 +1,221 @@
+//! Compiled code on disk.
+//!
+//! Loading compiled code is as dangerous as running a native program, so a file of the cache is only believed when it
+//! carries the host's own signature (HMAC-SHA256 with the home's key) over the digest of the component and over the
+//! engine that it was compiled for. Anything else is thrown away and compiled again.
+
+use super::digest::Digest;
+use super::engine::Sandbox;
+use super::installed::BundledSkill;
+use data_encoding::HEXLOWER;
+use kiso_base::home::Home;
+use kiso_base::system::path_to_open;
+use ring::hmac;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use wasmtime::component::Component;
+
+const TAG_BYTES: u64 = 32;
+
+/// Bytes of compiled code that a home keeps. Each try of a skill leaves an entry, a language's interpreter one of 80 MiB, and one with
+/// its libraries 300 MiB.
+const MAX_BYTES: u64 = 640 << 20;
+
+/// How exactly it is known when an entry was used last: no more often is that written down.
+const USED: Duration = Duration::from_secs(3_600);
+
+/// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
+pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
+    let bytes = code.len();
+    let tag = sign(sandbox, home, digest, &Digest::of(&code));
+    code.extend_from_slice(tag.as_ref());
+    let path = entry_path(sandbox, home, digest);
+    let kept = match home.write_atomic(&path, &code) {
+        Ok(()) => {
+            sweep(&home.cache_dir(), &path, MAX_BYTES);
+            File::open(&path).ok()
+        }
+        // The cache is a convenience: a full disk costs the next start its speed, not this call.
+        Err(error) => {
+            tracing::warn!(%error, "skill.cache could not be written");
+            None
+        }
+    };
+    // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
+    // through a pipe that nobody else holds; the file is this home's own.
+    let component = unsafe {
+        match kept.and_then(|file| mapped(sandbox, &file)) {
+            Some(component) => Ok(component),
+            None => Component::deserialize(sandbox.engine(), &code[..bytes]),
+        }
+    };
+    if component.is_err() {
+        // It fits no slot of this engine.
+        let _ = std::fs::remove_file(&path);
+    }
+    component
+}
+
+/// The component whose code a file holds, without reading all of it into memory: most of an interpreter is never used. None
+/// where the system has no path for an open file, or lets nothing in this directory be run.
+///
+/// # Safety
+///
+/// The file holds what `Engine::precompile_component` made, and nobody changes it in place. Who could, in the home, could read its
+/// key as well.
+unsafe fn mapped(sandbox: &Sandbox, file: &File) -> Option<Component> {
+    let path = path_to_open(file)?;
+    // SAFETY: as the caller says.
+    unsafe { Component::deserialize_file(sandbox.engine(), path) }.ok()
+}
+
+/// Removes the code of a component that is not used again.
+pub fn forget(sandbox: &Sandbox, home: &Home, digest: &Digest) {
+    // What stays goes when room is wanted.
+    let _ = std::fs::remove_file(entry_path(sandbox, home, digest));
+}
+
+/// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
+pub fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
+    // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
+    unsafe { Component::deserialize(sandbox.engine(), bundled.code.unpack()) }.ok()
+}
+
+/// The compiled form of a component, if a valid entry is there. Blocking.
+pub fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component> {
+    let path = entry_path(sandbox, home, digest);
+    let mut file = File::open(&path).ok()?;
+    let discard = |why: &str| {
+        tracing::warn!(path = %path.display(), why, "skill.cache entry discarded");
+        let _ = std::fs::remove_file(&path);
+        None
+    };
+    let signed = match file.metadata().map(|found| found.len().checked_sub(TAG_BYTES)) {
+        Ok(Some(bytes)) => signed(&mut file, bytes),
+        Ok(None) => return discard("too short"),
+        Err(error) => Err(error),
+    };
+    let (code, tag) = match signed {
+        Ok(signed) => signed,
+        Err(error) => return discard(&error.to_string()),
+    };
+    if hmac::verify(&key(home), &message(sandbox, digest, &code), &tag).is_err() {
+        return discard("not signed by this home for this engine");
+    }
+    // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]),
+    // for this component and an engine of the same compatibility hash. The file is still the one that was verified: another one
+    // of its name would be another file.
+    let component = unsafe { mapped(sandbox, &file) };
+    let component = component.map_or_else(|| copied(sandbox, &mut file, &code), Ok);
+    match component {
+        Ok(component) => {
+            mark_used(&path);
+            Some(component)
+        }
+        Err(error) => discard(&format!("{error:#}")),
+    }
+}
+
+/// The digest of the code in a file, and the signature behind it.
+fn signed(file: &mut File, bytes: u64) -> io::Result<(Digest, [u8; TAG_BYTES as usize])> {
+    let code = Digest::of_reader(&mut file.take(bytes))?;
+    let mut tag = [0; TAG_BYTES as usize];
+    file.read_exact(&mut tag)?;
+    Ok((code, tag))
+}
+
+/// The component whose code a file holds, from a copy in memory.
+fn copied(sandbox: &Sandbox, file: &mut File, verified: &Digest) -> wasmtime::Result<Component> {
+    file.rewind()?;
+    let mut code = Vec::new();
+    file.read_to_end(&mut code)?;
+    code.truncate(code.len().saturating_sub(TAG_BYTES as usize));
+    if Digest::of(&code) != *verified {
+        return Err(wasmtime::Error::msg("it was changed while it was read"));
+    }
+    // SAFETY: these are the bytes that carry the signature.
+    unsafe { Component::deserialize(sandbox.engine(), &code) }
+}
+
+/// Notes that an entry was used now.
+fn mark_used(path: &Path) {
+    let Ok(file) = File::open(path) else { return };
+    let old = file.metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > USED));
+    if old {
+        // On a disk that cannot be written the entry goes earlier than it need.
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Removes entries until all have at most `max` bytes, those that were used longest ago first, and never `kept`. Whoever is
+/// about to read one compiles again.
+fn sweep(dir: &Path, kept: &Path, max: u64) {
+    let entry = |entry: std::fs::DirEntry| {
+        let (path, metadata) = (entry.path(), entry.metadata().ok()?);
+        let is_entry = path.extension().is_some_and(|extension| extension == "cwasm") && metadata.is_file();
+        is_entry.then_some((metadata.modified().ok()?, metadata.len(), path))
+    };
+    let mut entries: Vec<_> = std::fs::read_dir(dir).into_iter().flatten().flatten().filter_map(entry).collect();
+    let mut bytes: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
+    entries.sort();
+    for (_, size, path) in entries.iter().filter(|(_, _, path)| path != kept) {
+        if bytes <= max {
+            return;
+        }
+        if std::fs::remove_file(path).is_ok() {
+            bytes -= size;
+        }
+    }
+}
+
+/// One file for a component and an engine, so that two versions of kiso on one home do not undo each other's work.
+fn entry_path(sandbox: &Sandbox, home: &Home, digest: &Digest) -> PathBuf {
+    let engine = HEXLOWER.encode(&sandbox.compatibility()[..4]);
+    home.cache_dir().join(format!("{digest}-{engine}.cwasm"))
+}
+
+fn key(home: &Home) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, home.key().as_bytes())
+}
+
+fn sign(sandbox: &Sandbox, home: &Home, digest: &Digest, code: &Digest) -> hmac::Tag {
+    hmac::sign(&key(home), &message(sandbox, digest, code))
+}
+
+/// What is signed. The code goes in as its digest, so that it need not be copied.
+fn message(sandbox: &Sandbox, component: &Digest, code: &Digest) -> Vec<u8> {
+    let mut message = b"kiso compiled code v1\0".to_vec();
+    message.extend(component.bytes());
+    message.extend(sandbox.compatibility());
+    message.extend(code.bytes());
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let now = SystemTime::now();
+        for (name, bytes, hours) in
+            [("old.cwasm", 40, 9), ("new.cwasm", 40, 1), ("kept.cwasm", 40, 30), ("other.txt", 90, 50)]
+        {
+            std::fs::write(path(name), vec![0; bytes]).unwrap();
+            let used = now - Duration::from_secs(hours * 3_600);
+            File::open(path(name)).unwrap().set_modified(used).unwrap();
+        }
+        sweep(dir.path(), &path("kept.cwasm"), 120);
+        assert!(path("old.cwasm").exists(), "they fit");
+        mark_used(&path("old.cwasm"));
+        sweep(dir.path(), &path("kept.cwasm"), 100);
+        let there = ["old.cwasm", "new.cwasm", "kept.cwasm", "other.txt"].map(|name| path(name).exists());
+        assert_eq!(there, [true, false, true, true]);
+        sweep(dir.path(), &path("kept.cwasm"), 10);
+        assert!(!path("old.cwasm").exists() && path("kept.cwasm").exists());
+    }
+}

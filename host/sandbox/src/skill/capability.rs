@@ -1,0 +1,353 @@
+//! What a skill can be given: one file for each capability, and one list of them.
+//!
+//! A file holds all that there is about its capability: the interfaces that components import for it, the host's functions
+//! behind them, what a manifest may ask for, what an administrator grants and how that is narrowed and shown, its limits, its
+//! line in `kiso doctor` and its row in the documentation. Everything else is made from the list: the linker, what a
+//! component may import at all, manifest and grant files, the questions before an installation, `kiso skill grant`, and
+//! the state of a call. What is in nobody's `IMPORTS` is refused before anything of the component is compiled.
+//!
+//! CONTRIBUTING.md says how one is added.
+
+mod ask;
+mod basics;
+mod files;
+mod http;
+mod kv;
+mod list;
+mod log;
+mod progress;
+mod publish;
+mod secrets;
+
+pub use self::ask::{AskEffective, AskGrant};
+pub use self::files::Workspace;
+pub use self::http::{ChannelHost, RefusedRequest, add_host};
+pub use self::list::{Doc, Flag, FlagValues, SkillAccess};
+
+use self::basics::Basics;
+use self::files::WorkspaceFiles;
+use self::http::OutgoingHttp;
+use self::kv::Kv;
+use self::log::TraceLog;
+use self::progress::Progress;
+use self::publish::Publish;
+use self::secrets::ReadableSecrets;
+use super::error::SkillError;
+use super::input::CallInput;
+use super::limits::HitCell;
+use super::usage::{self, CapabilityUse, GrantUse};
+use super::wit::ImportSpec;
+use super::wit::since_v0_1::kiso::skill::types::Failure;
+use super::workspace::ChargedFiles;
+use kiso_store::store::{SkillUse, StoreError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use toml::Spanned;
+use wasmtime::component::Linker;
+use wasmtime_wasi::WasiCtxBuilder;
+use wasmtime_wasi_http::WasiHttpView;
+
+list::capabilities! {
+    /// What an administrator grants. The name is the key in a manifest's `[kiso.skill.needs]` and in the grant's file.
+    granted {
+        http: OutgoingHttp,
+        // Declared in [kiso.skill] and [kiso.skill.env], where a call's secrets are.
+        #[serde(skip)]
+        secrets: ReadableSecrets,
+        workspace: WorkspaceFiles,
+    }
+    /// What every skill has.
+    open {
+        basics: Basics,
+        kv: Kv,
+        log: TraceLog,
+        progress: Progress,
+        publish: Publish,
+    }
+}
+
+/// One capability: its value is what it knows of one call, and all that its host functions see.
+pub trait Capability: Sized + Send + 'static {
+    /// The interfaces that components import for it, each with the version that has it.
+    const IMPORTS: &'static [ImportSpec];
+    /// What documentation says about it.
+    const DOC: Doc;
+    /// What a call is allowed of it; `()` where every skill has all of it.
+    type Allowed: Clone + Default + Debug;
+
+    /// Defines its functions, once for an engine. `state` finds its value in that of a call.
+    fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()>;
+
+    /// Makes its value for one call, before the component is instantiated. Must not wait for anything.
+    fn prepare(call: &CallInput<'_>, allowed: &Self::Allowed, hit: &HitCell) -> Result<Self, SkillError>;
+
+    /// Adds what WASI shows of it: a directory, a variable. Once for a call, after all are prepared.
+    fn show(&self, _: &mut WasiCtxBuilder) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What the guest did with it. At the call's end, also where that was an error.
+    fn used(&self) -> CapabilityUse {
+        CapabilityUse::default()
+    }
+
+    /// For its line in `kiso doctor`: what this machine has of what it needs, or why it cannot work here. `None` where it
+    /// needs nothing.
+    fn check() -> Option<Result<String, String>> {
+        None
+    }
+}
+
+/// A capability that a manifest asks for and an administrator grants. A skill has nothing of it by default.
+pub trait Grantable: Capability {
+    /// What stands in a manifest, with its place there.
+    type Toml: DeserializeOwned + Default;
+    /// The same, checked.
+    type Need: Clone + Default + PartialEq + Debug;
+    /// What stands in the grant's file; the default grants nothing.
+    type Grant: Clone + Default + PartialEq + Debug + Serialize + DeserializeOwned;
+
+    /// How `kiso skill grant` names it.
+    const FLAGS: &'static [Flag];
+    /// The import by which a component without a manifest can be granted [`Grantable::implied`].
+    const IMPLIED_BY: Option<&'static str> = None;
+
+    /// Checks what stands in a manifest, which declares these secrets. An error is a byte of the manifest and a message.
+    fn check_need(written: Self::Toml, declared: &[&str]) -> Result<Self::Need, (usize, String)>;
+
+    /// Checks what stands in a grant's file.
+    fn check_grant(grant: &Self::Grant) -> Result<(), String>;
+
+    /// What a component asks for that has no manifest and imports [`Grantable::IMPLIED_BY`].
+    fn implied() -> Self::Need {
+        Self::Need::default()
+    }
+
+    /// A need as a line of a manifest's `[kiso.skill.needs]`; nothing where there is none.
+    fn to_toml(need: &Self::Need) -> String;
+
+    /// The grant that covers a need; empty where every skill gets as much.
+    fn asked(need: &Self::Need) -> Self::Grant;
+
+    /// What is asked that `granted` does not cover.
+    fn beyond(asked: &Self::Grant, granted: &Self::Grant) -> Self::Grant;
+
+    /// What is asked that does not stand in `other` as it is.
+    fn without(asked: &Self::Grant, other: &Self::Grant) -> Self::Grant;
+
+    /// The overlap of both: never more than the manifest asks for, nor than was granted.
+    fn allow(need: &Self::Need, granted: &Self::Grant) -> Self::Allowed;
+
+    /// What of a grant would have done for what calls used; never more than it. Where that cannot be told, it is the grant itself.
+    fn least(granted: &Self::Grant, _need: &Self::Need, _used: &CapabilityUse) -> Self::Grant {
+        granted.clone()
+    }
+
+    /// Adds what `name` says to a grant of the skill. Says why where the manifest does not ask for it.
+    fn add(grant: &mut Self::Grant, need: &Self::Need, name: &str, skill: &str) -> Result<(), String>;
+
+    /// Adds what [`Grantable::FLAGS`] say.
+    fn add_chosen(grant: &mut Self::Grant, need: &Self::Need, chosen: &FlagValues, skill: &str) -> Result<(), String> {
+        let names = Self::FLAGS.iter().flat_map(|flag| chosen.values(flag.name));
+        names.into_iter().try_for_each(|name| Self::add(grant, need, name, skill))
+    }
+
+    /// What a grant allows, as the rest of "It asks to": a line for each thing.
+    fn lines(grant: &Self::Grant) -> Vec<String>;
+
+    /// What a call is allowed, for `kiso skill info`: a line for each thing.
+    fn summary(allowed: &Self::Allowed) -> Vec<String>;
+
+    /// The same for `kiso doctor`, where what every skill gets as it asks is not listed.
+    fn access(allowed: &Self::Allowed) -> Vec<String> {
+        Self::summary(allowed)
+    }
+
+    /// The same for programs: docs/json.md, `kiso skill info`.
+    fn allowed_json(allowed: &Self::Allowed) -> Value;
+
+    /// A grant for programs: docs/api.md. `key` is that of the list.
+    fn grant_json(key: &str, grant: &Self::Grant, into: &mut Map<String, Value>);
+
+    /// A need for programs, also where every skill gets as much.
+    fn need_json(key: &str, need: &Self::Need, into: &mut Map<String, Value>) {
+        Self::grant_json(key, &Self::asked(need), into);
+    }
+}
+
+/// A capability that is granted by name, such as a secret: most need no more.
+pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
+    /// How `kiso skill grant` names it, with a value.
+    const FLAG: Flag;
+
+    /// What is wrong with a name in a manifest or a grant.
+    fn check_name(name: &str) -> Result<(), String>;
+
+    /// Whether `wide` stands for `narrow`, too.
+    fn covers(wide: &str, narrow: &str) -> bool {
+        wide == narrow
+    }
+
+    /// What a skill may do with it, as the rest of "It asks to".
+    fn line(name: &str) -> String;
+
+    /// Why a grant of this name to the skill would have no effect.
+    fn not_asked(name: &str, skill: &str) -> String;
+
+    /// What of the names would have done for what calls used; all where that cannot be told.
+    fn least_names(granted: &BTreeSet<String>, _used: &CapabilityUse) -> BTreeSet<String> {
+        granted.clone()
+    }
+
+    /// The names of a grant for programs.
+    fn names_json(key: &str, names: &BTreeSet<String>, into: &mut Map<String, Value>) {
+        if names.is_empty() {
+            return;
+        }
+        let shown = names.iter().map(|name| json!({ "capability": key, "name": name, "text": Self::line(name) }));
+        let others = into.entry("others").or_insert_with(|| json!([]));
+        others.as_array_mut().expect("it is a list").extend(shown);
+    }
+}
+
+impl<N: GrantByName> Grantable for N {
+    type Toml = Vec<Spanned<String>>;
+    type Need = BTreeSet<String>;
+    type Grant = BTreeSet<String>;
+
+    const FLAGS: &'static [Flag] = &[N::FLAG];
+
+    fn check_need(written: Self::Toml, _: &[&str]) -> Result<Self::Need, (usize, String)> {
+        let checked = written.into_iter().map(|name| {
+            N::check_name(name.get_ref()).map_err(|message| (name.span().start, message))?;
+            Ok(name.into_inner())
+        });
+        checked.collect()
+    }
+
+    fn check_grant(grant: &Self::Grant) -> Result<(), String> {
+        grant.iter().try_for_each(|name| N::check_name(name))
+    }
+
+    fn to_toml(_: &Self::Need) -> String {
+        // Nothing is implied by an import.
+        String::new()
+    }
+
+    fn asked(need: &Self::Need) -> Self::Grant {
+        need.clone()
+    }
+
+    fn beyond(asked: &Self::Grant, granted: &Self::Grant) -> Self::Grant {
+        let covered = |name: &&String| granted.iter().any(|granted| N::covers(granted, name));
+        asked.iter().filter(|name| !covered(name)).cloned().collect()
+    }
+
+    fn without(asked: &Self::Grant, other: &Self::Grant) -> Self::Grant {
+        asked.difference(other).cloned().collect()
+    }
+
+    fn allow(need: &Self::Need, granted: &Self::Grant) -> Self::Allowed {
+        let covered = |by: &BTreeSet<String>, name: &String| by.iter().any(|wide| N::covers(wide, name));
+        // The narrower of the two counts.
+        let asked = need.iter().filter(|name| covered(granted, name));
+        asked.chain(granted.iter().filter(|name| covered(need, name))).cloned().collect()
+    }
+
+    fn least(granted: &Self::Grant, _: &Self::Need, used: &CapabilityUse) -> Self::Grant {
+        N::least_names(granted, used)
+    }
+
+    fn add(grant: &mut Self::Grant, need: &Self::Need, name: &str, skill: &str) -> Result<(), String> {
+        N::check_name(name)?;
+        if !need.iter().any(|asked| N::covers(asked, name)) {
+            return Err(N::not_asked(name, skill));
+        }
+        grant.insert(name.to_owned());
+        Ok(())
+    }
+
+    fn lines(grant: &Self::Grant) -> Vec<String> {
+        grant.iter().map(|name| N::line(name)).collect()
+    }
+
+    fn summary(allowed: &Self::Allowed) -> Vec<String> {
+        Self::lines(allowed)
+    }
+
+    fn allowed_json(allowed: &Self::Allowed) -> Value {
+        json!(allowed)
+    }
+
+    fn grant_json(key: &str, grant: &Self::Grant, into: &mut Map<String, Value>) {
+        N::names_json(key, grant, into);
+    }
+}
+
+/// The state of a call, as far as capabilities know it.
+pub trait GuestState: WasiHttpView + ChargedFiles + Send {
+    fn capabilities(&mut self) -> &mut Capabilities;
+}
+
+/// A failure that the guest may handle.
+fn failure(code: &str, message: impl Into<String>) -> Failure {
+    Failure { code: code.to_owned(), message: message.into(), retryable: false }
+}
+
+/// What the store refused, as a failure that the guest may handle.
+fn refused(error: &StoreError) -> Failure {
+    let code = match error {
+        StoreError::Quota { .. } => "quota",
+        StoreError::BadKey { .. } => "bad-args",
+        _ => "unavailable",
+    };
+    failure(code, error.to_string())
+}
+
+/// Whether an import is one of the list, in a version that is compatible. `drafts`: also those that only a draft has.
+pub fn is_offered(import: &str, drafts: bool) -> bool {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    Capabilities::imports().any(|offer| {
+        offer.interface == interface && offer.version.takes(version) && (drafts || !offer.version.is_draft())
+    })
+}
+
+/// What components may import, in a few words.
+pub fn offers() -> String {
+    let finished = Capabilities::imports().filter(|offer| !offer.version.is_draft());
+    let worlds: BTreeSet<String> = finished.map(|offer| format!("{}@{}", offer.world, offer.version)).collect();
+    let mut worlds: Vec<_> = worlds.into_iter().collect();
+    match worlds.pop() {
+        Some(last) if !worlds.is_empty() => format!("{} and {last}", worlds.join(", ")),
+        last => last.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_the_list_is_offered() {
+        for (import, drafts, offered) in [
+            ("kiso:skill/kv@0.1.0", false, true),
+            ("kiso:skill/kv@0.1.9", false, true),
+            ("kiso:skill/kv@0.2.0", true, false),
+            ("kiso:skill/kv", true, false),
+            ("kiso:skill/shell@0.1.0", true, false),
+            ("kiso:skill/log@0.2.0-draft", true, true),
+            ("kiso:skill/log@0.2.0-draft", false, false),
+            ("kiso:skill/log@0.2.0-draft.1", true, false),
+            ("kiso:skill/kv@0.2.0-draft", true, false),
+            ("wasi:http/types@0.2.12", false, true),
+            ("wasi:http/incoming-handler@0.2.12", true, false),
+            ("wasi:filesystem/types@0.3.0", true, false),
+        ] {
+            assert_eq!(is_offered(import, drafts), offered, "{import}, drafts: {drafts}");
+        }
+        assert_eq!(offers(), "kiso:skill@0.1, wasi:cli/imports@0.2 and wasi:http/outgoing-handler@0.2");
+    }
+}

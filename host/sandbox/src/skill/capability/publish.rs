@@ -1,0 +1,129 @@
+//! `kiso:skill/publish`: links to files of the workspace.
+
+use super::{Capability, Doc, GuestState, failure, refused};
+use crate::effect::files::FileLabels;
+use crate::effect::sink::Permit;
+use crate::effect::undo::Transaction;
+use crate::skill::error::SkillError;
+use crate::skill::input::{CallInput, Keep};
+use crate::skill::limits::{HitCell, cut};
+use crate::skill::wit::since_v0_1::kiso::skill::publish::{Host, add_to_linker};
+use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
+use crate::skill::wit::{ImportSpec, V0_1};
+use crate::skill::workspace::{NoteError, note};
+use kiso_base::home::SessionName;
+use kiso_store::store::Store;
+use rustix::fs::OFlags;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use wasmtime::component::{HasSelf, Linker};
+
+/// What a call publishes, and from where.
+#[derive(Debug)]
+pub struct Publish {
+    /// The session's workspace on this machine, if the skill may see it.
+    work: Option<PathBuf>,
+    session: SessionName,
+    store: Store,
+    /// Nothing is published in a test.
+    test: bool,
+    /// The work that the call is a part of, which takes no link back.
+    transaction: Option<Arc<Transaction>>,
+    permit: Permit,
+    labels: Option<Arc<FileLabels>>,
+    /// Path under `/work` and link of each file.
+    published: Vec<(String, String)>,
+}
+
+/// Larger files are copied by hand, not opened in a browser.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A link's title, which is stored: without a cut it would be a way around the quota on bytes.
+const TITLE_BYTES: usize = 200;
+
+impl Capability for Publish {
+    const IMPORTS: &'static [ImportSpec] = &[ImportSpec::skill("kiso:skill/publish", V0_1)];
+    const DOC: Doc = Doc { about: "publish a file of `/work` under a link", asked: "" };
+    type Allowed = ();
+
+    fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
+        add_to_linker::<T, HasSelf<Self>>(linker, state)
+    }
+
+    fn prepare(call: &CallInput<'_>, _: &(), _: &HitCell) -> Result<Self, SkillError> {
+        Ok(Self {
+            work: call.visible.then(|| call.work.clone()),
+            session: call.session.clone(),
+            store: call.store.clone(),
+            test: call.keep == Keep::Nothing,
+            transaction: call.transaction.clone(),
+            permit: call.permit.clone(),
+            labels: call.labels.clone(),
+            published: Vec::new(),
+        })
+    }
+}
+
+impl Publish {
+    /// What was published so far.
+    pub fn take(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.published)
+    }
+}
+
+/// Opens what a look has found to be a file.
+fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+impl Host for Publish {
+    async fn file(&mut self, path: String, title: Option<String>) -> wasmtime::Result<Result<String, Failure>> {
+        let Some(work) = &self.work else {
+            return Ok(Err(failure("denied", "this skill has no workspace")));
+        };
+        let note = match note(work, &path) {
+            Ok(note) => note,
+            Err(NoteError::NotFound) => {
+                return Ok(Err(failure("not-found", format!("{path} is not in the workspace"))));
+            }
+            Err(error) => return Ok(Err(failure("denied", format!("{path}: {error}")))),
+        };
+        if self.test {
+            return Ok(Err(failure("unavailable", "nothing is published in a test")));
+        }
+        let title = title.map(|title| cut(&title, TITLE_BYTES).to_owned());
+        if note.bytes > MAX_BYTES {
+            return Ok(Err(failure("too-large", format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
+        }
+        // Whoever has the link reads the file.
+        if let Some(labels) = &self.labels {
+            match open_plain(&work.join(&note.path)) {
+                Ok(file) => self.permit.read().join(labels.of(&file)),
+                Err(error) => return Ok(Err(failure("unavailable", format!("{path} cannot be opened: {error}")))),
+            }
+        }
+        if let Err(why) = self.permit.leave("publish", "everybody with the link", true, true) {
+            return Ok(Err(failure("denied", format!("{path} is not published: {why} (docs/policy.md)"))));
+        }
+        if let Some(Err(error)) = self.transaction.as_ref().map(|work| work.leaving("a link to a file")) {
+            return Ok(Err(failure("unavailable", format!("it could not be put on record: {error}"))));
+        }
+        let (session, path, media_type) = (self.session.clone(), note.path.clone(), note.media_type);
+        let published = self
+            .store
+            .write(move |tx| tx.publish(&session, &path, &media_type, title.as_deref(), kiso_base::clock::now_ms()))
+            .await;
+        Ok(match published {
+            Ok(id) => {
+                let link = format!("/pub/{id}");
+                if self.published.iter().all(|(path, _)| *path != note.path) {
+                    self.published.push((note.path, link.clone()));
+                }
+                Ok(link)
+            }
+            Err(error) => Err(refused(&error)),
+        })
+    }
+}

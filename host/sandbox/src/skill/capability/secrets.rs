@@ -1,0 +1,179 @@
+//! `kiso:skill/secrets`: values that the manifest declares and an administrator granted.
+
+use super::{Capability, Doc, Flag, GrantByName, GuestState, failure};
+use crate::skill::error::{Blame, SkillError};
+use crate::skill::input::CallInput;
+use crate::skill::limits::HitCell;
+use crate::skill::usage::CapabilityUse;
+use crate::skill::wit::since_v0_1::kiso::skill::secrets::{Host, add_to_linker};
+use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
+use crate::skill::wit::{ImportSpec, V0_1};
+use kiso_store::secret::{SecretValue, variable};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime_wasi::WasiCtxBuilder;
+
+/// How a secret is used.
+const RECEIVED: &str = "received";
+
+/// What a call may read.
+#[derive(Debug, Default)]
+pub struct ReadableSecrets {
+    /// Name to value, where the skill declares it, it is granted and set.
+    values: BTreeMap<String, SecretValue>,
+    /// Variables of the environment: those of [`ReadableSecrets::values`] that were set there.
+    variables: Vec<(String, String)>,
+    /// Declared to go into requests, so that the guest never has it.
+    injected: BTreeSet<String>,
+    /// Declared, but not granted.
+    denied: Vec<String>,
+    /// Declared and granted, but nobody has set it: name and how to set it.
+    unset: Vec<(String, String)>,
+    /// Those that the guest has got: what is in its environment, it has whether it looks or not.
+    received: BTreeSet<String>,
+}
+
+impl Capability for ReadableSecrets {
+    const IMPORTS: &'static [ImportSpec] = &[ImportSpec::skill("kiso:skill/secrets", V0_1)];
+    const DOC: Doc = Doc {
+        about: "read secrets by name",
+        asked: "secrets = [\"token\"]` in `[kiso.skill]`, or a key of `[kiso.skill.env]",
+    };
+    type Allowed = BTreeSet<String>;
+
+    fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
+        add_to_linker::<T, HasSelf<Self>>(linker, state)
+    }
+
+    fn prepare(call: &CallInput<'_>, allowed: &Self::Allowed, _: &HitCell) -> Result<Self, SkillError> {
+        let mut secrets = Self { injected: call.declared.injected.clone(), ..Self::default() };
+        let declared = call.declared.session.iter().chain(call.declared.environment.keys());
+        for name in declared.filter(|name| !call.declared.injected.contains(*name)) {
+            if !allowed.contains(name) {
+                secrets.denied.push(name.clone());
+                continue;
+            }
+            match find(call, name)? {
+                Ok(value) => {
+                    if call.declared.environment.contains_key(name)
+                        && let Some(value) = call.secrets.environment(&call.skill, name)
+                    {
+                        secrets.variables.push((variable(&call.skill, name), value.expose().to_owned()));
+                        secrets.received.insert(name.clone());
+                    }
+                    secrets.values.insert(name.clone(), value);
+                }
+                Err(how) => secrets.unset.push((name.clone(), how)),
+            }
+        }
+        Ok(secrets)
+    }
+
+    fn show(&self, wasi: &mut WasiCtxBuilder) -> Result<(), String> {
+        wasi.envs(&self.variables);
+        Ok(())
+    }
+
+    fn used(&self) -> CapabilityUse {
+        let mut used = CapabilityUse::default();
+        self.received.iter().for_each(|name| used.add(RECEIVED, name));
+        used
+    }
+}
+
+impl GrantByName for ReadableSecrets {
+    const FLAG: Flag = Flag {
+        name: "secret",
+        value: Some("NAME"),
+        help: "Also receive this secret",
+        requires: None,
+        conflicts_with: None,
+    };
+
+    fn check_name(_: &str) -> Result<(), String> {
+        // One that is not declared has no effect.
+        Ok(())
+    }
+
+    fn line(name: &str) -> String {
+        format!("receive the secret `{name}`")
+    }
+
+    fn not_asked(name: &str, skill: &str) -> String {
+        format!("{skill} declares no secret `{name}` that it reads itself, so a grant of it would have no effect")
+    }
+
+    fn least_names(granted: &BTreeSet<String>, used: &CapabilityUse) -> BTreeSet<String> {
+        if used.has_more() {
+            return granted.clone();
+        }
+        used.names(RECEIVED).filter_map(|name| granted.get(name).cloned()).collect()
+    }
+
+    fn names_json(key: &str, names: &BTreeSet<String>, into: &mut Map<String, Value>) {
+        into.insert(key.to_owned(), names.iter().map(|name| json!({ "name": name })).collect());
+    }
+}
+
+impl ReadableSecrets {
+    /// The values that the guest may read, by name.
+    pub fn values(&self) -> &BTreeMap<String, SecretValue> {
+        &self.values
+    }
+
+    /// All of them go to the guest at once, as a command's input has them.
+    pub fn hand_over(&mut self) {
+        self.received.extend(self.values.keys().cloned());
+    }
+
+    /// Whether a variable of the environment holds one of them.
+    pub fn is_variable(&self, variable: &str) -> bool {
+        self.variables.iter().any(|(known, _)| known == variable)
+    }
+}
+
+/// The value of a secret that the manifest declares, or how to set it where nobody has. A call that needs it fails then.
+pub(super) fn find(call: &CallInput<'_>, name: &str) -> Result<Result<SecretValue, String>, SkillError> {
+    let declared = &call.declared;
+    let given = declared.session.iter().any(|declared| declared == name).then(|| call.secrets.session(name));
+    let Some(required) = declared.environment.get(name) else {
+        return Ok(given.flatten().cloned().ok_or_else(|| "give it in the conversation".to_owned()));
+    };
+    match call.secrets.environment(&call.skill, name) {
+        Some(value) => Ok(Ok(value.clone())),
+        None if *required => {
+            let how = in_environment(call, name);
+            let message = format!("it needs the secret `{name}`, which is not set; {how}");
+            Err(SkillError::new(call.skill.as_str(), Blame::Caller, "secret-missing", message))
+        }
+        None => Ok(given.flatten().cloned().ok_or_else(|| in_environment(call, name))),
+    }
+}
+
+fn in_environment(call: &CallInput<'_>, name: &str) -> String {
+    format!("set {} where kiso runs", variable(&call.skill, name))
+}
+
+impl Host for ReadableSecrets {
+    async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Failure>> {
+        if let Some(value) = self.values.get(&name) {
+            let value = value.expose().to_owned();
+            self.received.insert(name);
+            return Ok(Ok(value));
+        }
+        if self.injected.contains(&name) {
+            let message = format!(
+                "the secret `{name}` goes into the headers of requests (`inject` in kiso.toml); kiso adds it there, and no skill can read it"
+            );
+            return Ok(Err(failure("denied", message)));
+        }
+        if self.denied.contains(&name) {
+            return Ok(Err(failure("denied", format!("the secret `{name}` is not granted to this skill"))));
+        }
+        Ok(Err(match self.unset.iter().find(|(unset, _)| *unset == name) {
+            Some((_, how)) => failure("not-found", format!("the secret `{name}` is not set; {how}")),
+            None => failure("undeclared", format!("the skill's kiso.toml does not declare the secret `{name}`")),
+        }))
+    }
+}

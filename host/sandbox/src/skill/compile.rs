@@ -1,0 +1,43 @@
+//! How components are compiled.
+//!
+//! `host/build.rs` includes this file too: what it compiles is only accepted by an engine with the very same settings.
+
+use wasmtime::{Collector, Config, Strategy};
+
+/// Address space of a memory of an exec process, and so the most that one can have.
+pub const EXEC_RESERVATION: u64 = 1 << 30;
+
+/// Address space of a memory of a skill, while `[engine] max_memory_mib` has its default.
+pub const SKILL_RESERVATION: u64 = 512 << 20;
+
+/// The settings that compiled code depends on.
+pub fn settings(memory_reservation: u64) -> Config {
+    let mut engine = Config::new();
+    engine
+        .strategy(Strategy::Cranelift)
+        .wasm_component_model(true)
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        // Programs of C++ throw, and programs of C jump, with exceptions. Each lies in memory until its instance ends, which counts
+        // as the instance's own; so no collector is needed, and nothing else that would need one is let in.
+        .wasm_exceptions(true)
+        .collector(Collector::Null)
+        .wasm_gc(false)
+        .memory_init_cow(true)
+        // Places in the bytecode for backtraces, and tables for other programs' unwinders: nobody reads either, and together
+        // they are a third of what is compiled.
+        .generate_address_map(false)
+        .native_unwind_info(false)
+        .memory_reservation(memory_reservation)
+        .memory_reservation_for_growth(0)
+        .memory_guard_size(64 << 10);
+    engine
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bundled_skills_are_compiled_for_the_default_configuration() {
+        assert_eq!(kiso_base::config::Config::default().engine.max_memory_mib << 20, super::SKILL_RESERVATION);
+    }
+}

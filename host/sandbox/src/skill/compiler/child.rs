@@ -1,0 +1,99 @@
+//! The process that compiles: reads a component, writes its code, and ends.
+
+use crate::skill::compile;
+use crate::skill::surface::brief;
+use kiso_base::system::limit_memory;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use wasmtime::Engine;
+
+/// What the process may use, and what code depends on besides the component.
+#[derive(Debug, Clone, clap::Args)]
+pub struct CompileLimits {
+    /// Address space of a memory, in MiB
+    #[arg(long)]
+    pub reservation_mib: u64,
+    /// Seconds of processor time, all threads together
+    #[arg(long)]
+    pub seconds: u64,
+    /// Memory in MiB
+    #[arg(long)]
+    pub memory_mib: u64,
+}
+
+/// Exit code for a component that cannot be compiled; standard error says why.
+pub const REFUSED: i32 = 65;
+
+/// Address space beyond the memory: the program itself, and what is reserved and never used.
+const ADDRESS_SPACE_MIB: u64 = 2 << 10;
+
+impl CompileLimits {
+    /// As the command takes them.
+    pub fn to_args(&self) -> [String; 3] {
+        let Self { reservation_mib, seconds, memory_mib } = self;
+        [
+            format!("--reservation-mib={reservation_mib}"),
+            format!("--seconds={seconds}"),
+            format!("--memory-mib={memory_mib}"),
+        ]
+    }
+
+    /// Has the system end this process when it goes further.
+    fn enforce(&self) -> io::Result<()> {
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        // A core dump would be the component's choice of what to fill a disk with.
+        setrlimit(Resource::Core, none)?;
+        // Pipes are no files: there is nothing that it writes.
+        setrlimit(Resource::Fsize, none)?;
+        // The soft limit ends it with a signal of its own, by which the limit is known.
+        setrlimit(
+            Resource::Cpu,
+            Rlimit { current: Some(self.seconds), maximum: Some(self.seconds.saturating_add(1)) },
+        )?;
+        limit_memory(self.memory_mib << 20, self.memory_mib.saturating_add(ADDRESS_SPACE_MIB) << 20)
+    }
+}
+
+/// Compiles what comes through standard input.
+pub fn serve(limits: &CompileLimits) -> ExitCode {
+    match compile(limits) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            // A pipe takes this much at once, whether somebody reads or not.
+            eprintln!("{}", brief(&why, 2_000));
+            ExitCode::from(REFUSED as u8)
+        }
+    }
+}
+
+fn compile(limits: &CompileLimits) -> Result<(), String> {
+    limits.enforce().map_err(|e| format!("the limits cannot be set: {e}"))?;
+    let wasm = receive(&mut io::stdin().lock()).map_err(|e| format!("no component arrived: {e}"))?;
+    // The other process holds the stream open for as long as it wants the answer and lives.
+    std::thread::spawn(|| {
+        let _ = io::stdin().lock().read(&mut [0]);
+        std::process::exit(1);
+    });
+    let engine = Engine::new(&compile::settings(limits.reservation_mib << 20)).map_err(|e| format!("{e:#}"))?;
+    let code = engine.precompile_component(&wasm).map_err(|e| format!("{e:#}"))?;
+    io::stdout().lock().write_all(&code).map_err(|e| format!("the code could not be written: {e}"))
+}
+
+/// The component with its length before it, because the stream stays open behind it.
+pub fn send(stdin: &mut impl Write, wasm: &[u8]) -> io::Result<()> {
+    stdin.write_all(&(wasm.len() as u64).to_le_bytes())?;
+    stdin.write_all(wasm)
+}
+
+fn receive(stdin: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    stdin.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    let mut wasm = Vec::new();
+    stdin.take(length).read_to_end(&mut wasm)?;
+    match wasm.len() as u64 == length {
+        true => Ok(wasm),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

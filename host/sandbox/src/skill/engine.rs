@@ -1,0 +1,241 @@
+//! The one wasmtime engine of the process: how it is sized, the ticker that interrupts guests, and the linker that
+//! says what a guest may import.
+
+use super::capability::Capabilities;
+use super::compile;
+use super::ctx::Ctx;
+use super::fair::GuestTurns;
+use super::limits::MEMORIES;
+use kiso_base::config::Engine as EngineConfig;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::component::Linker;
+use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy};
+
+/// How often a spinning guest gives its thread back, and how long a turn of one is. Ten a second would do for deadlines; a hundred
+/// lets ten spinning guests go on beside each other.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Engine, linker and the number of calls at once.
+pub struct Sandbox {
+    engine: Engine,
+    linker: Linker<Ctx>,
+    calls: Semaphore,
+    turns: GuestTurns,
+    ticker: Arc<Ticker>,
+    /// What compiled code depends on besides the component: wasmtime's version, target, and settings.
+    compatibility: [u8; 32],
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").field("calls", &self.calls.available_permits()).finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// Reserves the pool and starts the ticker. Address space is reserved here, memory is not.
+    pub fn new(config: &EngineConfig) -> anyhow::Result<Self> {
+        let engine = Engine::new(&settings(config)?).map_err(|e| {
+            anyhow::anyhow!("failed to start the wasm engine (lower [engine] max_calls or max_memory_mib?): {e:#}")
+        })?;
+        let linker = linker(&engine)?;
+        let mut hasher = DigestHasher(ring::digest::Context::new(&ring::digest::SHA256));
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let mut compatibility = [0; 32];
+        compatibility.copy_from_slice(hasher.0.finish().as_ref());
+        let ticker = Ticker::start(&engine)?;
+        let calls = usize::try_from(config.max_calls)?;
+        let calls = Semaphore::new(calls);
+        Ok(Self { engine, linker, calls, turns: GuestTurns::default(), ticker, compatibility })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What guests may import.
+    pub fn linker(&self) -> &Linker<Ctx> {
+        &self.linker
+    }
+
+    /// The turns of guests that compute for long.
+    pub fn turns(&self) -> &GuestTurns {
+        &self.turns
+    }
+
+    /// Digest of everything that compiled code depends on besides the component.
+    pub fn compatibility(&self) -> &[u8; 32] {
+        &self.compatibility
+    }
+
+    /// Waits for a free slot of the pool. Guests are interrupted only while somebody holds one, so that an idle daemon
+    /// wakes no core.
+    pub async fn enter(&self) -> CallSlot<'_> {
+        let permit = self.calls.acquire().await.expect("the semaphore is never closed");
+        self.ticker.enter();
+        CallSlot { _permit: permit, ticker: &self.ticker }
+    }
+
+    /// A free slot of the pool, if there is one now.
+    pub fn try_enter(&self) -> Option<CallSlot<'_>> {
+        let permit = self.calls.try_acquire().ok()?;
+        self.ticker.enter();
+        Some(CallSlot { _permit: permit, ticker: &self.ticker })
+    }
+}
+
+/// One call of the pool; given back when dropped.
+#[derive(Debug)]
+pub struct CallSlot<'a> {
+    _permit: SemaphorePermit<'a>,
+    ticker: &'a Ticker,
+}
+
+impl Drop for CallSlot<'_> {
+    fn drop(&mut self) {
+        self.ticker.leave();
+    }
+}
+
+/// Every reservation is explicit: wasmtime's defaults (4 GiB of address space for a memory, a thousand slots) have
+/// failed on boards with 47 bits of address space.
+fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
+    let calls = u32::try_from(config.max_calls)?;
+    let instances = u32::try_from(config.instances)?;
+    let memory_bytes = usize::try_from(config.max_memory_mib << 20)?;
+    let stack_bytes = usize::try_from(config.stack_kib << 10)?;
+    let memories = u32::try_from(MEMORIES)?;
+    let tables = u32::try_from(config.tables)?;
+    let elements = usize::try_from(config.table_elements)?;
+
+    // Sized for `max_calls` components of the largest shape, so that a call that got its slot never finds the pool empty.
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .total_core_instances(calls * instances)
+        .max_core_instances_per_component(instances)
+        .max_component_instance_size(4 << 20)
+        .max_core_instance_size(4 << 20)
+        // One more for the exceptions that it throws.
+        .total_memories(calls * (memories + 1))
+        .total_gc_heaps(calls)
+        .max_memories_per_component(memories)
+        .max_memories_per_module(2)
+        .max_memory_size(memory_bytes)
+        .total_tables(calls * tables)
+        .max_tables_per_component(tables)
+        .max_tables_per_module(16)
+        .table_elements(elements)
+        .total_stacks(calls)
+        // A slot that was used keeps this much memory, so that the next call of a small skill faults no pages in.
+        .linear_memory_keep_resident(64 << 10)
+        .table_keep_resident(4 << 10)
+        .async_stack_keep_resident(16 << 10)
+        .max_unused_warm_slots(calls);
+
+    let mut engine = compile::settings(config.max_memory_mib << 20);
+    engine
+        .profiler(ProfilingStrategy::None)
+        .max_wasm_stack(stack_bytes)
+        // Host functions run on the same stack; they need room of their own.
+        .async_stack_size(stack_bytes + (512 << 10))
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    Ok(engine)
+}
+
+fn linker(engine: &Engine) -> anyhow::Result<Linker<Ctx>> {
+    let mut linker = Linker::new(engine);
+    Capabilities::link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
+    Ok(linker)
+}
+
+/// Advances the engine's epoch while calls are running, and sleeps without waking otherwise.
+#[derive(Debug, Default)]
+pub struct Ticker {
+    running: Mutex<Running>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    calls: usize,
+    /// Whether the thread waits for a call. Waking one that does not costs as much.
+    waits: bool,
+    ended: bool,
+}
+
+impl Ticker {
+    /// Starts the thread.
+    pub fn start(engine: &Engine) -> anyhow::Result<Arc<Self>> {
+        let ticker = Arc::new(Self::default());
+        let (engine, of_thread): (EngineWeak, _) = (engine.weak(), ticker.clone());
+        std::thread::Builder::new().name("kiso-ticker".into()).spawn(move || of_thread.run(&engine))?;
+        Ok(ticker)
+    }
+
+    fn run(&self, engine: &EngineWeak) {
+        let mut running = self.lock();
+        while !running.ended {
+            if running.calls == 0 {
+                running.waits = true;
+                running = self.changed.wait(running).unwrap_or_else(PoisonError::into_inner);
+                running.waits = false;
+                continue;
+            }
+            drop(running);
+            std::thread::sleep(TICK);
+            let Some(engine) = engine.upgrade() else { return };
+            engine.increment_epoch();
+            running = self.lock();
+        }
+    }
+
+    /// A call begins.
+    pub fn enter(&self) {
+        let mut running = self.lock();
+        running.calls += 1;
+        let waits = running.waits;
+        drop(running);
+        if waits {
+            self.changed.notify_one();
+        }
+    }
+
+    /// A call has ended.
+    pub fn leave(&self) {
+        self.lock().calls -= 1;
+    }
+
+    /// Ends the thread.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.ticker.end();
+    }
+}
+
+/// Feeds a `Hash` into SHA-256: the standard hasher's 64 bits may collide and may change between versions of Rust.
+struct DigestHasher(ring::digest::Context);
+
+impl Hasher for DigestHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
+}

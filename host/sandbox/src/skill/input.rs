@@ -1,0 +1,88 @@
+//! What one call brings with it, before anything of it is made ready.
+
+use super::limits::Budget;
+use super::workspace::SpaceUsage;
+use crate::effect::files::FileLabels;
+use crate::effect::sink::Permit;
+use crate::effect::undo::Transaction;
+use kiso_base::config::Http as HttpConfig;
+use kiso_base::home::{SessionName, SkillName};
+use kiso_store::secret::Secrets;
+use kiso_store::store::{KvOwner, Store};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What one call gets, but for what it was granted.
+pub struct CallInput<'a> {
+    pub skill: SkillName,
+    pub tool: String,
+    /// Validated, defaults filled in.
+    pub args: Value,
+    pub session: SessionName,
+    pub locale: String,
+    pub budget: Budget,
+    /// The session's workspace on this machine.
+    pub work: PathBuf,
+    /// Whether the skill may see it at all.
+    pub visible: bool,
+    pub usage: Arc<SpaceUsage>,
+    /// The work that it is a part of, if that can be undone.
+    pub transaction: Option<Arc<Transaction>>,
+    /// What it may do outside, and the label of what it reads.
+    pub permit: Permit,
+    /// Those of the session's files, where it sees them.
+    pub labels: Option<Arc<FileLabels>>,
+    pub declared: DeclaredSecrets,
+    /// What the run knows; a skill sees of it what it declares and was granted.
+    pub secrets: &'a Secrets,
+    pub http: HttpConfig,
+    pub store: Store,
+    pub observer: Arc<dyn Observer>,
+    pub keep: Keep,
+}
+
+impl std::fmt::Debug for CallInput<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallInput").field("skill", &self.skill).field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+/// The secrets that a manifest names.
+#[derive(Debug, Clone, Default)]
+pub struct DeclaredSecrets {
+    /// Given in the conversation.
+    pub session: Vec<String>,
+    /// Of the environment: name to whether a call needs it.
+    pub environment: BTreeMap<String, bool>,
+    /// Of both, those that the host puts into requests, so that the guest never has them.
+    pub injected: BTreeSet<String>,
+}
+
+/// Whether what a call leaves behind reaches the disk. A self-test and `kiso skill test` leave nothing behind, and find nothing:
+/// what is to be tried out may be anybody's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Keep {
+    Disk(KvOwner),
+    Nothing,
+}
+
+/// Hears how far a call has come, while it runs. Must return at once.
+pub trait Observer: Send + Sync {
+    /// A skill is being compiled, which may take seconds.
+    fn compiling(&self, _skill: &str) {}
+
+    /// It is still being compiled, for so long already.
+    fn still_compiling(&self, _skill: &str, _elapsed: Duration) {}
+
+    /// The guest reported progress: a share from 0 to 1 if known, and a few words.
+    fn progress(&self, _skill: &str, _done: Option<f64>, _note: &str) {}
+}
+
+/// Hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quiet;
+
+impl Observer for Quiet {}

@@ -1,0 +1,486 @@
+//! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
+
+mod apart;
+mod derived;
+mod signing;
+
+use self::apart::ScratchDir;
+use self::signing::statement;
+use super::digest::Digest;
+use super::error::{Blame, SkillError};
+use super::fetched::FetchedFile;
+use super::grant::{EffectiveGrant, Grant, RequestedGrant};
+use super::input::Keep;
+use super::installed::{InstallRecord, InstalledSkill, MANIFEST, Provenance, RECORD, WASM, check_effects, tools};
+use super::instance::{self, CallEnd, EntryPoint};
+use super::loader::{self, ParsedComponent, Shape};
+use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
+use super::placing::{exchange, not_locked};
+use super::publisher::SignatureCheck;
+use super::source::{self, Identity};
+use super::{Caller, Skills, surface};
+use kiso_base::home::SkillName;
+use kiso_store::secret::Secrets;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file that was read and checked, but not compiled and not installed.
+#[derive(Debug)]
+pub struct InstallCandidate {
+    parsed: ParsedComponent,
+    manifest: Manifest,
+    /// Text that is stored; empty where the manifest was derived.
+    manifest_text: String,
+    /// Whether the file brought no manifest.
+    pub derived: bool,
+    /// What it asks for beyond what every skill gets, and beyond what the installed version was granted.
+    pub beyond: RequestedGrant,
+    /// The version that it replaces.
+    pub replaces: Option<String>,
+    /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`InstallCandidate::beyond`] is
+    /// everything that this one asks for.
+    pub doubt: Option<String>,
+    /// What of that was granted to what it replaces.
+    pub granted_before: RequestedGrant,
+    /// What the skill is known by: where the file comes from, or what was known before by the same publisher.
+    source: Option<String>,
+    /// Where the file was got, and who signed it.
+    provenance: Provenance,
+    /// Why a signature that is there does not count.
+    pub signature_warning: Option<String>,
+    /// What was installed when the file was looked at: its digest and version.
+    seen: Option<(String, String)>,
+    /// What it may do with the workspace where nothing is granted: no more than the version before, which had less than this
+    /// one asks for.
+    kept: Option<Workspace>,
+}
+
+impl InstallCandidate {
+    pub fn name(&self) -> &SkillName {
+        &self.manifest.name
+    }
+
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where the file was got, and who signed it.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// What a person is asked before it is installed: lines, the last one ended.
+    pub fn question(&self) -> String {
+        let Manifest { name, version, .. } = &self.manifest;
+        let Some(doubt) = &self.doubt else {
+            let asks = if self.replaces.is_some() { "asks for what it was not granted" } else { "asks to" };
+            return format!("{name} {version} {asks}:\n{}", self.beyond);
+        };
+        let mut question = format!("{doubt}.\nNothing that was granted goes on to it, no stored value either.\n");
+        let more = self.beyond.without(&self.granted_before);
+        if self.beyond.is_empty() {
+            question += &format!("{name} {version} asks for nothing beyond what every skill gets.\n");
+        }
+        if !self.granted_before.is_empty() {
+            question +=
+                &format!("{name} {version} asks to, as the one before was allowed to:\n{}", self.granted_before);
+        }
+        if !more.is_empty() {
+            let also = if self.granted_before.is_empty() { "" } else { "also " };
+            question += &format!("{name} {version} {also}asks to:\n{more}");
+        }
+        question
+    }
+}
+
+/// What an installed skill is known by, while somebody thinks about the next one.
+fn seen(installed: &InstalledSkill) -> (String, String) {
+    (installed.identity().digest.to_owned(), installed.manifest.version.clone())
+}
+
+/// How a file came here.
+#[derive(Debug, Clone, Copy)]
+enum Origin<'a> {
+    File,
+    Upload,
+    /// Out of a registry, from an address, or as an index names it.
+    Fetched(&'a FetchedFile),
+    /// A package that is known by the digest of what is published.
+    Package {
+        source: &'a str,
+        published: &'a str,
+    },
+}
+
+/// What to do with what a skill asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantChoice {
+    /// Everything.
+    All,
+    /// What every skill gets, and nothing beyond it; an existing grant is taken back.
+    Basic,
+    /// Nothing at all, not even `/work`; an existing grant is taken back.
+    None,
+    /// What stands in the grant file already; nothing, where there is a [`InstallCandidate::doubt`].
+    Keep,
+}
+
+impl Skills {
+    /// Reads a file and says what it is and what it asks for. Compiles nothing and changes nothing.
+    pub fn examine(
+        &self,
+        file: &Path,
+        manifest: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::File, file, manifest, name)
+    }
+
+    /// The same for a file that a client sent, which stands here for a moment.
+    pub fn examine_upload(&self, file: &Path, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Upload, file, None, name)
+    }
+
+    /// The same for what was fetched.
+    pub fn examine_fetched(&self, fetched: &FetchedFile, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Fetched(fetched), &fetched.file, None, name)
+    }
+
+    /// The same for the component of a package, whose source is what identifies it.
+    pub fn examine_package(
+        &self,
+        file: &Path,
+        manifest: &Path,
+        source: &str,
+        published: &str,
+    ) -> Result<InstallCandidate, SkillError> {
+        self.examine_from(Origin::Package { source, published }, file, Some(manifest), None)
+    }
+
+    fn examine_from(
+        &self,
+        origin: Origin<'_>,
+        file: &Path,
+        manifest: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<InstallCandidate, SkillError> {
+        let shown = file.display().to_string();
+        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let bytes = loader::read_file(file).map_err(|m| refuse("not-found", m))?;
+        let parsed = loader::parse(&bytes).map_err(|e| refuse("bad-component", e.to_string()))?;
+
+        let (source, text) = match manifest {
+            Some(path) => {
+                let text = read_manifest(path)
+                    .map_err(|e| refuse("not-found", format!("cannot read {}: {e}", path.display())))?;
+                (path.display().to_string(), Some(text))
+            }
+            None => match &parsed.manifest {
+                Some(text) => (format!("{shown} (section kiso.toml)"), Some(text.clone())),
+                None => {
+                    let beside = file.with_file_name(MANIFEST);
+                    (beside.display().to_string(), read_manifest(&beside).ok())
+                }
+            },
+        };
+        let derived = text.is_none();
+        let mut manifest = match &text {
+            Some(text) => Manifest::parse(&source, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
+            None => derived::manifest(file, name, &parsed).map_err(|m| refuse("bad-manifest", m))?,
+        };
+        let statement = statement(file, &bytes, text.as_deref(), &manifest, &parsed);
+        if let Some(name) = name {
+            let old = std::mem::replace(
+                &mut manifest.name,
+                SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?,
+            );
+            // Its one tool is called as it is.
+            if parsed.shape != Shape::Functions
+                && let Some(effect) = manifest.effects.remove(old.as_str())
+            {
+                manifest.effects.insert(manifest.name.to_string(), effect);
+            }
+        }
+        if parsed.shape == Shape::Functions && !derived && manifest.args["properties"] != json!({}) {
+            let message =
+                "a component of plain functions takes its arguments from their types; delete [kiso.skill.args]";
+            return Err(refuse("bad-manifest", message.to_owned()));
+        }
+        let name = manifest.name.clone();
+        if self.bundled(&name).is_some() {
+            let message = format!("`{name}` is a bundled skill; give this one another name with --name");
+            return Err(refuse("name-taken", message));
+        }
+        if self.home().agent_skill_record(&name).exists() {
+            let message = format!("`{name}` is an installed Agent Skill; give this one another name with --name");
+            return Err(refuse("name-taken", message));
+        }
+        // Of functions it is not known before their types are: the tools are looked at again when it is compiled.
+        let tools = [(name.to_string(), &manifest.args)];
+        surface::check(&manifest, &tools).map_err(|m| refuse("bad-manifest", m))?;
+        if parsed.shape != Shape::Functions {
+            let tool = (name.to_string(), name.to_string(), manifest.args.clone());
+            check_effects(&manifest, &[tool]).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
+        }
+        self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
+        let old = self.read_installed(&name)?;
+        let signed = match origin {
+            // A package is known by its digest, which no signature could say more about.
+            Origin::Upload | Origin::Package { .. } => SignatureCheck::default(),
+            Origin::File => self.signed_beside(file, &statement)?,
+            Origin::Fetched(fetched) => match &fetched.signature {
+                Some(text) => self.signed(text, &statement)?,
+                None => SignatureCheck::default(),
+            },
+        };
+        let pinned = old.as_ref().and_then(InstalledSkill::signer);
+        self.check_publisher(name.as_str(), pinned, &signed)?;
+        let same_publisher = pinned.is_some();
+        let granted =
+            Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
+        // A grant without its skill was for another one of the same name.
+        let granted = if old.is_some() { granted } else { Grant::default() };
+        let digest = Digest::of(&parsed.wasm);
+        let source = match origin {
+            Origin::Upload => source::of_upload(&digest),
+            Origin::Package { source, .. } => source.to_owned(),
+            Origin::Fetched(fetched) => fetched.source.clone(),
+            Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
+        };
+        let digest = digest.to_string();
+        let doubt = old.as_ref().and_then(|old| {
+            let source = if same_publisher { old.source() } else { Some(source.as_str()) };
+            let new = Identity { version: &manifest.version, digest: &digest, source };
+            source::doubt(name.as_str(), old.identity(), new)
+        });
+        let all = RequestedGrant::of(&manifest, &self.config().engine);
+        let mut beyond = all.beyond(&granted);
+        let mut granted_before = RequestedGrant::default();
+        if doubt.is_some() {
+            granted_before = all.without(&beyond);
+            beyond = all;
+        }
+        if let Some(old) = &old {
+            // Every skill gets the workspace as it asks; one that is known as a reader does not start to write unasked.
+            beyond.0.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
+        }
+        let had =
+            |old: &Manifest| granted.workspace.map_or(old.needs.workspace, |granted| granted.min(old.needs.workspace));
+        let kept = match &old {
+            // Nothing that was granted to another one goes on to it.
+            Some(old) if derived && doubt.is_some() => Some(had(&old.manifest).min(Workspace::Read)),
+            Some(old) => Some(had(&old.manifest)),
+            // What nobody asked for in writing is not given unasked.
+            None if derived => Some(Workspace::Read),
+            None => None,
+        };
+        let kept = kept.filter(|had| *had < manifest.needs.workspace);
+        if derived {
+            // It asks for nothing: what it imports is what it may be granted.
+            beyond = RequestedGrant::default();
+        }
+        let seen = old.as_ref().map(seen);
+        let location = match origin {
+            Origin::Fetched(fetched) => fetched.location.clone(),
+            Origin::File | Origin::Upload | Origin::Package { .. } => source.clone(),
+        };
+        // What is made of it differs from home to home.
+        let file_digest = match origin {
+            Origin::Package { published, .. } => published.to_owned(),
+            _ => statement.digest,
+        };
+        let provenance = Provenance { location: Some(location), file_digest: Some(file_digest), signer: signed.by };
+        // The same file is as good from anywhere, and so is what the same key signed: what it was known by goes on.
+        let source = old
+            .as_ref()
+            .filter(|old| old.identity().digest == digest || same_publisher)
+            .map_or(Some(source), |old| old.source().map(str::to_owned));
+        let replaces = old.map(|old| old.manifest.version);
+        let manifest_text = text.unwrap_or_default();
+        Ok(InstallCandidate {
+            parsed,
+            manifest,
+            manifest_text,
+            derived,
+            beyond,
+            replaces,
+            doubt,
+            granted_before,
+            source,
+            provenance,
+            signature_warning: signed.warning,
+            seen,
+            kept,
+        })
+    }
+
+    /// Compiles the candidate, runs its self-test, and lists it. Until the last step nothing of an older version changes;
+    /// an error leaves it as it was.
+    pub async fn install(
+        &self,
+        candidate: InstallCandidate,
+        choice: GrantChoice,
+    ) -> Result<Arc<InstalledSkill>, SkillError> {
+        let name = candidate.manifest.name.clone();
+        let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
+        let _lock = self.home().lock_install().map_err(|e| not_locked(&name, &e))?;
+        if self.read_installed(&name).ok().flatten().as_ref().map(seen) != candidate.seen {
+            // What was asked, and answered, was about another one.
+            let message = "it was installed or removed by somebody else meanwhile; nothing changed, try again";
+            let busy = SkillError::new(name.as_str(), Blame::Host, "busy", message);
+            return Err(SkillError { retryable: true, ..busy });
+        }
+
+        let manifest = &candidate.manifest;
+        let component = self.compile(manifest, &candidate.parsed.wasm).await?;
+        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
+        let (entry, found) =
+            super::entry::entry(sandbox, &component, candidate.parsed.shape).map_err(|m| self.unfit(manifest, m))?;
+        if let Some(test) = &candidate.parsed.self_test {
+            self.self_test(manifest, &component, &entry, test).await?;
+        }
+        let found = match candidate.parsed.shape {
+            Shape::Functions => found,
+            _ => vec![(name.to_string(), manifest.args.clone())],
+        };
+        tools(manifest, candidate.parsed.shape, found.clone()).map_err(|m| self.unfit(manifest, m))?;
+
+        let basic = || Grant { workspace: candidate.kept, ..Grant::default() };
+        let grant = match choice {
+            GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
+            GrantChoice::None => Some(Grant::nothing()),
+            GrantChoice::Basic => Some(basic()),
+            GrantChoice::Keep if candidate.replaces.is_none() || candidate.doubt.is_some() => Some(basic()),
+            // It may have asked for less before, or for nothing in writing.
+            GrantChoice::Keep if candidate.kept.is_some() => {
+                let granted = Grant::load(self.home(), &name).map_err(|e| host_error(&e))?.unwrap_or_default();
+                Some(Grant { workspace: candidate.kept, ..granted })
+            }
+            GrantChoice::Keep => None,
+        };
+        let record = InstallRecord {
+            shape: candidate.parsed.shape,
+            wrapped: candidate.parsed.wrapped,
+            sdk: candidate.parsed.sdk.clone(),
+            digest: Digest::of(&candidate.parsed.wasm).to_string(),
+            source: candidate.source.clone(),
+            provenance: candidate.provenance.clone(),
+            tools: found,
+        };
+        let text = if candidate.derived { derived::text(manifest) } else { candidate.manifest_text.clone() };
+        // Less goes into force before the new code does, more after it.
+        if candidate.doubt.is_some() {
+            // At no moment does it run with what was granted to another one.
+            self.write_grant(&name, &basic())?;
+        } else if choice != GrantChoice::All
+            && let Some(grant) = &grant
+        {
+            self.write_grant(&name, grant)?;
+        }
+        self.place(&name, &candidate.parsed.wasm, &text, &record).map_err(|e| host_error(&e))?;
+        if let Some(grant) = grant {
+            self.write_grant(&name, &grant)?;
+        }
+        self.write_lock()?;
+        let installed = self.read_installed(&name)?;
+        installed.ok_or_else(|| host_error(&"the skill vanished while it was installed")).map(Arc::new)
+    }
+
+    /// Calls a candidate without installing it, with everything that its manifest asks for: `kiso skill test`. Nothing
+    /// that it puts into `kv` is kept.
+    pub async fn try_out(
+        &self,
+        candidate: InstallCandidate,
+        args: &Value,
+        caller: Caller<'_>,
+    ) -> Result<CallEnd, SkillError> {
+        let InstallCandidate { parsed, manifest, .. } = candidate;
+        let name = manifest.name.clone();
+        let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
+        let component = self.compile(&manifest, &parsed.wasm).await?;
+        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
+        let (entry, found) =
+            super::entry::entry(sandbox, &component, parsed.shape).map_err(|m| self.unfit(&manifest, m))?;
+        let tools = tools(&manifest, parsed.shape, found).map_err(|m| self.unfit(&manifest, m))?;
+        let tool = tools.first().ok_or_else(|| host_error(&"it has no tool"))?;
+        let args = tool.args.check(args).map_err(|violations| SkillError::bad_args(name.as_str(), &violations))?;
+        let engine = &self.config().engine;
+        let allowed = EffectiveGrant::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
+        let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
+        Ok(instance::call(sandbox, &entry, given, &allowed).await.redact(caller.secrets))
+    }
+
+    /// Replaces what a skill is allowed.
+    pub fn write_grant(&self, name: &SkillName, grant: &Grant) -> Result<(), SkillError> {
+        let path = self.home().grant_path(name);
+        self.home().write_atomic(&path, grant.to_toml().as_bytes()).map_err(|e| SkillError::host(name.as_str(), e))
+    }
+
+    /// A manifest may not ask for more than the administrator allows anybody.
+    fn within_limits(&self, manifest: &Manifest) -> Result<(), String> {
+        let engine = &self.config().engine;
+        let check = |asked: Option<u64>, max: u64, key: &str, setting: &str| match asked {
+            Some(asked) if asked > max => Err(format!(
+                "`{key}` = {asked}, and this host allows at most {max} ([engine] {setting} in config.toml)"
+            )),
+            _ => Ok(()),
+        };
+        check(manifest.needs.memory_mib, engine.max_memory_mib, "memory_mib", "max_memory_mib")?;
+        check(manifest.needs.timeout_s, engine.max_timeout_s, "timeout_s", "max_timeout_s")
+    }
+
+    /// A component that compiles and still cannot be offered to models.
+    fn unfit(&self, manifest: &Manifest, message: String) -> SkillError {
+        SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", message).version(&manifest.version)
+    }
+
+    async fn self_test(
+        &self,
+        manifest: &Manifest,
+        component: &wasmtime::component::Component,
+        entry: &EntryPoint,
+        export: &str,
+    ) -> Result<(), SkillError> {
+        let EntryPoint::Skill(pre) = entry else { return Ok(()) };
+        let find = || {
+            let instance = component.get_export_index(None, export)?;
+            component.get_export_index(Some(&instance), "run")
+        };
+        let missing = || {
+            SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", "its self-test has no function run")
+        };
+        let index = find().ok_or_else(missing)?;
+        let scratch = ScratchDir::new(self.home()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
+        let test = EntryPoint::SelfTest { pre: pre.instance_pre().clone(), index };
+        let (none, allowed) = (Secrets::default(), EffectiveGrant::new(manifest, None, &self.config().engine, true));
+        let given = self.test_given(manifest, &allowed, scratch.path.clone(), &none);
+        let sandbox = self.sandbox().map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
+        let ended = instance::call(sandbox, &test, given, &allowed).await;
+        ended.result.map(|_| ()).map_err(|mut error| {
+            error.message = format!("its self-test failed, so it was not installed: {}", error.message);
+            error.version(&manifest.version)
+        })
+    }
+
+    /// Puts the files in a new directory and exchanges it for the old one.
+    fn place(&self, name: &SkillName, wasm: &[u8], manifest: &str, record: &InstallRecord) -> anyhow::Result<()> {
+        let dir = self.home().skill_dir(name);
+        let new = dir.with_file_name(format!(".{name}.new"));
+        self.home().remove_tree(&new)?;
+        fs::create_dir(&new)?;
+        self.home().write_atomic(&new.join(WASM), wasm)?;
+        self.home().write_atomic(&new.join(MANIFEST), manifest.as_bytes())?;
+        self.home().write_atomic(&new.join(RECORD), &serde_json::to_vec_pretty(record)?)?;
+        exchange(self.home(), &new, &dir)
+    }
+}
+
+/// The text of a manifest, no longer than one may be and a byte: the parser says that it is too long.
+fn read_manifest(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_MANIFEST as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}

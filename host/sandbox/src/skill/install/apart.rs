@@ -1,0 +1,126 @@
+//! Runs a program that is not installed, for what it prints.
+
+use super::InstallCandidate;
+use crate::effect::sink::Permit;
+use crate::skill::as_command::{self, CommandStreams};
+use crate::skill::digest::Digest;
+use crate::skill::error::{Blame, SkillError};
+use crate::skill::grant::{EffectiveGrant, Workspace};
+use crate::skill::input::{CallInput, DeclaredSecrets, Keep};
+use crate::skill::limits::{Budget, HitCell};
+use crate::skill::manifest::Manifest;
+use crate::skill::output::Capture;
+use crate::skill::placing::not_locked;
+use crate::skill::workspace::SpaceUsage;
+use crate::skill::{Skills, cache, entry};
+use kiso_base::home::{Home, SessionName};
+use kiso_store::secret::Secrets;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// KiB of output, which is memory of this process for a moment.
+const MAX_PRINTED_KIB: u64 = 512 << 10;
+
+impl Skills {
+    /// Runs a file of the command shape in directories of its own, as one without a grant, and returns what it printed.
+    pub async fn run_apart(
+        &self,
+        candidate: &InstallCandidate,
+        argv: Vec<String>,
+        env: Vec<(String, String)>,
+        support: Vec<(PathBuf, &'static str)>,
+    ) -> Result<Vec<u8>, SkillError> {
+        let manifest = &candidate.manifest;
+        let host_error = |e: &dyn std::fmt::Display| SkillError::host(manifest.name.as_str(), e);
+        let _lock = self.home().lock_install().map_err(|e| not_locked(&manifest.name, &e))?;
+        let component = self.compile(manifest, &candidate.parsed.wasm).await?;
+        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
+        let (entry, _) =
+            entry::entry(sandbox, &component, candidate.parsed.shape).map_err(|m| self.unfit(manifest, m))?;
+        let scratch = ScratchDir::new(self.home()).map_err(|e| host_error(&e))?;
+        let [work, tmp, skills] = ["work", "tmp", "skills"].map(|name| scratch.path.join(name));
+        [&work, &tmp, &skills].into_iter().try_for_each(fs::create_dir).map_err(|e| host_error(&e))?;
+        let (none, allowed) = (Secrets::default(), EffectiveGrant::new(manifest, None, &self.config().engine, true));
+        let mut given = self.test_given(manifest, &allowed, work, &none);
+        given.budget.output_kib = MAX_PRINTED_KIB;
+        let hit = HitCell::default();
+        let [stdout, stderr] = [(); 2].map(|()| Capture::new(given.budget.clone(), hit.clone()));
+        let streams = CommandStreams {
+            argv,
+            env,
+            cwd: "/tmp".to_owned(),
+            tmp,
+            support,
+            skills: Some((skills, self.published_files())),
+            requests: None,
+            goes_on: true,
+            stdin: std::io::empty(),
+            stdout: stdout.clone(),
+            stderr: stderr.clone(),
+        };
+        let ended = as_command::call(sandbox, &entry, given, &allowed, streams, true, &mut None).await;
+        cache::forget(sandbox, self.home(), &Digest::of(&candidate.parsed.wasm));
+        let ended = ended?;
+        match ended.code {
+            0 => Ok(stdout.take()),
+            code => {
+                let said = String::from_utf8_lossy(&stderr.take()).into_owned();
+                let message = format!("it ended with exit code {code}: {}", said.trim_end());
+                Err(SkillError::new(manifest.name.as_str(), Blame::Skill, "failed", message))
+            }
+        }
+    }
+
+    /// What a self-test gets, and a program that is not installed: its manifest's memory and time, an empty workspace, and nothing else.
+    pub(super) fn test_given<'a>(
+        &self,
+        manifest: &Manifest,
+        allowed: &EffectiveGrant,
+        work: PathBuf,
+        secrets: &'a Secrets,
+    ) -> CallInput<'a> {
+        CallInput {
+            skill: manifest.name.clone(),
+            tool: manifest.name.to_string(),
+            args: Value::Null,
+            session: SessionName::parse("self-test").expect("the name follows the rules"),
+            locale: "en".to_owned(),
+            budget: Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s),
+            visible: allowed.workspace != Workspace::None,
+            usage: Arc::new(SpaceUsage::of(vec![work.clone()], None)),
+            work,
+            transaction: None,
+            permit: Permit::default(),
+            labels: None,
+            declared: DeclaredSecrets::default(),
+            secrets,
+            http: self.config().http.clone(),
+            store: self.0.store.clone(),
+            observer: self.observer().clone(),
+            keep: Keep::Nothing,
+        }
+    }
+}
+
+/// A directory of the home for a moment. A guest may have filled it.
+pub(in crate::skill) struct ScratchDir {
+    home: Home,
+    pub path: PathBuf,
+}
+
+impl ScratchDir {
+    pub fn new(home: &Home) -> std::io::Result<Self> {
+        let path = home.self_test_dir();
+        home.remove_tree(&path)?;
+        fs::create_dir_all(&path)?;
+        Ok(Self { home: home.clone(), path })
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        let _ = self.home.remove_tree(&self.path);
+    }
+}

@@ -1,0 +1,283 @@
+//! Skills on disk: `skills/NAME/` of the home and those inside the binary.
+
+use super::args::ArgsSchema;
+use super::deflated::DeflatedBytes;
+use super::error::{Blame, SkillError};
+use super::input::Keep;
+use super::loader::Shape;
+use super::manifest::{MAX_MANIFEST, Manifest};
+use super::source::Identity;
+use super::surface;
+use kiso_base::home::{Home, SkillName};
+use kiso_graph::sink::ToolEffect;
+use kiso_store::store::KvOwner;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
+
+/// A skill that is part of the binary.
+#[derive(Debug)]
+pub struct BundledSkill {
+    pub name: &'static str,
+    /// SHA-256 of the component, in hexadecimal.
+    pub digest: &'static str,
+    pub manifest: &'static str,
+    pub wasm: DeflatedBytes,
+    /// The same, compiled for the default settings.
+    pub code: DeflatedBytes,
+}
+
+/// A skill that can be called.
+#[derive(Debug)]
+pub struct InstalledSkill {
+    pub manifest: Manifest,
+    pub shape: Shape,
+    /// Whether a core module was wrapped.
+    pub wrapped: bool,
+    /// What it was written with, if it says so.
+    pub sdk: Option<String>,
+    pub tools: Vec<Tool>,
+    pub place: ComponentLocation,
+    /// Whose values its calls keep.
+    owner: OnceLock<KvOwner>,
+}
+
+/// Where the component's bytes are.
+#[derive(Debug, Clone)]
+pub enum ComponentLocation {
+    /// Inside the binary.
+    Binary(&'static BundledSkill),
+    /// In the home, with the SHA-256 that it had when it was installed, and where it came from.
+    Home { path: PathBuf, digest: String, source: Option<String>, provenance: Provenance },
+}
+
+/// Where a skill was got last, and whose it is as far as that is proved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// The file, or the registry; `source` stays what the skill was first known by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// SHA-256 of the file, of which the component may have been made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_digest: Option<String>,
+    /// The key that signed it, and that it is pinned to: a line of base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
+}
+
+/// One thing that can be called: for most skills the skill itself.
+#[derive(Debug)]
+pub struct Tool {
+    /// What plans and people write: "search", or "calc.add" in a component of several functions.
+    pub name: String,
+    /// What the guest is told: "search", or "add".
+    pub inner: String,
+    pub args: ArgsSchema,
+}
+
+/// `installed.json`: what the host found out when it installed the skill, so that a listing compiles nothing.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct InstallRecord {
+    pub shape: Shape,
+    pub wrapped: bool,
+    pub sdk: Option<String>,
+    pub digest: String,
+    /// Where the file came from; an older kiso did not note it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub source: Option<String>,
+    #[serde(flatten)]
+    pub provenance: Provenance,
+    /// Inner name and schema of each tool.
+    pub tools: Vec<(String, Value)>,
+}
+
+pub(super) const RECORD: &str = "installed.json";
+
+/// Largest `installed.json`, in bytes: the schemas of a skill, with what JSON for people puts around them.
+const MAX_RECORD: usize = 1 << 20;
+
+pub(super) const WASM: &str = "skill.wasm";
+pub(super) const MANIFEST: &str = "kiso.toml";
+
+/// Whether a skill of this name is part of the binary.
+pub fn is_bundled(name: &SkillName) -> bool {
+    BUNDLED.iter().any(|bundled| bundled.name == name.as_str())
+}
+
+/// The skills that are part of the binary.
+pub fn bundled_names() -> impl Iterator<Item = &'static str> {
+    BUNDLED.iter().map(|bundled| bundled.name)
+}
+
+impl InstalledSkill {
+    pub fn name(&self) -> &SkillName {
+        &self.manifest.name
+    }
+
+    pub fn is_bundled(&self) -> bool {
+        matches!(self.place, ComponentLocation::Binary(_))
+    }
+
+    /// The component's bytes.
+    pub fn wasm(&self) -> std::io::Result<Vec<u8>> {
+        match &self.place {
+            ComponentLocation::Binary(bundled) => Ok(bundled.wasm.unpack()),
+            ComponentLocation::Home { path, .. } => std::fs::read(path),
+        }
+    }
+
+    /// SHA-256 of the component, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        match &self.place {
+            ComponentLocation::Binary(bundled) => bundled.digest,
+            ComponentLocation::Home { digest, .. } => digest,
+        }
+    }
+
+    /// Where its file came from, where that was noted.
+    pub fn source(&self) -> Option<&str> {
+        match &self.place {
+            ComponentLocation::Binary(_) => None,
+            ComponentLocation::Home { source, .. } => source.as_deref(),
+        }
+    }
+
+    /// Where it was got last, and who signed it.
+    pub fn provenance(&self) -> Option<&Provenance> {
+        match &self.place {
+            ComponentLocation::Binary(_) => None,
+            ComponentLocation::Home { provenance, .. } => Some(provenance),
+        }
+    }
+
+    /// The key that it is pinned to.
+    pub fn signer(&self) -> Option<&str> {
+        self.provenance()?.signer.as_deref()
+    }
+
+    /// What it is known by when another file of its name comes.
+    pub(super) fn identity(&self) -> Identity<'_> {
+        let digest = match &self.place {
+            ComponentLocation::Binary(_) => "",
+            ComponentLocation::Home { digest, .. } => digest,
+        };
+        Identity { version: &self.manifest.version, digest, source: self.source() }
+    }
+
+    /// What a call may keep, and where.
+    pub(super) fn keep(&self) -> Keep {
+        Keep::Disk(self.owner.get_or_init(|| KvOwner::new(self.name(), self.source())).clone())
+    }
+
+    /// Reads a skill of the binary.
+    pub(super) fn bundled(bundled: &'static BundledSkill) -> Self {
+        let manifest =
+            Manifest::parse_known(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
+        debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
+        let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
+        let place = ComponentLocation::Binary(bundled);
+        Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place, owner: OnceLock::new() }
+    }
+
+    /// Reads a skill of the home; none if there is none of that name.
+    pub(super) fn read(home: &Home, name: &SkillName) -> Result<Option<Self>, SkillError> {
+        let dir = home.skill_dir(name);
+        let damaged = |what: &str, why: String| {
+            let message = format!("{} is damaged ({why}); remove the skill and add it again", dir.join(what).display());
+            SkillError::new(name.as_str(), Blame::Host, "io", message)
+        };
+        // What an older kiso installed, and this one would not.
+        let set_aside = |why: String| {
+            let message = format!(
+                "it is set aside and cannot be called: {why}; add it again, or `kiso skill remove {name}` removes it"
+            );
+            SkillError::new(name.as_str(), Blame::Skill, "set-aside", message)
+        };
+        let read = |what: &str, max: usize| match read_at_most(&dir.join(what), max) {
+            Ok(bytes) if bytes.len() > max => {
+                Err(set_aside(format!("{} has more than {max} bytes", dir.join(what).display())))
+            }
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && what == RECORD => Ok(None),
+            Err(error) => Err(damaged(what, error.to_string())),
+        };
+        let Some(record) = read(RECORD, MAX_RECORD)? else { return Ok(None) };
+        let record: InstallRecord = serde_json::from_slice(&record).map_err(|e| damaged(RECORD, e.to_string()))?;
+        let text = read(MANIFEST, MAX_MANIFEST)?.unwrap_or_default();
+        let text = String::from_utf8(text).map_err(|e| damaged(MANIFEST, e.to_string()))?;
+        let mut manifest = Manifest::parse(MANIFEST, &text).map_err(|e| set_aside(e.to_string()))?;
+        // `--name` may have given it another one.
+        manifest.name = name.clone();
+        let InstallRecord { shape, wrapped, sdk, digest, source, provenance, tools } = record;
+        let tools = self::tools(&manifest, shape, tools).map_err(set_aside)?;
+        let place = ComponentLocation::Home { path: dir.join(WASM), digest, source, provenance };
+        Ok(Some(Self { manifest, shape, wrapped, sdk, tools, place, owner: OnceLock::new() }))
+    }
+}
+
+/// The beginning of a file, one byte longer than `max` where there is more of it.
+fn read_at_most(path: &Path, max: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The tools of a skill. A component of plain functions has one for each function; the name of the skill alone names
+/// the function where there is only one.
+pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value)>) -> Result<Vec<Tool>, String> {
+    let skill = manifest.name.as_str();
+    let from_manifest = found.is_empty();
+    let named: Vec<(String, String, Value)> = if shape == Shape::Functions {
+        let single = found.len() == 1;
+        let name = |inner: &str| if single { skill.to_owned() } else { format!("{skill}.{inner}") };
+        found.into_iter().map(|(inner, schema)| (name(&inner), inner, schema)).collect()
+    } else {
+        let args = found.into_iter().next().map_or_else(|| manifest.args.clone(), |(_, schema)| schema);
+        vec![(skill.to_owned(), skill.to_owned(), args)]
+    };
+    let shown: Vec<_> = named.iter().map(|(name, _, schema)| (name.clone(), schema)).collect();
+    surface::check(manifest, &shown)?;
+    check_effects(manifest, &named)?;
+    let args = |schema| if from_manifest { Ok(ArgsSchema::checked(schema)) } else { ArgsSchema::new(schema) };
+    named.into_iter().map(|(name, inner, schema)| Ok(Tool { name, inner, args: args(schema)? })).collect()
+}
+
+/// What a manifest says of a tool, or an argument, that is not there would be taken for said and change nothing.
+pub(super) fn check_effects(manifest: &Manifest, tools: &[(String, String, Value)]) -> Result<(), String> {
+    for (name, effect) in &manifest.effects {
+        let Some((_, _, schema)) = tools.iter().find(|(_, inner, _)| inner == name) else {
+            let names: Vec<&str> = tools.iter().map(|(_, inner, _)| inner.as_str()).collect();
+            return Err(format!("`effects` names {name:?}, which is none of its tools ({})", names.join(", ")));
+        };
+        let ToolEffect::Changes(roles) = effect else { continue };
+        let named = roles.address.iter().chain(&roles.value).chain(&roles.content);
+        if let Some(unknown) = named.into_iter().find(|arg| schema["properties"].get(arg.as_str()).is_none()) {
+            return Err(format!("`effects` says what {unknown:?} of {name} is, which is none of its arguments"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundled_manifests_and_schemas_hold() {
+        for bundled in BUNDLED {
+            Manifest::parse(MANIFEST, bundled.manifest).unwrap();
+            let skill = InstalledSkill::bundled(bundled);
+            assert_eq!(skill.name().as_str(), bundled.name);
+            skill.tools.iter().for_each(|tool| drop(ArgsSchema::new(tool.args.schema().clone()).unwrap()));
+            let parsed = super::super::loader::parse(&bundled.wasm.unpack()).unwrap();
+            assert_eq!(parsed.shape, Shape::Skill);
+            assert_eq!(parsed.manifest.as_deref(), Some(bundled.manifest), "the component carries its manifest");
+        }
+    }
+}

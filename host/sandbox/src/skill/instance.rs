@@ -1,0 +1,456 @@
+//! One call: a fresh instance with its limits, run to its end, and its outcome put into words.
+
+use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
+use super::ctx::Ctx;
+use super::engine::Sandbox;
+use super::error::{Blame, SkillError};
+use super::fair::GuestTurn;
+use super::input::CallInput;
+use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES, cut};
+use super::output::Capture;
+use super::trap;
+use super::usage::CallUse;
+use super::values;
+use super::wit::SkillPre;
+use super::wit::since_v0_1::kiso::skill::types;
+use super::workspace::note;
+use kiso_base::json::{self, JsonError};
+use kiso_graph::report::{Allowance, FileNote, LimitUse, LogLine};
+use kiso_store::secret::Secrets;
+use serde_json::Value;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+use wasmtime::component::types::ComponentFunc;
+use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, ResourceTableError, Val};
+use wasmtime::{CallHook, Store as Instances, Trap, UpdateDeadline};
+use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
+
+/// What is called in a component.
+#[derive(Clone)]
+pub enum EntryPoint {
+    Skill(SkillPre<Ctx>),
+    Command(CommandPre<Ctx>),
+    Functions { pre: InstancePre<Ctx>, functions: Vec<Function> },
+    SelfTest { pre: InstancePre<Ctx>, index: ComponentExportIndex },
+}
+
+/// One exported function.
+#[derive(Clone)]
+pub struct Function {
+    /// Name of the tool, unique in the component.
+    pub tool: String,
+    pub index: ComponentExportIndex,
+    pub ty: ComponentFunc,
+}
+
+/// What a call left behind, whether it went well or not.
+#[derive(Debug)]
+pub struct CallEnd {
+    pub result: Result<SkillAnswer, SkillError>,
+    pub log: Vec<LogLine>,
+    /// What the guest wrote to its standard streams, where that is not the answer itself.
+    pub stdout: String,
+    pub stderr: String,
+    pub used: LimitUse,
+    /// What it might have used; `None` where it did not come as far as an instance.
+    pub allowed: Option<Allowance>,
+    /// What the skill was granted when it ran.
+    pub grant: Option<Grant>,
+    /// What it did with that; `None` where it did not come as far as an instance.
+    pub did: Option<CallUse>,
+}
+
+/// An answer whose files were looked at by the host.
+#[derive(Debug, Clone, Default)]
+pub struct SkillAnswer {
+    pub text: String,
+    pub data: Option<Value>,
+    pub files: Vec<FileNote>,
+}
+
+/// Most random bytes that one call of the guest into the host gets: more only makes the host work.
+const RANDOM_BYTES: u64 = 1 << 20;
+/// Longest message of a failure that is kept.
+const FAILURE_BYTES: usize = 4 << 10;
+/// Most files that a reply may name.
+const MAX_FILES: usize = 100;
+
+/// Runs one call to its end. The future may be dropped at any time: the instance goes with it.
+#[tracing::instrument(name = "skill.call", level = "debug", skip_all, fields(session = %given.session, skill = %given.skill, tool = given.tool))]
+pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, allowed: &EffectiveGrant) -> CallEnd {
+    let _slot = sandbox.enter().await;
+    let started = Instant::now();
+    let hit = HitCell::default();
+    let budget = given.budget.clone();
+    let (skill, tool, args) = (given.skill.to_string(), given.tool.clone(), given.args.clone());
+    let request = types::Call {
+        tool: tool.clone(),
+        args: args.to_string(),
+        session: given.session.to_string(),
+        locale: given.locale.clone(),
+    };
+    let work = given.visible.then(|| given.work.clone());
+    let mut capabilities = match Capabilities::prepare(&given, allowed, &hit) {
+        Ok(capabilities) => capabilities,
+        Err(error) => return CallEnd::early(error),
+    };
+    let stdout = Capture::new(budget.clone(), hit.clone());
+    let stderr = Capture::new(budget.clone(), hit.clone());
+    let stdin = match entry {
+        EntryPoint::Command(_) => {
+            capabilities.secrets.hand_over();
+            stdin_json(&given, &capabilities)
+        }
+        _ => String::new(),
+    };
+    let mut wasi = WasiCtx::builder();
+    wasi.stdin(MemoryInputPipe::new(stdin)).stdout(stdout.clone()).stderr(stderr.clone()).arg(given.skill.as_str());
+    let ctx = match context(given, capabilities, wasi, &hit) {
+        Ok(ctx) => ctx,
+        Err(error) => return CallEnd::early(error),
+    };
+    let mut store = limited(sandbox, ctx);
+
+    let run = async {
+        match entry {
+            EntryPoint::Skill(pre) => run_skill(&mut store, pre, &request).await,
+            EntryPoint::Command(pre) => run_command(&mut store, pre, &stdout).await,
+            EntryPoint::Functions { pre, functions } => run_function(&mut store, pre, functions, &tool, &args).await,
+            EntryPoint::SelfTest { pre, index } => run_self_test(&mut store, pre, *index).await,
+        }
+    };
+    let result = match tokio::time::timeout(budget.timeout, run).await {
+        Ok(result) => result,
+        Err(_) => {
+            hit.set(budget.hit(Limit::Time));
+            Err(GuestStop::Trap(wasmtime::format_err!("deadline")))
+        }
+    };
+    let ctx = store.data_mut();
+    let used = LimitUse {
+        millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        memory_bytes: ctx.meter.peak_bytes(),
+        written_bytes: ctx.capabilities.workspace.quota.written(),
+        host_calls: ctx.meter.host_calls(),
+        ..LimitUse::default()
+    };
+    let did = CallUse { limits: used, grant: ctx.capabilities.used() };
+    let Capabilities { http, log, publish, .. } = &mut ctx.capabilities;
+    let refused: Option<RefusedRequest> = http.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (log, published) = (log.take(), publish.take());
+    drop(store);
+    let (stdout, stderr) = (lossy(stdout.take()), lossy(stderr.take()));
+    let result = match hit.get() {
+        // Even when the guest caught the error and answered: a call over its limits has no answer.
+        Some(hit) => Err(SkillError::limit(&skill, hit)),
+        None => result
+            .map_err(|stopped| stopped.explain(&skill, &budget, &stderr))
+            .and_then(|reply| accept(&skill, reply, work.as_deref(), published, &budget)),
+    };
+    let result = result.map_err(|error| match refused {
+        Some(refused) if error.limit.is_none() && refused.is_told_by(&error.code, &error.message) => {
+            let message = format!("{}; {}", error.message, refused.hint(&skill));
+            let (blame, code) = refused.blame(&error.code);
+            // The same call would be refused again.
+            SkillError { blame, code, message, retryable: false, ..error }
+        }
+        _ => error,
+    });
+    tracing::debug!(ok = result.is_ok(), millis = used.millis, "the call has ended");
+    CallEnd { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None, did: Some(did) }
+}
+
+/// A store with the limits that every call has.
+pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
+    let mut store = Instances::new(sandbox.engine(), ctx);
+    store.limiter(|ctx| &mut ctx.meter);
+    store.set_hostcall_fuel(TRANSFER_BYTES);
+    store.set_epoch_deadline(1);
+    // A guest that spins gives its thread back at every tick; the time-out around the call is then seen.
+    let (turn, turns) = (Arc::new(GuestTurn::default()), sandbox.turns().here());
+    let of_guest = turn.clone();
+    store.epoch_deadline_callback(move |_| {
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(of_guest.clone().next(turns.clone()))))
+    });
+    store.call_hook(move |mut ctx, hook| match hook {
+        CallHook::CallingHost => {
+            turn.end();
+            Ok(ctx.data_mut().meter.host_call()?)
+        }
+        _ => Ok(()),
+    });
+    store
+}
+
+impl CallEnd {
+    /// The same without any known secret: from here it goes to terminals, prompts, replies and logs.
+    pub fn redact(mut self, secrets: &Secrets) -> Self {
+        let clean = |text: &mut String| *text = secrets.redact(text);
+        clean(&mut self.stdout);
+        clean(&mut self.stderr);
+        self.log.iter_mut().for_each(|line| clean(&mut line.message));
+        match &mut self.result {
+            Err(error) => clean(&mut error.message),
+            Ok(answer) => {
+                clean(&mut answer.text);
+                if let Some(data) = &mut answer.data {
+                    secrets.redact_value(data);
+                }
+                answer.files.iter_mut().filter_map(|file| file.title.as_mut()).for_each(clean);
+            }
+        }
+        self
+    }
+
+    /// A call that did not come as far as an instance.
+    pub fn early(error: SkillError) -> Self {
+        Self {
+            result: Err(error),
+            log: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+            used: LimitUse::default(),
+            allowed: None,
+            grant: None,
+            did: None,
+        }
+    }
+}
+
+/// Completes what a guest sees, beginning with its streams and arguments.
+pub(super) fn context(
+    given: CallInput<'_>,
+    capabilities: Capabilities,
+    mut wasi: WasiCtxBuilder,
+    hit: &HitCell,
+) -> Result<Ctx, SkillError> {
+    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
+    capabilities.show(&mut wasi).map_err(|why| SkillError::host(given.skill.as_str(), why))?;
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(usize::try_from(given.budget.open_files).unwrap_or(usize::MAX));
+    Ok(Ctx { wasi: wasi.build(), table, meter: Meter::new(given.budget, hit.clone()), capabilities })
+}
+
+/// What a command reads: the original `run.py` contract.
+fn stdin_json(given: &CallInput<'_>, capabilities: &Capabilities) -> String {
+    let secrets = capabilities.secrets.values();
+    let secrets: serde_json::Map<_, _> =
+        secrets.iter().map(|(name, value)| (name.clone(), Value::String(value.expose().to_owned()))).collect();
+    serde_json::json!({
+        "args": given.args,
+        "session": given.session.to_string(),
+        "workspace": "/work",
+        "secrets": secrets,
+    })
+    .to_string()
+}
+
+/// How a guest can stop without an answer.
+pub(super) enum GuestStop {
+    /// It returned a failure.
+    Failure(types::Failure),
+    /// It ended with an exit code other than 0, and this standard output.
+    Exit(i32, String),
+    /// It trapped, or a host function ended it.
+    Trap(wasmtime::Error),
+}
+
+impl From<wasmtime::Error> for GuestStop {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Trap(error)
+    }
+}
+
+async fn run_skill(
+    store: &mut Instances<Ctx>,
+    pre: &SkillPre<Ctx>,
+    call: &types::Call,
+) -> Result<types::Reply, GuestStop> {
+    let result = pre.call(store, call).await?;
+    result.map_err(GuestStop::Failure)
+}
+
+async fn run_command(
+    store: &mut Instances<Ctx>,
+    pre: &CommandPre<Ctx>,
+    stdout: &Capture,
+) -> Result<types::Reply, GuestStop> {
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let code = match instance.wasi_cli_run().call_run(store).await {
+        Ok(Ok(())) => 0,
+        Ok(Err(())) => 1,
+        Err(error) => match error.downcast_ref::<I32Exit>() {
+            Some(exit) => exit.0,
+            None => return Err(error.into()),
+        },
+    };
+    let text = lossy(stdout.take());
+    if code != 0 {
+        return Err(GuestStop::Exit(code, text));
+    }
+    // A command that answers with JSON gives data too, without having to know about it.
+    let data = text.trim_start().starts_with(['{', '[']).then(|| text.trim().to_owned());
+    let data = data.filter(|d| json::parse::<Value>(d.as_bytes()).is_ok());
+    Ok(types::Reply { text, data, files: Vec::new() })
+}
+
+async fn run_function(
+    store: &mut Instances<Ctx>,
+    pre: &InstancePre<Ctx>,
+    functions: &[Function],
+    tool: &str,
+    args: &Value,
+) -> Result<types::Reply, GuestStop> {
+    let bad =
+        |message: String| GuestStop::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false });
+    let function =
+        functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
+    let mut params = Vec::new();
+    for (name, ty) in function.ty.params() {
+        let value = args.get(name).unwrap_or(&Value::Null);
+        params.push(values::from_json(&ty, value).map_err(|e| bad(format!("{name}: {e}")))?);
+    }
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let callee = instance.get_func(&mut *store, function.index).ok_or_else(|| wasmtime::format_err!("no function"))?;
+    let mut results = vec![Val::Bool(false); function.ty.results().len()];
+    callee.call_async(store, &params, &mut results).await?;
+    let value = match results.first() {
+        // An error that the function returned is the call's failure, not its answer.
+        Some(Val::Result(Err(error))) => {
+            let message = error.as_deref().map_or_else(|| "the function returned an error".to_owned(), plain);
+            return Err(GuestStop::Failure(types::Failure { code: "failed".to_owned(), message, retryable: false }));
+        }
+        Some(Val::Result(Ok(Some(value)))) => Some(value.as_ref()),
+        Some(Val::Result(Ok(None))) | None => None,
+        Some(value) => Some(value),
+    };
+    Ok(types::Reply {
+        text: value.map_or_else(|| "done".to_owned(), plain),
+        data: value.map(|v| values::to_json(v).to_string()),
+        files: Vec::new(),
+    })
+}
+
+async fn run_self_test(
+    store: &mut Instances<Ctx>,
+    pre: &InstancePre<Ctx>,
+    index: ComponentExportIndex,
+) -> Result<types::Reply, GuestStop> {
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let run = instance.get_typed_func::<(), (Result<(), String>,)>(&mut *store, index)?;
+    let (result,) = run.call_async(store, ()).await?;
+    let failed =
+        |message| GuestStop::Failure(types::Failure { code: "self-test".to_owned(), message, retryable: false });
+    result.map_err(failed)?;
+    Ok(types::Reply { text: String::new(), data: None, files: Vec::new() })
+}
+
+/// A value as a person reads it: strings without quotes, everything else as JSON.
+fn plain(value: &Val) -> String {
+    match values::to_json(value) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+impl GuestStop {
+    /// Says what happened, in the order of how sure it is.
+    pub(super) fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
+        let error = match self {
+            Self::Failure(failure) => {
+                let code = cut(&failure.code, 64).chars().filter(|c| !c.is_control()).collect::<String>();
+                let code = if code.is_empty() { "failed".to_owned() } else { code };
+                let mut error = SkillError::new(skill, Blame::Skill, &code, cut(&failure.message, FAILURE_BYTES));
+                error.retryable = failure.retryable;
+                return error;
+            }
+            Self::Exit(code, stdout) => {
+                let said = last_lines(stderr, 3);
+                let said = if said.is_empty() { last_lines(&stdout, 3) } else { said };
+                let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+                return SkillError::new(skill, Blame::Skill, "exit", format!("it ended with exit code {code}{said}"));
+            }
+            Self::Trap(error) => error,
+        };
+        if let Some(Trap::StackOverflow) = error.downcast_ref() {
+            return SkillError::limit(skill, budget.hit(Limit::Stack));
+        }
+        if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+            return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
+        }
+        if error.downcast_ref::<std::str::Utf8Error>().is_some() {
+            return SkillError::new(skill, Blame::Skill, "bad-reply", "it returned text that is not UTF-8");
+        }
+        // The engine keeps the types of these errors to itself.
+        let root = error.root_cause().to_string();
+        if root.contains("fuel allocated for hostcalls") {
+            return SkillError::limit(skill, budget.hit(Limit::Transfer));
+        }
+        if root.contains("total size of fields exceeds limit") {
+            return SkillError::limit(skill, budget.hit(Limit::Headers));
+        }
+        if let Some(exit) = error.downcast_ref::<I32Exit>() {
+            return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
+        }
+        // A panic says why on standard error before it traps.
+        let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
+        let why = if said.is_empty() { trap::reason(&error) } else { said };
+        SkillError::new(skill, Blame::Skill, "trap", format!("it crashed: {why}"))
+    }
+}
+
+fn last_lines(text: &str, n: usize) -> String {
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("note: run with")).collect();
+    cut(&lines[lines.len().saturating_sub(n)..].join(" "), FAILURE_BYTES).to_owned()
+}
+
+/// Looks at everything that a guest claims in its reply.
+fn accept(
+    skill: &str,
+    reply: types::Reply,
+    work: Option<&std::path::Path>,
+    published: Vec<(String, String)>,
+    budget: &Budget,
+) -> Result<SkillAnswer, SkillError> {
+    let bad = |message: String| SkillError::new(skill, Blame::Skill, "bad-reply", message);
+    let of_files: usize = reply.files.iter().map(|f| f.path.len() + f.title.as_ref().map_or(0, String::len)).sum();
+    let size = reply.text.len() + reply.data.as_ref().map_or(0, String::len) + of_files;
+    if size as u64 > budget.output_kib << 10 {
+        return Err(SkillError::limit(skill, budget.hit(Limit::Output)));
+    }
+    // Bounded in depth as well: what is stored a few levels inside of an event must be read again.
+    let data = reply.data.map(|d| json::parse(d.as_bytes())).transpose();
+    let data = data.map_err(|error| {
+        bad(match error {
+            JsonError::Syntax(error) => format!("the data of its reply is not JSON: {error}"),
+            JsonError::Depth => format!("the data of its reply cannot be taken: {error}"),
+        })
+    })?;
+    if reply.files.len() > MAX_FILES {
+        return Err(bad(format!("its reply names {} files; {MAX_FILES} are allowed", reply.files.len())));
+    }
+    let mut files = Vec::new();
+    for file in reply.files {
+        let work =
+            work.ok_or_else(|| bad(format!("its reply names the file {}, but it has no workspace", file.path)))?;
+        let mut noted = note(work, &file.path)
+            .map_err(|e| bad(format!("its reply names the file {}: {e}", cut(&file.path, 200))))?;
+        noted.title = file.title.map(|t| cut(&t, 200).to_owned());
+        if let Some(media_type) = file
+            .media_type
+            .filter(|m| m.len() <= 100 && m.contains('/') && m.bytes().all(|b| (0x21..0x7f).contains(&b)))
+        {
+            noted.media_type = media_type;
+        }
+        noted.link = published.iter().find(|(path, _)| *path == noted.path).map(|(_, link)| link.clone());
+        files.push(noted);
+    }
+    Ok(SkillAnswer { text: reply.text, data, files })
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}

@@ -1,0 +1,397 @@
+//! What one call may use, who counts it, and what a person is told when it is used up.
+
+use kiso_base::config::{Engine as EngineConfig, Exec as ExecConfig};
+use kiso_graph::report::Allowance;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use strum::IntoStaticStr;
+use wasmtime::ResourceLimiter;
+
+/// The limits that end a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Limit {
+    /// Wall-clock time, host calls included.
+    Time,
+    /// All linear memories of the instance together.
+    Memory,
+    /// Elements in all tables together.
+    Tables,
+    /// The wasm stack: recursion without end.
+    Stack,
+    /// Bytes of standard output, standard error, or of the reply.
+    Output,
+    /// Lines or bytes written with `log`.
+    Log,
+    /// Calls from the guest into the host.
+    HostCalls,
+    /// Bytes that the guest hands to the host at once: in one call of a host function, or as its reply.
+    Transfer,
+    /// Header fields of HTTP requests.
+    Headers,
+    /// Handles open at once: files, directories, streams, requests.
+    OpenFiles,
+    /// Bytes written to the workspace by this call.
+    CallWrites,
+    /// Bytes that the session's workspace holds.
+    Workspace,
+    /// Files and directories that the session's workspace holds.
+    Files,
+    /// Levels of directories below the workspace.
+    Depth,
+    /// Directories that are listed at once.
+    Listings,
+    /// What the session's workspace holds cannot be told.
+    Unmeasured,
+    /// Bytes that all sessions and the store hold together.
+    Home,
+    /// Bytes that are kept so that work can be undone.
+    Undo,
+    /// Processes of an exec task that run at once.
+    Processes,
+    /// Processor time of the compiler.
+    CompileTime,
+    /// Memory of the compiler.
+    CompileMemory,
+}
+
+impl Limit {
+    /// As in JSON, such as "call-writes".
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A limit that was reached: which, its value with unit, and where it is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitHit {
+    /// Which limit.
+    pub limit: Limit,
+    /// Its value for this call, such as "30 s" or "64 MiB".
+    pub value: String,
+    /// Where to raise it.
+    pub setting: String,
+}
+
+impl fmt::Display for LimitHit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.limit {
+            Limit::Time => "it ran longer than its deadline of",
+            Limit::Memory => "it asked for more memory than its",
+            Limit::Tables => "it asked for larger tables than its",
+            Limit::Stack => "it recursed deeper than its stack of",
+            Limit::Output => "it wrote more output than its",
+            Limit::Log => "it logged more than its",
+            Limit::HostCalls => "it called the host more often than its",
+            Limit::Transfer => "it handed more to the host at once than its",
+            Limit::Headers => "it filled the headers of a request with more than its",
+            Limit::OpenFiles => "it held more open files and streams than its",
+            Limit::CallWrites => "it wrote more to files than its",
+            Limit::Workspace => "the session's workspace would hold more than its",
+            Limit::Files => "the session's workspace would hold more than its",
+            Limit::Depth => "the session's workspace would hold, or holds, directories nested deeper than its",
+            Limit::Listings => "it listed more directories at once, one in another, than its",
+            Limit::Unmeasured => "nothing can be written to the session's workspace, which cannot be measured:",
+            Limit::Home => "all sessions and the store together would hold more than their",
+            Limit::Undo => "it would change what could not be undone:",
+            Limit::Processes => "it ran more processes at once than its",
+            Limit::CompileTime => "compiling it took more processor time than",
+            Limit::CompileMemory => "compiling it took more memory than",
+        };
+        write!(f, "{what} {}; the setting is {}", self.value, self.setting)
+    }
+}
+
+impl std::error::Error for LimitHit {}
+
+/// The first limit that a call reached. Shared by everything that enforces one, because a trap that passes through
+/// guest and host frames may lose its type on the way.
+#[derive(Debug, Clone, Default)]
+pub struct HitCell(Arc<OnceLock<LimitHit>>);
+
+impl HitCell {
+    /// Records a hit unless there is one already; returns it for use as an error.
+    pub fn set(&self, hit: LimitHit) -> LimitHit {
+        self.0.get_or_init(|| hit).clone()
+    }
+
+    /// The hit, if a limit was reached.
+    pub fn get(&self) -> Option<LimitHit> {
+        self.0.get().cloned()
+    }
+}
+
+/// What a budget is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetKind {
+    /// One call of a skill.
+    Skill,
+    /// An MCP server that is a component.
+    Server,
+    /// An exec task with all its processes.
+    Exec { processes: u64, output_mib: u64 },
+}
+
+/// The limits of one call: `config.toml`, narrowed or widened by what the skill was granted.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    /// Whose limits these are: what a person is told depends on it.
+    pub of: BudgetKind,
+    pub timeout: Duration,
+    /// MiB over all memories.
+    pub memory_mib: u64,
+    pub stack_kib: u64,
+    pub output_kib: u64,
+    pub log_lines: u64,
+    pub log_kib: u64,
+    pub host_calls: u64,
+    pub open_files: u64,
+    pub write_mib: u64,
+    pub workspace_mib: u64,
+    pub files: u64,
+    /// Tables of an instance.
+    pub tables: u64,
+    /// Elements over all tables of an instance. Large interpreters need some 20,000.
+    pub table_elements: u64,
+}
+
+/// Levels of directories that may be made below a workspace: listing and measuring a tree takes a handle for each.
+pub const MAX_LEVELS: usize = 64;
+
+/// Directory listings that a guest may hold open at once: one for each level of a tree that is being deleted.
+pub const MAX_LISTINGS: usize = 100;
+
+/// Handles that a process of an exec task may always hold: deleting a tree takes two for each level that may be made.
+const MIN_HANDLES: u64 = 512;
+
+/// Linear memories in one instance: a component of several modules has one for each.
+pub const MEMORIES: usize = 8;
+
+/// Most bytes that a guest may hand to the host at once. A list whose items all point at the same bytes would otherwise
+/// make the host allocate a thousand times what the guest holds.
+pub const TRANSFER_BYTES: usize = 16 << 20;
+
+/// Most bytes that the header fields of one request may hold, names, values and bookkeeping together.
+pub const HEADER_BYTES: usize = 128 << 10;
+
+impl Budget {
+    /// The limits for a skill that was granted this much memory and time.
+    pub fn new(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
+        Self {
+            of: BudgetKind::Skill,
+            timeout: Duration::from_secs(timeout_s.min(config.max_timeout_s)),
+            memory_mib: memory_mib.min(config.max_memory_mib),
+            stack_kib: config.stack_kib,
+            output_kib: config.output_kib,
+            log_lines: config.log_lines,
+            log_kib: config.log_kib,
+            host_calls: config.host_calls,
+            open_files: config.open_files,
+            write_mib: config.write_mib,
+            workspace_mib: config.workspace_mib,
+            files: config.max_files,
+            tables: config.tables,
+            table_elements: config.table_elements,
+        }
+    }
+
+    /// The limits of an MCP server that is a component.
+    pub fn server(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
+        Self { of: BudgetKind::Server, ..Self::new(config, memory_mib, timeout_s) }
+    }
+
+    /// The limits of an exec task.
+    pub fn exec(exec: &ExecConfig, engine: &EngineConfig) -> Self {
+        Self {
+            of: BudgetKind::Exec { processes: exec.max_processes, output_mib: exec.max_output_mib },
+            timeout: Duration::from_secs(exec.timeout_s),
+            memory_mib: exec.memory_mib,
+            write_mib: exec.write_mib,
+            ..Self::new(engine, 0, 0)
+        }
+    }
+
+    /// The limits of a file that is uploaded: those of the workspace. How large one may be is the gateway's to say.
+    pub fn upload(engine: &EngineConfig) -> Self {
+        Self { write_mib: engine.workspace_mib, ..Self::new(engine, 0, 0) }
+    }
+
+    /// Handles that an instance may hold at once.
+    pub fn handles(&self) -> u64 {
+        match self.of {
+            BudgetKind::Skill | BudgetKind::Server => self.open_files,
+            BudgetKind::Exec { .. } => self.open_files.max(MIN_HANDLES),
+        }
+    }
+
+    /// What a trace shows beside what was used.
+    pub fn allowance(&self) -> Allowance {
+        let (processes_at_once, output_bytes) = match self.of {
+            BudgetKind::Skill | BudgetKind::Server => (0, self.output_kib << 10),
+            BudgetKind::Exec { processes, output_mib } => (processes, output_mib << 20),
+        };
+        Allowance {
+            millis: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            memory_bytes: self.memory_mib << 20,
+            written_bytes: self.write_mib << 20,
+            host_calls: if matches!(self.of, BudgetKind::Exec { .. }) { 0 } else { self.host_calls },
+            processes_at_once,
+            output_bytes,
+        }
+    }
+
+    /// The hit of a limit of this budget, with its value and setting.
+    pub fn hit(&self, limit: Limit) -> LimitHit {
+        let seconds = self.timeout.as_secs_f64();
+        let (value, setting) = match (limit, self.of) {
+            (Limit::Time, BudgetKind::Server) => {
+                (format!("{seconds} s"), "timeout_s of its [mcp.NAME] (at most [engine] max_timeout_s) in config.toml")
+            }
+            (Limit::Memory, BudgetKind::Server) => (
+                format!("{} MiB", self.memory_mib),
+                "memory_mib of its [mcp.NAME] (at most [engine] max_memory_mib) in config.toml",
+            ),
+            (Limit::Time, BudgetKind::Exec { .. }) => (format!("{seconds} s"), "[exec] timeout_s in config.toml"),
+            (Limit::Memory, BudgetKind::Exec { .. }) => {
+                (format!("{} MiB", self.memory_mib), "[exec] memory_mib in config.toml")
+            }
+            (Limit::CallWrites, BudgetKind::Exec { .. }) => {
+                (format!("{} MiB", self.write_mib), "[exec] write_mib in config.toml")
+            }
+            (Limit::OpenFiles, BudgetKind::Exec { .. }) => {
+                (format!("{}", self.handles()), "[engine] open_files in config.toml, where it is more than 512")
+            }
+            (Limit::Transfer, BudgetKind::Exec { .. }) => {
+                ("32 MiB".to_owned(), "fixed; pass large data in files and pipes")
+            }
+            (Limit::Processes, BudgetKind::Exec { processes, .. }) => {
+                (format!("{processes}"), "[exec] max_processes in config.toml")
+            }
+            (Limit::Output, BudgetKind::Exec { output_mib, .. }) => {
+                (format!("{output_mib} MiB"), "[exec] max_output_mib in config.toml")
+            }
+            (limit, _) => self.of_call(limit),
+        };
+        LimitHit { limit, value, setting: setting.to_owned() }
+    }
+
+    fn of_call(&self, limit: Limit) -> (String, &'static str) {
+        let seconds = self.timeout.as_secs_f64();
+        match limit {
+            Limit::Time => (
+                format!("{seconds} s"),
+                "`timeout_s` in the skill's grant (at most [engine] max_timeout_s in config.toml)",
+            ),
+            Limit::Memory => (
+                format!("{} MiB", self.memory_mib),
+                "`memory_mib` in the skill's grant (at most [engine] max_memory_mib in config.toml)",
+            ),
+            Limit::Tables => (format!("{} elements", self.table_elements), "[engine] table_elements in config.toml"),
+            Limit::Stack => (format!("{} KiB", self.stack_kib), "[engine] stack_kib in config.toml"),
+            Limit::Output => (format!("{} KiB", self.output_kib), "[engine] output_kib in config.toml"),
+            Limit::Log => (
+                format!("{} lines or {} KiB", self.log_lines, self.log_kib),
+                "[engine] log_lines and log_kib in config.toml",
+            ),
+            Limit::HostCalls => (format!("{}", self.host_calls), "[engine] host_calls in config.toml"),
+            Limit::Transfer => (format!("{} MiB", TRANSFER_BYTES >> 20), "fixed; pass large data in files"),
+            Limit::Headers => (format!("{} KiB", HEADER_BYTES >> 10), "fixed"),
+            Limit::OpenFiles => (format!("{}", self.open_files), "[engine] open_files in config.toml"),
+            Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
+            Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),
+            Limit::Files => (format!("{} files and directories", self.files), "[engine] max_files in config.toml"),
+            Limit::Depth => {
+                (format!("{MAX_LEVELS} levels"), "fixed; move what lies deeper up, or delete it, where kiso runs")
+            }
+            Limit::Listings => (
+                format!("{MAX_LISTINGS}"),
+                "fixed; kiso did not create a tree that is nested deeper than this: flatten it on the machine that runs kiso",
+            ),
+            Limit::Unmeasured => ("an error of its disk".to_owned(), "none: the log says what is in the way"),
+            Limit::Home => ("room".to_owned(), "[limits] home_mib in config.toml"),
+            Limit::Undo => ("room".to_owned(), "[undo] max_mib and too_large in config.toml"),
+            Limit::Processes => ("1".to_owned(), "fixed; a skill starts nothing"),
+            Limit::CompileTime | Limit::CompileMemory => unreachable!("no call compiles"),
+        }
+    }
+}
+
+/// Counts memory, tables and host calls of one instance. Growth over a cap ends the call: a guest that is told "no"
+/// would only turn it into an abort that says nothing.
+#[derive(Debug)]
+pub struct Meter {
+    budget: Budget,
+    hit: HitCell,
+    memory: usize,
+    peak: usize,
+    elements: usize,
+    host_calls: u64,
+}
+
+impl Meter {
+    pub fn new(budget: Budget, hit: HitCell) -> Self {
+        Self { budget, hit, memory: 0, peak: 0, elements: 0, host_calls: 0 }
+    }
+
+    /// The most bytes that all memories held at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak as u64
+    }
+
+    /// Calls into the host so far.
+    pub fn host_calls(&self) -> u64 {
+        self.host_calls
+    }
+
+    /// Counts one call into the host.
+    pub fn host_call(&mut self) -> Result<(), LimitHit> {
+        self.host_calls += 1;
+        if self.host_calls > self.budget.host_calls {
+            return Err(self.hit.set(self.budget.hit(Limit::HostCalls)));
+        }
+        Ok(())
+    }
+}
+
+impl ResourceLimiter for Meter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        let memory = self.memory.saturating_add(desired.saturating_sub(current));
+        if memory as u64 > self.budget.memory_mib << 20 {
+            return Err(self.hit.set(self.budget.hit(Limit::Memory)).into());
+        }
+        self.memory = memory;
+        self.peak = self.peak.max(memory);
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        let elements = self.elements.saturating_add(desired.saturating_sub(current));
+        if elements as u64 > self.budget.table_elements {
+            return Err(self.hit.set(self.budget.hit(Limit::Tables)).into());
+        }
+        self.elements = elements;
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        // Bounded by the pool: `max_core_instances_per_component`.
+        10_000
+    }
+
+    fn tables(&self) -> usize {
+        usize::try_from(self.budget.tables).unwrap_or(usize::MAX)
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES
+    }
+}
+
+/// The longest start of `text` that has at most `max` bytes.
+pub(super) fn cut(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}

@@ -1,0 +1,38 @@
+//! How an installed skill goes.
+
+use super::Skills;
+use super::error::{Blame, SkillError};
+use super::placing::not_locked;
+use kiso_base::home::SkillName;
+use std::fs;
+
+impl Skills {
+    /// Takes a skill and its grant away.
+    pub fn remove(&self, name: &SkillName) -> Result<(), SkillError> {
+        if self.bundled(name).is_some() {
+            let message = "it is a bundled skill; it is part of kiso and cannot be removed";
+            return Err(SkillError::new(name.as_str(), Blame::Caller, "bundled", message));
+        }
+        let _lock = self.home().lock_install().map_err(|e| not_locked(name, &e))?;
+        if self.home().agent_skill_record(name).exists() {
+            self.remove_agent_skill(name)?;
+            return self.write_lock();
+        }
+        let dir = self.home().skill_dir(name);
+        if !dir.exists() {
+            return Err(self.unknown(name.as_str()));
+        }
+        // The grant goes first: a skill without one can do less, a grant without its skill waits for a namesake.
+        let grant = self.home().grant_path(name);
+        match fs::remove_file(&grant) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(SkillError::host(name.as_str(), format!("{}: {error}", grant.display())));
+            }
+            _ => {}
+        }
+        fs::remove_dir_all(&dir).map_err(|e| SkillError::host(name.as_str(), format!("{}: {e}", dir.display())))?;
+        let gone = name.to_string();
+        self.0.store.post(move |tx| tx.forget_skill_use(&gone));
+        self.write_lock()
+    }
+}

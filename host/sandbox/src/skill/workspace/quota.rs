@@ -1,0 +1,558 @@
+//! Bytes and entries that a call may add to the workspace, counted while they are written.
+//!
+//! A file counts with its length, every file and directory with [`ENTRY_BYTES`] besides, so that a million empty
+//! files are not free. All that works in a session shares one count: the processes of a line, calls beside it, uploads.
+//! The count never says less than there is, and may say more, because what is overwritten or cut off is not taken off it
+//! at once. So before anything is refused, the directories are measured anew.
+
+use super::home_space::SessionSpace;
+use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
+use crate::effect::files::FileLabels;
+use crate::effect::undo::Transaction;
+use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How often it is measured, at most, before something is refused.
+const MEASURINGS: u32 = 3;
+
+/// Entries of a directory that are looked at without going to another thread, which takes as long.
+const FEW: u64 = 64;
+
+/// Bytes and entries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Amount {
+    bytes: u64,
+    entries: u64,
+}
+
+impl Amount {
+    fn plus(self, other: Amount) -> Amount {
+        let bytes = self.bytes.saturating_add(other.bytes);
+        Amount { bytes, entries: self.entries.saturating_add(other.entries) }
+    }
+
+    fn max(self, other: Amount) -> Amount {
+        Amount { bytes: self.bytes.max(other.bytes), entries: self.entries.max(other.entries) }
+    }
+
+    fn minus(self, other: Amount) -> Amount {
+        let bytes = self.bytes.saturating_sub(other.bytes);
+        Amount { bytes, entries: self.entries.saturating_sub(other.entries) }
+    }
+}
+
+/// What a session's workspace and the scratch directories of its tasks hold, shared by all calls of the session that are
+/// running. Measured when the first of them writes: most only read.
+#[derive(Debug)]
+pub struct SpaceUsage {
+    /// Directories that guests write to. Where one does not exist there is nothing.
+    dirs: Vec<PathBuf>,
+    counts: Mutex<Counts>,
+    /// Held by whoever measures.
+    measuring: Mutex<()>,
+    /// Held by whoever moves, makes or removes directories and links, so that where they are stays true until it is done.
+    structure: Arc<tokio::sync::Mutex<()>>,
+    /// What all sessions hold together.
+    home: Option<SessionSpace>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// At least what is there, with what is about to be.
+    held: Amount,
+    /// Of that, what was allowed and may not be on disk yet. A look at the disk does not see it.
+    pending: Amount,
+    /// Allowed since the measuring that is under way began.
+    since: Amount,
+    /// Taken back since then.
+    back: Amount,
+    /// How often it was measured.
+    times: u64,
+    /// Beginnings and ends of moves. What is moved may not be seen by whoever measures meanwhile.
+    moves: u64,
+    /// Moves that are not over.
+    moving: u64,
+}
+
+impl SpaceUsage {
+    /// Of directories that are measured later.
+    pub fn of(dirs: Vec<PathBuf>, home: Option<SessionSpace>) -> Self {
+        Self { dirs, counts: Mutex::default(), measuring: Mutex::default(), structure: Arc::default(), home }
+    }
+
+    /// Measures the directories, unless somebody has done so since it had been done this many times.
+    ///
+    /// What was allowed before and is not on disk yet is added, and so is what is allowed meanwhile: some of it may have
+    /// been seen on disk and counts twice then, until it is measured again.
+    fn measure(&self, times: u64, most: u64) -> Result<(), MeasureError> {
+        let _alone = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pending, moves, moving) = {
+            let mut counts = self.lock();
+            if counts.times != times {
+                return Ok(());
+            }
+            (counts.since, counts.back) = Default::default();
+            (counts.pending, counts.moves, counts.moving)
+        };
+        let mut found = Amount::default();
+        for dir in &self.dirs {
+            let Extent { bytes, entries } = measure(dir, most)?;
+            found = found.plus(Amount { bytes, entries });
+        }
+        let mut counts = self.lock();
+        let held = found.plus(pending).plus(counts.since).minus(counts.back);
+        counts.held = if moving == 0 && counts.moves == moves { held } else { held.max(counts.held) };
+        counts.times += 1;
+        if let Some(home) = &self.home {
+            home.measured(counts.held.bytes);
+        }
+        Ok(())
+    }
+
+    /// Adds what is about to be there, if there is room for it.
+    fn take(&self, more: Amount, budget: &Budget) -> Result<(), LimitHit> {
+        // What is written while it is measured may count twice, so one measuring alone is not believed to the byte.
+        let mut left = MEASURINGS;
+        loop {
+            let (hit, times) = {
+                let mut counts = self.lock();
+                let after = counts.held.plus(more);
+                let hit = if counts.times == 0 {
+                    None
+                } else if after.entries > budget.files {
+                    Some(budget.hit(Limit::Files))
+                } else if after.bytes > budget.workspace_mib << 20 {
+                    Some(budget.hit(Limit::Workspace))
+                } else if let Some(home) = self.home.as_ref().filter(|home| !home.take(more.bytes)) {
+                    Some(home.hit())
+                } else {
+                    counts.held = after;
+                    counts.pending = counts.pending.plus(more);
+                    counts.since = counts.since.plus(more);
+                    return Ok(());
+                };
+                // Nothing was written meanwhile: what was measured is what there is.
+                if left < MEASURINGS && counts.since == Amount::default() {
+                    left = 0;
+                }
+                (hit, counts.times)
+            };
+            match hit {
+                Some(hit) if left == 0 => return Err(hit),
+                _ => self.measure(times, budget.files).map_err(|error| error.hit(budget))?,
+            }
+            left = left.saturating_sub(1);
+        }
+    }
+
+    /// What was allowed is on disk.
+    fn done(&self, what: Amount) {
+        let mut counts = self.lock();
+        counts.pending = counts.pending.minus(what);
+    }
+
+    /// What was allowed, or was there, is not there.
+    fn give_back(&self, what: Amount) {
+        let mut counts = self.lock();
+        let held = counts.held.minus(what);
+        let before = std::mem::replace(&mut counts.held, held);
+        counts.back = counts.back.plus(what);
+        if let Some(home) = &self.home {
+            home.shrunk(before.bytes - held.bytes);
+        }
+    }
+
+    /// Somebody else has changed what is there: it is measured now, and what all sessions hold with it. What cannot be measured is
+    /// before anything more is counted.
+    pub fn measure_again(&self) {
+        let times = self.lock().times;
+        if self.measure(times, u64::MAX).is_err() {
+            self.lock().times = 0;
+        }
+    }
+
+    /// Whether there is so little that to measure it takes no time.
+    pub fn is_small(&self) -> bool {
+        let few = |dir: &PathBuf| measure(dir, FEW).is_ok_and(|found| found.entries <= FEW);
+        // Whoever measures at the moment may take long.
+        self.measuring.try_lock().is_ok() && self.dirs.iter().all(few)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for SpaceUsage {
+    fn drop(&mut self) {
+        let counts = self.counts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = &self.home
+            && counts.times > 0
+        {
+            home.rests(counts.held.bytes);
+        }
+    }
+}
+
+/// The quota of one call.
+#[derive(Debug)]
+pub struct Quota {
+    budget: Budget,
+    hit: HitCell,
+    written: AtomicU64,
+    usage: Arc<SpaceUsage>,
+    /// The work that can be undone.
+    transaction: Option<Arc<Transaction>>,
+    /// Those of the session's files.
+    labels: Option<Arc<FileLabels>>,
+}
+
+/// What a quota has allowed. While it exists it may not be on disk yet; dropped, it is.
+#[derive(Debug)]
+#[must_use = "what is allowed is about to be written, and counts as written when this is dropped"]
+pub struct Charge {
+    quota: Arc<Quota>,
+    amount: Amount,
+}
+
+impl Charge {
+    /// Adds another charge of the same quota.
+    pub fn join(&mut self, mut other: Charge) {
+        self.amount = self.amount.plus(std::mem::take(&mut other.amount));
+    }
+
+    /// It was not made after all, or is gone again.
+    pub fn give_back(mut self) {
+        let amount = std::mem::take(&mut self.amount);
+        self.quota.usage.done(amount);
+        self.quota.usage.give_back(amount);
+        let less = |now: u64| Some(now.saturating_sub(amount.bytes));
+        let _ = self.quota.written.fetch_update(Relaxed, Relaxed, less);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.quota.usage.done(self.amount);
+    }
+}
+
+/// What the directories of a quota hold and what there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub bytes: u64,
+    pub free_bytes: u64,
+    pub files: u64,
+    pub free_files: u64,
+}
+
+/// Exists while something is moved.
+#[derive(Debug)]
+#[must_use = "the move is over when this is dropped"]
+pub struct MoveGuard(Arc<SpaceUsage>);
+
+impl MoveGuard {
+    fn new(usage: Arc<SpaceUsage>) -> MoveGuard {
+        {
+            let mut counts = usage.lock();
+            counts.moves += 1;
+            counts.moving += 1;
+        }
+        MoveGuard(usage)
+    }
+}
+
+impl Drop for MoveGuard {
+    fn drop(&mut self) {
+        let mut counts = self.0.lock();
+        counts.moves += 1;
+        counts.moving -= 1;
+    }
+}
+
+impl Quota {
+    pub fn new(budget: Budget, hit: HitCell, usage: Arc<SpaceUsage>) -> Self {
+        Self { budget, hit, written: AtomicU64::new(0), usage, transaction: None, labels: None }
+    }
+
+    /// What is changed under it belongs to this work.
+    pub fn within(self, transaction: Option<Arc<Transaction>>) -> Self {
+        Self { transaction, ..self }
+    }
+
+    /// The work that what is changed belongs to, if it can be undone.
+    pub fn transaction(&self) -> Option<&Arc<Transaction>> {
+        self.transaction.as_ref()
+    }
+
+    /// The same for files that have labels.
+    pub fn labelled(self, labels: Arc<FileLabels>) -> Self {
+        Self { labels: Some(labels), ..self }
+    }
+
+    /// Those of the session's files.
+    pub fn labels(&self) -> Option<&Arc<FileLabels>> {
+        self.labels.as_ref()
+    }
+
+    /// Ends the call: it would change what could not be undone, and that is not wanted.
+    pub fn not_undoable(&self, why: &str) -> LimitHit {
+        self.hit.set(LimitHit { value: why.to_owned(), ..self.budget.hit(Limit::Undo) })
+    }
+
+    /// Bytes that this call has written.
+    pub fn written(&self) -> u64 {
+        self.written.load(Relaxed)
+    }
+
+    /// Charges bytes that are about to be written, or that a file is about to grow by.
+    pub fn write(self: &Arc<Self>, bytes: u64) -> Result<Charge, LimitHit> {
+        self.charge(Amount { bytes, entries: 0 })
+    }
+
+    /// Charges a file, directory or link that is about to be made.
+    pub fn entry(self: &Arc<Self>) -> Result<Charge, LimitHit> {
+        self.charge(Amount { bytes: ENTRY_BYTES, entries: 1 })
+    }
+
+    fn charge(self: &Arc<Self>, amount: Amount) -> Result<Charge, LimitHit> {
+        let refuse = |hit| self.hit.set(hit);
+        let room = |now: u64| now.checked_add(amount.bytes).filter(|after| *after <= self.budget.write_mib << 20);
+        self.written.fetch_update(Relaxed, Relaxed, room).map_err(|_| refuse(self.budget.hit(Limit::CallWrites)))?;
+        if let Err(hit) = self.usage.take(amount, &self.budget) {
+            self.written.fetch_sub(amount.bytes, Relaxed);
+            return Err(refuse(hit));
+        }
+        Ok(Charge { quota: self.clone(), amount })
+    }
+
+    /// Gives the session back what an entry took that is not there any more, with the bytes that it alone had. Belongs behind
+    /// [`Quota::settle`], or it is forgotten.
+    pub fn credit_entry(&self, bytes: u64) {
+        self.usage.give_back(Amount { bytes: bytes.saturating_add(ENTRY_BYTES), entries: 1 });
+    }
+
+    /// Something gets another name. Before the first, it is measured: later, whoever measures may not see it.
+    pub fn moving(&self) -> MoveGuard {
+        self.settle();
+        MoveGuard::new(self.usage.clone())
+    }
+
+    /// Measures unless it was. Where that cannot be done, whoever writes is told.
+    pub fn settle(&self) {
+        let times = self.usage.lock().times;
+        if times == 0 {
+            let _ = self.usage.measure(0, self.budget.files);
+        }
+    }
+
+    /// Measures, and says what there is and what may be added. Where that cannot be measured, it is what was counted.
+    pub fn room(&self) -> Room {
+        let times = self.usage.lock().times;
+        let _ = self.usage.measure(times, self.budget.files);
+        let Amount { bytes, entries } = self.usage.lock().held;
+        let own = (self.budget.workspace_mib << 20).saturating_sub(bytes);
+        // All sessions together may leave less.
+        let free_bytes = self.usage.home.as_ref().map_or(own, |home| own.min(home.left()));
+        Room { bytes, free_bytes, files: entries, free_files: self.budget.files.saturating_sub(entries) }
+    }
+
+    /// Ends the call: directories would be nested deeper than may be.
+    pub fn too_deep(&self) -> LimitHit {
+        self.hit.set(self.budget.hit(Limit::Depth))
+    }
+
+    /// See [`SpaceUsage`].
+    pub fn structure(&self) -> Arc<tokio::sync::Mutex<()>> {
+        self.usage.structure.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiso_base::config::Config;
+    use std::sync::atomic::AtomicBool;
+
+    struct Workspace {
+        dir: tempfile::TempDir,
+        usage: Arc<SpaceUsage>,
+        budget: Budget,
+    }
+
+    impl Workspace {
+        fn new(workspace_mib: u64, files: u64) -> Workspace {
+            let dir = tempfile::tempdir().unwrap();
+            let usage = Arc::new(SpaceUsage::of(vec![dir.path().to_owned()], None));
+            let config = Config::default();
+            let budget = Budget { workspace_mib, files, write_mib: 1 << 20, ..Budget::new(&config.engine, 64, 30) };
+            Workspace { dir, usage, budget }
+        }
+
+        fn quota(&self) -> Arc<Quota> {
+            Arc::new(Quota::new(self.budget.clone(), HitCell::default(), self.usage.clone()))
+        }
+    }
+
+    /// What ended lines before: a directory that went while it was measured made the workspace count as full.
+    #[test]
+    fn what_is_deleted_while_it_is_measured_is_no_reason_to_refuse() {
+        let room = Workspace::new(64, 10_000);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let churn = scope.spawn(|| {
+                let mut n = 0_u64;
+                while !over.load(Relaxed) {
+                    let dir = room.dir.path().join(format!("d{}", n % 7));
+                    n += 1;
+                    let _ = std::fs::create_dir_all(dir.join("a/b"));
+                    let _ = std::fs::write(dir.join("a/b/f"), "x");
+                    let _ = std::fs::remove_dir_all(dir);
+                }
+            });
+            for _ in 0..2_000 {
+                let usage = Arc::new(SpaceUsage::of(vec![room.dir.path().to_owned()], None));
+                let quota = Arc::new(Quota::new(room.budget.clone(), HitCell::default(), usage));
+                let charged = quota.write(10).map(drop);
+                if charged.is_err() {
+                    over.store(true, Relaxed);
+                }
+                charged.unwrap();
+            }
+            over.store(true, Relaxed);
+            churn.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_there_is_room_for_is_measured_when_it_is_asked_for() {
+        let room = Workspace::new(1, 10);
+        let quota = room.quota();
+        assert_eq!(quota.room(), Room { bytes: 0, free_bytes: 1 << 20, files: 0, free_files: 10 });
+        std::fs::write(room.dir.path().join("f"), vec![0; 100 << 10]).unwrap();
+        let bytes = (100 << 10) + ENTRY_BYTES;
+        assert_eq!(quota.room(), Room { bytes, free_bytes: (1 << 20) - bytes, files: 1, free_files: 9 });
+        std::fs::remove_file(room.dir.path().join("f")).unwrap();
+        assert_eq!(quota.room().bytes, 0);
+        std::fs::write(room.dir.path().join("g"), vec![0; 2 << 20]).unwrap();
+        assert_eq!(quota.room().free_bytes, 0);
+    }
+
+    #[test]
+    fn what_was_deleted_is_seen_before_anything_is_refused() {
+        let room = Workspace::new(1, 10_000);
+        let quota = room.quota();
+        let file = room.dir.path().join("f");
+        for _ in 0..10 {
+            let charge = quota.write(900 << 10).unwrap();
+            std::fs::write(&file, vec![0; 900 << 10]).unwrap();
+            drop(charge);
+            std::fs::remove_file(&file).unwrap();
+        }
+        std::fs::write(&file, vec![0; 900 << 10]).unwrap();
+        assert_eq!(quota.write(900 << 10).unwrap_err().limit, Limit::Workspace);
+    }
+
+    /// The attack: measuring again while much was allowed and little of it is on disk yet.
+    #[test]
+    fn what_is_allowed_and_not_on_disk_yet_counts() {
+        let room = Workspace::new(1, 10_000);
+        let one = room.quota().write(600 << 10).unwrap();
+        assert_eq!(room.quota().write(600 << 10).unwrap_err().limit, Limit::Workspace);
+        std::fs::write(room.dir.path().join("f"), vec![0; 600 << 10]).unwrap();
+        drop(one);
+        assert_eq!(room.quota().write(600 << 10).unwrap_err().limit, Limit::Workspace);
+        std::fs::remove_file(room.dir.path().join("f")).unwrap();
+        room.quota().write(600 << 10).unwrap().give_back();
+        drop(room.quota().write(900 << 10).unwrap());
+    }
+
+    #[test]
+    fn many_at_once_never_get_more_than_there_is() {
+        let room = Workspace::new(4, 100);
+        for round in 0..10 {
+            std::thread::scope(|scope| {
+                for n in 0..8 {
+                    let room = &room;
+                    scope.spawn(move || {
+                        for i in 0..30 {
+                            let quota = room.quota();
+                            let path = room.dir.path().join(format!("{n}-{}", i % 20));
+                            if let Ok(mut charge) = quota.entry() {
+                                match quota.write(100 << 10) {
+                                    Ok(bytes) => {
+                                        charge.join(bytes);
+                                        std::fs::write(&path, vec![0; 100 << 10]).unwrap();
+                                        drop(charge);
+                                    }
+                                    Err(_) => charge.give_back(),
+                                }
+                            }
+                            if (i + round) % 3 == 0 {
+                                let _ = std::fs::remove_file(&path);
+                            }
+                        }
+                    });
+                }
+            });
+            // While they were at work, a look would not have seen all at the same time.
+            let Extent { bytes, entries } = measure(room.dir.path(), 1_000).unwrap();
+            assert!((1 << 20..=4 << 20).contains(&bytes) && entries <= 100, "{bytes} in {entries} files");
+        }
+    }
+
+    /// The attack: a file that is moved behind the back of whoever measures is not seen by them.
+    #[test]
+    fn what_is_moved_while_it_is_measured_still_counts() {
+        let room = Workspace::new(1, 100);
+        for dir in ["a", "b"] {
+            std::fs::create_dir(room.dir.path().join(dir)).unwrap();
+        }
+        let quota = room.quota();
+        drop(quota.write(800 << 10).unwrap());
+        std::fs::write(room.dir.path().join("a/f"), vec![0; 800 << 10]).unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let moving = scope.spawn(|| {
+                let (a, b) = (room.dir.path().join("a/f"), room.dir.path().join("b/f"));
+                while !over.load(Relaxed) {
+                    for (from, to) in [(&a, &b), (&b, &a)] {
+                        let moving = quota.moving();
+                        std::fs::rename(from, to).unwrap();
+                        drop(moving);
+                    }
+                }
+            });
+            let taken = (0..300).filter(|_| room.quota().write(800 << 10).map(Charge::give_back).is_ok()).count();
+            over.store(true, Relaxed);
+            moving.join().unwrap();
+            assert_eq!(taken, 0);
+        });
+    }
+
+    #[test]
+    fn a_tree_that_is_too_deep_is_told_as_that() {
+        let room = Workspace::new(4, 1_000);
+        let mut deep = room.dir.path().to_owned();
+        (0..100).for_each(|_| deep.push("d"));
+        std::fs::create_dir_all(&deep).unwrap();
+        let hit = room.quota().write(1).unwrap_err();
+        assert_eq!(hit.limit, Limit::Depth);
+        assert!(hit.to_string().contains("64 levels"), "{hit}");
+    }
+
+    #[test]
+    fn credit_for_one_call_is_room_for_the_others() {
+        let room = Workspace::new(4, 10);
+        for n in 0..10 {
+            std::fs::write(room.dir.path().join(n.to_string()), "x").unwrap();
+        }
+        assert_eq!(room.quota().entry().unwrap_err().limit, Limit::Files);
+        std::fs::remove_file(room.dir.path().join("3")).unwrap();
+        room.quota().credit_entry(1);
+        drop(room.quota().entry().unwrap());
+        assert_eq!(measure(room.dir.path(), 100).unwrap().entries, 9);
+    }
+}

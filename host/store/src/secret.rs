@@ -1,0 +1,289 @@
+//! Secrets of one run, and keeping them out of everything that is written down.
+//!
+//! Two kinds exist: those of the environment, set by an administrator as `KISO_SKILL_NAME_KEY` (NAME in upper case, with
+//! `__` for `-`), and those that a user put into a message. The latter are taken out of it by the host ([`found`]) before
+//! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
+//! and its grant, not here.
+
+mod derived;
+mod document;
+mod finder;
+mod form;
+pub mod found;
+pub mod log_redaction;
+mod stream;
+mod url;
+pub mod vault;
+
+pub use derived::derived;
+pub use form::spellings;
+pub use stream::RedactionStream;
+pub use vault::{Vault, VaultError};
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use self::finder::Finder;
+use self::form::forms_of;
+use kiso_base::home::SkillName;
+
+const PREFIX: &str = "KISO_SKILL_";
+
+/// A value that is never printed, and overwritten in memory when it goes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretValue(String);
+
+impl SecretValue {
+    pub fn new(value: String) -> SecretValue {
+        SecretValue(value)
+    }
+
+    /// The value itself. Where this is called, a secret leaves.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl fmt::Display for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl Drop for SecretValue {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        // Otherwise the compiler may leave out a write that nobody reads.
+        std::hint::black_box(&bytes);
+    }
+}
+
+/// The secrets that a run knows.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    /// By the name of the variable.
+    environment: BTreeMap<String, SecretValue>,
+    /// By the name that the planner gave.
+    session: BTreeMap<String, SecretValue>,
+    /// Keys of providers, only to be kept out of texts.
+    keys: BTreeMap<String, SecretValue>,
+    /// What is looked for in texts; made when it is first asked for.
+    finder: OnceLock<Arc<Finder>>,
+}
+
+impl Secrets {
+    /// Takes the secrets out of the process's environment, given as [`std::env::vars_os`] gives it. Variables that are
+    /// empty or not UTF-8 do not count.
+    pub fn from_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Secrets {
+        let environment = variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
+            .map(|(name, value)| (name, SecretValue(value)))
+            .inspect(|(name, value)| log_redaction::keep(name, value))
+            .collect();
+        Secrets { environment, ..Secrets::default() }
+    }
+
+    /// Adds a secret that the user gave in a message. A later one of the same name replaces it; [`Secrets::displaced`]
+    /// says what must be kept of the one before.
+    pub fn add_session(&mut self, name: String, value: SecretValue) {
+        log_redaction::add(&name, &value);
+        self.session.insert(name, value);
+        self.finder = OnceLock::new();
+    }
+
+    /// What the secret of that name was, with a free name for it, if it is another one now: an old password is still
+    /// one that nobody should read, and may be in use elsewhere.
+    pub fn displaced(&self, name: &str, value: &SecretValue) -> Option<(String, SecretValue)> {
+        let old = self.session.get(name).filter(|old| *old != value)?;
+        Some((self.free_name(name, old), old.clone()))
+    }
+
+    /// The name under which a value from a message is kept: the one that it has, or `stem`, `stem_2` and so on, whichever
+    /// is the first that is free.
+    pub fn name_for(&self, stem: &str, value: &SecretValue) -> String {
+        match self.session.iter().find(|(_, known)| *known == value) {
+            Some((name, _)) => name.clone(),
+            None if !self.session.contains_key(stem) => stem.to_owned(),
+            None => self.free_name(stem, value),
+        }
+    }
+
+    fn free_name(&self, stem: &str, value: &SecretValue) -> String {
+        let mut names = (2..).map(|n| format!("{stem}_{n}"));
+        let free = names.find(|name| self.session.get(name).is_none_or(|known| known == value));
+        free.expect("there is no end of numbers")
+    }
+
+    /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.
+    pub fn add_key(&mut self, variable: String, value: SecretValue) {
+        log_redaction::keep(&variable, &value);
+        self.keys.insert(variable, value);
+        self.finder = OnceLock::new();
+    }
+
+    /// A secret of the environment that was set for this skill.
+    pub fn environment(&self, skill: &SkillName, key: &str) -> Option<&SecretValue> {
+        self.environment.get(&variable(skill, key))
+    }
+
+    /// A secret that the user gave.
+    pub fn session(&self, name: &str) -> Option<&SecretValue> {
+        self.session.get(name)
+    }
+
+    /// The names of the secrets that the user gave.
+    pub fn session_names(&self) -> impl Iterator<Item = &str> {
+        self.session.keys().map(String::as_str)
+    }
+
+    /// The text with every value of a known secret replaced by "[secret NAME]", in each of its [`form`]s.
+    pub fn redact(&self, text: &str) -> String {
+        if self.nothing_to_hide() {
+            return text.to_owned();
+        }
+        let forms = self.finder().standing(text);
+        if forms.is_empty() {
+            return text.to_owned();
+        }
+        let mut stream = RedactionStream::new(forms);
+        let mut clean = stream.push(text);
+        clean.push_str(&stream.finish());
+        clean
+    }
+
+    /// Whether no text can hold what is looked for: there are no secrets, or none that is long enough to be told from a word.
+    pub fn nothing_to_hide(&self) -> bool {
+        let of_all = [&self.session, &self.environment, &self.keys];
+        of_all.iter().all(|values| values.is_empty()) || self.finder().is_empty()
+    }
+
+    /// [`Secrets::redact`] for a text that arrives in pieces. Secrets that are added later are not looked for.
+    pub fn streaming(&self) -> RedactionStream {
+        match self.nothing_to_hide() {
+            true => RedactionStream::new([]),
+            false => RedactionStream::new(self.finder().forms().iter().cloned()),
+        }
+    }
+
+    /// Every form in which a value may stand in a text.
+    fn finder(&self) -> &Finder {
+        self.finder.get_or_init(|| {
+            let values = self.session.iter().chain(&self.environment).chain(&self.keys);
+            let forms = values.flat_map(|(name, value)| forms_of(value).into_iter().map(|form| (name.clone(), form)));
+            Arc::new(Finder::new(forms.collect()))
+        })
+    }
+}
+
+/// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores:
+/// with one, the skill `web` could name a key that is the variable of the skill `web-search`.
+pub fn variable(skill: &SkillName, key: &str) -> String {
+    format!("{PREFIX}{}_{key}", skill.as_str().replace('-', "__")).to_ascii_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(environment: &[(&str, &str)], session: &[(&str, &str)]) -> Secrets {
+        let mut secrets =
+            Secrets::from_environment(environment.iter().map(|(name, value)| (name.into(), value.into())));
+        for (name, value) in session {
+            secrets.add_session((*name).to_owned(), SecretValue::new((*value).to_owned()));
+        }
+        secrets
+    }
+
+    #[test]
+    fn a_skill_finds_its_own() {
+        let secrets = secrets(
+            &[("KISO_SKILL_WEB__SEARCH_API_KEY", "k-123"), ("KISO_SKILL_DATA_TOKEN", ""), ("HOME", "/root")],
+            &[("github_token", "ghp_1")],
+        );
+        let search = SkillName::parse("web-search").unwrap();
+        assert_eq!(variable(&search, "api_key"), "KISO_SKILL_WEB__SEARCH_API_KEY");
+        assert_eq!(secrets.environment(&search, "api_key").unwrap().expose(), "k-123");
+        assert!(secrets.environment(&SkillName::parse("data").unwrap(), "token").is_none());
+        assert_eq!(secrets.session("github_token").unwrap().expose(), "ghp_1");
+        assert!(secrets.session("api_key").is_none());
+    }
+
+    #[test]
+    fn values_are_never_printed() {
+        let secrets = secrets(&[("KISO_SKILL_A_B", "hunter22")], &[("pw", "hunter33")]);
+        let shown = format!("{secrets:?} {:?} {}", secrets.session("pw"), secrets.session("pw").unwrap());
+        assert!(!shown.contains("hunter"), "{shown}");
+        assert!(shown.contains("KISO_SKILL_A_B") && shown.contains("[secret]"), "{shown}");
+    }
+
+    #[test]
+    fn texts_are_cleaned() {
+        let secrets = secrets(
+            &[("KISO_SKILL_A_KEY", "abcd")],
+            &[
+                ("long", "abcdefgh"),
+                ("pin", "123"),
+                ("odd", "a\"b\nc\\d"),
+                ("word", "secret"),
+                ("quoted", "\"quoted\""),
+            ],
+        );
+        for (text, clean) in [
+            ("nothing here", "nothing here"),
+            ("key=abcd.", "key=[secret KISO_SKILL_A_KEY]."),
+            ("abcdefgh", "[secret long]"),
+            ("abcdabcd é abcd", "[secret KISO_SKILL_A_KEY][secret KISO_SKILL_A_KEY] é [secret KISO_SKILL_A_KEY]"),
+            ("pin 123", "pin 123"),
+            ("a \"secret\"", "a \"[secret word]\""),
+            (r#"{"text":"a\"b\nc\\d"}"#, r#"{"text":"[secret odd]"}"#),
+            ("a\"b\nc\\d", "[secret odd]"),
+            (r#"[\"quoted\"]"#, "[[secret quoted]]"),
+        ] {
+            assert_eq!(secrets.redact(text), clean, "{text}");
+        }
+    }
+
+    #[test]
+    fn encoded_values_are_found() {
+        let secrets = secrets(&[], &[("pw", "hunter/2 x+é"), ("odd", "50%25off\""), ("key", "k-12345678")]);
+        for (text, clean) in [
+            ("?q=hunter%2F2%20x%2B%C3%A9&a", "?q=[secret pw]&a"),
+            ("?q=hunter%2f2+x%2b%c3%a9", "?q=[secret pw]"),
+            ("%68%75%6E%74er%2f2%20x+%C3%a9.", "[secret pw]."),
+            ("hunter%252F2%2520x%252B%25C3%25A9", "[secret pw]"),
+            ("50%2525off%22", "[secret odd]"),
+            ("50%2525off%5C%22", "[secret odd]"),
+            ("6b2d3132333435363738", "[secret key]"),
+            ("6B2D3132333435363738;", "[secret key];"),
+            ("Basic dXNlcjprLTEyMzQ1Njc4", "Basic dXNlcjp[secret key]"),
+            ("[ay0xMjM0NTY3OA==]", "[[secret key]A==]"),
+            ("100% of 5+5 is é%", "100% of 5+5 is é%"),
+        ] {
+            assert_eq!(secrets.redact(text), clean, "{text}");
+            for step in [1, 2, 3, 7] {
+                let mut stream = secrets.streaming();
+                let chars: Vec<char> = text.chars().collect();
+                let mut pieces: String = chars.chunks(step).map(|c| stream.push(&String::from_iter(c))).collect();
+                pieces += &stream.finish();
+                assert_eq!(pieces, clean, "{text} in pieces of {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn overlapping_values_leave_no_rest() {
+        let secrets = secrets(&[], &[("one", "aaaabbbb"), ("two", "bbbbcccc")]);
+        assert_eq!(secrets.redact("x aaaabbbbcccc y"), "x [secret one] y");
+    }
+}

@@ -1,0 +1,162 @@
+//! Redaction of what has a form: events, prompts' pieces, results. A value is looked for in texts only. In the words and
+//! numbers that the program itself wrote it would be a coincidence, and what came out could not be read again.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::Secrets;
+use kiso_base::json;
+
+/// Members whose texts are words of the program: the cases of its enums.
+const WORDS: [&str; 17] = [
+    "at", "by", "caller", "effort", "ending", "from", "kind", "level", "node", "recheck", "role", "stage", "state",
+    "status", "to", "type", "why",
+];
+
+/// Members that hold JSON of somebody else, in which no member is ours.
+const FOREIGN: [&str; 3] = ["args", "data", "parameters"];
+
+/// A number with fewer digits is found everywhere.
+const LEAST_DIGITS: usize = 6;
+
+impl Secrets {
+    /// `value` with every text in it redacted.
+    pub fn redact_document<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, serde_json::Error> {
+        // To take it apart and put it together again costs more than all else that is done with it.
+        if self.nothing_to_hide() && !json::is_document_deeper(&value, json::MAX_RESULT)? {
+            return Ok(value);
+        }
+        let mut clean = self.redacted(&value)?;
+        // What goes on from here is written down, and must be readable then.
+        json::flatten(&mut clean, json::MAX_RESULT);
+        serde_json::from_value(clean)
+    }
+
+    /// The JSON of `value` with every text in it redacted.
+    pub fn redact_to_json<T: Serialize>(&self, value: &T) -> Result<String, serde_json::Error> {
+        if self.nothing_to_hide() {
+            return serde_json::to_string(value);
+        }
+        Ok(self.redacted(value)?.to_string())
+    }
+
+    /// JSON of somebody else, with every text in it redacted, its members' names included.
+    pub fn redact_value(&self, value: &mut Value) {
+        if !self.nothing_to_hide() {
+            self.walk(value, false);
+        }
+    }
+
+    /// A text that is JSON, or is meant to be.
+    pub fn redact_json_text(&self, text: &str) -> String {
+        if self.nothing_to_hide() {
+            return text.to_owned();
+        }
+        match serde_json::from_str::<Value>(text) {
+            Ok(mut value) => {
+                let before = value.clone();
+                self.redact_value(&mut value);
+                // As it was written, where nothing stands in it.
+                if value == before { text.to_owned() } else { value.to_string() }
+            }
+            Err(_) => self.redact(text),
+        }
+    }
+
+    fn redacted<T: Serialize>(&self, value: &T) -> Result<Value, serde_json::Error> {
+        let mut value = serde_json::to_value(value)?;
+        self.walk(&mut value, true);
+        Ok(value)
+    }
+
+    fn walk(&self, value: &mut Value, ours: bool) {
+        match value {
+            Value::String(text) => *text = self.redact(text),
+            Value::Number(number) if !ours => {
+                let text = number.to_string();
+                if text.len() >= LEAST_DIGITS {
+                    let clean = self.redact(&text);
+                    if clean != text {
+                        *value = Value::String(clean);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, ours)),
+            Value::Object(members) if ours => {
+                for (name, member) in members {
+                    let is_word = member.is_string() && WORDS.contains(&name.as_str());
+                    if !is_word {
+                        self.walk(member, !FOREIGN.contains(&name.as_str()));
+                    }
+                }
+            }
+            Value::Object(members) => {
+                let clean = std::mem::take(members).into_iter().map(|(name, mut member)| {
+                    self.walk(&mut member, false);
+                    (self.redact(&name), member)
+                });
+                *members = clean.collect::<Map<_, _>>();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::SecretValue;
+    use kiso_graph::plan::Task;
+    use kiso_graph::report::{TaskReport, TaskStatus};
+    use kiso_graph::step::{Event, StepResult};
+    use serde_json::json;
+
+    fn secrets(values: &[&str]) -> Secrets {
+        let mut secrets = Secrets::default();
+        for value in values {
+            secrets.add_session("pw".to_owned(), SecretValue::new((*value).to_owned()));
+        }
+        secrets
+    }
+
+    fn report() -> TaskReport {
+        let task =
+            json!({"type": "skill", "detail": "d", "skill": "data", "args": {"limit": 1000, "kind": "hunter22"}});
+        let task: Task = serde_json::from_value(task).unwrap();
+        let mut report = TaskReport::new(task, TaskStatus::Done, "said hunter22");
+        report.data = Some(json!({"hunter22": ["hunter22", 12_345_678], "n": 1000}));
+        report.millis = 12_345_678;
+        report
+    }
+
+    /// Whatever word or number of ours a secret happens to be, the document is read again.
+    #[test]
+    fn words_and_numbers_of_the_program_stay() {
+        let result = StepResult::Executed { task: 1000, report: Box::new(report()), call: None };
+        let event = Event { result, lost: None, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
+        for word in ["skill", "executed", "done", "1000", "data", "12345678", "millis", "true", "null", "report"] {
+            let clean =
+                secrets(&[word]).redact_document(event.clone()).unwrap_or_else(|error| panic!("{word}: {error}"));
+            let StepResult::Executed { task, report: after, .. } = clean.result else { panic!("{word}") };
+            assert_eq!((task, after.millis, after.status), (1000, 12_345_678, TaskStatus::Done), "{word}");
+        }
+    }
+
+    #[test]
+    fn texts_are_clean_wherever_they_stand() {
+        let clean = secrets(&["hunter22"]).redact_to_json(&report()).unwrap();
+        assert!(!clean.contains("hunter22"), "{clean}");
+        assert_eq!(clean.matches("[secret pw]").count(), 4, "{clean}");
+        let long = secrets(&["12345678"]).redact_to_json(&report()).unwrap();
+        assert!(long.contains("[\"hunter22\",\"[secret pw]\"]") && long.contains("\"millis\":12345678"), "{long}");
+    }
+
+    #[test]
+    fn a_text_that_is_json_stays_json() {
+        let secrets = secrets(&["1000"]);
+        assert_eq!(secrets.redact_json_text(r#"{"limit": 1000}"#), r#"{"limit": 1000}"#);
+        assert_eq!(secrets.redact_json_text(r#"{"pw": "x1000"}"#), r#"{"pw":"x[secret pw]"}"#);
+        assert_eq!(secrets.redact_json_text(r#"{"pw": "x1000"#), r#"{"pw": "x[secret pw]"#);
+    }
+}

@@ -1,0 +1,180 @@
+//! Archival memory: chunks of text, found by their words.
+
+use ring::digest::{SHA256, digest};
+use rusqlite::{OptionalExtension, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::sessions::session_name;
+use super::words::{Index, IndexQuery, Words, grams};
+use super::{LabelledRow, RunId, StoreError, Tx, View};
+use kiso_base::home::SessionName;
+use kiso_graph::label::Label;
+
+/// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
+pub const MAX_CHUNK_BYTES: usize = 4_000;
+
+/// Passages that are kept, of all sessions: at most 400 MB with their index, and 230 MB more for vectors of 1,024 numbers. Who saves something at every step does not fill
+/// the disk of a small machine.
+pub const MAX_CHUNKS: u64 = 200_000;
+
+/// A passage that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Passage")]
+pub struct Chunk {
+    pub id: i64,
+    pub text: String,
+    /// Where it is from: "turn", "memory_save", "summary" …
+    pub source: String,
+    pub session: Option<SessionName>,
+    /// Milliseconds since 1970 (UTC).
+    pub at_ms: i64,
+}
+
+const INDEX: Index = Index { words: "memory_words", terms: "memory_terms", texts: "memory_chunks" };
+
+const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
+    FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
+
+const LISTED: &str =
+    "c.id, c.text, c.source, s.name, c.at_ms FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session";
+
+impl View<'_> {
+    /// Whether anything is remembered, or was said in another run than this one.
+    pub fn has_past(&self, run: &RunId) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM facts) OR EXISTS (SELECT 1 FROM memory_chunks)
+                 OR EXISTS (SELECT 1 FROM runs WHERE id <> ?1)",
+        )?;
+        Ok(query.query_row([run.as_str()], |row| row.get(0))?)
+    }
+
+    /// The chunk of that id.
+    pub fn chunk(&self, id: i64) -> Result<Option<Chunk>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!("SELECT {LISTED} WHERE c.id = ?1"))?;
+        Ok(query.query_row([id], chunk).optional()?)
+    }
+
+    /// The chunks before the one with this id (none: the last), newest first; at most `limit`.
+    pub fn chunks_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let sql = format!("SELECT {LISTED} WHERE c.id < ?1 ORDER BY c.id DESC LIMIT ?2");
+        let mut query = self.conn.prepare_cached(&sql)?;
+        let rows = query.query_map((before.unwrap_or(i64::MAX), limit), chunk)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The chunks after the one with this id, oldest first; at most `limit`.
+    pub fn chunks_after(&self, after: i64, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let sql = format!("SELECT {LISTED} WHERE c.id > ?1 ORDER BY c.id LIMIT ?2");
+        let mut query = self.conn.prepare_cached(&sql)?;
+        let rows = query.query_map((after, limit), chunk)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether there is a chunk with this text, but for case and space.
+    pub fn has_chunk(&self, text: &str) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
+        Ok(query.query_row([digest_of(text)], |row| row.get(0))?)
+    }
+
+    /// How many chunks there are. Counts them, of which there are at most [`MAX_CHUNKS`].
+    pub fn count_chunks(&self) -> Result<u64, StoreError> {
+        let count: i64 = self.conn.query_row("SELECT count(*) FROM memory_chunks", (), |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// The chunks that fit the question best, at most `limit`: those that have all of its words, or, where there are
+    /// none, those that have some (bm25). Words that stand in very many chunks do not rank them. A question without words
+    /// finds nothing.
+    pub fn find_chunks(&self, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
+        let question = words.ask(self.conn, INDEX)?;
+        if let Some(all) = question.all {
+            let found = self.chunks_with(&all, limit)?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        self.chunks_with(&question.any, limit)
+    }
+
+    fn chunks_with(&self, asked: &IndexQuery, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let IndexQuery { query, order, after } = asked;
+        let sql = format!("SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 AND w.rowid > ?2 ORDER BY {order} LIMIT ?3");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let rows = statement.query_map((query, after, limit), chunk)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Adds a chunk, of which there may be [`MAX_CHUNKS`]; false where the same text, but for case and space, is there already.
+    pub fn add_chunk(
+        &self,
+        text: &str,
+        source: &str,
+        session: Option<&SessionName>,
+        at_ms: i64,
+    ) -> Result<bool, StoreError> {
+        if text.len() > MAX_CHUNK_BYTES {
+            return Err(StoreError::Quota {
+                what: "a chunk of memory has too many bytes",
+                max: MAX_CHUNK_BYTES as u64,
+            });
+        }
+        self.check_room()?;
+        let session = session.map(|session| self.ensure_session(session, at_ms)).transpose()?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO memory_chunks (digest, source, session, at_ms, text, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (digest) DO NOTHING",
+        )?;
+        Ok(insert.execute((digest_of(text).as_slice(), source, session, at_ms, text, grams(text)))? > 0)
+    }
+
+    fn check_room(&self) -> Result<(), StoreError> {
+        // Not less than there are, and found without counting; what was forgotten leaves gaps.
+        let mut span = self.conn.prepare_cached(
+            "SELECT coalesce((SELECT max(id) FROM memory_chunks) - (SELECT min(id) FROM memory_chunks) + 1, 0)",
+        )?;
+        let span: i64 = span.query_row((), |row| row.get(0))?;
+        if span.unsigned_abs() >= MAX_CHUNKS && self.count_chunks()? >= MAX_CHUNKS {
+            return Err(StoreError::Quota { what: "the memory has too many passages", max: MAX_CHUNKS });
+        }
+        Ok(())
+    }
+
+    /// Says whose words a chunk is that was just added.
+    pub fn set_chunk_label(&self, text: &str, label: &Label) -> Result<(), StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT id FROM memory_chunks WHERE digest = ?1")?;
+        let id: Option<i64> = query.query_row([digest_of(text)], |row| row.get(0)).optional()?;
+        id.map_or(Ok(()), |id| self.set_label(LabelledRow::Passage, id, label))
+    }
+
+    /// Forgets the chunk of a session with this text and source, if there is one.
+    pub fn delete_chunk_of(&self, text: &str, source: &str, session: &SessionName) -> Result<(), StoreError> {
+        let mut delete = self.conn.prepare_cached(
+            "DELETE FROM memory_chunks WHERE digest = ?1 AND source = ?2
+             AND session = (SELECT id FROM sessions WHERE name = ?3)",
+        )?;
+        delete.execute((digest_of(text), source, session.as_str()))?;
+        Ok(())
+    }
+
+    /// Forgets a chunk; true if there was one of that id.
+    pub fn delete_chunk(&self, id: i64) -> Result<bool, StoreError> {
+        Ok(self.conn.prepare_cached("DELETE FROM memory_chunks WHERE id = ?1")?.execute([id])? > 0)
+    }
+}
+
+fn digest_of(text: &str) -> Vec<u8> {
+    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    digest(&SHA256, plain.as_bytes()).as_ref().to_vec()
+}
+
+fn chunk(row: &Row<'_>) -> rusqlite::Result<Chunk> {
+    let session = match row.get_ref(3)? {
+        rusqlite::types::ValueRef::Null => None,
+        _ => Some(session_name(row, 3)?),
+    };
+    Ok(Chunk { id: row.get(0)?, text: row.get(1)?, source: row.get(2)?, session, at_ms: row.get(4)? })
+}

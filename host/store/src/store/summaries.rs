@@ -1,0 +1,117 @@
+//! What a session is about: its title, and the summaries of its messages, one for each segment.
+
+use rusqlite::OptionalExtension;
+
+use super::sessions::message;
+use super::{Message, StoreError, Tx, View};
+use kiso_base::home::SessionName;
+
+/// A summary of the beginning of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    pub text: String,
+    /// The last message that it holds.
+    pub to: i64,
+    /// Keys of the scratchpad under which those messages stand whole, oldest first.
+    pub sources: Vec<String>,
+}
+
+impl View<'_> {
+    /// The summary of the session's segment. Those of earlier segments stay where they are, and are not told.
+    pub fn summary(&self, session: &SessionName) -> Result<Option<Summary>, StoreError> {
+        let segment = self.segment_start(session)?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT text, up_to, sources FROM summaries
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND segment = ?2",
+        )?;
+        let summary = query.query_row((session.as_str(), segment), |row| {
+            Ok(Summary {
+                text: row.get(0)?,
+                to: row.get(1)?,
+                sources: serde_json::from_str(row.get_ref(2)?.as_str()?).map_err(|error| {
+                    rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into())
+                })?,
+            })
+        });
+        Ok(summary.optional()?)
+    }
+
+    /// The session's title.
+    pub fn title(&self, session: &SessionName) -> Result<Option<String>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT title FROM sessions WHERE name = ?1")?;
+        Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.flatten())
+    }
+
+    /// How many messages the session's segment has that its summary does not hold, counted up to `at_most`: reads no more
+    /// rows than that.
+    pub fn count_unsummarized(&self, session: &SessionName, at_most: u32) -> Result<u32, StoreError> {
+        let (segment, to) = self.summarized(session)?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT count(*) FROM (
+                 SELECT 1 FROM messages m WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2
+                 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?3) LIMIT ?4)",
+        )?;
+        Ok(query.query_row((session.as_str(), to, segment, at_most), |row| row.get(0))?)
+    }
+
+    /// The id of the first of the last `keep` messages of the session's segment; an id above all where `keep` is 0.
+    pub fn first_of_last(&self, session: &SessionName, keep: u32) -> Result<i64, StoreError> {
+        let segment = self.segment_start(session)?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT min(id) FROM (SELECT id FROM messages
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id DESC LIMIT ?3)",
+        )?;
+        let first: Option<i64> = query.query_row((session.as_str(), segment, keep), |row| row.get(0))?;
+        Ok(first.unwrap_or(i64::MAX))
+    }
+
+    /// The messages to compress: the oldest of the session's segment that its summary does not hold, at most `limit`, up to the
+    /// one with the id `before`. Oldest first.
+    pub fn messages_to_summarize(
+        &self,
+        session: &SessionName,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<Message>, StoreError> {
+        let (segment, to) = self.summarized(session)?;
+        // An answer to a message of an earlier segment belongs to that one, however late it came.
+        let mut query = self.conn.prepare_cached(
+            "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM messages m
+             WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2 AND m.id < ?3
+             AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?4) ORDER BY m.id LIMIT ?5",
+        )?;
+        let rows = query.query_map((session.as_str(), to, before, segment, limit), message)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Where the session's segment begins, and up to where it is summarized.
+    fn summarized(&self, session: &SessionName) -> Result<(i64, i64), StoreError> {
+        let segment = self.segment_start(session)?;
+        Ok((segment, self.summary(session)?.map_or(segment, |summary| summary.to)))
+    }
+}
+
+impl Tx<'_> {
+    /// Replaces the summary of the session's segment that begins after the message `segment`. False, and nothing is
+    /// changed, where the summary in force already reaches that far: another process was faster.
+    pub fn set_summary(&self, session: &SessionName, segment: i64, new: &Summary) -> Result<bool, StoreError> {
+        let mut update = self.conn.prepare_cached(
+            "INSERT INTO summaries (session, segment, text, up_to, sources)
+             SELECT id, ?2, ?3, ?4, ?5 FROM sessions WHERE name = ?1
+             ON CONFLICT DO UPDATE SET text = ?3, up_to = ?4, sources = ?5 WHERE up_to < ?4",
+        )?;
+        let sources = serde_json::json!(new.sources).to_string();
+        Ok(update.execute((session.as_str(), segment, &new.text, new.to, sources))? > 0)
+    }
+
+    /// Sets the title; `anew` replaces one that is there. True if the title is now this one.
+    pub fn set_title(&self, session: &SessionName, title: &str, anew: bool) -> Result<bool, StoreError> {
+        let mut update =
+            self.conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE name = ?1 AND (?3 OR title IS NULL)")?;
+        let changed = update.execute((session.as_str(), title, anew))? > 0;
+        if changed {
+            self.tell_session(session)?;
+        }
+        Ok(changed)
+    }
+}

@@ -1,0 +1,183 @@
+//! How the statements of the store find what they look for.
+
+use rusqlite::Connection;
+
+use super::remembered::fact;
+use super::*;
+use kiso_graph::limits::Usage;
+
+/// Every statement that the functions of this family sent is looked at: none walks over a table that grows.
+#[test]
+fn nothing_is_found_by_reading_whole_tables() {
+    let house = House::new();
+    let store = house.open();
+    let run = begin(&store, 1);
+    let conn = connect(&house.path()).unwrap();
+    conn.set_prepared_statement_cache_capacity(256);
+    let s = session("s");
+    let tx = Tx(View::new(&conn));
+    let line = UsageLine { at_ms: 1, role: "r".into(), model: "m".into(), usage: Usage::default() };
+    tx.add_usage(&s, Some(&run), &line).unwrap();
+    tx.add_fact(&fact("a fact", 5), 1).unwrap();
+    tx.add_chunk("a chunk", "turn", Some(&s), 1).unwrap();
+    tx.scratchpad_put(&s, "k", "v", true, 1).unwrap();
+    tx.put_secret(&s, "n", b"v", 1).unwrap();
+    tx.add_work(DueKind::Facts, &s, None, 1).unwrap();
+    tx.put_tasks(&run, &[]).unwrap();
+    tx.leave_tasks(&run, 1).unwrap();
+    tx.set_summary(&s, 0, &Summary { text: "x".into(), to: 1, sources: Vec::new() }).unwrap();
+    tx.set_title(&s, "x", true).unwrap();
+    let card = kiso_graph::approval::Card { effects: Vec::new(), expires_ms: 9 };
+    let asked = tx.ask_approval(&run, 0, &card, 1).unwrap();
+    tx.approval(asked).unwrap();
+    tx.approval_of(&run, 0).unwrap();
+    tx.approvals(None, false, None, 5).unwrap();
+    tx.count_pending_approvals().unwrap();
+    tx.has_expired_approvals(5).unwrap();
+    let shown = tx.add_message(&s, MessageRole::Assistant, "x", 1, None).unwrap();
+    tx.show_approval(shown, asked).unwrap();
+    tx.approval_in_message(shown).unwrap();
+    tx.shows_approval(&s, asked).unwrap();
+    tx.offer_card("c", "ada", "letter", asked).unwrap();
+    tx.offers_of_card("c", "ada", asked).unwrap();
+    for offer in tx.offers_decided("c", 9, 5).unwrap() {
+        tx.put_off_offer("c", &offer, 9).unwrap();
+        tx.end_offer("c", &offer).unwrap();
+    }
+    tx.runs_waiting(&s).unwrap();
+    tx.answer_approval(asked, &kiso_graph::approval::CardAnswer::expired(), 5).unwrap();
+    tx.expire_approvals(5).unwrap();
+    tx.request_cancel(&run).unwrap();
+    tx.count_resumed(&run).unwrap();
+    let waiting = tx.add_message(&s, MessageRole::User, "x", 1, None).unwrap();
+    tx.take_message(&run, waiting).unwrap();
+    tx.facts(5).unwrap();
+    tx.find_facts("a fact", 5).unwrap();
+    tx.find_chunks("no such", 5).unwrap();
+    tx.find_chunks("chunk chunky", 5).unwrap();
+    tx.find_chunks("chunk", 5).unwrap();
+    tx.chunk(1).unwrap();
+    tx.chunks_before(None, 5).unwrap();
+    tx.chunks_after(0, 5).unwrap();
+    tx.has_chunk("a chunk").unwrap();
+    tx.fact(1).unwrap();
+    tx.facts_before(None, 5).unwrap();
+    tx.has_fact("a fact").unwrap();
+    tx.session(&s).unwrap();
+    let embedder = tx.add_embedder("m").unwrap();
+    let vector = Vector::new(&[1.0, -1.0]).unwrap();
+    tx.set_vector(1, embedder, Some(&vector)).unwrap();
+    tx.nearest(embedder, &vector, 5, 0.0).unwrap();
+    tx.set_vector(1, embedder, None).unwrap();
+    tx.unembedded(embedder, 5).unwrap();
+    tx.tasks_of(&run).unwrap();
+    tx.scratchpad_list(&s).unwrap();
+    tx.scratchpad_get(&s, "k").unwrap();
+    tx.scratchpad_last(&s, "input").unwrap();
+    tx.scratchpad_each(&s, |_, _| true).unwrap();
+    tx.summary(&s).unwrap();
+    tx.title(&s).unwrap();
+    tx.count_unsummarized(&s, 5).unwrap();
+    tx.first_of_last(&s, 5).unwrap();
+    tx.messages_to_summarize(&s, 5, 5).unwrap();
+    tx.messages_after(&s, 5, 5).unwrap();
+    tx.waiting_messages(&s, 5).unwrap();
+    tx.unfinished_runs(None).unwrap();
+    tx.unfinished_runs(Some(&s)).unwrap();
+    tx.cancel_requested(&run).unwrap();
+    tx.usage_total(Scope::Run(&run)).unwrap();
+    tx.usage_of(&run).unwrap();
+    tx.secrets(&s).unwrap();
+    tx.claim_work(5, 6, Some(&s)).unwrap();
+    tx.put_off_work(5, 6).unwrap();
+    tx.core_memory().unwrap();
+    super::life::sends_all(&tx);
+    super::spawned::touch_all(&tx);
+
+    let sent = prepared(&conn);
+    assert!(sent.len() > 30, "{sent:#?}");
+    for sql in sent {
+        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let count = plan.parameter_count();
+        let nulls = rusqlite::params_from_iter(vec![rusqlite::types::Null; count]);
+        let steps: Vec<String> =
+            plan.query_map(nulls, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
+        for step in steps {
+            // A scan is allowed over the indexes of unfinished runs, of the messages that wait and of spawned jobs, which have
+            // a row for each that is under way; over the facts
+            // and the scratchpad's numbers in the order of an index, from which only the first rows are read; over what was
+            // selected before; over the words of an FTS index, which is asked with MATCH; over its terms between two bounds;
+            // and over the signs of the passages' vectors, of which there are as many as there may be passages.
+            let bounded = !step.starts_with("SCAN")
+                || [
+                    "runs_unfinished",
+                    "approvals_pending",
+                    "jobs_queued",
+                    "jobs_spawned",
+                    "facts_by_confidence",
+                    ":M",
+                    "(subquery",
+                    "CONSTANT ROW",
+                    "_terms VIRTUAL TABLE INDEX 1537",
+                    "memory_signs",
+                ]
+                .iter()
+                .any(|allowed| step.contains(allowed));
+            assert!(bounded, "{step}\n{sql}");
+            assert!(!step.contains("TEMP B-TREE"), "{step}\n{sql}");
+        }
+    }
+}
+
+#[test]
+fn a_statement_is_planned_once_whatever_values_it_gets() {
+    let house = House::new();
+    let store = house.open();
+    let runs = [begin(&store, 1), begin(&store, 2)];
+    let conn = connect(&house.path()).unwrap();
+    let tx = Tx(View::new(&conn));
+    for (n, run) in (1..).zip(&runs) {
+        let (s, at_ms) = (session(&format!("s{n}")), i64::from(n));
+        tx.add_message(&s, MessageRole::User, "x", at_ms, None).unwrap();
+        tx.append_event(run, 1, at_ms, "kind", "{}").unwrap();
+        tx.append_event(run, 2, at_ms, "kind", "{}").unwrap();
+        tx.messages_after(&s, at_ms, n).unwrap();
+        tx.waiting_messages(&s, n).unwrap();
+        tx.facts(n).unwrap();
+        tx.claim_work(at_ms, at_ms + 1, Some(&s)).unwrap();
+        tx.secrets(&s).unwrap();
+    }
+    assert!(prepared(&conn).len() > 10, "{:#?}", prepared(&conn));
+    let again = each_statement(&conn, |statement| {
+        // SAFETY: the statement lives, and nobody else uses it.
+        unsafe { rusqlite::ffi::sqlite3_stmt_status(statement, rusqlite::ffi::SQLITE_STMTSTATUS_REPREPARE, 0) }
+    });
+    let again: Vec<_> = again.into_iter().filter(|(_, times)| *times > 0).collect();
+    assert_eq!(again, []);
+}
+
+/// The statements that the connection has prepared and keeps, but for those of FTS5 itself.
+pub(super) fn prepared(conn: &Connection) -> Vec<String> {
+    each_statement(conn, |_| ()).into_iter().map(|(sql, ())| sql).collect()
+}
+
+/// [`prepared`], with what is asked of each.
+fn each_statement<T>(conn: &Connection, ask: impl Fn(*mut rusqlite::ffi::sqlite3_stmt) -> T) -> Vec<(String, T)> {
+    let mut found = Vec::new();
+    let mut statement = std::ptr::null_mut();
+    loop {
+        // SAFETY: the connection outlives the loop and nobody else uses it meanwhile; SQLite gives each statement after
+        // the one before, null after the last, and a text that lives as long as its statement.
+        let sql = unsafe {
+            statement = rusqlite::ffi::sqlite3_next_stmt(conn.handle(), statement);
+            if statement.is_null() {
+                return found;
+            }
+            std::ffi::CStr::from_ptr(rusqlite::ffi::sqlite3_sql(statement))
+        };
+        let sql = sql.to_str().unwrap().to_owned();
+        if !sql.contains("_words_") && !sql.contains("'main'.") {
+            found.push((sql, ask(statement)));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What model calls used: a row for each call, and sums that are kept in the same transaction.
+
+use rusqlite::OptionalExtension;
+
+use super::{RunId, StoreError, Tx, View};
+use kiso_base::home::SessionName;
+use kiso_graph::limits::Usage;
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageLine {
+    pub at_ms: i64,
+    /// The role that called, such as "planner".
+    pub role: String,
+    /// `provider:model`.
+    pub model: String,
+    pub usage: Usage,
+}
+
+/// What a sum is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    Run(&'a RunId),
+    Session(&'a SessionName),
+    /// The day (UTC) of this time in milliseconds since 1970.
+    Day(i64),
+}
+
+/// A sum of model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub calls: u64,
+    pub usage: Usage,
+}
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+impl View<'_> {
+    /// What was used so far; zero where nothing was. Reads one row.
+    pub fn usage_total(&self, scope: Scope<'_>) -> Result<Totals, StoreError> {
+        let (name, key) = match scope {
+            Scope::Run(run) => ("run", Some(self.num(run)?)),
+            Scope::Session(session) => ("session", self.session_id(session)?),
+            Scope::Day(at_ms) => ("day", Some(at_ms.div_euclid(DAY_MS))),
+        };
+        let mut query = self.conn.prepare_cached(
+            "SELECT calls, input, output, cost_micros, cached FROM usage_totals WHERE scope = ?1 AND key = ?2",
+        )?;
+        let totals = query.query_row((name, key), |row| {
+            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+            let (input_tokens, output_tokens) = (count(1)?, count(2)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(4)?, cost_micros: count(3)? };
+            Ok(Totals { calls: count(0)?, usage })
+        });
+        Ok(totals.optional()?.unwrap_or_default())
+    }
+
+    /// The sums of the days before this one (none: of all) on which a model was called, the last first, at most `limit`. A
+    /// day is counted from 1970 (UTC).
+    pub fn usage_by_day(&self, before: Option<i64>, limit: u32) -> Result<Vec<(i64, Totals)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT key, calls, input, output, cost_micros, cached FROM usage_totals
+             WHERE scope = 'day' AND key < ?1 ORDER BY key DESC LIMIT ?2",
+        )?;
+        let rows = query.query_map((before.unwrap_or(i64::MAX), limit), |row| {
+            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+            let (input_tokens, output_tokens) = (count(2)?, count(3)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(5)?, cost_micros: count(4)? };
+            Ok((row.get(0)?, Totals { calls: count(1)?, usage }))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The calls of a run, in order.
+    pub fn usage_of(&self, run: &RunId) -> Result<Vec<UsageLine>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT at_ms, role, model, input, output, cost_micros, cached FROM usage WHERE run = ?1 ORDER BY id",
+        )?;
+        let rows = query.query_map([self.num(run)?], |row| {
+            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+            let (input_tokens, output_tokens) = (count(3)?, count(4)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(6)?, cost_micros: count(5)? };
+            Ok(UsageLine { at_ms: row.get(0)?, role: row.get(1)?, model: row.get(2)?, usage })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Records a call, and adds it to the sums of its run, session and day. `run` is none for work between runs.
+    pub fn add_usage(&self, session: &SessionName, run: Option<&RunId>, line: &UsageLine) -> Result<(), StoreError> {
+        self.add_usage_between(session, run, line, true)
+    }
+
+    /// [`Tx::add_usage`], with or without the sum of the day.
+    pub(super) fn add_usage_between(
+        &self,
+        session: &SessionName,
+        run: Option<&RunId>,
+        line: &UsageLine,
+        of_day: bool,
+    ) -> Result<(), StoreError> {
+        let session = self.ensure_session(session, line.at_ms)?;
+        let run = run.map(|run| self.num(run)).transpose()?;
+        let day = line.at_ms.div_euclid(DAY_MS);
+        let [input, output, cost, cached] = columns(line.usage);
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO usage (at_ms, day, session, run, role, model, input, output, cost_micros, cached)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?;
+        insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost, cached))?;
+        for (scope, key) in [("run", run), ("session", Some(session)), ("day", of_day.then_some(day))] {
+            if let Some(key) = key {
+                self.add_to_total(scope, key, line.usage)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a call that belongs to no session, such as one that finds out what a model can do, to the sum of its day.
+    pub fn add_usage_of_day(&self, at_ms: i64, usage: Usage) -> Result<(), StoreError> {
+        self.add_to_total("day", at_ms.div_euclid(DAY_MS), usage)
+    }
+
+    fn add_to_total(&self, scope: &str, key: i64, usage: Usage) -> Result<(), StoreError> {
+        let [input, output, cost, cached] = columns(usage);
+        let mut add = self.conn.prepare_cached(
+            "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros, cached) VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input,
+                 output = output + excluded.output, cost_micros = cost_micros + excluded.cost_micros,
+                 cached = cached + excluded.cached",
+        )?;
+        add.execute((scope, key, input, output, cost, cached))?;
+        Ok(())
+    }
+}
+
+fn columns(usage: Usage) -> [i64; 4] {
+    [usage.input_tokens, usage.output_tokens, usage.cost_micros, usage.cached_tokens].map(bounded)
+}
+
+/// A provider may report anything. A million such calls can still be added up.
+fn bounded(count: u64) -> i64 {
+    const MAX: u64 = 1 << 42;
+    count.min(MAX) as i64
+}

@@ -1,0 +1,57 @@
+//! Messages by their place in a session: those after a message, and those that wait for a run.
+
+use super::sessions::{message, page_of};
+use super::{Message, RunId, StoreError, Tx, View};
+use kiso_base::home::SessionName;
+
+/// Tags of a message. The text that they come from is short; a list that is longer is not a list of tags.
+pub const MAX_TAGS: usize = 32;
+
+impl View<'_> {
+    /// The messages after the one with this id (0: from the first), at most `limit`, oldest first; fewer where they have
+    /// [`super::PAGE_BYTES`] together.
+    pub fn messages_after(&self, session: &SessionName, id: i64, limit: u32) -> Result<Vec<Message>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id, role, text, at_ms, run, tags FROM messages
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id LIMIT ?3",
+        )?;
+        page_of(query.query((session.as_str(), id, limit))?)
+    }
+
+    /// Messages of the user that no run has taken, oldest first, at most `limit`: what arrived while another run was
+    /// under way.
+    pub fn waiting_messages(&self, session: &SessionName, limit: u32) -> Result<Vec<Message>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id, role, text, at_ms, run, tags FROM messages INDEXED BY messages_waiting
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND role = 'user' AND run IS NULL
+             ORDER BY id LIMIT ?2",
+        )?;
+        let rows = query.query_map((session.as_str(), limit), message)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Sets the tags of a message.
+    pub fn set_tags(&self, message: i64, tags: &[String]) -> Result<(), StoreError> {
+        if tags.len() > MAX_TAGS {
+            return Err(StoreError::Quota { what: "the message has too many tags", max: MAX_TAGS as u64 });
+        }
+        let list = serde_json::Value::from(tags).to_string();
+        self.conn.prepare_cached("UPDATE messages SET tags = ?2 WHERE id = ?1")?.execute((message, list))?;
+        Ok(())
+    }
+
+    /// Gives a waiting message to a run; false where another run has it, so that none is answered twice.
+    pub fn take_message(&self, run: &RunId, message: i64) -> Result<bool, StoreError> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE messages SET run = ?1 WHERE id = ?2 AND run IS NULL
+             AND session = (SELECT session FROM runs WHERE id = ?1)",
+        )?;
+        let taken = update.execute((run, message))? > 0;
+        if taken {
+            self.job_runs(message, self.num(run)?)?;
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,293 @@
+//! Asking a word index, so that the answer takes about as long in a large store as in a small one.
+//!
+//! - A word is looked for as it is and as the beginning of longer ones. Those are looked up in the index's own list of
+//!   terms; FTS5 would read every row of every one of them before it gives the first.
+//! - Rows are counted, and no further than [`MANY`]. To rank a row takes some microseconds, so where a question has rare words,
+//!   only those are looked for, the rarest first; of common words the newest rows count.
+//! - Where every word is common, only the [`NEWEST_ROWS`] are looked through for rows that have all of them.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{MAX_WORDS, Word, Words, joined};
+
+/// Rows that a word stands in before it counts as common in its index: it says little about each of so many. As many rows
+/// are ranked for a question that needs any of its words.
+const MANY: u32 = 500;
+
+/// Longer words that a word is the beginning of, of which each is looked for.
+const EXPANSIONS: usize = 8;
+
+/// Rows that are looked through for several common words that stand together.
+const NEWEST_ROWS: i64 = 20_000;
+
+/// Longest beginnings that the indexes have a list of rows for (`prefix = '2 3'`), in characters.
+const INDEXED_PREFIX: usize = 3;
+
+/// Letters as the tokenizer of the indexes writes them (`remove_diacritics 2`), so that terms are found by them.
+const BASES: [(char, &str); 25] = [
+    ('a', "àáâãäåāăąǎǟǻȁȃȧḁạảấầẩẫậắằẳẵặ"),
+    ('b', "ḃḅḇ"),
+    ('c', "çćĉċčḉ"),
+    ('d', "ďḋḍḏḑḓ"),
+    ('e', "èéêëēĕėęěȅȇȩḕḗḙḛḝẹẻẽếềểễệ"),
+    ('f', "ḟ"),
+    ('g', "ĝğġģǧǵḡ"),
+    ('h', "ĥȟḣḥḧḩḫẖ"),
+    ('i', "ìíîïĩīĭįǐȉȋḭḯỉị"),
+    ('j', "ĵǰ"),
+    ('k', "ķǩḱḳḵ"),
+    ('l', "ĺļľḷḹḻḽ"),
+    ('m', "ḿṁṃ"),
+    ('n', "ñńņňǹṅṇṉṋ"),
+    ('o', "òóôõöōŏőơǒǫǭȍȏȫȭȯȱṍṏṑṓọỏốồổỗộớờởỡợ"),
+    ('p', "ṕṗ"),
+    ('r', "ŕŗřȑȓṙṛṝṟ"),
+    ('s', "śŝşšșṡṣṥṧṩ"),
+    ('t', "ţťțṫṭṯṱẗ"),
+    ('u', "ùúûüũūŭůűųưǔǖǘǚǜȕȗṳṵṷṹṻụủứừửữự"),
+    ('v', "ṽṿ"),
+    ('w', "ŵẁẃẅẇẉẘ"),
+    ('x', "ẋẍ"),
+    ('y', "ýÿŷȳẏẙỳỵỷỹ"),
+    ('z', "źżžẑẓẕ"),
+];
+
+/// A word index and the list of its terms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Index {
+    /// The FTS5 table.
+    pub words: &'static str,
+    /// Its terms, a table of `fts5vocab` (instance).
+    pub terms: &'static str,
+    /// The table that has the texts, each by its `id`.
+    pub texts: &'static str,
+}
+
+/// What an index, named `w`, is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndexQuery {
+    /// For MATCH.
+    pub query: String,
+    /// For ORDER BY: the best first, or, where it would take long to rank them, the newest.
+    pub order: &'static str,
+    /// Only rows with larger ids are looked at.
+    pub after: i64,
+}
+
+/// A question, as an index is best asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// For rows that have all of the words, each perhaps as the beginning of a longer one; none where a word stands nowhere.
+    /// Words that are common in the index count only where all of them are.
+    pub all: Option<IndexQuery>,
+    /// The same for rows that have any of them.
+    pub any: IndexQuery,
+}
+
+const BEST: &str = "w.rank";
+const NEWEST: &str = "w.rowid DESC";
+
+impl Words {
+    /// The question as this index is asked.
+    pub(crate) fn ask(&self, conn: &Connection, index: Index) -> rusqlite::Result<Question> {
+        let mut asking = Asking { conn, index, known: HashMap::new() };
+        Ok(Question { all: asking.all(&self.0)?, any: asking.any(self)? })
+    }
+}
+
+/// A word as it is looked for.
+#[derive(Debug, Clone)]
+struct Looked {
+    query: String,
+    /// Counted up to [`MANY`].
+    rows: u32,
+}
+
+struct Asking<'a> {
+    conn: &'a Connection,
+    index: Index,
+    known: HashMap<Word, Looked>,
+}
+
+impl Asking<'_> {
+    fn all(&mut self, words: &[Word]) -> rusqlite::Result<Option<IndexQuery>> {
+        let looked = words.iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
+        if looked.iter().any(|looked| looked.rows == 0) {
+            return Ok(None);
+        }
+        let queries =
+            |rare: bool| looked.iter().filter(move |looked| !rare || looked.rows < MANY).map(|l| l.query.clone());
+        if queries(true).next().is_some() {
+            return Ok(Some(IndexQuery { query: joined(queries(true), " AND "), order: BEST, after: i64::MIN }));
+        }
+        // One common word alone has its rows at the end of its list; several may be far apart.
+        let after = if looked.len() > 1 { self.newest()? } else { i64::MIN };
+        Ok(Some(IndexQuery { query: joined(queries(false), " AND "), order: NEWEST, after }))
+    }
+
+    fn any(&mut self, words: &Words) -> rusqlite::Result<IndexQuery> {
+        let looked = words.telling().iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut rare: Vec<_> = looked.iter().filter(|looked| (1..MANY).contains(&looked.rows)).collect();
+        if rare.is_empty() {
+            let query = joined(looked.into_iter().map(|looked| looked.query), " OR ");
+            return Ok(IndexQuery { query, order: NEWEST, after: i64::MIN });
+        }
+        rare.sort_by_key(|looked| looked.rows);
+        let mut rows = 0;
+        let fit = rare.iter().take_while(|looked| {
+            rows += looked.rows;
+            rows <= MANY
+        });
+        let fit = fit.count().max(1);
+        let query = joined(rare.into_iter().take(fit).map(|looked| looked.query.clone()), " OR ");
+        Ok(IndexQuery { query, order: BEST, after: i64::MIN })
+    }
+
+    fn look(&mut self, word: &Word) -> rusqlite::Result<Looked> {
+        if let Some(known) = self.known.get(word) {
+            return Ok(known.clone());
+        }
+        let looked = match word {
+            Word::Plain(text) if text.chars().count() <= INDEXED_PREFIX => {
+                let query = word.phrase();
+                Looked { rows: self.rows(&query)?, query }
+            }
+            Word::Plain(text) => self.with_longer(text)?,
+            Word::Run(run) if run.len() == 1 => self.with_longer(&run[0].to_string())?,
+            Word::Run(run) => {
+                // As rare as its rarest pair.
+                let mut rows = MANY;
+                for pair in run.windows(2) {
+                    rows = rows.min(self.rows(&format!("\"{}{}\"", pair[0], pair[1]))?);
+                }
+                Looked { query: word.phrase(), rows }
+            }
+        };
+        self.known.insert(word.clone(), looked.clone());
+        Ok(looked)
+    }
+
+    /// The word and those that begin with it.
+    fn with_longer(&self, word: &str) -> rusqlite::Result<Looked> {
+        let mut terms = vec![format!("\"{word}\"")];
+        let mut rows = self.rows(&terms[0])?;
+        let stem: String = word.chars().map(base).collect();
+        let end = format!("{stem}\u{10ffff}");
+        let mut from = next_after(&stem);
+        let sql = format!("SELECT term FROM {} WHERE term >= ?1 AND term < ?2 LIMIT 1", self.index.terms);
+        let mut query = self.conn.prepare_cached(&sql)?;
+        while rows < MANY && terms.len() <= EXPANSIONS {
+            let Some(term) = query.query_row((&from, &end), |row| row.get::<_, String>(0)).optional()? else { break };
+            from = next_after(&term);
+            let term = format!("\"{term}\"");
+            rows = (rows + self.rows(&term)?).min(MANY);
+            terms.push(term);
+        }
+        let query = if terms.len() == 1 { terms.remove(0) } else { format!("({})", joined(terms, " OR ")) };
+        Ok(Looked { query, rows })
+    }
+
+    /// How many rows match.
+    fn rows(&self, query: &str) -> rusqlite::Result<u32> {
+        let index = self.index.words;
+        let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT {MANY})");
+        self.conn.prepare_cached(&sql)?.query_row([query], |row| row.get(0))
+    }
+
+    /// The row before the newest ones.
+    fn newest(&self) -> rusqlite::Result<i64> {
+        let sql = format!("SELECT coalesce(max(id), 0) FROM {}", self.index.texts);
+        let last: i64 = self.conn.prepare_cached(&sql)?.query_row((), |row| row.get(0))?;
+        Ok(last - NEWEST_ROWS)
+    }
+}
+
+/// The smallest text that is greater than this term and may be the beginning of another: no term has such a character, and
+/// FTS5 reads the rows of a term that a search begins with.
+fn next_after(term: &str) -> String {
+    format!("{term}\u{1}")
+}
+
+/// The letter without its diacritics.
+pub(super) fn base(c: char) -> char {
+    BASES.iter().find(|(_, with)| with.contains(c)).map_or(c, |(base, _)| *base)
+}
+
+impl Words {
+    /// The words that may stand alone in a row about the same, and whether each says much.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (Word, bool)> + '_ {
+        self.0.iter().flat_map(Word::terms).take(MAX_WORDS.max(self.0.len()))
+    }
+
+    /// Those that say much; all, where none does.
+    pub(super) fn telling(&self) -> Vec<Word> {
+        let telling: Vec<Word> = self.terms().filter_map(|(word, telling)| telling.then_some(word)).collect();
+        if telling.is_empty() { self.terms().map(|(word, _)| word).collect() } else { telling }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INDEX: Index = Index { words: "w", terms: "t", texts: "w_content" };
+
+    fn index(texts: &[(&str, u32)]) -> Connection {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(
+            "CREATE VIRTUAL TABLE w USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3');
+             CREATE VIRTUAL TABLE t USING fts5vocab ('w', 'instance')",
+        )
+        .unwrap();
+        for (text, times) in texts {
+            for _ in 0..*times {
+                conn.execute("INSERT INTO w VALUES (?1)", [text]).unwrap();
+            }
+        }
+        conn
+    }
+
+    fn ask(conn: &Connection, question: &str) -> Question {
+        Words::of(question).unwrap().ask(conn, INDEX).unwrap()
+    }
+
+    #[test]
+    fn longer_words_are_looked_up() {
+        let conn = index(&[("the stations of Grünwald", 1), ("a stationmaster", 2), ("Grünwalder Weg", 1)]);
+        let asked = ask(&conn, "station").all.unwrap();
+        assert_eq!(asked.query, r#"("station" OR "stationmaster" OR "stations")"#);
+        assert_eq!(asked.order, BEST);
+        assert_eq!(ask(&conn, "GRÜNWALD").all.unwrap().query, r#"("grünwald" OR "grunwalder")"#);
+        assert_eq!(ask(&conn, "station nowhere").all, None);
+        assert_eq!(ask(&conn, "nowhere weg").any.query, r#""weg"*"#);
+        assert_eq!(ask(&conn, "who is nowhere").any.query, r#""nowhere""#, "not those that stand everywhere");
+    }
+
+    #[test]
+    fn words_of_many_rows_rank_nothing() {
+        let conn = index(&[("rain and snow", 600), ("hail", 350), ("fog", 300), ("sleet", 3)]);
+        let newest = IndexQuery { query: r#""rain" AND "snow""#.to_owned(), order: NEWEST, after: 1_253 - NEWEST_ROWS };
+        assert_eq!(ask(&conn, "rain snow").all, Some(newest));
+        let one = ask(&conn, "rain").all.unwrap();
+        assert_eq!((one.order, one.after), (NEWEST, i64::MIN));
+        let rare = IndexQuery { query: r#""sleet""#.to_owned(), order: BEST, after: i64::MIN };
+        assert_eq!(ask(&conn, "rain sleet"), Question { all: Some(rare.clone()), any: rare });
+        // The rarest first, as many as may be ranked.
+        assert_eq!(ask(&conn, "hail fog sleet rain").any.query, r#""sleet" OR "fog"*"#);
+    }
+
+    #[test]
+    fn letters_are_written_as_the_index_writes_them() {
+        let conn = index(&[]);
+        for (letter, with) in BASES.iter() {
+            for c in with.chars() {
+                conn.execute("DELETE FROM w", ()).unwrap();
+                conn.execute("INSERT INTO w VALUES (?1)", [c.to_string()]).unwrap();
+                let term: String = conn.query_row("SELECT term FROM t", (), |row| row.get(0)).unwrap();
+                assert_eq!((term, base(c)), (letter.to_string(), *letter), "{c}");
+            }
+        }
+    }
+}
