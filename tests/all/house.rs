@@ -49,7 +49,7 @@ fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
 fn heavy_libraries_are_used_where_their_subject_is() {
     for (library, users) in [
         ("wasmtime", &["sandbox"][..]),
-        ("rusqlite", &["store", "agent"]),
+        ("rusqlite", &["agent", "store"]),
         ("axum", &["kiso", "gateway"]),
         ("async-nats", &["fleet"]),
         ("tokio", &["kiso", "fleet", "gateway", "agent", "sandbox", "llm", "store", "base"]),
