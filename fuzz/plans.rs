@@ -2,9 +2,8 @@
 
 use crate::Target;
 use crate::dice::Dice;
-use kiso_graph::Chatter;
-use kiso_graph::plan::{self, Catalog, Violation};
-use kiso_graph::{execution_brief, verdict};
+use kiso_graph::{Chatter, execution_brief, plan, verdict};
+use kiso_plan::plan::{Catalog, Violation};
 use serde_json::{Map, Value, json};
 
 pub struct Plans;

@@ -7,7 +7,7 @@ use crate::Target;
 use crate::dice::Dice;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::exec::{Channel, Exec, Line};
 use kiso_sandbox::skill::{Quiet, Skills};
 use kiso_store::secret::Secrets;

@@ -68,7 +68,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
 use kiso_fleet::member;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::effect::undo::Undo;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::limits::{Budget, HitCell};

@@ -203,7 +203,7 @@ mod context_builder_test {
             let text = ["system", "user"].map(|role| {
                 let all = seen.body["messages"].as_array().expect("there are messages");
                 let of = all.iter().filter(|message| message["role"] == role);
-                of.map(|message| kiso_agent::context::tokens(message["content"].as_str().unwrap_or_default()))
+                of.map(|message| kiso_plan::estimate::tokens(message["content"].as_str().unwrap_or_default()))
                     .sum::<usize>()
             });
             let answer = ["max_tokens", "max_completion_tokens"].map(|key| seen.body[key].as_u64().unwrap_or(0));

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The crates of the host, from the outermost to the innermost; each may use only those behind it, which the compiler holds.
-const HOST: &[&str] = &["kiso", "fleet", "gateway", "agent", "sandbox", "llm", "store", "graph", "base", "reflex", "plan"];
+const HOST: &[&str] =
+    &["kiso", "fleet", "gateway", "agent", "sandbox", "llm", "store", "graph", "base", "reflex", "plan"];
 
 /// The directory of a crate of the host.
 fn host_crate(name: &str) -> PathBuf {
@@ -117,7 +118,7 @@ fn the_architecture_page_draws_the_crates_as_they_are() {
 
 /// Crates that the host uses, and all that each of them uses. A crate more is more to build before the host is.
 const BELOW: [(&str, &[&str]); 3] = [
-    ("host/plan", &["schemars", "serde", "serde_json"]),
+    ("host/plan", &["data-encoding", "ring", "schemars", "serde", "serde_json", "strum"]),
     ("host/reflex", &["kiso-plan", "serde_json", "strsim"]),
     ("skills/data/table", &["csv", "serde", "serde_json"]),
 ];

@@ -8,10 +8,11 @@ mod providers;
 mod small;
 
 use crate::model_server::{ModelServer, Seen};
+use kiso_base::role::Role;
 use kiso_llm::anthropic::Anthropic;
 use kiso_llm::endpoint::{Endpoint, Support, Timeouts};
 use kiso_llm::openai::OpenAi;
-use kiso_llm::{Answer, Completion, LlmError, Model, Request, Role, Sink, ToolSpec};
+use kiso_llm::{Answer, Completion, LlmError, Model, Request, Sink, ToolSpec};
 use kiso_store::secret::SecretValue;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -4,7 +4,7 @@
 use crate::harness::{Home, KISO};
 use crate::model_server::{self, ModelServer, Script};
 use crate::served::Served;
-use kiso_agent::context::tokens;
+use kiso_plan::estimate::tokens;
 use measure::{Course, Figures, figures, plan, talk, tool_loop};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 
 use crate::harness::{Home, Ran, root};
 use kiso_agent::node::built_in_prompt;
-use kiso_llm::Role;
+use kiso_base::role::Role;
 use std::path::PathBuf;
 
 /// Where the override of a role belongs, as the command itself says.

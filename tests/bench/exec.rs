@@ -4,7 +4,7 @@
 use super::{Times, row, skills, summary};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::undo::{Origin, Transaction, Undo, UndoLimits};
 use kiso_sandbox::exec::{Channel, Exec, Line, Scratch};
 use kiso_store::secret::Secrets;

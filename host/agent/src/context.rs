@@ -24,8 +24,6 @@ pub use self::fit::fit_text;
 pub use self::history::PieceHistory;
 pub use self::render::{SHRINK, answer, render, render_beside, room, section};
 pub use self::table::{markdown, select};
-pub use kiso_base::role::{Cell, Piece, REST, Row, TABLE};
-pub use kiso_graph::estimate::tokens;
 
 #[cfg(test)]
 mod tests;

@@ -17,14 +17,15 @@ pub mod worker;
 
 pub use self::prompt::{RoleError, built_in_prompt, prompt_of};
 
-use crate::context::{self, Piece};
-use kiso_base::role::Lengths;
-use kiso_graph::plan::{Task, TaskKind, Violation};
+use crate::context;
+use kiso_base::role::{Lengths, Piece, Role};
 use kiso_graph::step::{Call, StepResult};
 use kiso_llm::estimate::request_tokens;
-use kiso_llm::prompt::Pieces;
 use kiso_llm::schema;
-use kiso_llm::{Answer, Completion, LlmError, Request, Role, Stop, Turn};
+use kiso_llm::{Answer, Completion, LlmError, Request, Stop, Turn};
+use kiso_plan::estimate;
+use kiso_plan::plan::{Task, TaskKind, Violation};
+use kiso_plan::prompt::Pieces;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -120,7 +121,7 @@ pub fn bounded(mut request: Request) -> Request {
 
 /// Whether `request` has room as it is in a context of `context_budget` tokens.
 pub fn fits(request: &Request, context_budget: usize) -> bool {
-    let (room, user) = (context::room(context_budget, request), context::tokens(&request.user));
+    let (room, user) = (context::room(context_budget, request), estimate::tokens(&request.user));
     // What is over where the user part is empty are the turns.
     user <= room && (room > 0 || request.turns.is_empty())
 }

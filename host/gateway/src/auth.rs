@@ -15,7 +15,7 @@ use self::browser::{Sender, SessionCookie};
 use super::App;
 use super::error::ApiError;
 use kiso_base::clock::now_ms;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::store::{Login, LoginId, StoreError, Token, TokenScope};
 
 /// Who may ask for a route.

@@ -26,10 +26,9 @@ use super::error::ApiError;
 use super::wire::{Either, EventBody, Path, Queued, read_body};
 use kiso_agent::session::intake::{InboundEvent, IntakeOutcome};
 use kiso_base::clock::now_ms;
-use kiso_base::compute;
 use kiso_base::home::SessionName;
-use kiso_base::json;
-use kiso_graph::label::{Confidentiality, Integrity, Label};
+use kiso_base::{compute, json};
+use kiso_plan::label::{Confidentiality, Integrity, Label};
 
 pub use self::meter::{EventStatus, HookCounts, HookMeter};
 pub use self::render::{OutsideEvent, render};

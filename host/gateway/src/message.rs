@@ -3,8 +3,8 @@
 use super::wire::{Message, Reply, open_message};
 use kiso_agent::node::output;
 use kiso_base::home::SessionName;
-use kiso_graph::block::Block;
 use kiso_graph::outcome::Outcome;
+use kiso_plan::block::Block;
 use kiso_store::secret::Vault;
 use kiso_store::store::{self, MessageRole, StoreError, View};
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kiso_graph::plan::TaskKind;
-use kiso_graph::report::TaskStatus;
 use kiso_graph::step::{Event, StepResult};
-use kiso_graph::verdict::Status;
+use kiso_plan::plan::TaskKind;
+use kiso_plan::report::TaskStatus;
+use kiso_plan::verdict::Status;
 
 /// A few lines of Markdown on an event; `None` for one that says nothing to a reader.
 pub fn of(event: &Event) -> Option<String> {

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::message::whole_message;
 use kiso_base::home::SessionName;
-use kiso_graph::limits::Usage;
-use kiso_graph::plan::TaskKind;
-use kiso_graph::route::Effort;
 use kiso_graph::step::{Event, StepResult};
+use kiso_plan::effort::Effort;
+use kiso_plan::limits::Usage;
+use kiso_plan::plan::TaskKind;
 use kiso_store::secret::Vault;
 use kiso_store::store::{JobState, RunId, Scope, Store, StoreError};
 

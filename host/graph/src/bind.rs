@@ -5,26 +5,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::label::Label;
-use super::report::{TaskReport, TaskStatus};
-use kiso_plan::plan::{Plan, Violation};
+use kiso_plan::label::Label;
+use kiso_plan::plan::{Plan, Violation, binding};
+use kiso_plan::report::{TaskReport, TaskStatus};
 
 /// Stands before the answer of a server, and is the host's own word.
 pub const OUTSIDE: &str = "[from outside: ";
 
 /// Bound values of one task.
 const MAX_BOUND: usize = 32;
-
-/// The task that a value is bound to, counted from 1, and the part of its output.
-pub fn binding(value: &Value) -> Option<(usize, Option<&str>)> {
-    let map = value.as_object()?;
-    let from = map.get("from")?.as_u64().and_then(|from| usize::try_from(from).ok())?;
-    match (map.len(), map.get("pointer")) {
-        (1, None) => Some((from, None)),
-        (2, Some(Value::String(pointer))) => Some((from, Some(pointer))),
-        _ => None,
-    }
-}
 
 /// Arguments whose bound values are there, and the labels of these by the argument that has them.
 #[derive(Debug, Clone, PartialEq)]

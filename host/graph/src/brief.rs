@@ -2,11 +2,11 @@
 //!
 //! A task that is ready as it stands (a command, a skill with args, a message) gets its brief without a model call.
 
-pub use kiso_plan::clip::clip;
+use kiso_plan::clip::clip;
 use serde_json::Value;
 
-use super::plan::Task;
-use super::report::TaskReport;
+use kiso_plan::plan::Task;
+use kiso_plan::report::TaskReport;
 
 /// Everything that is needed to do one task, and one thing to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,8 +77,8 @@ fn shorten(report: &TaskReport) -> TaskReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::TaskKind;
-    use crate::report::TaskStatus;
+    use kiso_plan::plan::TaskKind;
+    use kiso_plan::report::TaskStatus;
 
     #[test]
     fn evidence_is_the_latest_and_bounded() {

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
-use super::brief::clip;
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{NamedEffect, Secrets, Task, TaskKind, Unusable, wire_name};
-use super::report::{TaskReport, TaskStatus};
+use super::plan::{Secrets, Unusable};
 use kiso_base::role::{Lengths, MAX_WORD};
+use kiso_plan::clip::clip;
+use kiso_plan::plan::{NamedEffect, Task, TaskKind, wire_name};
+use kiso_plan::report::{TaskReport, TaskStatus};
 
 /// Entries of one list: a brief is one step, and a longer list is the plan again.
 const MAX_ITEMS: usize = Lengths::READ.items;

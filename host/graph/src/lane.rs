@@ -3,34 +3,15 @@
 //! The [`GraphLane`] is shared by all nodes. Planner and reasoning each have a [`NodeLane`], which begins as a copy of
 //! it; action has an [`ActionLane`] with its whole transcript. Lanes are typed: no text can pass for another kind.
 
+use kiso_plan::call::ToolCall;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::brief::clip;
 use super::reflection::Status;
-use super::report::Correction;
 use super::summary;
-
-/// A tool that a model wants called.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// Ties the result to the call; unique within one answer.
-    pub id: String,
-    pub name: String,
-    /// JSON as the model wrote it, which may be none.
-    pub args: String,
-    /// Why its end is missing. A call without its end is never made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<String>,
-}
-
-impl ToolCall {
-    /// A call that is whole.
-    pub fn new(id: impl Into<String>, name: impl Into<String>, args: impl Into<String>) -> Self {
-        Self { id: id.into(), name: name.into(), args: args.into(), cut: None }
-    }
-}
+use kiso_plan::clip::clip;
+use kiso_plan::report::Correction;
 
 /// A context that nodes share; there is at most one of each kind in a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

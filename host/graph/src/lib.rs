@@ -25,7 +25,6 @@
 //! A [`run::Run`] says what to do next, the driver does it and hands the result back. Nodes decide nothing about the
 //! way: every edge is in [`edge`].
 
-pub mod approval;
 pub mod banner;
 pub mod bind;
 pub mod brief;
@@ -33,10 +32,8 @@ pub mod execution_brief;
 mod extract;
 mod fields;
 pub mod lane;
-pub mod limits;
 pub mod mention;
 pub mod outcome;
-pub mod pill;
 pub mod plan;
 mod redact;
 pub mod reflection;
@@ -46,14 +43,12 @@ pub mod run;
 pub mod silent;
 pub mod step;
 pub mod summary;
-pub mod tags;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
 pub use extract::{Chatter, SayField};
-pub use kiso_plan::{block, estimate, label, report, sink};
 
 /// A stop in the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, IntoStaticStr)]

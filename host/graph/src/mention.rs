@@ -1,6 +1,6 @@
 //! Skills that a text names: `@data` says that this skill is wanted. The text keeps the name, so that whoever plans reads it.
 
-use super::tags::marked;
+use kiso_plan::tags::marked;
 
 /// Mentions of one message that count.
 const MAX_MENTIONS: usize = 8;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::block::Block;
-use super::limits::LimitReached;
-use super::report::{FileNote, MAX_DELIVERED, TaskReport};
+use kiso_plan::block::Block;
+use kiso_plan::limits::LimitReached;
+use kiso_plan::report::{FileNote, MAX_DELIVERED, TaskReport};
 
 /// The way a run ended.
 ///

@@ -1,6 +1,6 @@
 //! How a plan is read from a planner's answer.
 
-pub use kiso_plan::plan::*;
+use kiso_plan::plan::{Catalog, LAST_IS_MSG, Plan, Task, TaskKind, Violation};
 use serde_json::{Map, Value};
 
 use super::extract::{self, Chatter, MAX_ANSWER};

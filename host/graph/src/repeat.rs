@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lane::ToolCall;
+use kiso_plan::call::ToolCall;
 
 /// As often in a row, the same batch is a loop. Twice is a retry.
 pub const LOOP_AT: u32 = 3;

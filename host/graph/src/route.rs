@@ -1,41 +1,16 @@
 //! Routing: how much a message needs, and which tools. The fast path and the other cues are read
 //! from the text alone; everything else is what the router's model says.
 
-use schemars::JsonSchema;
+use kiso_plan::cues::durable;
+use kiso_plan::effort::Effort;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use strum::{Display, IntoStaticStr};
 
-use super::brief::clip;
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{Secrets, Unusable, Violation};
-
-pub use kiso_plan::cues::{continues, durable, facts_in, fast_path, follow_up};
-
-/// How much is done for a message.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Effort {
-    /// An answer without tools.
-    Low,
-    /// Tools, but no plan.
-    Medium,
-    /// A plan; also taken when routing fails.
-    High,
-}
-
-/// What a pill does to a message: it takes the router's place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PillUse {
-    pub name: String,
-    pub effort: Effort,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub categories: Vec<String>,
-}
+use super::plan::{Secrets, Unusable};
+use kiso_plan::clip::clip;
+use kiso_plan::plan::Violation;
 
 /// Who decided how much a message needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,18 +22,6 @@ pub enum RoutedBy {
     Pill,
     /// The router gave no answer that can be used.
     Default,
-}
-
-impl Effort {
-    /// The word in the router's `effort` field and in a pill's configuration.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// The effort of this name, in any case.
-    pub fn of(name: &str) -> Option<Self> {
-        [Self::Low, Self::Medium, Self::High].into_iter().find(|effort| effort.name().eq_ignore_ascii_case(name.trim()))
-    }
 }
 
 /// Where a message goes.

@@ -36,17 +36,19 @@ use self::approve::Approvals;
 use self::labels::RunLabels;
 use self::named::NamedEffects;
 use super::execution_brief::ExecutionBrief;
-use super::label::Label;
-use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
-use super::limits::Usage;
+use super::lane::{ActionLane, GraphLane, NodeLane};
 use super::outcome::{Ending, Outcome, ReplyText};
-use super::plan::Task;
 use super::reflection::Ledger;
 use super::repeat::Repeat;
-use super::report::{Attempt, Correction, TaskReport};
-use super::route::{PillUse, Routing};
+use super::route::Routing;
 use super::step::{Call, Event, IllegalResult, Move, StepResult, ToolResult};
 use super::{Node, Why, edge};
+use kiso_plan::call::ToolCall;
+use kiso_plan::label::Label;
+use kiso_plan::limits::Usage;
+use kiso_plan::pill::PillUse;
+use kiso_plan::plan::Task;
+use kiso_plan::report::{Attempt, Correction, TaskReport};
 
 /// Calls of one answer that are made. A model that wants more than this at once has lost its way; it is told.
 pub const MAX_BATCH: usize = 16;

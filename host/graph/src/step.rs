@@ -7,19 +7,21 @@ pub use self::tool_result::ToolResult;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::approval::{Card, CardAnswer};
 use super::brief::Brief;
 use super::execution_brief::ExecutionBrief;
-use super::label::Label;
-use super::lane::{ActionLane, ToolCall, TranscriptTurn};
-use super::limits::{LimitReached, Usage};
+use super::lane::{ActionLane, TranscriptTurn};
 use super::outcome::Outcome;
-use super::plan::{Plan, Task, TaskKind};
-use super::report::{Attempt, Correction, FailureNote, TaskReport};
-use super::route::{PillUse, RoutedBy, Routing};
-use super::tags::UnknownTag;
-use super::verdict::Verdict;
+use super::route::{RoutedBy, Routing};
 use super::{Node, Why};
+use kiso_plan::approval::{Card, CardAnswer};
+use kiso_plan::call::ToolCall;
+use kiso_plan::label::Label;
+use kiso_plan::limits::{LimitReached, Usage};
+use kiso_plan::pill::PillUse;
+use kiso_plan::plan::{Plan, Task, TaskKind};
+use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport};
+use kiso_plan::tags::UnknownTag;
+use kiso_plan::verdict::Verdict;
 
 /// One thing to do. The result goes to [`super::run::Run::accept`]; its event is committed before the next effect.
 #[derive(Debug, Clone, PartialEq, IntoStaticStr)]

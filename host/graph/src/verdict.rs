@@ -1,10 +1,10 @@
 //! How a verdict is read from a reviewer's answer.
 
-pub use kiso_plan::verdict::*;
-
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{Catalog, Secrets, Unusable, Violation};
+use super::plan::{Secrets, Unusable};
+use kiso_plan::plan::{Catalog, Violation};
+use kiso_plan::verdict::{Status, Verdict};
 
 /// The status of an answer that asks to see a file.
 const LOOK: &str = "look";

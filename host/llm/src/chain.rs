@@ -23,7 +23,8 @@ use super::price::Price;
 use super::slots::Slots;
 use super::text_calls::{self, HeldText, TextReading};
 use super::time::Time;
-use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop};
+use kiso_plan::limits::Usage;
 
 /// The pause after the first failure, before chance is added.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);

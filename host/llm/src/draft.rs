@@ -6,8 +6,10 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::estimate::request_tokens;
-use super::{Completion, Request, Sink, Stop, ToolCall, Usage};
-use kiso_graph::estimate;
+use super::{Completion, Request, Sink, Stop};
+use kiso_plan::call::ToolCall;
+use kiso_plan::estimate;
+use kiso_plan::limits::Usage;
 
 mod repetition;
 mod thoughts;
@@ -241,7 +243,7 @@ fn tokens(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Role;
+    use kiso_base::role::Role;
 
     fn call(id: &str, name: &str, args: &str) -> PartialCall {
         PartialCall { id: id.to_owned(), name: name.to_owned(), args: args.to_owned() }

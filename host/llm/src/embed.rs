@@ -14,8 +14,9 @@ use super::http::{CallError, KeyHeader, Wire};
 use super::price::Price;
 use super::slots::Slots;
 use super::time::Time;
-use super::{LlmError, Priority, Usage};
-use kiso_graph::estimate;
+use super::{LlmError, Priority};
+use kiso_plan::estimate;
+use kiso_plan::limits::Usage;
 use kiso_store::store::{MAX_DIMENSIONS, Vector};
 
 /// The name under which these calls are accounted.

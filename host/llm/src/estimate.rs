@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Answer, Request, ToolSpec, Turn, schema};
-use kiso_graph::estimate::tokens;
+use kiso_plan::estimate::tokens;
 
 /// How much one answer moves the ratio.
 const WEIGHT: f64 = 0.2;
@@ -86,7 +86,8 @@ pub fn turn_tokens(turn: &Turn) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Role, ToolCall};
+    use kiso_base::role::Role;
+    use kiso_plan::call::ToolCall;
     use proptest::prelude::*;
 
     #[test]

@@ -30,12 +30,10 @@ mod text_calls;
 pub mod time;
 mod turns;
 
-use kiso_base::role::Piece;
-pub use kiso_base::role::Role;
-pub use kiso_graph::lane::ToolCall;
-pub use kiso_graph::limits::Usage;
-pub use kiso_plan::prompt;
-use prompt::Pieces;
+use kiso_base::role::{Piece, Role};
+use kiso_plan::call::ToolCall;
+use kiso_plan::limits::Usage;
+use kiso_plan::prompt::Pieces;
 
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! What calls cost.
 
-use super::Usage;
+use kiso_plan::limits::Usage;
 
 /// What a model costs, as its provider lists it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::{Answer, Calling, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec, Usage};
+use super::{Answer, Calling, Completion, Form, Model, Request, Sink, Stop, ToolSpec};
+use kiso_base::role::Role;
+use kiso_plan::limits::Usage;
 
 /// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
 /// need the rest for that.
@@ -202,7 +204,8 @@ impl Sink for Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Completing, LlmError, ToolCall};
+    use crate::{Completing, LlmError};
+    use kiso_plan::call::ToolCall;
     use std::sync::Mutex;
 
     /// The pieces of a text, and what else there is; or why there is nothing.

@@ -2,9 +2,11 @@
 //! fields that other models get as text, and nothing else.
 
 use super::estimate::turn_tokens;
-use super::prompt::Pieces;
-use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Sink};
 use kiso_base::compute;
+use kiso_base::role::Role;
+use kiso_plan::limits::Usage;
+use kiso_plan::prompt::Pieces;
 
 pub use kiso_reflex::{blocks, is_explicit};
 
@@ -80,8 +82,8 @@ fn tokens(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiso_graph::plan::Plan;
-    use kiso_graph::report::{TaskReport, TaskStatus};
+    use kiso_plan::plan::Plan;
+    use kiso_plan::report::{TaskReport, TaskStatus};
 
     #[tokio::test]
     async fn answers_as_a_model() {

@@ -20,7 +20,10 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Stop, ToolCall, Turn, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop, Turn};
+use kiso_base::role::Role;
+use kiso_plan::call::ToolCall;
+use kiso_plan::limits::Usage;
 
 /// Answers in the order of the file, each for the role that it names.
 #[derive(Debug)]

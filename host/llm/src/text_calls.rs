@@ -19,7 +19,8 @@ use serde_json::{Map, Value};
 use self::dialects::WrittenCall;
 use super::draft::MAX_CALLS;
 use super::quotes::Quotes;
-use super::{Answer, Completion, Request, Stop, ToolCall, ToolChoice, ToolSpec, Turn};
+use super::{Answer, Completion, Request, Stop, ToolChoice, ToolSpec, Turn};
+use kiso_plan::call::ToolCall;
 
 /// Marks that begin calls, in lower case. Those in [`RESULTS`] begin results.
 const CALLS: [&str; 11] = [

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{Request, ToolCall, Turn};
+use super::{Request, Turn};
+use kiso_plan::call::ToolCall;
 
 /// Stands where a text has to be and there is none; both formats refuse messages without any.
 const NOTHING: &str = "(nothing)";
@@ -159,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Role;
+    use kiso_base::role::Role;
 
     fn request(user: &str, turns: &[Turn]) -> Request {
         Request { turns: turns.to_vec(), ..Request::new(Role::Actor, String::new(), user.to_owned()) }

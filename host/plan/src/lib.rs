@@ -1,14 +1,21 @@
 //! What a plan is, what a task leaves behind, and what a model is told: plain types, which the host and the built-in model
 //! share. Nothing here does I/O, waits, or uses another crate of kiso.
 
+mod presentation;
+
+pub mod approval;
 pub mod block;
+pub mod call;
 pub mod clip;
 pub mod cues;
+pub mod effort;
 pub mod estimate;
 pub mod label;
+pub mod limits;
+pub mod pill;
 pub mod plan;
-mod presentation;
 pub mod prompt;
 pub mod report;
 pub mod sink;
+pub mod tags;
 pub mod verdict;

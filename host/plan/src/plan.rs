@@ -196,6 +196,17 @@ impl fmt::Display for Violation {
     }
 }
 
+/// The task that a value of an argument is bound to, counted from 1, and the part of its output.
+pub fn binding(value: &Value) -> Option<(usize, Option<&str>)> {
+    let map = value.as_object()?;
+    let from = map.get("from")?.as_u64().and_then(|from| usize::try_from(from).ok())?;
+    match (map.len(), map.get("pointer")) {
+        (1, None) => Some((from, None)),
+        (2, Some(Value::String(pointer))) => Some((from, Some(pointer))),
+        _ => None,
+    }
+}
+
 /// What a plan is checked against: the skills that this caller may use.
 pub trait Catalog {
     /// The args with the skill's defaults filled in, or everything that is wrong with them. Paths are relative to

@@ -113,7 +113,7 @@ use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName, SkillName};
-use kiso_graph::approval::CardAccess;
+use kiso_plan::approval::CardAccess;
 use kiso_store::secret::Secrets;
 use kiso_store::store::Store;
 use serde_json::Value;

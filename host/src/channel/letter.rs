@@ -4,9 +4,9 @@ use super::sink::{ChannelSink, WITHHELD};
 use kiso_agent::drive::SEALED_RUN;
 pub use kiso_gateway::Letter;
 use kiso_gateway::{Message, whole_message};
-use kiso_graph::block::Block;
-use kiso_graph::label::Label;
 use kiso_graph::step::Event;
+use kiso_plan::block::Block;
+use kiso_plan::label::Label;
 use kiso_store::secret::Vault;
 use kiso_store::store::{Delivery, LabelledRow, StoreError, View, WebhookEvent};
 

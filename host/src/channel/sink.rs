@@ -1,7 +1,7 @@
 //! What channels may be sent: a reply leaves the machine by them, and what may not leave it stays.
 
 use kiso_base::config::Config;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use kiso_sandbox::effect::sink::Enforcement;
 
 /// Stands in the place of what may not be sent.

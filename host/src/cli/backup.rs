@@ -3,7 +3,7 @@
 use super::{Exit, Failure, Shared};
 use kiso_base::clock::now_ms;
 use kiso_base::home::Home;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_store::store::{BackupError, Store};
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use clap::Subcommand;
 use kiso_base::home::SkillName;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::package::{self, PACKAGES, Package, PackageContent, PackageError, StartedInterpreter};
 use kiso_sandbox::skill::{GrantChoice, InstallCandidate, InstalledSkill};
 use serde_json::json;

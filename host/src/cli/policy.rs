@@ -3,10 +3,10 @@
 use super::show::{printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
 use kiso_agent::drive::{SEALED_RUN, SPEC};
-use kiso_graph::label::Label;
 use kiso_graph::run::RunSpec;
-use kiso_graph::sink::SinkDecision;
 use kiso_graph::step::{Event, StepResult};
+use kiso_plan::label::Label;
+use kiso_plan::sink::SinkDecision;
 use kiso_sandbox::skill::Quiet;
 use kiso_store::secret::vault::Vault;
 use kiso_store::store;

@@ -5,7 +5,7 @@ use super::{Exit, Failure, Shared, block_on};
 use kiso_agent::drive::SEALED_RUN;
 use kiso_base::clock::now_ms;
 use kiso_base::home::Home;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_store::secret::vault::{SEALED, Vault};
 use kiso_store::store::{Store, restore};
 use serde_json::json;

@@ -8,7 +8,7 @@ use kiso_agent::tool::schedules::{
     MAX_RECEIPTS, ScheduleError, ScheduleRequest, ScheduleUpdate, Schedules, coming, describe, timing_of,
 };
 use kiso_base::clock::now_ms;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::skill::Quiet;
 use kiso_store::secret::vault::Vault;
 use kiso_store::store::{Receipt, Schedule};

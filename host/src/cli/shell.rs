@@ -6,7 +6,7 @@ use super::history::InputHistory;
 use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
 use kiso_base::home::SessionName;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::exec::{Channel, CommandResult, Exec, ExecError, Line, PipeWriter, Scratch, pipe};
 use kiso_store::secret::Secrets;
 use serde_json::json;

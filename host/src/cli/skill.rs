@@ -26,7 +26,7 @@ use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
 use clap::Subcommand;
 use kiso_base::home::SessionName;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::skill::CallEnd;
 use std::path::Path;
 use std::sync::Arc;

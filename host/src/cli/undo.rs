@@ -7,7 +7,7 @@ use kiso_agent::drive::UndoFailure;
 use kiso_base::clock::minute;
 use kiso_base::home::SessionName;
 use kiso_gateway::UndoLine;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::effect::undo::{UndoChoice, UndoError, UndoKind, UndoPlan};
 use kiso_sandbox::skill::Quiet;
 use kiso_store::store::StoreError;

@@ -18,8 +18,8 @@ pub use record::{MemoryImport, MemoryImportError, Record, export, import};
 use crate::store::{Chunk, LabelledRow, Store, StoreError, Tx, USER, Vector, View, shared_words};
 use kiso_base::clock::day;
 use kiso_base::home::SessionName;
-use kiso_graph::estimate::tokens;
-use kiso_graph::label::Label;
+use kiso_plan::estimate::tokens;
+use kiso_plan::label::Label;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 

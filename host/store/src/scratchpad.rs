@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::store::{MAX_ENTRY_BYTES, Store, StoreError, View};
 use kiso_base::home::SessionName;
-use kiso_graph::estimate::{quarters, tokens};
-use kiso_graph::label::Label;
-use kiso_graph::plan::Violation;
+use kiso_plan::estimate::{quarters, tokens};
+use kiso_plan::label::Label;
+use kiso_plan::plan::Violation;
 
 /// Where the steps of the run that is under way are kept.
 pub const LEDGER: &str = "run_step_ledger";

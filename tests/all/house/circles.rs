@@ -2,7 +2,7 @@
 //! A module may use the one that it is a part of, and its parts.
 
 use super::{HOST, host_crate, sources};
-use crate::harness::root;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A module by the names on the way to it: `["graph", "run", "ask"]`.

@@ -1,7 +1,9 @@
 //! What is asked and what is answered, when all goes well.
 
 use super::{BOTH, Format, Heard, KEY, Scene, endpoint, model, question, refused, with_tools};
-use kiso_llm::{Role, Stop, ToolCall, Turn};
+use kiso_base::role::Role;
+use kiso_llm::{Stop, Turn};
+use kiso_plan::call::ToolCall;
 use kiso_store::secret::SecretValue;
 use serde_json::json;
 

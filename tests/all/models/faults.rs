@@ -210,7 +210,7 @@ async fn a_script_that_is_not_followed_is_noticed() {
     request.user = "weather.csv".to_owned();
     assert_eq!(scene.ask(&request).await.unwrap().text, "x");
     assert!(retryable(scene.fails().await).contains("\"new\" is in the prompt, and reply 2 forbids it"));
-    request.role = kiso_llm::Role::Planner;
+    request.role = kiso_base::role::Role::Planner;
     assert!(retryable(scene.ask(&request).await.unwrap_err()).contains("the script has no reply left"));
     let problems = scene.server.problems();
     assert_eq!(problems.len(), 5, "{problems:#?}");

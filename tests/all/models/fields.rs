@@ -2,7 +2,8 @@
 
 use super::{BOTH, Format, Scene, question, refused, with_schema, with_tools};
 use kiso_llm::endpoint::Support;
-use kiso_llm::{Answer, Request, Stop, ToolCall, Turn};
+use kiso_llm::{Answer, Request, Stop, Turn};
+use kiso_plan::call::ToolCall;
 use serde_json::{Value, json};
 
 const THREE: &str = "[[reply]]\ntext = '{\"status\": \"ok\"}'\n\

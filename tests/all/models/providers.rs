@@ -25,7 +25,7 @@ async fn completion(format: Format, raw: &str) -> kiso_llm::Completion {
 
 /// Each call as `id name arguments`.
 #[track_caller]
-fn shown(calls: &[kiso_llm::ToolCall]) -> Vec<String> {
+fn shown(calls: &[kiso_plan::call::ToolCall]) -> Vec<String> {
     calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.args)).collect()
 }
 

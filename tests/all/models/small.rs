@@ -2,7 +2,8 @@
 
 use super::{BOTH, Format, Scene, question, with_schema, with_tools};
 use kiso_llm::endpoint::Support;
-use kiso_llm::{Answer, Calling, Completion, Form, LlmError, Request, Stop, ToolCall, ToolChoice, Turn};
+use kiso_llm::{Answer, Calling, Completion, Form, LlmError, Request, Stop, ToolChoice, Turn};
+use kiso_plan::call::ToolCall;
 use serde_json::{Value, json};
 
 fn script(value: Value) -> String {

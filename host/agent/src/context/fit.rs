@@ -1,9 +1,9 @@
 //! How text gets shorter.
 
 use super::text::{Body, Spare};
-use super::tokens;
 use kiso_base::role::REST;
-use kiso_graph::brief::clip;
+use kiso_plan::clip::clip;
+use kiso_plan::estimate::tokens;
 
 /// A piece that takes what the others leave shortens no part that has less than a quarter of this, in tokens.
 const WHOLE: usize = 4_000;

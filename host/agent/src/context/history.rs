@@ -4,7 +4,7 @@ use super::fence::{declaration, without_marks};
 use super::render::write_section;
 use super::text::{Body, body, correction_alone};
 use kiso_base::role::{Piece, Row, TABLE};
-use kiso_llm::prompt::Pieces;
+use kiso_plan::prompt::Pieces;
 
 /// What a role said itself stands in its conversation, and is not told to it again.
 const OWN: [Piece; 2] = [Piece::PlannerLane, Piece::ReasoningLane];

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use super::fence::{declaration, without_marks};
 use super::fit::NO_ROOM;
 use super::text::{Body, body};
-use super::tokens;
 use kiso_base::role::{Piece, REST, Row, TABLE};
 use kiso_llm::Request;
 use kiso_llm::estimate::request_tokens;
-use kiso_llm::prompt::Pieces;
+use kiso_plan::estimate::tokens;
+use kiso_plan::prompt::Pieces;
 
 /// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
 /// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new

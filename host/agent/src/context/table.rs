@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kiso_base::role::{Piece, REST, Role, TABLE};
-use kiso_llm::prompt::Pieces;
+use kiso_plan::prompt::Pieces;
 
 /// Names the field of [`Pieces`] that holds each piece.
 macro_rules! fields {

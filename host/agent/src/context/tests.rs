@@ -3,10 +3,11 @@ mod fences;
 
 use super::text::body;
 use super::*;
-use kiso_graph::plan::{Task, TaskKind};
-use kiso_graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
-use kiso_llm::Role;
-use kiso_llm::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
+use kiso_base::role::Role;
+use kiso_base::role::{Cell, Piece, TABLE};
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
+use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -4,19 +4,22 @@ use super::DriveError;
 use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
-use crate::context::{self, Piece, TABLE};
+use crate::context;
 use crate::node::{actor, retrieval, summarizer};
 use crate::tool::ToolUses;
 use crate::tool::builtin::{self, Builtins};
-use kiso_graph::label::Label;
-use kiso_graph::lane::{KEPT_EXCHANGES, ToolCall};
+use kiso_base::role::{Piece, Role, TABLE};
+use kiso_graph::lane::KEPT_EXCHANGES;
 use kiso_graph::reflection::Status;
-use kiso_graph::report::{TaskError, TaskReport};
 use kiso_graph::run::Run;
 use kiso_graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
-use kiso_graph::{estimate, summary};
-use kiso_llm::prompt::{ChatMessage, Pieces};
-use kiso_llm::{Role, Sink, ToolSpec};
+use kiso_graph::summary;
+use kiso_llm::{Sink, ToolSpec};
+use kiso_plan::call::ToolCall;
+use kiso_plan::estimate;
+use kiso_plan::label::Label;
+use kiso_plan::prompt::{ChatMessage, Pieces};
+use kiso_plan::report::{TaskError, TaskReport};
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad;
 use kiso_store::store::View;
@@ -287,7 +290,7 @@ impl RunContext<'_> {
         let empty = ChatMessage { from: "transcript".to_owned(), text: String::new() };
         let request = summarizer::messages(&system, None, vec![empty], &self.boundary);
         let settings = self.drive.models.settings(Role::Summarizer);
-        let around = context::tokens(&request.user) + AROUND;
+        let around = estimate::tokens(&request.user) + AROUND;
         let cap = TABLE.iter().find(|row| row.piece == Piece::Compress).map_or(0, |row| row.cap);
         Ok(context::room(settings.context_budget, &request).min(cap).saturating_sub(around))
     }

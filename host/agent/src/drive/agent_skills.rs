@@ -2,12 +2,12 @@
 
 use super::run_context::RunContext;
 use crate::tool::{EXEC, allows};
-use kiso_graph::label::Label;
 use kiso_graph::mention;
-use kiso_graph::plan::{Task, TaskKind};
-use kiso_graph::report::{TaskError, TaskReport};
 use kiso_graph::run::Run;
-use kiso_llm::prompt::{AgentSkillCard, Instructions, said};
+use kiso_plan::label::Label;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::prompt::{AgentSkillCard, Instructions, said};
+use kiso_plan::report::{TaskError, TaskReport};
 use kiso_sandbox::skill::{AgentSkill, wire_name};
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 use super::run_context::RunContext;
 use super::window::WAITING;
 use super::{DriveError, SEALED_RUN};
-use kiso_graph::route;
 use kiso_graph::run::Run;
+use kiso_plan::cues;
 use kiso_store::store::{Job, JobPriority};
 
 impl RunContext<'_> {
@@ -36,7 +36,7 @@ impl RunContext<'_> {
         for message in waiting {
             let text = self.drive.vault.open_text(SEALED_RUN, &message.text)?.into_owned();
             // In their order: one that begins something new ends the turn.
-            if !route::continues(&text) || self.drive.is_explicit(&text) {
+            if !cues::continues(&text) || self.drive.is_explicit(&text) {
                 break;
             }
             self.taking.push(message.id);

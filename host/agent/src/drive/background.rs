@@ -9,14 +9,16 @@ use crate::node::summarizer::TurnFacts;
 use crate::node::{self, summarizer, titler};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
-use kiso_graph::limits::Usage;
-use kiso_graph::route;
+use kiso_base::role::Role;
 use kiso_graph::run::{Run, RunSpec};
 use kiso_graph::step::Call;
-use kiso_llm::prompt::{self, ChatMessage};
 use kiso_llm::reflex;
-use kiso_llm::{LlmError, Model, Priority, Request, Role};
+use kiso_llm::{LlmError, Model, Priority, Request};
+use kiso_plan::cues;
+use kiso_plan::label::Label;
+use kiso_plan::limits::Usage;
+use kiso_plan::prompt;
+use kiso_plan::prompt::ChatMessage;
 use kiso_store::memory;
 use kiso_store::scratchpad;
 use kiso_store::secret::Secrets;
@@ -192,7 +194,7 @@ impl RunExecutor {
         }
         let mut tokens = 0;
         let fit = messages.iter().take_while(|message| {
-            tokens += crate::context::tokens(&message.text);
+            tokens += kiso_plan::estimate::tokens(&message.text);
             tokens <= MAX_TOKENS
         });
         let fit = fit.count().max(1);
@@ -267,7 +269,7 @@ impl RunExecutor {
         facts.sort_by_key(|fact| (fact.at_ms, fact.id));
         let mut tokens = 0;
         let fit = facts.iter().take_while(|fact| {
-            tokens += crate::context::tokens(&fact.text);
+            tokens += kiso_plan::estimate::tokens(&fact.text);
             tokens <= MAX_TOKENS
         });
         let fit = fit.count();
@@ -345,7 +347,7 @@ impl RunExecutor {
         let answer = self.ask(work, request, &boundary).await?;
         let learned = match summarizer::read_turn(&answer, known.len()) {
             Some(learned) => learned,
-            None if statement => TurnFacts { facts: route::facts_in(message).collect(), outdated: Vec::new() },
+            None if statement => TurnFacts { facts: cues::facts_in(message).collect(), outdated: Vec::new() },
             None => TurnFacts::default(),
         };
         let facts = learned.facts.into_iter().filter(|_| statement || !learned.outdated.is_empty());

@@ -4,8 +4,8 @@ use super::{DriveError, RunExecutor};
 use kiso_base::clock::now_ms;
 use kiso_base::config::Limits;
 use kiso_base::home::SessionName;
-use kiso_graph::limits::{LimitReached, Limits as RunLimits, MICROS_PER_CENT, Usage};
-use kiso_llm::Role;
+use kiso_base::role::Role;
+use kiso_plan::limits::{LimitReached, Limits as RunLimits, MICROS_PER_CENT, Usage};
 use kiso_store::store::Scope;
 
 impl RunExecutor {

@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::clean::clean_turn;
 use crate::context::{PieceHistory, without_marks};
-use kiso_llm::{Request, Role, Turn};
+use kiso_base::role::Role;
+use kiso_llm::{Request, Turn};
 use kiso_store::secret::Secrets;
 
 /// Roles that are asked again in a run about what they said before. The actor has its lane for that.

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use kiso_base::json;
-use kiso_graph::plan::Violation;
-use kiso_graph::report::{TaskError, TaskReport, TaskStatus};
+use kiso_plan::plan::Violation;
+use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::skill::manifest::validator;
 
 /// Of what is wrong with an answer, this much is told.

@@ -2,13 +2,13 @@
 //! it stays with the reply.
 
 use super::voice::{Listener, Thought};
-use kiso_graph::block::Block;
-use kiso_graph::brief::clip;
+use kiso_base::role::Role;
 use kiso_graph::outcome::Outcome;
-use kiso_graph::plan::TaskKind;
 use kiso_graph::run::Run;
 use kiso_graph::step::{Event, Step};
-use kiso_llm::Role;
+use kiso_plan::block::Block;
+use kiso_plan::clip::clip;
+use kiso_plan::plan::TaskKind;
 use kiso_store::store::RunId;
 
 /// Bytes of each text that are kept.

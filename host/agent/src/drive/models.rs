@@ -4,8 +4,7 @@ use kiso_base::config::{
     self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, ModelName, Provider, ProviderKind,
 };
 use kiso_base::home::Home;
-use kiso_base::role::Duty;
-use kiso_graph::limits::LimitReached;
+use kiso_base::role::{Duty, Role};
 use kiso_llm::anthropic::Anthropic;
 use kiso_llm::breaker::Breaker;
 use kiso_llm::chain::{Chain, ChainContext, Link, Remote, Retries};
@@ -18,7 +17,8 @@ use kiso_llm::reflex::{self, Reflex};
 use kiso_llm::scripted::ScriptedModel;
 use kiso_llm::slots::Slots;
 use kiso_llm::time::RealTime;
-use kiso_llm::{LlmError, Model, Role, Usage};
+use kiso_llm::{LlmError, Model};
+use kiso_plan::limits::{LimitReached, Usage};
 use kiso_store::secret::SecretValue;
 use kiso_store::store::ModelChoice;
 use std::collections::{BTreeMap, HashMap};

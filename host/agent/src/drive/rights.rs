@@ -3,7 +3,7 @@
 use super::run_context::RunContext;
 use kiso_base::config::Mount;
 use kiso_base::home::PROJECT;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 
 impl RunContext<'_> {
     /// The line for the caller of this run.

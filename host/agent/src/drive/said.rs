@@ -2,7 +2,7 @@
 
 use super::{DriveError, RunExecutor, SEALED_RUN};
 use kiso_graph::step::{Event, StepResult};
-use kiso_llm::prompt::ChatMessage;
+use kiso_plan::prompt::ChatMessage;
 use kiso_store::scratchpad;
 use kiso_store::store::{Message, MessageRole, RunId};
 

@@ -1,9 +1,9 @@
 //! What calls of models cost.
 
 use crate::context::without_marks;
-use kiso_graph::limits::Usage;
 use kiso_graph::step::Call;
 use kiso_llm::{Completing, Completion, Model, Request, Sink};
+use kiso_plan::limits::Usage;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing::Instrument;
 

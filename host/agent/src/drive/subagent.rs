@@ -1,8 +1,8 @@
 //! What is different about the run of a subagent: nobody reads along.
 
+use kiso_base::role::Role;
 use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::silent::is_silent;
-use kiso_llm::Role;
 
 /// What stands behind the prompt of those roles that decide what is said.
 const NOTE: &str = "\n\nYou work as a subagent: the message was sent by another conversation, by the schedule or by a hook, nobody reads along, \

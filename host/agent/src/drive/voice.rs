@@ -1,11 +1,13 @@
 //! What a run tells those who watch it: steps, tokens, events, and the thought stream.
 
 use crate::tool::Tools;
+use kiso_base::role::Role;
 use kiso_graph::banner::Stripper;
-use kiso_graph::plan::Task;
 use kiso_graph::run::Run;
 use kiso_graph::step::{Event, Step, StepResult};
-use kiso_llm::{Role, Sink, ToolCall};
+use kiso_llm::Sink;
+use kiso_plan::call::ToolCall;
+use kiso_plan::plan::Task;
 use kiso_store::secret::Secrets;
 use kiso_store::store::RunId;
 use serde_json::Value;
@@ -121,7 +123,7 @@ pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
         Step::Route { .. } => Thought::Routing,
         Step::Plan(ask) => Thought::Planning { attempt: ask.attempt },
         Step::Reason(ask) => Thought::Briefing { task: ask.task.label() },
-        Step::Execute { brief, .. } if brief.task.kind == kiso_graph::plan::TaskKind::Msg => Thought::Synthesizing,
+        Step::Execute { brief, .. } if brief.task.kind == kiso_plan::plan::TaskKind::Msg => Thought::Synthesizing,
         Step::Execute { brief, .. } => {
             Thought::Working { what: vec![format!("{}/{} {}", brief.number, brief.of, brief.task.label())] }
         }

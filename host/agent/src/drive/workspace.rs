@@ -7,7 +7,7 @@ use crate::tool::files;
 use kiso_base::compute;
 use kiso_base::home::GUIDANCE;
 use kiso_graph::outcome::Outcome;
-use kiso_llm::prompt::FileCard;
+use kiso_plan::prompt::FileCard;
 use kiso_sandbox::effect::files::FileLabels;
 
 impl RunContext<'_> {

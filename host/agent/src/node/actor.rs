@@ -1,11 +1,12 @@
 //! The actor: calls tools until the brief, or without a plan the message, is done.
 
 use super::conversation;
-use crate::context::{self, Piece};
+use crate::context;
+use kiso_base::role::{Piece, Role};
 use kiso_graph::lane::ActionTurn;
 use kiso_graph::step::{ActAsk, StepResult};
-use kiso_llm::prompt::Pieces;
-use kiso_llm::{Completion, Request, Role, ToolChoice, ToolSpec, Turn};
+use kiso_llm::{Completion, Request, ToolChoice, ToolSpec, Turn};
+use kiso_plan::prompt::Pieces;
 use serde_json::json;
 
 /// Asks for the self-assessment at the round limit; the prompt says its form.
@@ -110,9 +111,9 @@ mod tests {
     use super::*;
     use kiso_graph::execution_brief;
     use kiso_graph::lane::ActionLane;
-    use kiso_graph::plan::{Task, TaskKind};
     use kiso_graph::reflection::Status;
-    use kiso_graph::report::{TaskReport, TaskStatus};
+    use kiso_plan::plan::{Task, TaskKind};
+    use kiso_plan::report::{TaskReport, TaskStatus};
 
     fn ask(model: Option<&str>) -> ActAsk {
         let mut lane = ActionLane::default();

@@ -3,8 +3,9 @@
 
 use crate::context;
 use kiso_llm::estimate::turn_tokens;
-use kiso_llm::prompt::{ChatMessage, UNTYPED};
 use kiso_llm::{Request, Turn};
+use kiso_plan::estimate;
+use kiso_plan::prompt::{ChatMessage, UNTYPED};
 
 /// The turns that are kept whatever their size: what was asked last, and what was answered.
 const LAST: usize = 2;
@@ -52,7 +53,7 @@ pub(super) fn shorten(request: &mut Request, context_budget: usize) {
     let sizes: Vec<usize> = said.iter().map(turn_tokens).collect();
     let room = {
         let rest = Request { turns: request.turns[request.spare_turns..].to_vec(), ..request.clone() };
-        context::room(context_budget, &rest).saturating_sub(context::tokens(&request.user))
+        context::room(context_budget, &rest).saturating_sub(estimate::tokens(&request.user))
     };
     let (mut left, mut block, mut gone) = (sizes.iter().sum::<usize>(), 0, 0);
     for (at, size) in sizes.iter().enumerate().take(said.len().saturating_sub(LAST)) {
@@ -74,7 +75,7 @@ pub(super) fn shorten(request: &mut Request, context_budget: usize) {
             match turn {
                 Turn::User(text) | Turn::Assistant { text, .. } => *text = context::fit_text(text, share),
                 // What is fenced stays so: the turn goes as a whole.
-                Turn::Note(text) | Turn::Tool { text, .. } if context::tokens(text) > share => text.clear(),
+                Turn::Note(text) | Turn::Tool { text, .. } if estimate::tokens(text) > share => text.clear(),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kiso_graph::outcome::Outcome;
-use kiso_graph::report::{FileNote, size};
+use kiso_plan::report::{FileNote, size};
 
 /// Begins the list of files.
 const HEAD: &str = "\n\nFiles:";

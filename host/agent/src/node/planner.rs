@@ -1,14 +1,15 @@
 //! The planner: a message becomes a plan.
 
-use kiso_base::role::{Lengths, plan_schema, skill_task};
-use kiso_graph::Chatter;
-use kiso_graph::limits::Limits;
-use kiso_graph::plan::{self, Catalog, Secrets, Unusable};
-use kiso_graph::report::Correction;
+use kiso_base::role::{Lengths, Role, plan_schema, skill_task};
+use kiso_graph::plan::{Secrets, Unusable};
 use kiso_graph::run::Run;
 use kiso_graph::step::{PlanAsk, StepResult};
-use kiso_llm::prompt::{Pieces, SkillCard};
-use kiso_llm::{Answer, Completion, Model, Request, Role, Sink, schema};
+use kiso_graph::{Chatter, plan};
+use kiso_llm::{Answer, Completion, Model, Request, Sink, schema};
+use kiso_plan::limits::Limits;
+use kiso_plan::plan::Catalog;
+use kiso_plan::prompt::{Pieces, SkillCard};
+use kiso_plan::report::Correction;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

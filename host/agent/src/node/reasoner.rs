@@ -1,10 +1,11 @@
 //! The reasoner: the brief of a task whose calls are not known yet.
 
+use kiso_base::role::Role;
 use kiso_graph::execution_brief;
-use kiso_graph::report::Correction;
 use kiso_graph::step::{ReasonAsk, StepResult};
-use kiso_llm::prompt::Pieces;
-use kiso_llm::{Completion, Request, Role};
+use kiso_llm::{Completion, Request};
+use kiso_plan::prompt::Pieces;
+use kiso_plan::report::Correction;
 
 /// The reasoner's prompt. `readiness` says what there is to execute with, a line each, and `now` when and where the user is.
 pub fn request(

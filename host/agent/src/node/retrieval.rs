@@ -1,7 +1,7 @@
 //! Retrieval: what there is to work with.
 
 use kiso_graph::step::StepResult;
-use kiso_llm::prompt::FileCard;
+use kiso_plan::prompt::FileCard;
 
 /// A workspace can hold thousands of files; a planner that needs more than these asks a skill.
 const MAX_FILES: usize = 100;

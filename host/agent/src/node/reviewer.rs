@@ -1,14 +1,18 @@
 //! The reviewer: the critic's model call, for tasks with `review: true`.
 
-use kiso_graph::label::Label;
-use kiso_graph::limits::Limits;
-use kiso_graph::plan::{self, Catalog, Secrets};
-use kiso_graph::report::Correction;
+use kiso_base::role::Role;
+use kiso_graph::plan::Secrets;
 use kiso_graph::run::Run;
 use kiso_graph::step::{Call, ReviewAsk, StepResult};
-use kiso_graph::verdict::{self, Review, Status};
-use kiso_llm::prompt::{FileCard, Pieces};
-use kiso_llm::{Completion, Request, Role};
+use kiso_graph::verdict::Review;
+use kiso_graph::{plan, verdict};
+use kiso_llm::{Completion, Request};
+use kiso_plan::label::Label;
+use kiso_plan::limits::Limits;
+use kiso_plan::plan::Catalog;
+use kiso_plan::prompt::{FileCard, Pieces};
+use kiso_plan::report::Correction;
+use kiso_plan::verdict::Status;
 
 /// The shortest verdict.
 const OK: &str = r#"{"status": "ok"}"#;

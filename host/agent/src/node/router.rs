@@ -1,10 +1,12 @@
 //! The router: how much a message needs, and which tools.
 
+use kiso_base::role::Role;
 use kiso_graph::plan::Secrets;
 use kiso_graph::route::{self, RoutedBy, Routing};
 use kiso_graph::step::StepResult;
-use kiso_llm::prompt::{ChatMessage, Pieces};
-use kiso_llm::{Answer, Completion, Model, Request, Role};
+use kiso_llm::{Answer, Completion, Model, Request};
+use kiso_plan::cues;
+use kiso_plan::prompt::{ChatMessage, Pieces};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ pub fn request(system: &str, message: &str, tail: &[ChatMessage], known: &Pieces
     let tail = &tail[tail.len().saturating_sub(TAIL)..];
     let all = Pieces {
         new_message: Some(message.to_owned()),
-        tail: (route::follow_up(message) && !tail.is_empty()).then(|| tail.to_vec()),
+        tail: (cues::follow_up(message) && !tail.is_empty()).then(|| tail.to_vec()),
         ..known.clone()
     };
     super::request(Role::Router, system, &all, boundary)

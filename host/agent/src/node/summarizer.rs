@@ -1,8 +1,8 @@
 //! The summarizer: shortens what grew too long, and finds the facts in a turn.
 
-use kiso_base::role::{MAX_LEARNED, MOST_LEARNED, MOST_OUTDATED, facts_schema, learned_schema};
-use kiso_llm::prompt::{ChatMessage, Pieces};
-use kiso_llm::{Answer, Request, Role};
+use kiso_base::role::{MAX_LEARNED, MOST_LEARNED, MOST_OUTDATED, Role, facts_schema, learned_schema};
+use kiso_llm::{Answer, Request};
+use kiso_plan::prompt::{ChatMessage, Pieces};
 use serde_json::Value;
 
 /// The prompt that makes one summary out of the old one and the messages after it.

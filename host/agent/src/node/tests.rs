@@ -2,17 +2,18 @@ mod prompts;
 mod talk;
 
 use super::*;
-use kiso_graph::lane::ToolCall;
-use kiso_graph::limits::Limits;
 use kiso_graph::outcome::{Ending, Outcome};
-use kiso_graph::plan::{self, CallerScope, Catalog, Violation, Task, TaskKind};
+use kiso_graph::plan;
 use kiso_graph::reflection::Status;
-use kiso_graph::report::{FileNote, TaskReport, TaskStatus};
 use kiso_graph::run::{Policy, Run, RunSpec, Segment};
 use kiso_graph::step::{Step, ToolResult};
-use kiso_llm::prompt::{ChatMessage, Column, ColumnKind, FileCard};
+use kiso_llm::Model;
 use kiso_llm::scripted::ScriptedModel;
-use kiso_llm::{Model, Usage};
+use kiso_plan::call::ToolCall;
+use kiso_plan::limits::{Limits, Usage};
+use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
+use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
+use kiso_plan::report::{FileNote, TaskReport, TaskStatus};
 use serde_json::Value;
 
 /// Has every skill, and takes whatever a plan gives them.
@@ -270,7 +271,7 @@ fn a_prompt_fits_the_context_of_its_model() {
     assert_eq!(fit(whole.clone(), "b0undary", 32_000), whole);
     let small = fit(whole.clone(), "b0undary", 4_096);
     assert_eq!(small.max_tokens, 1_024);
-    let taken = [&small.system, &small.user].map(|text| crate::context::tokens(text)).iter().sum::<usize>();
+    let taken = [&small.system, &small.user].map(|text| kiso_plan::estimate::tokens(text)).iter().sum::<usize>();
     assert!(taken + 1_024 <= 4_096 * 9 / 10, "{taken} tokens");
     assert!(
         small.user.contains("message 19 ") && small.user.contains("message 18 ") && small.user.contains("and now?")
@@ -330,7 +331,7 @@ fn an_answer_that_was_cut_off_is_told_before_what_follows_from_it() {
     let whole = completion("{");
     let usage = Usage { output_tokens: 7, ..Usage::default() };
     let cut = Completion { stop: Stop::Length, usage, ..whole.clone() };
-    let found = [plan::Violation::new("", "this is not JSON")];
+    let found = [kiso_plan::plan::Violation::new("", "this is not JSON")];
     assert_eq!(violations(&whole, &found).len(), 1);
     assert_eq!(
         violations(&cut, &found)[0],

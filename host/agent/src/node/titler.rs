@@ -1,7 +1,8 @@
 //! The titler: names a session after its first exchange.
 
-use kiso_llm::prompt::{ChatMessage, Pieces};
-use kiso_llm::{Request, Role};
+use kiso_base::role::Role;
+use kiso_llm::Request;
+use kiso_plan::prompt::{ChatMessage, Pieces};
 
 /// Characters of a title.
 const MAX_TITLE: usize = 80;

@@ -1,14 +1,16 @@
 //! The worker, or another role that writes: the text of a `msg` task.
 
 use super::conversation;
-use crate::context::{self, Piece};
+use crate::context;
+use kiso_base::role::{Piece, Role};
 use kiso_graph::banner;
-use kiso_graph::brief::{Brief, clip};
-use kiso_graph::plan::{Task, TaskKind};
-use kiso_graph::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
+use kiso_graph::brief::Brief;
 use kiso_graph::step::Call;
-use kiso_llm::prompt::Pieces;
-use kiso_llm::{Answer, LlmError, Model, Request, Role, Sink, Turn, reflex};
+use kiso_llm::{Answer, LlmError, Model, Request, Sink, Turn, reflex};
+use kiso_plan::clip::clip;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::prompt::Pieces;
+use kiso_plan::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
 const MAX_TEXT: usize = 64_000;

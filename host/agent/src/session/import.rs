@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::drive::SEALED_RUN;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
-use kiso_graph::limits::Usage;
-use kiso_graph::plan::TaskKind;
+use kiso_plan::limits::Usage;
+use kiso_plan::plan::TaskKind;
 use kiso_sandbox::effect::member::{MACHINE_LABEL, is_machine_label};
 use kiso_store::secret::vault::{Vault, is_sealed};
 use kiso_store::store::{

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, broadcast};
 use crate::drive::{Listener, Thought};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
+use kiso_base::role::Role;
 use kiso_graph::step::Step;
-use kiso_llm::Role;
 use kiso_store::store::RunId;
 
 /// What is kept for a watcher that is slow. One that falls behind further misses pieces, and begins anew with all of them.

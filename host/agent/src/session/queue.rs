@@ -19,9 +19,9 @@ use super::wake::{QueueLimits, Wake};
 use crate::drive::{Cancel, DriveError, Listener, Pause, RunExecutor};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{HomeError, SessionName};
-use kiso_graph::report::often;
 use kiso_graph::run::Run;
 use kiso_graph::step::{Event, Step, StepResult};
+use kiso_plan::report::often;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{JobPriority, RunId, Store, StoreError};
 
@@ -390,7 +390,7 @@ impl Listener for Counting<'_> {
         self.teller.thought(thought);
     }
 
-    fn token(&mut self, role: kiso_llm::Role, text: &str) {
+    fn token(&mut self, role: kiso_base::role::Role, text: &str) {
         self.teller.token(role, text);
     }
 
@@ -398,7 +398,7 @@ impl Listener for Counting<'_> {
         self.teller.output(stream, text);
     }
 
-    fn restart(&mut self, role: kiso_llm::Role) {
+    fn restart(&mut self, role: kiso_base::role::Role) {
         self.teller.restart(role);
     }
 }

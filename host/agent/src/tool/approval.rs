@@ -8,9 +8,9 @@ use super::address::{addresses, host_and_port, named_in, texts};
 use super::sinks::CallSinks;
 use super::{CallLabels, EXEC, Tools};
 use kiso_base::json;
-use kiso_graph::approval::{CallEffect, CardAccess, Destination};
-use kiso_graph::lane::ToolCall;
-use kiso_graph::plan::{Task, TaskKind};
+use kiso_plan::approval::{CallEffect, CardAccess, Destination};
+use kiso_plan::call::ToolCall;
+use kiso_plan::plan::{Task, TaskKind};
 use kiso_sandbox::skill::InstalledSkill;
 use kiso_sandbox::skill::grant::AskEffective;
 

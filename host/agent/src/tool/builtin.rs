@@ -20,10 +20,11 @@ use serde_json::{Value, json};
 
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
-use kiso_graph::estimate;
-use kiso_graph::label::Label;
-use kiso_graph::plan::CallerScope;
-use kiso_llm::{ToolCall, ToolSpec};
+use kiso_llm::ToolSpec;
+use kiso_plan::call::ToolCall;
+use kiso_plan::estimate;
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::skill::{ArgsSchema, Skills};
 use kiso_store::memory::Meaning;
 use kiso_store::secret::vault::Vault;

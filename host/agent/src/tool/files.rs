@@ -11,8 +11,8 @@ mod tests;
 pub use self::made::PublicFiles;
 
 use cap_std::fs::Dir;
-use kiso_graph::label::Label;
-use kiso_llm::prompt::{Column, ColumnKind, FileCard};
+use kiso_plan::label::Label;
+use kiso_plan::prompt::{Column, ColumnKind, FileCard};
 use kiso_sandbox::effect::files::FileLabels;
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::VecDeque;

@@ -3,9 +3,9 @@
 use super::Tools;
 use crate::mcp::{AllowedTool, McpError, McpFault, McpOutcome};
 use kiso_graph::bind::OUTSIDE;
-use kiso_graph::plan::Task;
-use kiso_graph::report::{TaskError, TaskReport, TaskStatus};
-use kiso_llm::prompt::SkillCard;
+use kiso_plan::plan::Task;
+use kiso_plan::prompt::SkillCard;
+use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::skill::Caller;
 use serde_json::Value;
 

@@ -4,9 +4,9 @@
 //! administrator's messages: what is done with rights is said by who has them.
 
 use kiso_base::config::{self, Config, NAME_RULE, is_name};
-use kiso_graph::pill::Pill;
-use kiso_graph::plan::CallerScope;
-use kiso_graph::route::Effort;
+use kiso_plan::effort::Effort;
+use kiso_plan::pill::Pill;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::skill::near_names;
 use kiso_store::store::{MAX_PILLS, PillRow, Store, StoreError};
 

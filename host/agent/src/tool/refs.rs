@@ -2,8 +2,8 @@
 
 use super::Tools;
 use kiso_base::home::SessionName;
-use kiso_graph::plan::Violation;
-use kiso_graph::report::TaskError;
+use kiso_plan::plan::Violation;
+use kiso_plan::report::TaskError;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::effect::sink::Permit;
 use kiso_sandbox::exec::Scratch;

@@ -4,7 +4,7 @@ use super::builtin::Builtins;
 use super::editor::{self, FileCall};
 use super::{EXEC, Tools};
 use kiso_base::json;
-use kiso_llm::ToolCall;
+use kiso_plan::call::ToolCall;
 use kiso_sandbox::skill::manifest::Workspace;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use super::{EXEC, Tools, editor};
 use kiso_base::home::SessionName;
-use kiso_graph::plan::{Task, TaskKind};
-use kiso_graph::report::{LogLine, TaskReport};
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{LogLine, TaskReport};
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::wire::{Body, JsonResult, Page, Path, Query, page_size};
 use kiso_agent::drive::{AlwaysScope, CardReply, CardReplyError};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::store::{ApprovalLine, ApprovalRule};
 
 routes! {

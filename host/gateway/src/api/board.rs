@@ -12,12 +12,11 @@ use crate::document::routes;
 use crate::wire::{JsonResult, Path, shown};
 use kiso_agent::drive::SEALED_RUN;
 use kiso_agent::session::live::Busy;
-use kiso_graph::brief::clip;
-use kiso_graph::plan::{Task, TaskKind};
-use kiso_graph::report::FileNote;
 use kiso_graph::run::{History, TaskHistory};
 use kiso_graph::step::Event;
-use kiso_graph::verdict;
+use kiso_plan::clip::clip;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::FileNote;
 use kiso_store::secret::Vault;
 use kiso_store::secret::vault::is_sealed;
 use kiso_store::store::{RunId, RunLine, RunStatus, Scope, StoreError, TaskRow, TaskState, Totals, View};
@@ -90,7 +89,7 @@ struct Entry {
 /// What the reviewer said of a task.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Verdict {
-    status: verdict::Status,
+    status: kiso_plan::verdict::Status,
     reason: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::document::routes;
 use crate::error::ApiError;
 use crate::wire::JsonResult;
 use kiso_agent::session::command::listed;
-use kiso_graph::route::Effort;
+use kiso_plan::effort::Effort;
 use kiso_sandbox::skill::Skills;
 
 routes! {

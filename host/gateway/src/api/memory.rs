@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::wire::{Body, Created, JsonResult, Page, Path, Query, page_size};
 use kiso_base::clock::now_ms;
 use kiso_base::compute;
-use kiso_graph::limits::Usage;
+use kiso_plan::limits::Usage;
 use kiso_store::memory::{self, CoreError};
 use kiso_store::secret::found;
 use kiso_store::store::{Chunk, Fact, MAX_FACT_BYTES, NewFact, USER};

@@ -13,8 +13,8 @@ use crate::error::ApiError;
 use crate::wire::{Body, Created, Either, JsonResult, NoContent, Page, Path, Segments};
 use kiso_agent::tool::pills::{PillError, PillOrigin, Pills};
 use kiso_base::clock::now_ms;
-use kiso_graph::pill::Pill;
-use kiso_graph::route::Effort;
+use kiso_plan::effort::Effort;
+use kiso_plan::pill::Pill;
 
 routes! {
     /// The pills: those of config.toml, then those that people made, by name

@@ -15,7 +15,7 @@ use crate::wire::{Body, JsonResult, MAX_PAGE, Message, NoContent, Page, Part, Pa
 use kiso_agent::drive::RunExecutor;
 use kiso_agent::session::removal::{self, NotRemoved};
 use kiso_base::home::SessionName;
-use kiso_llm::Role;
+use kiso_base::role::Role;
 use kiso_sandbox::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
 use kiso_store::store::{Placement, SessionLine, is_full};
 

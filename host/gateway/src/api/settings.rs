@@ -15,8 +15,8 @@ use crate::error::ApiError;
 use crate::wire::{JsonResult, Page, Query, page_size};
 use kiso_base::clock::now_ms;
 use kiso_base::config::{Config, PRESETS};
-use kiso_llm::Usage;
 use kiso_llm::probe::{ProbeResult, probe};
+use kiso_plan::limits::Usage;
 use kiso_store::store::Totals;
 
 routes! {

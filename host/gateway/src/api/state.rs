@@ -19,7 +19,7 @@ use crate::wire::JsonResult;
 use kiso_agent::mcp::{ServerKind, ServerSummary};
 use kiso_base::home::LOW_DISK;
 use kiso_base::system::resident_memory;
-use kiso_graph::report::{often, size};
+use kiso_plan::report::{often, size};
 use kiso_store::store::WebhookLine;
 
 routes! {

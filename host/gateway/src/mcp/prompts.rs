@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::server::{Asker, Server};
 use kiso_agent::tool::pills::Pills;
 use kiso_base::rpc::{RpcError, text_of};
-use kiso_graph::pill::expand;
+use kiso_plan::pill::expand;
 
 /// The argument of every prompt.
 const INPUT: &str = "input";

@@ -13,7 +13,7 @@ use kiso_agent::drive::RunExecutor;
 use kiso_agent::tool::builtin::ToolFault;
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{BUSY, RpcError};
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::secret::Secrets;
 
 /// Requests that are answered at once, of all clients.

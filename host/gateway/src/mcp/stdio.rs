@@ -22,7 +22,7 @@ use super::server::{Asker, Server, session_for};
 use kiso_agent::drive::RunExecutor;
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{self, BUSY, INVALID_REQUEST, RequestId, RpcError, RpcMessage};
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::secret::Secrets;
 
 /// Requests of the client that are under way at once.

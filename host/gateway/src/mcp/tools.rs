@@ -11,10 +11,10 @@ use kiso_agent::tool::{EXEC, ToolAnswer};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{HomeError, SessionName};
 use kiso_base::rpc::{RpcError, text_of};
-use kiso_graph::lane::ToolCall;
-use kiso_graph::limits::Usage;
-use kiso_graph::report::{TaskReport, TaskStatus};
 use kiso_llm::ToolSpec;
+use kiso_plan::call::ToolCall;
+use kiso_plan::limits::Usage;
+use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_sandbox::skill::Caller;
 
 /// Largest message of it, in bytes; more belongs into a file.

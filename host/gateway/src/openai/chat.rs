@@ -22,7 +22,7 @@ use crate::error::ApiError;
 use crate::error::openai::ErrorBody;
 use crate::reply::TurnAnswer;
 use crate::wire::{Either, LargeBody};
-use kiso_graph::limits::Usage;
+use kiso_plan::limits::Usage;
 
 routes! {
     /// OpenAI's interface: answer a conversation

@@ -16,7 +16,7 @@ use kiso_agent::session::command::SlashCommand;
 use kiso_agent::session::intake::{Inbound, IntakeOutcome};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::store::JobPriority;
 
 /// Characters of the word by which a client calls itself.

@@ -1,13 +1,15 @@
 //! The action loop: rounds of an actor and its tools.
 
+use super::super::Why;
 use super::super::banner::{self, Banner};
-use super::super::lane::{ActionTurn, ToolCall};
-use super::super::limits::LimitReached;
+use super::super::lane::ActionTurn;
 use super::super::reflection::{self, CallOutcome, Reflection};
-use super::super::report::{MAX_DELIVERED, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult, ToolResult};
-use super::super::{Why, estimate};
 use super::{Abandoned, MAX_BATCH, Run, Stage, State};
+use kiso_plan::call::ToolCall;
+use kiso_plan::estimate;
+use kiso_plan::limits::LimitReached;
+use kiso_plan::report::{MAX_DELIVERED, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 
 /// Exchanges at the end of the lane that stay as they are.
 const KEPT: usize = 2;

@@ -5,13 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::approval::{CallEffect, Card, CardAnswer, Decision, MAX_CARDS};
-use super::super::plan::Task;
 use super::super::step::{Event, IllegalResult};
 use super::super::{Node, Why};
 use super::{Run, Stage, State};
-use crate::label::Label;
-use crate::lane::ToolCall;
+use kiso_plan::approval::{CallEffect, Card, CardAnswer, Decision, MAX_CARDS};
+use kiso_plan::call::ToolCall;
+use kiso_plan::label::Label;
+use kiso_plan::plan::Task;
 
 /// What was asked in a run, and what was said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

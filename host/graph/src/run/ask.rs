@@ -3,10 +3,10 @@
 use super::super::brief::{self, Brief};
 use super::super::execution_brief::ExecutionBrief;
 use super::super::lane::{Entry, GraphLane, NodeLane, SharedKind};
-use super::super::plan::{Task, TaskKind};
-use super::super::report::{Correction, FailureNote};
 use super::super::step::{ActAsk, CompressAsk, PlanAsk, ReasonAsk, Replan, ReviewAsk, Step};
 use super::{Abandoned, Run, Stage, State};
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{Correction, FailureNote};
 
 /// A summary takes this part of the lane's budget: small enough that the lane has room again.
 const SUMMARY_SHARE: usize = 6;

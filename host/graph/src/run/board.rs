@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::super::plan::Task;
-use super::super::report::{TaskReport, TaskStatus};
 use super::{Run, State};
+use kiso_plan::plan::Task;
+use kiso_plan::report::{TaskReport, TaskStatus};
 
 /// Where a task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
@@ -71,7 +71,7 @@ impl Run {
     pub(super) fn board_lines(&self) -> Vec<String> {
         let shown = self.board().into_iter().filter(|entry| entry.state != TaskState::Dropped);
         let line = |(number, entry): (usize, BoardTask<'_>)| {
-            let detail = super::super::brief::clip(&entry.task.detail, 200);
+            let detail = kiso_plan::clip::clip(&entry.task.detail, 200);
             format!("{}. [{}] {}: {detail}", number + 1, entry.state.name(), entry.task.label())
         };
         shown.enumerate().map(line).collect()

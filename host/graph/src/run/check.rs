@@ -1,10 +1,10 @@
 //! Which result answers which step.
 
-use super::super::approval::MAX_EFFECTS;
 use super::super::route::RoutedBy;
 use super::super::step::{IllegalResult, Step, StepResult};
-use super::super::verdict::Status;
 use super::Run;
+use kiso_plan::approval::MAX_EFFECTS;
+use kiso_plan::verdict::Status;
 
 impl Run {
     /// Whether `result` answers what the run waits for. Changes nothing.

@@ -4,16 +4,15 @@ use std::collections::VecDeque;
 
 use super::super::Why;
 use super::super::banner;
-use super::super::brief;
-use super::super::label::Label;
 use super::super::lane::Entry;
-use super::super::limits::LimitReached;
 use super::super::outcome::{Ending, ReplyText};
-use super::super::plan::{Task, TaskKind};
-use super::super::report::{Attempt, Correction, EMPTY_ANSWER, MODEL_FAILED, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
-use super::super::verdict::{Status, Verdict};
 use super::{Abandoned, Current, Record, Run, State, Waiting};
+use kiso_plan::label::Label;
+use kiso_plan::limits::LimitReached;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{Attempt, Correction, EMPTY_ANSWER, MODEL_FAILED, TaskReport, TaskStatus};
+use kiso_plan::verdict::{Status, Verdict};
 
 /// The task of a message that is written again.
 const AGAIN: &str = "Answer the user's request, with what was found wrong put right";
@@ -129,7 +128,7 @@ impl Run {
             .collect();
         let Some(last) = done.last() else { return String::new() };
         let named = done.iter().rev().take(MAX_NAMED).rev().map(|report| format!("\n- {}", report.task.label()));
-        let output = brief::clip(last.text.trim(), MAX_SNAPSHOT);
+        let output = kiso_plan::clip::clip(last.text.trim(), MAX_SNAPSHOT);
         let output = if output.is_empty() { output } else { format!("\n\nIts output:\n\n````\n{output}\n````") };
         let whole = if done.len() > MAX_NAMED { "The last tasks that were done" } else { "Done before that" };
         format!("\n\n{whole}:{}{output}", named.collect::<String>())
@@ -367,7 +366,7 @@ fn vindicated(report: &TaskReport) -> bool {
 /// What action left behind, as the graph lane keeps it.
 fn snapshot(report: &TaskReport) -> String {
     let how = report.trouble().unwrap_or_else(|| "done".to_owned());
-    format!("{} → {how}\n{}", report.task.label(), brief::clip(&report.text, MAX_SNAPSHOT)).trim().to_owned()
+    format!("{} → {how}\n{}", report.task.label(), kiso_plan::clip::clip(&report.text, MAX_SNAPSHOT)).trim().to_owned()
 }
 
 fn tried(record: &Record) -> String {
@@ -378,7 +377,7 @@ fn tried(record: &Record) -> String {
         None => format!("{label} {detail}"),
     };
     match &record.rejected {
-        Some(reason) => format!("{} → {}", brief::clip(&what, 300), brief::clip(reason, 300)),
-        None => format!("{} → done", brief::clip(&what, 300)),
+        Some(reason) => format!("{} → {}", kiso_plan::clip::clip(&what, 300), kiso_plan::clip::clip(reason, 300)),
+        None => format!("{} → done", kiso_plan::clip::clip(&what, 300)),
     }
 }

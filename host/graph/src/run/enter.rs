@@ -1,18 +1,22 @@
 //! From the message to a plan: input, retrieval, planner, and the briefs of reasoning.
 
+use super::super::Why;
 use super::super::execution_brief::{self, ExecutionBrief};
-use super::super::label::Label;
 use super::super::lane::{Entry, SharedKind};
-use super::super::limits::LimitReached;
 use super::super::outcome::Ending;
-use super::super::plan::{Plan, Task, TaskKind};
 use super::super::repeat::Repeat;
-use super::super::report::{Correction, TaskStatus};
-use super::super::route::{self, Effort, PillUse, Routing};
+use super::super::route;
+use super::super::route::Routing;
 use super::super::step::{Event, IllegalResult};
-use super::super::{Why, brief};
 use super::named::NamedEffects;
 use super::{Current, Record, Run, Stage, State, Waiting};
+use kiso_plan::cues;
+use kiso_plan::effort::Effort;
+use kiso_plan::label::Label;
+use kiso_plan::limits::LimitReached;
+use kiso_plan::pill::PillUse;
+use kiso_plan::plan::{Plan, Task, TaskKind};
+use kiso_plan::report::{Correction, TaskStatus};
 
 impl Run {
     pub(super) fn admit(
@@ -52,11 +56,11 @@ impl Run {
             return Some(Routing {
                 effort: pill.effort,
                 categories: pill.categories.clone(),
-                durable: route::durable(&self.message),
+                durable: cues::durable(&self.message),
                 ..Routing::unknown(&self.message)
             });
         }
-        let fast = self.spec.policy.fast_path && self.tagged.is_empty() && route::fast_path(&self.message);
+        let fast = self.spec.policy.fast_path && self.tagged.is_empty() && cues::fast_path(&self.message);
         fast.then(|| Routing::fast(&self.message))
     }
 
@@ -126,7 +130,8 @@ impl Run {
         (secrets, instructions): (Vec<String>, Vec<Label>),
     ) -> Result<(), IllegalResult> {
         self.take_credentials(secrets);
-        let tasks = plan.tasks.iter().map(|task| format!("- {}: {}", task.label(), brief::clip(&task.detail, 200)));
+        let tasks =
+            plan.tasks.iter().map(|task| format!("- {}: {}", task.label(), kiso_plan::clip::clip(&task.detail, 200)));
         let tasks = tasks.collect::<Vec<_>>().join("\n");
         let said = format!("{chatter}\nPlan: {}\n{tasks}", plan.goal);
         self.planner_lane.push(Entry::Assistant(said.trim().to_owned()));

@@ -2,12 +2,12 @@
 
 use super::super::Why;
 use super::super::lane::Entry;
-use super::super::limits::LimitReached;
 use super::super::outcome::{Ending, Outcome};
-use super::super::plan::TaskKind;
-use super::super::report::{TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
 use super::{Current, Record, Run, Stage, State};
+use kiso_plan::limits::LimitReached;
+use kiso_plan::plan::TaskKind;
+use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 
 /// Replies of a worker that has nothing to say.
 const NO_ANSWER: &str = "the model answered with nothing";

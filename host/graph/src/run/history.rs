@@ -5,11 +5,10 @@
 use std::collections::VecDeque;
 
 use super::super::Why;
-use super::super::plan::{Task, TaskKind};
-use super::super::report::{FileNote, MAX_DELIVERED};
 use super::super::step::{Event, StepResult};
-use super::super::verdict;
 use super::critic::with_message;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{FileNote, MAX_DELIVERED};
 
 /// The tasks of a run, as its events tell of them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,7 +40,7 @@ pub struct TaskHistory {
     /// 1 for a task that the planner wrote; one more than the task that it puts right for one of a reviewer's.
     pub attempt: u32,
     /// The reviewer's, with its reason.
-    pub verdict: Option<(verdict::Status, Option<String>)>,
+    pub verdict: Option<(kiso_plan::verdict::Status, Option<String>)>,
     pub exit_code: Option<i32>,
     /// What it wrote to standard error.
     pub stderr: String,

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::Run;
 use crate::bind::{BoundArgs, bind};
-use crate::label::Label;
-use crate::report::TaskReport;
 use crate::step::StepResult;
+use kiso_plan::label::Label;
+use kiso_plan::report::TaskReport;
 
 /// What the models of a run have seen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::{Run, Stage, State};
 use crate::bind::names_a_ref;
-use crate::label::Label;
-use crate::lane::ToolCall;
-use crate::plan::{NamedEffect, wire_name};
 use kiso_base::json;
+use kiso_plan::call::ToolCall;
+use kiso_plan::label::Label;
+use kiso_plan::plan::{NamedEffect, wire_name};
 
 /// Which of them are left, and whose words they are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

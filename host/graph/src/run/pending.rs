@@ -1,11 +1,11 @@
 //! What a crash left without a result, and how the run goes on without it.
 
 use super::{Run, Stage, State};
-use crate::lane::ToolCall;
-use crate::plan::{Task, TaskKind};
 use crate::reflection;
-use crate::report::{INTERRUPTED, INTERRUPTED_OUTSIDE, TaskReport, TaskStatus};
 use crate::step::{Event, IllegalResult, StepResult, ToolResult};
+use kiso_plan::call::ToolCall;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{INTERRUPTED, INTERRUPTED_OUTSIDE, TaskReport, TaskStatus};
 
 /// What has started and has no result.
 #[derive(Debug, Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::label::Label;
-use crate::limits::Limits;
-use crate::plan::CallerScope;
+use kiso_plan::label::Label;
+use kiso_plan::limits::Limits;
+use kiso_plan::plan::CallerScope;
 
 /// What a run is made from; stored with it, so that a replay has the same limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

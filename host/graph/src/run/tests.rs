@@ -21,12 +21,13 @@ mod routing;
 use super::pending::interrupted;
 use super::*;
 use crate::lane::Entry;
-use crate::limits::{LimitReached, Limits};
-use crate::plan::{CallerScope, Plan, TaskKind};
 use crate::reflection::Status as ToolStatus;
-use crate::report::{FileNote, INTERRUPTED, TaskError, TaskStatus};
-use crate::route::{Effort, RoutedBy};
+use crate::route::RoutedBy;
 use crate::step::{Call, Step};
+use kiso_plan::effort::Effort;
+use kiso_plan::limits::{LimitReached, Limits};
+use kiso_plan::plan::{CallerScope, Plan, TaskKind};
+use kiso_plan::report::{FileNote, INTERRUPTED, TaskError, TaskStatus};
 use serde_json::{Value, json};
 
 fn task(value: Value) -> Task {

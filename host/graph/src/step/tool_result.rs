@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::label::Label;
-use super::super::lane::ToolCall;
 use super::super::reflection;
-use super::super::report::{Allowance, FileNote, LimitUse};
-use super::super::sink::SinkDecision;
+use kiso_plan::call::ToolCall;
+use kiso_plan::label::Label;
+use kiso_plan::report::{Allowance, FileNote, LimitUse};
+use kiso_plan::sink::SinkDecision;
 
 /// What a tool gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::Role;
 use crate::time::SleepFuture;
-use kiso_graph::limits::Usage;
+use kiso_base::role::Role;
+use kiso_plan::limits::Usage;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Instant;

@@ -8,9 +8,11 @@ use serde_json::{Deserializer, Map, Value, json};
 
 use crate::draft::MAX_CALLS;
 use crate::schema::{bounded, portable, shown};
-use crate::{Calling, Completion, Request, Sink, Stop, ToolCall, ToolSpec, Usage};
+use crate::{Calling, Completion, Request, Sink, Stop, ToolSpec};
 use kiso_graph::SayField;
 use kiso_graph::run::MAX_BATCH;
+use kiso_plan::call::ToolCall;
+use kiso_plan::limits::Usage;
 
 /// Calls that an answer of a small model may have by its schema.
 const FEW: usize = 4;

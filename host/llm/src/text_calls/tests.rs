@@ -1,5 +1,5 @@
 use super::*;
-use crate::Role;
+use kiso_base::role::Role;
 use serde_json::json;
 
 fn request() -> Request {

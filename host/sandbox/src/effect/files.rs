@@ -9,7 +9,7 @@
 
 use super::label::LabelId;
 use kiso_base::home::{Home, SessionName};
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, statat};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -357,9 +357,9 @@ impl FileLabels {
             // Nobody knows whose words stand in these files.
             tracing::error!("the labels of files in {} cannot be read: {error}", self.path.display());
             state.others = state.others.join(LabelId::of(&Label::of(
-                kiso_graph::label::Integrity::World,
-                kiso_graph::label::Confidentiality::Session,
-                kiso_graph::label::SourceSet::ANY,
+                kiso_plan::label::Integrity::World,
+                kiso_plan::label::Confidentiality::Session,
+                kiso_plan::label::SourceSet::ANY,
             )));
             // Kept so, and readable from now on; a log that cannot even be written stays as it is.
             if self.rewrite(&mut state).is_err() {

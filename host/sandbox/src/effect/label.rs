@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use kiso_graph::label::{Label, SourceSet};
+use kiso_plan::label::{Label, SourceSet};
 
 /// A label of this process, by its number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::label::LabelId;
 use kiso_base::system::path_of;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 
 /// What stands for one that has no name any more.
 const GONE: &str = "*";

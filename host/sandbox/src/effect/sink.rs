@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::label::{LabelCell, LabelId};
-use kiso_graph::label::{Label, SESSION_SOURCE};
-use kiso_graph::sink::{ArgumentRole, SinkArgument, SinkDecision, SinkVerdict};
+use kiso_plan::label::{Label, SESSION_SOURCE};
+use kiso_plan::sink::{ArgumentRole, SinkArgument, SinkDecision, SinkVerdict};
 
 /// What is done where the rules do not allow an effect (`[policy] effects`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -343,7 +343,7 @@ impl MountSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiso_graph::label::{Confidentiality, Integrity};
+    use kiso_plan::label::{Confidentiality, Integrity};
 
     fn bank() -> Label {
         Label::of(Integrity::World, Confidentiality::Session, "mcp:bank")

@@ -14,7 +14,7 @@ use crate::skill::limits::LimitHit;
 use crate::skill::sandbox::CommandRequests;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
 use kiso_base::home::{Home, SessionName};
-use kiso_graph::approval::CardAccess;
+use kiso_plan::approval::CardAccess;
 use kiso_store::secret::Secrets;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::{Channel, Line, Scratch};
 use crate::skill::Caller;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use std::sync::Arc;
 
 impl<'a> Line<'a> {

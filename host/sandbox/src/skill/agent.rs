@@ -28,7 +28,7 @@ use super::installed::Provenance;
 use super::{Skills, lock};
 use crate::effect::published::{PublishedFiles, label_of_skill};
 use kiso_base::home::SkillName;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{ErrorKind, Read};

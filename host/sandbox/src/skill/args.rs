@@ -2,8 +2,7 @@
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
-use kiso_graph::bind::binding;
-use kiso_graph::plan::Violation;
+use kiso_plan::plan::{Violation, binding};
 use kiso_store::scratchpad::parse_ref;
 use serde_json::{Map, Value};
 use std::path::{Component, Path};

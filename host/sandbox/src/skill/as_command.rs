@@ -14,7 +14,7 @@ use crate::package::{CONTROL_FILE, MARK};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use kiso_base::system::path_to_open;
-use kiso_graph::report::LimitUse;
+use kiso_plan::report::LimitUse;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Instant;

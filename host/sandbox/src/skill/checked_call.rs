@@ -3,7 +3,7 @@
 use super::installed::InstalledSkill;
 use super::manifest::Workspace;
 use super::{SkillError, Skills};
-use kiso_graph::plan::Violation;
+use kiso_plan::plan::Violation;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What a person reads when a skill did not do its work: whose fault, what happened, and the way out.
 
 use super::limits::LimitHit;
-use kiso_graph::plan::Violation;
+use kiso_plan::plan::Violation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

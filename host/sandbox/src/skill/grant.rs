@@ -15,7 +15,7 @@ use super::manifest::Manifest;
 use super::{InstalledSkill, Skills, lock};
 use kiso_base::config::Engine as EngineConfig;
 use kiso_base::home::{Home, SkillName};
-use kiso_graph::approval::CardAccess;
+use kiso_plan::approval::CardAccess;
 use std::fmt;
 
 /// Why a grant file cannot be used.

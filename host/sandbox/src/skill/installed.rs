@@ -9,7 +9,7 @@ use super::manifest::{MAX_MANIFEST, Manifest};
 use super::source::Identity;
 use super::surface;
 use kiso_base::home::{Home, SkillName};
-use kiso_graph::sink::ToolEffect;
+use kiso_plan::sink::ToolEffect;
 use kiso_store::store::KvOwner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

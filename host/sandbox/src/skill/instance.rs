@@ -15,7 +15,7 @@ use super::wit::SkillPre;
 use super::wit::since_v0_1::kiso::skill::types;
 use super::workspace::note;
 use kiso_base::json::{self, JsonError};
-use kiso_graph::report::{Allowance, FileNote, LimitUse, LogLine};
+use kiso_plan::report::{Allowance, FileNote, LimitUse, LogLine};
 use kiso_store::secret::Secrets;
 use serde_json::Value;
 use std::sync::{Arc, PoisonError};

@@ -1,7 +1,7 @@
 //! What one call may use, who counts it, and what a person is told when it is used up.
 
 use kiso_base::config::{Engine as EngineConfig, Exec as ExecConfig};
-use kiso_graph::report::Allowance;
+use kiso_plan::report::Allowance;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -10,7 +10,7 @@ use super::capability::NeedsTable;
 use super::input::DeclaredSecrets;
 use crate::effect::member::{MACHINE_LABEL, is_machine_label};
 use kiso_base::home::SkillName;
-use kiso_graph::sink::ToolEffect;
+use kiso_plan::sink::ToolEffect;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! it does not take, and a catalog that does not fit leaves no room for the message. So this is checked when a skill is
 //! installed, and again when it is read, for what an older kiso let through.
 
-pub use kiso_graph::plan::wire_name;
+pub use kiso_plan::plan::wire_name;
 
 use super::manifest::Manifest;
 use serde_json::Value;

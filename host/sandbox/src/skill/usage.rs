@@ -5,7 +5,7 @@
 
 use super::{Skills, lock};
 use kiso_base::clock::now_ms;
-use kiso_graph::report::LimitUse;
+use kiso_plan::report::LimitUse;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{MORE, SkillUse, Store, UsedThing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -239,7 +239,7 @@ impl ComponentChannel {
 mod tests {
     use super::*;
     use kiso_base::home::SessionName;
-    use kiso_graph::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
+    use kiso_plan::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
 
     fn card(effects: usize) -> ApprovalLine {
         let effect = CallEffect::new("fetch", Vec::new(), &[], "{}");

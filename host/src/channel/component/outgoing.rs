@@ -7,7 +7,7 @@ use crate::channel::Letter;
 use crate::channel::sink::{ChannelSink, WITHHELD};
 use kiso_agent::session::workspace;
 use kiso_base::home::{Home, SessionName};
-use kiso_graph::report::FileNote;
+use kiso_plan::report::FileNote;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::skill::channel::{File, Letter as Outgoing};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use kiso_graph::plan::Task;
+use kiso_plan::plan::Task;
 
 /// Entries that are kept: what is older is left out.
 const MAX_ENTRIES: usize = 200;

@@ -76,7 +76,7 @@ impl Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiso_graph::approval::{CallEffect, Card};
+    use kiso_plan::approval::{CallEffect, Card};
     use kiso_store::store::ApprovalState;
 
     fn asking(effects: usize) -> Asking {

@@ -11,7 +11,7 @@ mod table;
 use self::code::CodeColours;
 use super::super::show::charts::Charts;
 use super::super::show::{Paint, printable};
-use kiso_graph::tags::{closes, fence_mark};
+use kiso_plan::tags::{closes, fence_mark};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 /// Bytes of a block that are kept until it is finished; a larger one is printed in parts. Also bounds how often the same

@@ -9,9 +9,10 @@ use crate::cli::client::wire::{
 use crate::cli::show::told::{self, LastError};
 use crate::cli::show::{Paint, clip, printable, printable_line};
 use kiso_agent::session::command::SlashCommand;
-use kiso_graph::report::{FileNote, MAX_DELIVERED, size};
+use kiso_graph::Why;
 use kiso_graph::step::{Event, StepResult};
-use kiso_graph::{Why, plan::TaskKind};
+use kiso_plan::plan::TaskKind;
+use kiso_plan::report::{FileNote, MAX_DELIVERED, size};
 use kiso_sandbox::skill::Skills;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use kiso_fleet::bus::survey::{BusSurvey, SurveyedStream, SurveyedSync};
 use kiso_fleet::bus::{Bus, BusSettings};
 use kiso_fleet::member::is_a_copy;
 use kiso_fleet::status;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::effect::member::{FleetStatus, MemberStatus};
 
 /// The first version of NATS that can write what it confirms to the disk first.

@@ -7,7 +7,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
 use kiso_base::home::Home;
 use kiso_base::system::{Storage, machine_memory, storage};
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_store::store::{Placement, Store};
 
 /// Milliseconds that a clock may have been put back without a word: time servers do so.

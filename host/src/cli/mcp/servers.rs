@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use kiso_agent::mcp::{McpError, McpServers, ServerKind, ServerSummary, ToolDefinition, ToolState};
 use kiso_base::clock::now_ms;
 use kiso_base::config::McpSettings;
-use kiso_graph::sink::ToolEffect;
+use kiso_plan::sink::ToolEffect;
 use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};
 use similar::TextDiff;

@@ -5,7 +5,7 @@ use crate::cli::show::told::LastError;
 use crate::cli::{Exit, Failure, environment_secrets};
 use kiso_agent::drive::{Cancel, DriveError, RunExecutor};
 use kiso_graph::outcome::Outcome;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::store::RunId;
 
 /// Finishes what was cut off in the session, then does what is asked for.

@@ -2,12 +2,12 @@
 
 use super::{Paint, duration, printable, printable_line};
 use crate::cli::Exit;
-use kiso_graph::brief::clip;
-use kiso_graph::plan::{Task, TaskKind};
 use kiso_graph::reflection;
-use kiso_graph::report::TaskReport;
 use kiso_graph::step::{Event, StepResult};
-use kiso_graph::verdict::{Status, Verdict};
+use kiso_plan::clip::clip;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::TaskReport;
+use kiso_plan::verdict::{Status, Verdict};
 use kiso_sandbox::skill::Skills;
 
 /// Characters of a call's arguments that are shown.

@@ -5,7 +5,7 @@ use crate::cli::listing::typed;
 use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 use kiso_base::clock::minute;
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::skill::AuditView;
 use kiso_store::store::SkillUse;
 use serde_json::json;

@@ -4,7 +4,7 @@ use super::open;
 use crate::cli::listing::typed;
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::skill::{AgentSkill, Tool, TrustedKey, called, effect_sentences};
 use serde_json::Value;
 

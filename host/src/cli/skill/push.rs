@@ -4,7 +4,7 @@ use super::open;
 use super::sign::read;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on, environment};
-use kiso_graph::report::size;
+use kiso_plan::report::size;
 use kiso_sandbox::skill::{
     FetchedFile, OciError, OciReference, RegistryCredentials, Skills, WebError, WebPlace, is_index_source,
 };

@@ -2,11 +2,11 @@
 
 use crate::cli::show::{Show, duration, printable, printable_line};
 use kiso_graph::Why;
-use kiso_graph::limits::Usage;
-use kiso_graph::plan::TaskKind;
 use kiso_graph::reflection::Reflection;
-use kiso_graph::report::{LimitUse, TaskReport, size};
 use kiso_graph::step::{Call, Event, StepResult};
+use kiso_plan::limits::Usage;
+use kiso_plan::plan::TaskKind;
+use kiso_plan::report::{LimitUse, TaskReport, size};
 
 /// Prints one event; `head` is its number and time, `took` the milliseconds since the event before.
 pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {

@@ -107,9 +107,9 @@ impl Secrets {
 mod tests {
     use super::*;
     use crate::secret::SecretValue;
-    use kiso_graph::plan::Task;
-    use kiso_graph::report::{TaskReport, TaskStatus};
     use kiso_graph::step::{Event, StepResult};
+    use kiso_plan::plan::Task;
+    use kiso_plan::report::{TaskReport, TaskStatus};
     use serde_json::json;
 
     fn secrets(values: &[&str]) -> Secrets {

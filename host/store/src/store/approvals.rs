@@ -10,7 +10,7 @@ use strum::{EnumString, IntoStaticStr};
 use super::sessions::session_name;
 use super::{RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::approval::{Card, CardAccess, CardAnswer};
+use kiso_plan::approval::{Card, CardAccess, CardAnswer};
 
 /// Cards that wait at once, all sessions together.
 pub const MAX_PENDING_CARDS: u64 = 100;

@@ -123,7 +123,7 @@ impl Tx<'_> {
 mod tests {
     use super::*;
     use crate::store::{JobPriority, MessageRole, NewFact, NewJob, RunStatus, Scope, Store, UsageLine};
-    use kiso_graph::plan::CallerScope;
+    use kiso_plan::plan::CallerScope;
 
     fn session(name: &str) -> SessionName {
         SessionName::parse(name).unwrap()
@@ -198,7 +198,7 @@ mod tests {
         tx.scratchpad_put(s, "k", "v", true, 1)?;
         tx.set_summary(s, 0, &crate::store::Summary { text: "x".into(), to: 1, sources: Vec::new() })?;
         tx.put_secret(s, "n", b"v", 1)?;
-        let card = kiso_graph::approval::Card { effects: Vec::new(), expires_ms: 9 };
+        let card = kiso_plan::approval::Card { effects: Vec::new(), expires_ms: 9 };
         tx.ask_approval(&run, 0, &card, 1)?;
         let rule = crate::store::NewApprovalRule {
             session: Some(s.clone()),

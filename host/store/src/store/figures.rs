@@ -2,7 +2,7 @@
 
 use super::usage::Totals;
 use super::{StoreError, View};
-use kiso_graph::limits::Usage;
+use kiso_plan::limits::Usage;
 
 /// Figures of the whole store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

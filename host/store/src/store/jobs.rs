@@ -11,8 +11,8 @@ use strum::{EnumString, IntoStaticStr};
 use super::sessions::session_name;
 use super::{LabelledRow, Message, MessageRole, RunId, RunStatus, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
 
 /// Characters of a client's name for its message.
 pub const MAX_CLIENT_KEY: usize = 128;

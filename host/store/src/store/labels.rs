@@ -5,7 +5,7 @@ use strum::IntoStaticStr;
 
 use super::{KvOwner, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 
 /// What has a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]

@@ -9,7 +9,7 @@ use super::sessions::session_name;
 use super::words::{Index, IndexQuery, Words, grams};
 use super::{LabelledRow, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 
 /// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
 pub const MAX_CHUNK_BYTES: usize = 4_000;

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row};
 use strum::{EnumString, IntoStaticStr};
 
 use super::id::secret_id;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 
 use super::{RunId, StoreError, Tx, View};
 

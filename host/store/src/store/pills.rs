@@ -4,9 +4,9 @@ use rusqlite::types::Type;
 
 use super::jobs::caller;
 use super::{StoreError, Tx, View};
-use kiso_graph::pill::Pill;
-use kiso_graph::plan::CallerScope;
-use kiso_graph::route::Effort;
+use kiso_plan::effort::Effort;
+use kiso_plan::pill::Pill;
+use kiso_plan::plan::CallerScope;
 
 /// Pills that a home may have: more would hide each other in every list.
 pub const MAX_PILLS: usize = 100;

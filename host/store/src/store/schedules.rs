@@ -8,8 +8,8 @@ use strum::{EnumString, IntoStaticStr};
 use super::jobs::caller;
 use super::{JobPriority, JobState, LabelledRow, NewJob, RunId, RunStatus, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
 
 /// A schedule to add.
 #[derive(Debug, Clone)]

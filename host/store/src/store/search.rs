@@ -7,7 +7,7 @@ use super::sessions::{message, session_name};
 use super::words::{Index, IndexQuery, Words, indexed_grams};
 use super::{Message, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::tags::Tags;
+use kiso_plan::tags::Tags;
 
 /// Messages that one call of [`View::messages_with`] looks at beyond those that the index knows to fit.
 const LOOKED_THROUGH: u32 = 5_000;

@@ -10,8 +10,8 @@ use super::{
     JobAdmission, JobPriority, JobState, LabelledRow, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View,
 };
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
 
 /// Parents that are followed up a tree. Limits keep trees far below; a ring, which cannot be, would end here.
 const MAX_HEIGHT: u32 = 64;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use strum::{EnumString, IntoStaticStr};
 
 use super::{RunId, StoreError, Tx, View};
-use kiso_graph::plan::TaskKind;
+use kiso_plan::plan::TaskKind;
 
 /// A task of a run, as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]

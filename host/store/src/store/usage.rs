@@ -4,7 +4,7 @@ use rusqlite::OptionalExtension;
 
 use super::{RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_graph::limits::Usage;
+use kiso_plan::limits::Usage;
 
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]

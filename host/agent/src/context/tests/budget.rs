@@ -1,8 +1,10 @@
 //! What the pieces may take, and which of them give way.
 
 use super::*;
-use kiso_graph::lane::ToolCall;
+use kiso_base::role::{Piece, TABLE};
 use kiso_llm::{Request, ToolSpec, Turn};
+use kiso_plan::call::ToolCall;
+use kiso_plan::estimate::tokens;
 use proptest::prelude::*;
 
 proptest! {

@@ -2,9 +2,9 @@
 
 use super::SEALED_RUN;
 use kiso_base::home::SessionName;
-use kiso_graph::approval::Card;
-use kiso_graph::label::Label;
-use kiso_graph::tags::Tags;
+use kiso_plan::approval::Card;
+use kiso_plan::label::Label;
+use kiso_plan::tags::Tags;
 use kiso_store::scratchpad;
 use kiso_store::secret::Secrets;
 use kiso_store::secret::vault::{Vault, VaultError, is_sealed};

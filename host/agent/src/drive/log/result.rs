@@ -1,7 +1,7 @@
 //! How the log treats the results of steps.
 
-use kiso_graph::route::Effort;
 use kiso_graph::step::{Event, StepResult};
+use kiso_plan::effort::Effort;
 
 /// Whether a model has looked for secrets in the message, or the run goes on without one that could: from here on the
 /// log is in clear. Of a run that ends without it, all stays sealed.

@@ -1,7 +1,7 @@
 //! The row of a task in the store.
 
-use kiso_graph::brief::clip;
 use kiso_graph::run::{BoardTask, TaskState};
+use kiso_plan::clip::clip;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{self, TaskRow};
 

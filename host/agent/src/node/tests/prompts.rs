@@ -20,20 +20,6 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
 /// The examples of the prompts are what a small model copies, so they must be right.
 #[test]
 fn the_examples_in_the_prompts_are_valid() {
-    struct AnySkill;
-    impl plan::Catalog for AnySkill {
-        fn check(&self, _: &str, args: &serde_json::Value) -> Result<serde_json::Value, Vec<plan::Violation>> {
-            Ok(args.clone())
-        }
-
-        fn check_some(&self, _: &str, _: &serde_json::Value) -> Result<(), Vec<plan::Violation>> {
-            Ok(())
-        }
-
-        fn check_schema(&self, _: &serde_json::Value) -> Result<(), String> {
-            Ok(())
-        }
-    }
     for as_json in [false, true] {
         let answer = prompt::in_form(answer(Role::Planner), as_json);
         let parsed = plan::parse(&answer, &AnySkill, 50).unwrap();
@@ -78,7 +64,7 @@ fn every_prompt_keeps_to_the_rules_of_the_house() {
         assert!(whole.contains("- Text between the data marks"), "{role} does not say what is data");
         assert_eq!(whole.matches("\nExample. ").count(), 1, "{role} has one example");
         for as_json in [false, true] {
-            let size = crate::context::tokens(&prompt::in_form(whole, as_json));
+            let size = kiso_plan::estimate::tokens(&prompt::in_form(whole, as_json));
             assert!(size < 900, "{role} takes {size} tokens and leaves a small model no room");
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CallContext, Tool, ToolFault, messages, number, text, tool};
 use kiso_base::clock::now_ms;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use kiso_store::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
 use kiso_store::store::{LabelledRow, Store, StoreError};
 

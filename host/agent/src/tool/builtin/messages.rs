@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{CallContext, Tool, ToolFault, number, page, text, tool};
 use kiso_base::clock::minute;
 use kiso_base::home::SessionName;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::secret::vault::is_sealed;
 use kiso_store::store::{LabelledRow, Message, Search, Store, StoreError, View};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Tool, ToolFault, number, page, text, tool};
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use kiso_sandbox::skill::{AgentSkill, InstalledSkill, SkillError, Skills};
 
 pub(super) const CATEGORY: &str = "skills";

@@ -9,7 +9,7 @@ use super::{Builtins, CallContext, Tool, ToolFault, text, tool};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_graph::outcome::{Ending, Outcome};
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 use kiso_store::secret::vault::SEALED_RUN;
 use kiso_store::store::{JobAdmission, JobState, RunStatus, Spawn, SpawnLimits, SpawnRefused, Subagent};
 

@@ -1,5 +1,5 @@
 use super::*;
-use kiso_graph::plan::TaskKind;
+use kiso_plan::plan::TaskKind;
 use kiso_sandbox::skill::Quiet;
 use kiso_store::store::{MessageRole, NewFact, TaskRow, TaskState};
 use std::sync::Arc;
@@ -136,7 +136,7 @@ async fn what_is_read_has_room_in_a_result() {
     for (text, most) in [("x".repeat(9_000), 320), ("ü".repeat(9_000), 80)] {
         house.call("scratchpad", json!({ "action": "save", "key": "log", "text": text })).await.unwrap();
         let part = house.call("scratchpad", json!({ "action": "read", "key": "log" })).await.unwrap();
-        assert!(kiso_graph::estimate::tokens(&part) <= 100, "{part}");
+        assert!(kiso_plan::estimate::tokens(&part) <= 100, "{part}");
         assert!(part.contains("go on with offset ") && part.chars().count() > most, "{part}");
     }
 }

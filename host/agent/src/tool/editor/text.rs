@@ -1,7 +1,7 @@
 //! The texts of files: their lines with numbers, and the replacement of a part.
 
 use crate::tool::EXEC;
-use kiso_graph::estimate::tokens;
+use kiso_plan::estimate::tokens;
 
 /// Places of a text that an error names.
 const MAX_PLACES: usize = 5;

@@ -7,8 +7,8 @@
 use super::{MAX_DIRS, entries, inside};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use kiso_base::home::{Home, SessionName};
-use kiso_graph::label::Label;
-use kiso_graph::report::{FileNote, MAX_DELIVERED, TaskReport};
+use kiso_plan::label::Label;
+use kiso_plan::report::{FileNote, MAX_DELIVERED, TaskReport};
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::media_type;
@@ -116,8 +116,8 @@ fn label_of(work: &Dir, path: &str, labels: &FileLabels) -> Label {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiso_graph::plan::{Task, TaskKind};
-    use kiso_graph::report::TaskStatus;
+    use kiso_plan::plan::{Task, TaskKind};
+    use kiso_plan::report::TaskStatus;
     use std::path::PathBuf;
 
     struct Scene {

@@ -1,7 +1,7 @@
 use super::{HEAD_BYTES, MAX_FILES, MAX_IN_DIR, MAX_TABLES, cards, columns};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use kiso_llm::prompt::{Column, ColumnKind, FileCard};
+use kiso_plan::prompt::{Column, ColumnKind, FileCard};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 

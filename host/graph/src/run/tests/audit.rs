@@ -8,7 +8,7 @@ use self::home::home;
 use super::edges::EDGES;
 use super::*;
 use crate::banner::Banner;
-use crate::verdict::Status;
+use kiso_plan::verdict::Status;
 
 /// What a log adds up to.
 #[derive(Debug, Default, PartialEq)]

@@ -245,7 +245,7 @@ fn result(dice: &mut Dice, call: &ToolCall) -> ToolResult {
 }
 
 fn review(dice: &mut Dice) -> StepResult {
-    use crate::verdict::{Status, Verdict};
+    use kiso_plan::verdict::{Status, Verdict};
     let call = some_call(dice);
     if dice.one_in(4) {
         return StepResult::Unreviewed { correction: correction(), read: instructions(dice), call };

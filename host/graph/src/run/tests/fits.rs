@@ -1,7 +1,7 @@
 //! Which results answer which step, written down a second time, and what is wrong with those that nearly do.
 
 use super::*;
-use crate::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
+use kiso_plan::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
 
 /// Names of the results that a step takes, besides `cancelled`.
 pub(super) fn takes(step: &str) -> &'static [&'static str] {

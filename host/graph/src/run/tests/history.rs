@@ -2,7 +2,7 @@
 
 use super::dice::{Dice, answer, spec};
 use super::*;
-use crate::verdict::Status;
+use kiso_plan::verdict::Status;
 
 /// After each event of many runs, the log alone knows every task that the run has, by the same id.
 #[test]

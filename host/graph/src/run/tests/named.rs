@@ -1,8 +1,8 @@
 //! Calls that a plan has named ahead, and whose words what a loop leaves behind is.
 use super::*;
-use crate::label::Label;
-use crate::lane::ToolCall;
-use crate::plan::NamedEffect;
+use kiso_plan::call::ToolCall;
+use kiso_plan::label::Label;
+use kiso_plan::plan::NamedEffect;
 
 fn call(id: &str, args: &Value) -> ToolCall {
     ToolCall::new(id, "mail__send", args.to_string())

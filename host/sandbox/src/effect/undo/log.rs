@@ -1,7 +1,7 @@
 //! What stands in a log: the work that it is of, what is about to change, and at its end how things then are. A line of JSON each.
 
 use super::bytes::SessionPath;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -4,7 +4,7 @@ use super::http::{HttpGrant, HttpNeed, OutgoingHttp, add_host, split_port};
 use super::list::{Flag, FlagValues};
 use super::secrets::ReadableSecrets;
 use super::{Capability, Grantable, Needs};
-use kiso_graph::approval::CardAccess;
+use kiso_plan::approval::CardAccess;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;

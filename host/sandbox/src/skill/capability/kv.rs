@@ -10,7 +10,7 @@ use crate::skill::wit::since_v0_1::kiso::skill::kv::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
 use kiso_base::home::SessionName;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 use kiso_store::store::{KvOwner, Store, StoreError};
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};

@@ -5,7 +5,7 @@ use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, cut};
 use crate::skill::wit::{DRAFT, ImportSpec, V0_1, draft, since_v0_1};
-use kiso_graph::report::LogLine;
+use kiso_plan::report::LogLine;
 use wasmtime::component::{HasSelf, Linker};
 
 /// The lines of one call, within their limits.

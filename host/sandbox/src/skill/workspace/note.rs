@@ -3,7 +3,7 @@
 use super::structure::enter;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use kiso_graph::report::FileNote;
+use kiso_plan::report::FileNote;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 

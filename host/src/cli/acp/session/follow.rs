@@ -8,9 +8,9 @@ use crate::cli::client::wire::{NoticeLine, ServerLine};
 use kiso_base::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use kiso_gateway::{progress, standing};
 use kiso_graph::outcome::{Ending, Outcome};
-use kiso_graph::plan::{Task, TaskKind};
-use kiso_graph::report::{TaskReport, TaskStatus};
 use kiso_graph::step::{Event, StepResult, ToolResult};
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_store::store::{JobState, RunId, StoreError};
 
 impl AcpSession {

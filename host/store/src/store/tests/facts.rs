@@ -2,7 +2,7 @@
 
 use super::remembered::fact;
 use super::*;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 
 /// Rule: "takes all fact entries → consolidates into fewer entries (merges duplicates, removes outdated)", "when facts exceed
 /// knowledge_max_facts": those that can be merged are counted.

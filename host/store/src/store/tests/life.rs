@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::{integrity::AT_ONCE, migrations};
 use super::*;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -30,7 +30,7 @@ fn answered(tx: &Tx<'_>, name: &str, at_ms: i64) -> Result<RunId, StoreError> {
     let task = TaskRow {
         id: 1,
         position: 0,
-        kind: kiso_graph::plan::TaskKind::Exec,
+        kind: kiso_plan::plan::TaskKind::Exec,
         label: "exec".into(),
         task: "{}".into(),
         status: TaskState::Done,

@@ -2,7 +2,7 @@
 
 use super::statements::prepared;
 use super::*;
-use kiso_graph::label::Label;
+use kiso_plan::label::Label;
 
 fn subscription(webhook: &str, sessions: &[&str], events: &[WebhookEvent]) -> Subscription {
     let sessions = sessions.iter().map(|pattern| (*pattern).to_owned()).collect();

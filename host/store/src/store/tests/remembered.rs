@@ -2,8 +2,8 @@ use rusqlite::Connection;
 
 use super::super::migrations;
 use super::*;
-use kiso_graph::limits::Usage;
-use kiso_graph::plan::TaskKind;
+use kiso_plan::limits::Usage;
+use kiso_plan::plan::TaskKind;
 
 pub(super) fn fact(text: &str, confidence: u8) -> NewFact {
     NewFact { text: text.to_owned(), source: "reviewer".to_owned(), session: Some(session("s")), confidence }

@@ -1,7 +1,7 @@
 //! Subagents and schedules.
 
 use super::*;
-use kiso_graph::plan::CallerScope;
+use kiso_plan::plan::CallerScope;
 
 const LIMITS: SpawnLimits = SpawnLimits { depth: 2, of_tree: 3, all: 4 };
 

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::remembered::fact;
 use super::*;
-use kiso_graph::limits::Usage;
+use kiso_plan::limits::Usage;
 
 /// Every statement that the functions of this family sent is looked at: none walks over a table that grows.
 #[test]
@@ -27,7 +27,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.leave_tasks(&run, 1).unwrap();
     tx.set_summary(&s, 0, &Summary { text: "x".into(), to: 1, sources: Vec::new() }).unwrap();
     tx.set_title(&s, "x", true).unwrap();
-    let card = kiso_graph::approval::Card { effects: Vec::new(), expires_ms: 9 };
+    let card = kiso_plan::approval::Card { effects: Vec::new(), expires_ms: 9 };
     let asked = tx.ask_approval(&run, 0, &card, 1).unwrap();
     tx.approval(asked).unwrap();
     tx.approval_of(&run, 0).unwrap();
@@ -45,7 +45,7 @@ fn nothing_is_found_by_reading_whole_tables() {
         tx.end_offer("c", &offer).unwrap();
     }
     tx.runs_waiting(&s).unwrap();
-    tx.answer_approval(asked, &kiso_graph::approval::CardAnswer::expired(), 5).unwrap();
+    tx.answer_approval(asked, &kiso_plan::approval::CardAnswer::expired(), 5).unwrap();
     tx.expire_approvals(5).unwrap();
     tx.request_cancel(&run).unwrap();
     tx.count_resumed(&run).unwrap();

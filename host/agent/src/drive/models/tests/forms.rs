@@ -4,11 +4,11 @@
 use super::open;
 use crate::node;
 use kiso_base::role::{Lengths, Role};
-use kiso_graph::limits::Limits;
-use kiso_graph::plan::{self, Catalog, Violation};
-use kiso_graph::{execution_brief, verdict};
-use kiso_llm::prompt::{Pieces, SkillCard};
+use kiso_graph::{execution_brief, plan, verdict};
 use kiso_llm::{Answer, Request};
+use kiso_plan::limits::Limits;
+use kiso_plan::plan::{Catalog, Violation};
+use kiso_plan::prompt::{Pieces, SkillCard};
 use kiso_sandbox::skill::ArgsSchema;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -14,7 +14,7 @@ use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame};
 use kiso_base::net::{self, NetError};
-use kiso_graph::label::{Confidentiality, Integrity, Label, PUBLIC};
+use kiso_plan::label::{Confidentiality, Integrity, Label, PUBLIC};
 use kiso_store::secret::SecretValue;
 use std::io;
 use std::pin::Pin;

@@ -79,7 +79,7 @@ impl Tags {
 
 /// Finds the words behind `mark` that stand where a tag may: not in code, and not in the middle of another word. What `within`
 /// takes belongs to the word.
-pub(super) fn marked(text: &str, mark: char, within: impl Fn(char) -> bool, mut found: impl FnMut(&str)) {
+pub fn marked(text: &str, mark: char, within: impl Fn(char) -> bool, mut found: impl FnMut(&str)) {
     let mut fence: Option<&str> = None;
     // Code spans may go on over the lines of a paragraph, so what stands between fences is searched as a whole.
     let mut start = 0;

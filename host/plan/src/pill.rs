@@ -4,8 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::route::Effort;
-use super::route::PillUse;
+use crate::effort::Effort;
 
 /// Where the message stands in a template.
 pub const INPUT: &str = "{input}";
@@ -29,6 +28,15 @@ pub struct Pill {
 
 fn high() -> Effort {
     Effort::High
+}
+
+/// What a pill does to a message: it takes the router's place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PillUse {
+    pub name: String,
+    pub effort: Effort,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
 }
 
 /// The messages of a turn as one text, each expanded by the pill that it begins with, and what the pills ask for: the greatest

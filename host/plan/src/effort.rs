@@ -1,0 +1,32 @@
+//! How much is done for a message.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
+
+/// How much is done for a message.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Effort {
+    /// An answer without tools.
+    Low,
+    /// Tools, but no plan.
+    Medium,
+    /// A plan; also taken when routing fails.
+    High,
+}
+
+impl Effort {
+    /// The word in the router's `effort` field and in a pill's configuration.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The effort of this name, in any case.
+    pub fn of(name: &str) -> Option<Self> {
+        [Self::Low, Self::Medium, Self::High].into_iter().find(|effort| effort.name().eq_ignore_ascii_case(name.trim()))
+    }
+}
