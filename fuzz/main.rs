@@ -15,6 +15,8 @@
 //! the input and aborts. A target also fails when fewer than a fifth of its inputs get past the parser: then the grammar
 //! has gone stale. Where inputs come from several sources, the share of each is printed below the target's.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 #[path = "../tests/all/harness.rs"]
 #[allow(dead_code, unused_imports, reason = "the integration tests use all of it")]
 mod harness;

@@ -1,6 +1,8 @@
 //! Writes the files that `kiso skill new` writes as a list, builds the library that `kiso skill build` loads into a tool, and says what the
 //! program is built with.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a build script that panics has failed")]
+
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! Where the guests are, and lists of them: `foreach_guest!`, `foreach_wat!` and `foreach_mode!` call a macro with the
 //! name of the test that each guest, `.wat` file and mode of the hostile guest must have.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

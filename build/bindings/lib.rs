@@ -1,6 +1,7 @@
 //! The bindings to WIT that the SDK and the bundled guests are built with lie in the repository, so that building a skill
 //! does not first build a generator and the parsers behind it. `KISO_BINDINGS=1` writes them.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]
 #![cfg(test)]
 
 use std::path::{Path, PathBuf};

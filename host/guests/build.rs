@@ -1,4 +1,6 @@
-//! Builds the workspace in `skills/`, and tells `host/build.rs` where the components are.
+//! Builds the workspace in `skills/`, and tells `host/sandbox/build.rs` where the components are.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a build script that panics has failed")]
 
 #[path = "../../build/guests.rs"]
 mod guests;

@@ -1,6 +1,8 @@
 //! Compiles the bundled guests that `host/guests` has built, and writes two lists: the skills that `skill/installed.rs` includes, and the
 //! compiled commands that `exec/embedded.rs` includes.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a build script that panics has failed")]
+
 #[path = "src/skill/compile.rs"]
 mod compile;
 

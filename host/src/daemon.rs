@@ -98,13 +98,13 @@ impl Daemon {
 
     /// The configuration that is in force.
     pub fn config(&self) -> Arc<Config> {
-        self.drive.config_now()
+        self.drive.newest_config()
     }
 
     /// Ends in good order.
     pub async fn stop(self) {
         let Daemon { drive, queue, workers, schedule, ending, channels, lock, .. } = self;
-        let grace = Duration::from_secs(drive.config_now().daemon.shutdown_timeout_s);
+        let grace = Duration::from_secs(drive.newest_config().daemon.shutdown_timeout_s);
         schedule.stop().await;
         queue.intake.close();
         ending.send_replace(true);
@@ -115,7 +115,7 @@ impl Daemon {
         if served.is_err() {
             tracing::warn!("connections were still open at the end");
         }
-        drive.now().tools.servers().stop().await;
+        drive.newest().tools.servers().stop().await;
         drop(workers);
         drive.tools.skills().write_uses();
         drive.store.close();

@@ -1,5 +1,7 @@
 //! The integration tests: kiso from outside, by its binary and its library's public face.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod harness;
 
 mod acp;

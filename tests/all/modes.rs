@@ -169,6 +169,26 @@ fn mode_flaky() {
     });
 }
 
+/// What the host does about an error is not for a guest to choose.
+#[test]
+fn mode_forged_failure() {
+    run(async {
+        let lab = Lab::get().await;
+        for (forged, code) in [
+            ("trap", "failed"),
+            ("limit", "failed"),
+            ("busy", "failed"),
+            ("unknown-skill", "failed"),
+            ("name-taken", "failed"),
+            ("denied", "denied"),
+        ] {
+            let args = json!({ "mode": "forged-failure", "path": forged });
+            let error = error(lab.call("hostile", "mode-forged-failure", args).await);
+            assert_eq!((error.code.as_str(), error.blame), (code, Blame::Skill), "{forged}: {error}");
+        }
+    });
+}
+
 #[test]
 fn mode_long_failure() {
     run(async {

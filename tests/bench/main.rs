@@ -29,6 +29,8 @@
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark that panics has failed")]
+
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
 use kiso_sandbox::skill::{Caller, GrantChoice, Quiet, Skills};

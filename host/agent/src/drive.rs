@@ -94,7 +94,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct RunExecutor {
     pub home: Home,
-    /// What this piece of work goes by; [`RunExecutor::now`] has the newest.
+    /// What this piece of work goes by; [`RunExecutor::newest`] has the newest.
     pub config: Arc<Config>,
     /// What was read anew since the process began.
     pub current: Current,
@@ -314,6 +314,7 @@ impl RunExecutor {
     }
 
     #[tracing::instrument(name = "drive.run", level = "debug", skip_all, fields(session = %log.session, run = %log.id))]
+    #[expect(clippy::expect_used, reason = "a run that has ended has an outcome")]
     async fn drive(
         &self,
         mut run: Run,
@@ -475,6 +476,7 @@ fn has_effect(step: &Step) -> bool {
 }
 
 /// What fences foreign text in prompts: sixteen characters that nobody can guess.
+#[expect(clippy::expect_used, reason = "the system has random numbers")]
 fn boundary() -> String {
     let mut bytes = [0u8; 8];
     let random = ring::rand::SystemRandom::new();

@@ -44,7 +44,7 @@ impl Scheduler {
                     // The store lives as long as its handle in `drive`.
                     _ = bell.changed() => true,
                 };
-                let schedules = Schedules::new(&drive.config_now(), &drive.store, &drive.vault);
+                let schedules = Schedules::new(&drive.newest_config(), &drive.store, &drive.vault);
                 if !rung {
                     if looks % MEND == 0
                         && let Err(error) = schedules.mend(now_ms()).await

@@ -421,6 +421,6 @@ fn task_error(error: &SkillError) -> TaskError {
         message: error.to_string(),
         limit: error.limit.as_ref().map(|hit| hit.limit.name().to_owned()),
         retryable: error.retryable,
-        policy: error.blame == Blame::Policy || error.code == "denied",
+        policy: error.blame == Blame::Policy,
     }
 }

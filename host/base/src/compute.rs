@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
@@ -54,7 +54,7 @@ pub async fn run_within<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Overdue> {
     let computed = async {
-        let slot = slots().acquire_owned().await.expect("it is never closed");
+        let slot = permit(&slots()).await;
         blocking(move || {
             let _slot = slot;
             work()
@@ -67,7 +67,14 @@ pub async fn run_within<T: Send + 'static>(
     }
 }
 
+/// A permit of a semaphore that nobody closes, which kiso's are.
+#[expect(clippy::expect_used, reason = "no semaphore of kiso's is closed")]
+pub async fn permit(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    semaphore.clone().acquire_owned().await.expect("the semaphore is never closed")
+}
+
 /// `spawn_blocking` for what is called with many kinds of work: the runtime's part of it is compiled once, and not for each.
+#[expect(clippy::expect_used, reason = "work that ended has answered")]
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     let (answer, mut answered) = oneshot::channel();
     // Whoever asked may have gone.

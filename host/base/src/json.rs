@@ -30,6 +30,17 @@ pub enum JsonError {
     Depth,
 }
 
+/// The JSON of a value of kiso's own, as a line.
+#[expect(clippy::expect_used, reason = "types of kiso's own have texts as keys, and no part without a JSON form")]
+pub fn text(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("the type has a JSON form")
+}
+
+/// The same in bytes.
+pub fn bytes(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
+    text(value).into_bytes()
+}
+
 /// Reads a document of somebody else's.
 pub fn parse<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     if is_deeper(text, MAX_DEPTH) {

@@ -41,6 +41,7 @@ const OF_LISTS: u8 = 1;
 pub struct BlobDigest([u8; DIGEST]);
 
 impl BlobDigest {
+    #[expect(clippy::expect_used, reason = "SHA-256 has 32 bytes")]
     fn of(bytes: &[u8]) -> BlobDigest {
         let digest = digest(&SHA256, bytes);
         BlobDigest(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
@@ -102,6 +103,7 @@ fn named(
 }
 
 /// The digests of a list, and whether they are of lists; `None` where it is none.
+#[expect(clippy::expect_used, reason = "it has 32 bytes")]
 fn listed(list: &[u8]) -> Option<(Vec<BlobDigest>, bool)> {
     let (digests, end) = list.split_at(list.len() - list.len() % DIGEST);
     let of_lists = match end {

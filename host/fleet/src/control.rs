@@ -27,7 +27,7 @@ impl GiveUp {
     /// Asks the owner, and returns when it has heard it.
     pub async fn ask(&self, bus: &Bus) -> Result<(), FleetError> {
         let subject = bus.subject(GiveUp::SUBJECT);
-        let sealed = bus.seal().seal(&subject, &serde_json::to_vec(self).expect("it has a JSON form"));
+        let sealed = bus.seal().seal(&subject, &kiso_base::json::bytes(self));
         let asked = bus.client().request(subject, Bytes::from(sealed));
         match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => Ok(()),

@@ -46,7 +46,7 @@ impl Ownership {
     }
 
     async fn write(&self, bus: &Bus, revision: u64) -> Result<Option<u64>, FleetError> {
-        bus.swap(Ownership::KEY, &serde_json::to_vec(self).expect("it has a JSON form"), revision).await
+        bus.swap(Ownership::KEY, &kiso_base::json::bytes(self), revision).await
     }
 }
 

@@ -71,6 +71,7 @@ impl RecordHeader {
         bytes
     }
 
+    #[expect(clippy::expect_used, reason = "it has eight bytes; it has four bytes")]
     fn parse(bytes: &[u8]) -> Option<(RecordHeader, &[u8])> {
         let (header, body) = bytes.split_at_checked(HEADER)?;
         let kind = match header[..2] {
@@ -87,6 +88,7 @@ impl RecordHeader {
 }
 
 /// A commit as bytes.
+#[expect(clippy::expect_used, reason = "a vector takes all bytes")]
 fn encode(commit: &CommittedPages) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     let written: std::io::Result<()> = (|| {
@@ -239,7 +241,7 @@ impl OwnedLog {
         let id = format!("base-{}-{}-{}", self.epoch, self.number, self.end);
         self.publish(&header.record(store.as_bytes()), &id).map_err(FleetError::Append)?;
         let base = Base { sequence: self.end, store, epoch: self.epoch, number: self.number };
-        let value = serde_json::to_vec(&base).expect("a base has a JSON form");
+        let value = kiso_base::json::bytes(&base);
         let (bus, before) = (self.bus.clone(), self.base);
         // Only what stands before a base that everybody finds is forgotten.
         self.base = self.bus.runtime().block_on(async move {

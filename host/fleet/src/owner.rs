@@ -180,7 +180,7 @@ impl MemberFiles {
             return Ok(kept);
         }
         let value = HomeFiles { epoch: self.lease.epoch(), files: kept };
-        let bytes = serde_json::to_vec(&value).expect("it has a JSON form");
+        let bytes = kiso_base::json::bytes(&value);
         loop {
             let (before, revision) = HomeFiles::read(bus)?;
             if before.is_some_and(|before| before.epoch > value.epoch) {

@@ -31,6 +31,7 @@ impl KeyType for KeyBytes {
 
 impl Seal {
     /// For a fleet of that name.
+    #[expect(clippy::expect_used, reason = "the key has the right length")]
     pub fn of(key: &HomeKey, fleet: &str) -> Seal {
         let salt = Salt::new(HKDF_SHA256, b"kiso fleet 1 payload");
         let mut bytes = [0; 32];
@@ -43,6 +44,7 @@ impl Seal {
     }
 
     /// The nonce, the ciphertext and the tag.
+    #[expect(clippy::expect_used, reason = "the system has random numbers; a payload is not that large")]
     pub fn seal(&self, subject: &str, plain: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).expect("the system has random numbers");

@@ -45,7 +45,7 @@ impl MemberState {
     pub async fn keep_saying(bus: Bus, stands_by: bool) {
         loop {
             let state = MemberState::now(&bus, stands_by);
-            let value = serde_json::to_vec(&state).expect("it has a JSON form");
+            let value = kiso_base::json::bytes(&state);
             if let Err(error) = bus.set(&format!("{KEYS}{}", state.name), &value).await {
                 tracing::debug!("the other members could not be told of this one: {error}");
             }

@@ -279,6 +279,7 @@ fn remove_others(dir: &Dir, path: &Path, tree: &FileTree, leave: &dyn Fn(&OsStr)
 }
 
 /// A list as bytes: for each entry its kind, its path, and what belongs to the kind.
+#[expect(clippy::expect_used, reason = "paths are short")]
 fn encode(tree: &FileTree) -> Vec<u8> {
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &[u8]| {

@@ -111,7 +111,7 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
             None => None,
         };
         let token = token.ok_or_else(|| wrong(app, &asked.extensions, WRONG_TOKEN))?;
-        let scope = scope_of(&app.0.drive.config_now().gateway.admins, &token);
+        let scope = scope_of(&app.0.drive.newest_config().gateway.admins, &token);
         return Ok((Who { token: Some(token.name), via: Via::Token { handle: token.handle }, scope }, None));
     }
     match browser::shown(headers, app.0.address.port()) {
@@ -186,7 +186,7 @@ pub async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreE
 pub fn who_of(app: &App, login: Login) -> Who {
     let Login { id, token, scope, .. } = login;
     let scope = match &token {
-        Some(token) => scope.min(scope_of(&app.0.drive.config_now().gateway.admins, token)),
+        Some(token) => scope.min(scope_of(&app.0.drive.newest_config().gateway.admins, token)),
         None => scope,
     };
     Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope }

@@ -85,8 +85,8 @@ pub async fn follow(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let after = last.or(after);
     let counted = count::counted(&app, |counters| &counters.http_streams);
-    if app.0.counters.http_streams.load(Ordering::Relaxed) > app.0.drive.config_now().gateway.max_streams {
-        let max = app.0.drive.config_now().gateway.max_streams;
+    if app.0.counters.http_streams.load(Ordering::Relaxed) > app.0.drive.newest_config().gateway.max_streams {
+        let max = app.0.drive.newest_config().gateway.max_streams;
         let message = format!("{max} streams are already open (gateway.max_streams)");
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));
     }

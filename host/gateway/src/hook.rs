@@ -66,7 +66,7 @@ pub async fn receive(
     State(app): State<App>,
     EventBody(request): EventBody,
 ) -> Result<Either<Queued<EventReceipt>, Json<EventReceipt>>, ApiError> {
-    let config = app.0.drive.config_now();
+    let config = app.0.drive.newest_config();
     let Some(hook) = config.hooks.iter().find(|hook| hook.name == name) else {
         let short: String = name.chars().take(80).collect();
         return Err(ApiError::not_found(format!("there is no hook {short:?}"))
@@ -171,6 +171,6 @@ fn body_of(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
 
 /// What came through each hook since the daemon began, by name.
 pub(super) fn counts(app: &App) -> Vec<(String, HookCounts)> {
-    let config = app.0.drive.config_now();
+    let config = app.0.drive.newest_config();
     config.hooks.iter().map(|hook| (hook.name.clone(), app.0.hooks.counts(&hook.name))).collect()
 }

@@ -151,7 +151,7 @@ impl App {
         label: LabelId,
     ) -> Result<Vec<String>, String> {
         let files = files.into_iter().map(|(name, bytes)| Attachment::of_bytes(&name, bytes)).collect();
-        put(&self.0.drive.now(), session, files, label, Incoming::begin).await.map_err(|error| error.message)
+        put(&self.0.drive.newest(), session, files, label, Incoming::begin).await.map_err(|error| error.message)
     }
 }
 

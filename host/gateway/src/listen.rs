@@ -156,7 +156,7 @@ impl HttpListener {
             };
             let counted = count::counted(&app, |counters| &counters.connections);
             let (router, ending) = (router.clone(), ending.clone());
-            let gateway = &app.0.drive.config_now().gateway;
+            let gateway = &app.0.drive.newest_config().gateway;
             let seconds = Duration::from_secs;
             let patience = ConnectionTimeouts {
                 request: seconds(gateway.request_timeout_s),

@@ -117,7 +117,7 @@ impl Socket {
             };
             app.0.counters.sockets.fetch_add(1, Ordering::Relaxed);
             let app = app.clone();
-            let now = &app.0.drive.config_now().gateway;
+            let now = &app.0.drive.newest_config().gateway;
             let max_line = usize::try_from(now.max_body_kib << 10).unwrap_or(usize::MAX >> 1);
             let stalled = Duration::from_secs(now.stalled_timeout_s);
             connections.spawn(async move {

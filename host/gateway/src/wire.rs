@@ -162,7 +162,7 @@ impl Letter {
 
     /// As JSON.
     pub fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("it has a JSON form")
+        kiso_base::json::bytes(self)
     }
 }
 
@@ -316,7 +316,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, ApiError> {
-        let max = usize::try_from(app.0.drive.config_now().gateway.max_body_kib << 10).unwrap_or(usize::MAX);
+        let max = usize::try_from(app.0.drive.newest_config().gateway.max_body_kib << 10).unwrap_or(usize::MAX);
         let bytes = read_body(request, app, max, "gateway.max_body_kib in config.toml raises this limit").await?;
         Ok(Body(json::parse(&bytes).map_err(ApiError::from)?))
     }
@@ -334,7 +334,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargeBody<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<LargeBody<T>, ApiError> {
         // As many as files that are uploaded have a place; the others wait. What says that it is small needs none.
-        let usual = app.0.drive.config_now().gateway.max_body_kib << 10;
+        let usual = app.0.drive.newest_config().gateway.max_body_kib << 10;
         let is_small = request.body().size_hint().upper().is_some_and(|bytes| bytes <= usual);
         let _place = match is_small {
             true => None,
@@ -359,7 +359,7 @@ pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> R
     if request.body().size_hint().lower() > max as u64 {
         return Err(too_large(max, hint));
     }
-    let wait = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
+    let wait = Duration::from_secs(app.0.drive.newest_config().gateway.request_timeout_s);
     let read = tokio::time::timeout(wait, collect(request.into_body(), max)).await;
     let late = |_| {
         let message = format!("the body did not arrive within {} s", wait.as_secs());

@@ -122,8 +122,9 @@ impl Wire {
 
     /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
     /// `end`.
+    #[expect(clippy::expect_used, reason = "a method and an address are no errors; the parts were checked")]
     pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<ResponseStream<'_>, CallError> {
-        let body = Bytes::from(serde_json::to_vec(body).expect("a value has only string keys"));
+        let body = Bytes::from(kiso_base::json::bytes(body));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
         let headers = parts.headers_mut().expect("a method and an address are no errors");
         headers.clone_from(&self.headers);

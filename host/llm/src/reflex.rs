@@ -58,13 +58,14 @@ fn is_spelt_out(pieces: &Pieces) -> bool {
 }
 
 /// The answer in the form that the role's prompt asks for.
+#[expect(clippy::expect_used, reason = "a plan has only string keys")]
 fn answer(role: Role, pieces: &Pieces) -> String {
     match role {
         Role::Planner => {
             let plan = serde_json::to_string_pretty(&kiso_reflex::plan(pieces)).expect("a plan has only string keys");
             format!("<FINAL_PRD>\n{plan}\n</FINAL_PRD>")
         }
-        Role::Reviewer => serde_json::to_string(&kiso_reflex::review(pieces)).expect("a verdict has only string keys"),
+        Role::Reviewer => kiso_base::json::text(&kiso_reflex::review(pieces)),
         Role::Worker => kiso_reflex::reply(pieces),
         Role::Router => kiso_reflex::route(pieces),
         Role::Titler => kiso_reflex::title(pieces),

@@ -128,6 +128,7 @@ fn cues<'a>(fill: &Fill<'a>) -> BTreeMap<String, Arg<'a>> {
     cues
 }
 
+#[expect(clippy::expect_used, reason = "starts with one")]
 fn by_cue(fill: &mut Fill<'_>) {
     let cues = cues(fill);
     let (x, y) = axes(fill.args);

@@ -19,6 +19,7 @@ pub(crate) fn verbs(skills: &[Vocabulary]) -> BTreeSet<String> {
 }
 
 /// The clauses of `words`: cut at "then", at the end of a sentence, and at "and" or a comma before a verb.
+#[expect(clippy::expect_used, reason = "starts with one")]
 pub(crate) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) -> Vec<Vec<Word>> {
     let mut clauses: Vec<Vec<Word>> = vec![Vec::new()];
     let mut i = 0;

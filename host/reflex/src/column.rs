@@ -56,6 +56,7 @@ pub(crate) fn is_unit(norm: &str) -> bool {
 }
 
 /// The words of a column's name, lower case.
+#[expect(clippy::expect_used, reason = "pushed above")]
 fn parts(name: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut lower = false;

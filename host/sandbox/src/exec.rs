@@ -168,7 +168,7 @@ impl Exec {
         scratch.enter();
         let components = self.components().map_err(|e| ExecError(format!("{e:#}")))?;
         let engine = components.engine.clone();
-        let place = engine.tasks.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let place = kiso_base::compute::permit(&engine.tasks).await;
         let started = Instant::now();
         let config = &self.0.config;
         let (budget, hit) = (Budget::exec(&config.exec, &config.engine), HitCell::default());

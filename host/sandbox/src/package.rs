@@ -114,6 +114,7 @@ impl Package {
 
     /// The component and what belongs to it, each from its own bytes or from an archive among these. Nothing else than what the
     /// digests say comes out.
+    #[expect(clippy::expect_used, reason = "the component is the first of them")]
     pub fn unpack(&self, sources: &[Vec<u8>]) -> Result<PackageContent, PackageError> {
         let mut files = archive::files(self, sources)?.into_iter();
         let published = files.next().expect("the component is the first of them");

@@ -106,6 +106,7 @@ struct Done {
     arrived: bool,
 }
 
+#[expect(clippy::expect_used, reason = "a delivery catches what goes wrong in it")]
 async fn work(post: Post, mut channels: watch::Receiver<Vec<Arc<dyn Channel>>>, mut ending: watch::Receiver<bool>) {
     let mut feed = post.store.feed_changes();
     let mut receivers: HashMap<String, Receiver> = HashMap::new();

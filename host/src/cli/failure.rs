@@ -120,7 +120,6 @@ impl From<SkillError> for Failure {
     fn from(error: SkillError) -> Self {
         let exit = match error.blame {
             _ if error.limit.is_some() => Exit::Limit,
-            _ if error.code == "denied" => Exit::Policy,
             Blame::Policy => Exit::Policy,
             _ if error.code == "bad-grant" => Exit::Config,
             Blame::Caller => Exit::Usage,

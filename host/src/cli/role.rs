@@ -45,6 +45,7 @@ pub enum RoleCommand {
 }
 
 /// The roles as clap knows them: in errors, `--help` and completions.
+#[expect(clippy::expect_used, reason = "it is one of the values")]
 fn role() -> impl TypedValueParser<Value = Role> {
     let values = Role::ALL.map(|role| PossibleValue::new(role.name()).help(sentence(role)));
     PossibleValuesParser::new(values).map(|name| Role::named(&name).expect("it is one of the values"))

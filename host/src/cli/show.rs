@@ -86,6 +86,7 @@ impl Show {
     }
 
     /// Says what is being done until [`Self::rest`]. Where there is no terminal, nothing is drawn.
+    #[expect(clippy::expect_used, reason = "the template is right")]
     pub fn busy(&self, what: &str) {
         if !self.terminal {
             return;

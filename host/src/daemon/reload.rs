@@ -36,7 +36,7 @@ pub async fn reload(
     let config = Config::load(&drive.home)?;
     kiso_agent::node::prompt::check_prompts(&drive.home)?;
     let configured = channel::configured(drive, &config)?;
-    let changes = drive.config_now().changes(&config);
+    let changes = drive.newest_config().changes(&config);
     let limits = QueueLimits::of(&config);
     drive.adopt(config)?;
     intake.limit(limits);

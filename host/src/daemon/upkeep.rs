@@ -76,7 +76,7 @@ pub(super) async fn look_after(drive: RunExecutor, mut ending: watch::Receiver<b
     loop {
         let now = now_ms();
         let done = match is_time(&store, due_ms, now).await {
-            Ok(true) => upkeep(&store, &drive.config_now().retention, now, &ending).await.map(Some),
+            Ok(true) => upkeep(&store, &drive.newest_config().retention, now, &ending).await.map(Some),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };

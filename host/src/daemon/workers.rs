@@ -21,6 +21,7 @@ impl Workers {
         Ok(Workers(Some(runtime.map_err(StartError::Threads)?)))
     }
 
+    #[expect(clippy::expect_used, reason = "it is there until it is dropped")]
     pub fn handle(&self) -> Handle {
         self.0.as_ref().expect("it is there until it is dropped").handle().clone()
     }

@@ -119,6 +119,7 @@ impl Secrets {
         }
     }
 
+    #[expect(clippy::expect_used, reason = "there is no end of numbers")]
     fn free_name(&self, stem: &str, value: &SecretValue) -> String {
         let mut names = (2..).map(|n| format!("{stem}_{n}"));
         let free = names.find(|name| self.session.get(name).is_none_or(|known| known == value));

@@ -1,7 +1,7 @@
 //! A configuration that was read anew, and who goes by it.
 //!
 //! A piece of work holds a [`RunExecutor`] from its beginning to its end, so that a run is not half of one configuration and half
-//! of another. Whoever begins a piece asks for [`RunExecutor::now`].
+//! of another. Whoever begins a piece asks for [`RunExecutor::newest`].
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -28,7 +28,7 @@ const OF_THE_SANDBOX: [&str; 5] = ["engine.", "exec.", "http.", "skills.", "poli
 
 impl RunExecutor {
     /// The drive with the newest configuration, for a piece of work that begins.
-    pub fn now(&self) -> RunExecutor {
+    pub fn newest(&self) -> RunExecutor {
         match &*self.current.0.read().unwrap_or_else(PoisonError::into_inner) {
             Some(Parts { config, models, tools }) => {
                 RunExecutor { config: config.clone(), models: models.clone(), tools: tools.clone(), ..self.clone() }
@@ -38,15 +38,15 @@ impl RunExecutor {
     }
 
     /// The newest configuration.
-    pub fn config_now(&self) -> Arc<Config> {
+    pub fn newest_config(&self) -> Arc<Config> {
         let current = self.current.0.read().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().map_or_else(|| self.config.clone(), |parts| parts.config.clone())
     }
 
-    /// Has [`RunExecutor::now`] go by another configuration, or changes nothing where one of its models cannot be opened. What
+    /// Has [`RunExecutor::newest`] go by another configuration, or changes nothing where one of its models cannot be opened. What
     /// is known of the models, and the compiled skills, are kept as far as they are the same.
     pub fn adopt(&self, config: Config) -> Result<(), ModelError> {
-        let old = self.now();
+        let old = self.newest();
         let models = old.models.reopened(&config)?;
         let changes = old.config.changes(&config);
         let sandboxed =

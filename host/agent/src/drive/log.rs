@@ -103,7 +103,7 @@ impl Log {
             let id = tx.create_run(&name, &sealed, now_ms())?;
             tx.set_boot(&id, boot.as_deref())?;
             let spec = spec(&id);
-            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
+            let body = kiso_base::json::text(&spec);
             let kept = sealer.seal_text(SEALED_RUN, &body).map_err(|error| StoreError::corrupt(error.to_string()))?;
             tx.append_event(&id, 0, now_ms(), SPEC, &kept)?;
             // That of the run before says nothing about this one.
@@ -135,7 +135,7 @@ impl Log {
                 Err(_) => CLOSED.to_owned(),
             };
             let spec = spec(&begun, begun.texts.iter().map(open).collect());
-            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
+            let body = kiso_base::json::text(&spec);
             let kept = sealer.seal_text(SEALED_RUN, &body).map_err(broken)?;
             tx.append_event(&begun.run, 0, now_ms(), SPEC, &kept)?;
             // That of the run before says nothing about this one.

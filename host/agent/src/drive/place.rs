@@ -15,7 +15,7 @@ impl RunExecutor {
     pub async fn place(&self, cancel: &Cancel, full: impl FnOnce(u64)) -> Result<Option<HomeLock>, DriveError> {
         let mut full = Some(full);
         loop {
-            let max = self.config_now().daemon.max_jobs;
+            let max = self.newest_config().daemon.max_jobs;
             if let Some(place) = self.home.lock_job(usize::try_from(max).unwrap_or(usize::MAX))? {
                 return Ok(Some(place));
             }

@@ -11,7 +11,7 @@ impl RunExecutor {
     pub async fn for_session(&self, session: &SessionName) -> Result<RunExecutor, DriveError> {
         let name = session.clone();
         let mut choice = self.store.peek(move |view| view.model_choice(&name)).await?;
-        let drive = self.now();
+        let drive = self.newest();
         let gone = |model: &str| drive.check_model(model).err();
         if let Some(why) = choice.all.as_deref().and_then(gone) {
             tracing::warn!(%session, "{why}; the default answers instead");

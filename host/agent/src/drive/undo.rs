@@ -216,7 +216,7 @@ impl RunExecutor {
     /// Drops what is kept for longer than `[undo] keep_days`, of every session that nobody works in.
     pub fn sweep_undo(&self, now_ms: i64) {
         const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-        let days = i64::try_from(self.config_now().undo.keep_days).unwrap_or(i64::MAX);
+        let days = i64::try_from(self.newest_config().undo.keep_days).unwrap_or(i64::MAX);
         let before = now_ms.saturating_sub(days.saturating_mul(DAY_MS));
         for session in self.home.sessions_with_undo() {
             let Ok(_lock) = self.home.lock_session(&session) else { continue };

@@ -220,6 +220,7 @@ impl RunExecutor {
 
     /// The calls of a run with their results, a list for each of its cycles and one for what no reply followed. What cannot be read
     /// is left out: the messages matter more.
+    #[expect(clippy::expect_used, reason = "there is one from the beginning")]
     fn cycles(&self, events: &[store::Event]) -> Vec<Vec<(ChatMessage, Label)>> {
         let (mut cycles, mut wanted) = (vec![Vec::new()], Vec::new());
         // What was called later was decided from what came before.

@@ -92,7 +92,7 @@ pub struct McpClient {
     /// Values of headers and variables, by the variables that have them.
     pub keys: Vec<(String, SecretValue)>,
     known: Mutex<Option<Known>>,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
     count: AtomicI64,
 }
 
@@ -111,7 +111,7 @@ impl McpClient {
             let secret = environment(variable).map(|value| SecretValue::new(value.trim().to_owned()));
             keys.extend(secret.filter(|value| !value.expose().is_empty()).map(|value| (variable.clone(), value)));
         }
-        let (known, slots, count) = (Mutex::default(), Semaphore::new(MAX_CALLS), AtomicI64::new(0));
+        let (known, slots, count) = (Mutex::default(), Arc::new(Semaphore::new(MAX_CALLS)), AtomicI64::new(0));
         McpClient { settings, transport, account, keys, known, slots, count }
     }
 
@@ -147,7 +147,7 @@ impl McpClient {
         self.transport.load().await.map_err(|fault| (self.error(fault), None))?;
         let bounds = self.bounds();
         let work = async {
-            let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
+            let _slot = kiso_base::compute::permit(&self.slots).await;
             let params = json!({ "name": allowed.name, "arguments": args });
             // What a session that is gone did not take can be sent once more.
             let mut again = true;

@@ -69,6 +69,7 @@ impl Confinement {
 }
 
 /// Confines this process, and becomes the program. Comes back where it cannot, with the reason.
+#[expect(clippy::expect_used, reason = "the command line needs one")]
 pub fn serve(confinement: &Confinement) -> String {
     if let Err(why) = prepare(confinement) {
         return why;

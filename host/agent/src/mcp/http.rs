@@ -51,7 +51,7 @@ pub async fn exchange(
     id: Option<&RequestId>,
     bounds: Bounds,
 ) -> Result<RpcAnswer, McpFault> {
-    let body = Bytes::from(serde_json::to_vec(message).expect("a value has only string keys"));
+    let body = Bytes::from(kiso_base::json::bytes(message));
     let (mut parts, ()) = Request::new(()).into_parts();
     (parts.method, parts.uri, parts.headers) = (Method::POST, uri.clone(), headers);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -327,7 +327,7 @@ impl Drop for Request<'_> {
 }
 
 fn line_of(message: &Value) -> Vec<u8> {
-    let mut line = serde_json::to_vec(message).expect("a value has only string keys");
+    let mut line = kiso_base::json::bytes(message);
     line.push(b'\n');
     line
 }

@@ -126,11 +126,11 @@ impl Intake {
             return Err(IntakeError::ShuttingDown);
         }
         // What the configuration lists as a command and is a pill, is that pill.
-        let pill = self.0.drive.config_now().command_pill(text);
+        let pill = self.0.drive.newest_config().command_pill(text);
         let text = pill.as_deref().unwrap_or(text);
         if let Some(command) = SlashCommand::parse(text) {
             let asked = command::CommandContext {
-                drive: &self.0.drive.now(),
+                drive: &self.0.drive.newest(),
                 session: &inbound.session,
                 queued: self.0.queued.load(Ordering::Relaxed),
                 began_ms: Some(self.0.began_ms),
@@ -151,7 +151,7 @@ impl Intake {
     async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<IntakeOutcome, IntakeError> {
         let inner = &*self.0;
         // A place is taken before the message is written, so that no two get the last one.
-        let drive = &inner.drive.now();
+        let drive = &inner.drive.newest();
         let max = drive.config.daemon.max_queued;
         if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
             count_down(&inner.queued, 1);

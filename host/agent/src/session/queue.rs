@@ -156,6 +156,7 @@ enum Ended {
     Paused,
 }
 
+#[expect(clippy::expect_used, reason = "a turn catches what goes wrong in it")]
 async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::UnboundedReceiver<Wake>) {
     let mut runs: JoinSet<(SessionName, Ended)> = JoinSet::new();
     let mut cancels: HashMap<SessionName, Cancel> = HashMap::new();
@@ -412,7 +413,7 @@ async fn behind_replies(drive: RunExecutor, mut due: mpsc::UnboundedReceiver<()>
             if drive.pause.is_paused() {
                 return;
             }
-            match drive.now().background(None).await {
+            match drive.newest().background(None).await {
                 Ok(0) => break,
                 Ok(_) => {}
                 // The store was closed meanwhile; the next daemon finds what is due.

@@ -67,11 +67,13 @@ const TELEGRAM: &str = "telegram";
 
 impl ChannelSettings {
     /// The session of the channel's owner. Those of other senders begin like it, with a dot and a number behind.
+    #[expect(clippy::expect_used, reason = "a channel's name fits into a session's")]
     pub fn own_session(&self) -> SessionName {
         SessionName::parse(&format!("channel.{}", self.name)).expect("a channel's name fits into a session's")
     }
 
     /// The session of the sender with this number who is not the owner.
+    #[expect(clippy::expect_used, reason = "a channel's name fits into a session's")]
     pub fn session_of(&self, number: i64) -> SessionName {
         SessionName::parse(&format!("channel.{}.{number}", self.name)).expect("a channel's name fits into a session's")
     }

@@ -104,6 +104,7 @@ impl Serialize for HookCondition {
 
 impl HookSettings {
     /// The session in which its events are worked on.
+    #[expect(clippy::expect_used, reason = "a hook's name fits into a session's")]
     pub fn own_session(&self) -> SessionName {
         SessionName::parse(&format!("hook.{}", self.name)).expect("a hook's name fits into a session's")
     }

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 impl Config {
     /// Every value in force, by the names of tables and keys.
+    #[expect(clippy::expect_used, reason = "all keys are strings")]
     pub(super) fn values(&self) -> Value {
         serde_json::to_value(self).expect("all keys are strings")
     }

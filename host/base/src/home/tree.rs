@@ -63,6 +63,7 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
+    #[expect(clippy::expect_used, reason = "there is no NUL in it")]
     fn up(&mut self, from: &OwnedFd, name: &std::ffi::CStr) -> io::Result<()> {
         loop {
             let free = CString::new(format!(".up-{}", self.next)).expect("there is no NUL in it");

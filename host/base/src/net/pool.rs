@@ -40,6 +40,7 @@ struct Pool {
 static POOL: LazyLock<Pool> =
     LazyLock::new(|| Pool { kept: client(MAX_IDLE), fresh: client(0), known: Mutex::new(VecDeque::new()) });
 
+#[expect(clippy::expect_used, reason = "ring has the cipher suites of the default TLS versions")]
 fn client(max_idle: usize) -> Connections {
     let ring = rustls::crypto::ring::default_provider();
     let connector = HttpsConnectorBuilder::new()

@@ -173,6 +173,7 @@ async fn take(
 }
 
 /// Letters for what was never used before, which fit into a subject.
+#[expect(clippy::expect_used, reason = "the system has random numbers")]
 fn random() -> String {
     let mut bytes = [0; RANDOM];
     SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
@@ -184,7 +185,7 @@ fn is_random(text: &str) -> bool {
 }
 
 fn sealed(wire: &dyn TunnelWire, place: &str, letter: &impl Serialize) -> Bytes {
-    Bytes::from(wire.seal().seal(place, &serde_json::to_vec(letter).expect("it has a JSON form")))
+    Bytes::from(wire.seal().seal(place, &kiso_base::json::bytes(letter)))
 }
 
 /// `None` for what was not sealed for this place, or says something else.

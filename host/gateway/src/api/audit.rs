@@ -33,12 +33,12 @@ pub struct TightenedGrant {
 }
 
 pub async fn audit(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<AuditView> {
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     Ok(Json(blocking(move || skills.audit(&*skills.find(&name)?)).await?))
 }
 
 pub async fn tighten(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<TightenedGrant> {
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     let tightened = blocking(move || {
         let skill = skills.find(&name)?;
         Ok(TightenedGrant { skill: skill.name().clone(), changes: skills.tighten(&skill)? })

@@ -35,7 +35,7 @@ impl Snapshot {
             Ok((running, view.usage_total(Scope::Day(at_ms))?, view.figures()?, view.webhooks()?))
         });
         let (running, today, figures, webhooks) = read.await?;
-        let drive = app.0.drive.now();
+        let drive = app.0.drive.newest();
         let slots = drive.models.slots();
         Ok(Snapshot {
             at_ms,

@@ -51,7 +51,7 @@ pub async fn search(
         return Err(ApiError::bad_request(format!("`q` has more than {MAX_QUESTION} characters")));
     }
     let words: Vec<String> = question.split_whitespace().map(str::to_owned).collect();
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     let _place = PLACES.acquire().await.map_err(|closed| ApiError::internal(&closed))?;
     Ok(Json(skills.index_search(&words, MAX_SHOWN, WITHIN).await?))
 }

@@ -61,8 +61,8 @@ struct InputSkill {
 }
 
 pub async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> {
-    let drive = app.0.drive.now();
-    let config = app.0.drive.config_now();
+    let drive = app.0.drive.newest();
+    let config = app.0.drive.newest_config();
     let tools = drive.tools.clone();
     // Records of skills are read from the disk.
     let read = tokio::task::spawn_blocking(move || (tools.by_category(), skills(tools.skills())));

@@ -104,7 +104,7 @@ pub async fn show(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>
     let core = memory::core(store).await?;
     let page = match part.question()? {
         Some(question) => {
-            let drive = app.0.drive.now();
+            let drive = app.0.drive.newest();
             let meaning = drive.meaning(&question, &drive.keys_alone(), None, None, Usage::default()).await?;
             page(memory::search(store, &question, meaning, limit).await?, None, |chunk| chunk.id)
         }

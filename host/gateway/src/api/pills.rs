@@ -105,7 +105,7 @@ pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) 
 
 /// The pills of the configuration in force, and those that were made.
 pub(super) fn of(app: &App) -> Pills {
-    Pills::new(&app.0.drive.config_now(), &app.0.drive.store)
+    Pills::new(&app.0.drive.newest_config(), &app.0.drive.store)
 }
 
 fn shown((pill, origin): (Pill, PillOrigin)) -> PillView {

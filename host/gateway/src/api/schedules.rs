@@ -179,7 +179,7 @@ pub async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) 
 
 fn of(app: &App) -> Schedules {
     let drive = &app.0.drive;
-    Schedules::new(&drive.config_now(), &drive.store, &drive.vault)
+    Schedules::new(&drive.newest_config(), &drive.store, &drive.vault)
 }
 
 impl From<ScheduleError> for ApiError {

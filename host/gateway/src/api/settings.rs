@@ -96,14 +96,14 @@ impl ModelCheck {
 }
 
 pub async fn config(_: Who, State(app): State<App>) -> Json<Map<String, Value>> {
-    match app.0.drive.config_now().to_json(is_set) {
+    match app.0.drive.newest_config().to_json(is_set) {
         Value::Object(object) => Json(object),
         other => unreachable!("a configuration is an object: {other}"),
     }
 }
 
 pub async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
-    let config = app.0.drive.config_now();
+    let config = app.0.drive.newest_config();
     let models = config.model_strings().into_iter().map(|string| {
         let settings = config.named(string).ok().and_then(|named| config.settings_of(named));
         ModelView {
@@ -114,7 +114,7 @@ pub async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
         }
     });
     let items = models.collect();
-    let known = app.0.drive.now().models;
+    let known = app.0.drive.newest().models;
     let presets = PRESETS.iter().map(|preset| {
         let key_env = preset.key_env();
         PresetView {
@@ -138,7 +138,7 @@ pub async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
         let message = "the models are being checked already";
         return Err(ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check"));
     };
-    let drive = app.0.drive.now();
+    let drive = app.0.drive.newest();
     let config = Config::load(&drive.home).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let mut checks = Vec::new();
     for opened in drive.models.each_in(&config) {

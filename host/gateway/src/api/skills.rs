@@ -66,7 +66,7 @@ pub struct SkillsPart {
 /// Components, bundled ones first, then Agent Skills; each group by name. One that cannot be used has an `error` instead.
 pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>) -> JsonResult<Page<SkillLine>> {
     let limit = page_size(part.limit)? as usize;
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     let listed = blocking(move || Ok(skills.lines()));
     let mut listed = listed.await?;
     if let Some(before) = part.before {
@@ -80,7 +80,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>
 }
 
 pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<SkillInfo> {
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     Ok(Json(blocking(move || skills.info(&name)).await?))
 }
 
@@ -117,7 +117,7 @@ pub async fn add(
 ) -> Result<Created<SkillLine>, ApiError> {
     let one = app.0.upload.clone().try_acquire_owned().map_err(|_| busy("another skill is being uploaded"))?;
     let upload = Upload::receive(&app, request, one).await?;
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     let named = adding.name.is_some();
     let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
     let examining = compute::run("reading the file", move || match examined.examine_upload(&path, name.as_deref()) {
@@ -157,7 +157,7 @@ pub struct RemovedSkill {
 }
 
 pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<RemovedSkill> {
-    let skills = app.0.drive.now().tools.skills().clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
     let removed = blocking(move || {
         // Whether there is one is said in the same words as everywhere.
         let name = match SkillName::parse(&name) {
@@ -249,8 +249,8 @@ pub async fn grant(
         );
         return Err(ApiError::bad_request(message));
     }
-    let skills = app.0.drive.now().tools.skills().clone();
-    let engine = app.0.drive.config_now().engine.clone();
+    let skills = app.0.drive.newest().tools.skills().clone();
+    let engine = app.0.drive.newest_config().engine.clone();
     let granted = blocking(move || {
         let skill = skills.find(&name)?;
         let manifest = &skill.manifest;
@@ -305,7 +305,7 @@ pub async fn call(
     Path(name): Path<String>,
     Body(CallRequest { session, args }): Body<CallRequest>,
 ) -> JsonResult<EndedView> {
-    let drive = &app.0.drive.now();
+    let drive = &app.0.drive.newest();
     let skills = drive.tools.skills().clone();
     let wanted = name.clone();
     blocking(move || skills.find_tool(&wanted)).await?;

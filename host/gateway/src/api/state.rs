@@ -145,7 +145,7 @@ pub async fn health(State(app): State<App>) -> JsonResult<Ready> {
 
 pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
     let now = Snapshot::read(&app).await?;
-    let (home, tools) = (app.0.drive.home.clone(), app.0.drive.now().tools.clone());
+    let (home, tools) = (app.0.drive.home.clone(), app.0.drive.newest().tools.clone());
     // The disk, the records of skills and the kernel are asked.
     let asked = tokio::task::spawn_blocking(move || {
         let damaged = tools.skills().list().into_iter().filter_map(Result::err);

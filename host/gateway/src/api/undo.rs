@@ -192,7 +192,7 @@ async fn change(who: Who, app: &App, kind: UndoKind, run: RunId, request: UndoRe
     let session = session_of(app, &run).await?;
     tracing::info!(%run, by = who.name(), force = request.force, "a run is to be {}", kind.participle());
     let choice = UndoChoice { run: Some(run.to_string()), task: request.task.map(NonZeroUsize::get) };
-    let done = app.0.drive.now().undo(&session, kind, choice, request.force).await?;
+    let done = app.0.drive.newest().undo(&session, kind, choice, request.force).await?;
     Ok(Json(UndoView::of(done.plan, done.problems)))
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn pour<S: Send + 'static>(
     write: fn(&mut S, &[u8]) -> Result<(), ApiError>,
     most: (u64, ApiError),
 ) -> Result<(S, u64), ApiError> {
-    let piece = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
+    let piece = Duration::from_secs(app.0.drive.newest_config().gateway.request_timeout_s);
     let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not arrive in time");
     let poured = async {
         let (mut body, mut bytes) = (request.into_body(), 0_u64);

@@ -140,7 +140,7 @@ pub async fn put(
     Query(putting): Query<PutQuery>,
     FileBody(request): FileBody,
 ) -> Result<Created<UploadedFile>, ApiError> {
-    let gateway = &app.0.drive.config_now().gateway;
+    let gateway = &app.0.drive.newest_config().gateway;
     let wait = Duration::from_secs(gateway.request_timeout_s);
     let place = tokio::time::timeout(wait, app.0.uploads.clone().acquire_owned()).await;
     let _place = place
@@ -150,7 +150,7 @@ pub async fn put(
     let max = gateway.max_upload_mib;
     let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
         .hint("gateway.max_upload_mib in config.toml raises this limit");
-    let (drive, of) = (app.0.drive.now(), session.clone());
+    let (drive, of) = (app.0.drive.newest(), session.clone());
     // Before it comes, for it may be large; made is the session with the file.
     let most = drive.config.limits.max_sessions;
     drive.store.read(move |view| view.may_open(&of, most)).await?;
@@ -161,7 +161,7 @@ pub async fn put(
     let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
     let (incoming, _) = upload::pour(&app, request, incoming.await?, write, (max << 20, too_large)).await?;
     let (at, replace) = (path.clone(), putting.replace);
-    let (drive, of) = (app.0.drive.now(), session.clone());
+    let (drive, of) = (app.0.drive.newest(), session.clone());
     // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
     // heard of the session.
     let finishing = tokio::spawn(async move {
@@ -184,7 +184,7 @@ pub async fn remove(
     State(app): State<App>,
     Path((session, path)): Path<(SessionName, FilePath)>,
 ) -> Result<NoContent, ApiError> {
-    let drive = app.0.drive.now();
+    let drive = app.0.drive.newest();
     let quota =
         drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default(), None);
     let (of, at) = (session.clone(), path.clone());

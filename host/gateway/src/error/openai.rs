@@ -52,7 +52,7 @@ impl ErrorBody {
 
 /// The body that says an error in this form.
 pub fn body(error: &ApiError) -> Body {
-    Body::from(serde_json::to_vec(&ErrorBody::of(error)).expect("it has a JSON form"))
+    Body::from(kiso_base::json::bytes(&ErrorBody::of(error)))
 }
 
 #[cfg(test)]

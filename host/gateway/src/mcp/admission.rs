@@ -32,8 +32,8 @@ impl SandboxQueue {
     /// Waits for a place for a call of this tool. Those of one tool wait behind each other, in their order.
     pub async fn enter(&self, tool: &str) -> SandboxPermit {
         let of_tool = self.of_tool(tool);
-        let own = of_tool.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let all = self.all.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let own = kiso_base::compute::permit(&of_tool).await;
+        let all = kiso_base::compute::permit(&self.all).await;
         SandboxPermit { _of_tool: (own, of_tool), _of_all: all }
     }
 

@@ -86,7 +86,7 @@ impl FromRequest<App> for MessageBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<MessageBody, ApiError> {
-        let max = usize::try_from(app.0.drive.config_now().gateway.max_body_kib << 10).unwrap_or(usize::MAX);
+        let max = usize::try_from(app.0.drive.newest_config().gateway.max_body_kib << 10).unwrap_or(usize::MAX);
         Ok(MessageBody(read_body(request, app, max, "gateway.max_body_kib in config.toml raises this limit").await?))
     }
 }
@@ -395,7 +395,7 @@ pub async fn end(who: Who, State(app): State<App>, headers: HeaderMap) -> Result
 /// A place among the streams that are open.
 fn stream_slot(app: &App) -> Result<Box<dyn Send + Sync>, ApiError> {
     let counted = count::counted(app, |counters| &counters.http_streams);
-    let max = app.0.drive.config_now().gateway.max_streams;
+    let max = app.0.drive.newest_config().gateway.max_streams;
     if app.0.counters.http_streams.load(Ordering::Relaxed) > max {
         let message = format!("{max} streams are already open (gateway.max_streams)");
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));

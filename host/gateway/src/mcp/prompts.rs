@@ -58,5 +58,5 @@ pub async fn get(server: &Server, asker: &Asker, params: &Map<String, Value>) ->
 }
 
 fn pills(server: &Server) -> Pills {
-    Pills::new(&server.drive().config_now(), &server.drive().store)
+    Pills::new(&server.drive().newest_config(), &server.drive().store)
 }

@@ -96,7 +96,7 @@ impl Server {
 
     /// The tools, as they are now. Looks at what is installed.
     pub(super) fn offered(&self) -> Arc<Vec<OfferedTool>> {
-        let tools = self.0.drive.now().tools;
+        let tools = self.0.drive.newest().tools;
         let revision = tools.revision();
         let mut offered = self.0.offered.lock().unwrap_or_else(PoisonError::into_inner);
         if offered.0 != revision {
@@ -107,7 +107,7 @@ impl Server {
 
     /// Another number each time that the tools change. Looks at what is installed.
     pub(super) async fn revision(&self) -> u64 {
-        let tools = self.0.drive.now().tools;
+        let tools = self.0.drive.newest().tools;
         tokio::task::spawn_blocking(move || tools.revision()).await.unwrap_or_default()
     }
 }

@@ -92,7 +92,7 @@ async fn call_tool(
     args: &Value,
     asker: &Asker,
 ) -> Result<Result<ToolAnswer, ToolFault>, RpcError> {
-    let drive = server.drive().now();
+    let drive = server.drive().newest();
     // Command lines have places of their own.
     let _place = match spec.name == EXEC || spec.name == MEMORY_SEARCH {
         true => None,

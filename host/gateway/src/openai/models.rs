@@ -115,7 +115,7 @@ pub async fn find(app: &App, name: &str) -> Result<Model, ApiError> {
 }
 
 fn pills(app: &App) -> Pills {
-    Pills::new(&app.0.drive.config_now(), &app.0.drive.store)
+    Pills::new(&app.0.drive.newest_config(), &app.0.drive.store)
 }
 
 fn view(id: String, created_ms: i64) -> ModelView {

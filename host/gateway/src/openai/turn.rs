@@ -65,7 +65,7 @@ impl TurnSlot {
     /// Before the message is accepted: afterwards, nobody is to be told that there is none.
     pub fn take(app: &App) -> Result<TurnSlot, ApiError> {
         let counted = count::counted(app, |counters| &counters.http_streams);
-        let max = app.0.drive.config_now().gateway.max_streams;
+        let max = app.0.drive.newest_config().gateway.max_streams;
         if app.0.counters.http_streams.load(Ordering::Relaxed) > max {
             let message = format!("{max} requests are already waited for (gateway.max_streams)");
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));

@@ -439,7 +439,7 @@ fn number(state: &mut State, label: LabelId, text: &mut String) -> usize {
     if let Some(number) = state.known.get(&label) {
         return *number;
     }
-    let json = serde_json::to_string(&*label.label()).expect("a label has a JSON form");
+    let json = kiso_base::json::text(&*label.label());
     text.push_str(&format!("label {json}\n"));
     let number = state.numbered.len();
     state.known.insert(label, number);

@@ -71,6 +71,7 @@ impl Engine {
     }
 
     /// Where processes run.
+    #[expect(clippy::expect_used, reason = "the runtime ends with the engine")]
     pub fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("the runtime ends with the engine")
     }

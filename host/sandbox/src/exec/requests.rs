@@ -365,6 +365,7 @@ fn refused(errno: &str, said: String) -> (Value, Bytes) {
 }
 
 /// The JSON of a request, and its bytes.
+#[expect(clippy::expect_used, reason = "it has four")]
 fn parts(request: &[u8]) -> Option<(&[u8], &[u8])> {
     let (sizes, rest) = request.split_at_checked(8)?;
     let [head, bytes] =
@@ -373,6 +374,7 @@ fn parts(request: &[u8]) -> Option<(&[u8], &[u8])> {
     (rest.len() == bytes as usize).then_some((head, rest))
 }
 
+#[expect(clippy::expect_used, reason = "an answer is short")]
 fn joined(head: &Value, bytes: &[u8]) -> Vec<u8> {
     let head = head.to_string();
     let size = |bytes: &[u8]| u32::try_from(bytes.len()).expect("an answer is short").to_le_bytes();

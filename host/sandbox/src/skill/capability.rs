@@ -203,6 +203,7 @@ pub trait GrantByName: Capability<Allowed = BTreeSet<String>> {
     }
 
     /// The names of a grant for programs.
+    #[expect(clippy::expect_used, reason = "it is a list")]
     fn names_json(key: &str, names: &BTreeSet<String>, into: &mut Map<String, Value>) {
         if names.is_empty() {
             return;

@@ -1,6 +1,6 @@
 //! How components are compiled.
 //!
-//! `host/build.rs` includes this file too: what it compiles is only accepted by an engine with the very same settings.
+//! `host/sandbox/build.rs` includes this file too: what it compiles is only accepted by an engine with the very same settings.
 
 use wasmtime::{Collector, Config, Strategy};
 

@@ -50,7 +50,7 @@ const MAX_SAID: u64 = 8 << 10;
 pub struct Compiler {
     program: PathBuf,
     limits: child::CompileLimits,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
 }
 
 /// Why there is no code.
@@ -81,13 +81,13 @@ impl Compiler {
             seconds: config.compile_timeout_s,
             memory_mib: config.compile_memory_mib,
         };
-        Self { program, limits, slots: Semaphore::new(AT_ONCE) }
+        Self { program, limits, slots: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// The code of a component. `waiting` hears every few seconds for how long it has been compiled. When the future is
     /// dropped, the compiler ends.
     pub async fn compile(&self, wasm: Vec<u8>, mut waiting: impl FnMut(Duration)) -> Result<Vec<u8>, CompileError> {
-        let _slot = self.slots.acquire().await.expect("the semaphore is never closed");
+        let _slot = kiso_base::compute::permit(&self.slots).await;
         let host = |error: io::Error| CompileError::Host { program: self.program.clone(), error };
         let started = Instant::now();
         let running = Running(Arc::new(Process::start(&self.program, &self.limits).map_err(host)?));

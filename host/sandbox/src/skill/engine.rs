@@ -10,7 +10,7 @@ use kiso_base::config::Engine as EngineConfig;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy};
 
@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub struct Sandbox {
     engine: Engine,
     linker: Linker<Ctx>,
-    calls: Semaphore,
+    calls: Arc<Semaphore>,
     turns: GuestTurns,
     ticker: Arc<Ticker>,
     /// What compiled code depends on besides the component: wasmtime's version, target, and settings.
@@ -48,7 +48,7 @@ impl Sandbox {
         compatibility.copy_from_slice(hasher.0.finish().as_ref());
         let ticker = Ticker::start(&engine)?;
         let calls = usize::try_from(config.max_calls)?;
-        let calls = Semaphore::new(calls);
+        let calls = Arc::new(Semaphore::new(calls));
         Ok(Self { engine, linker, calls, turns: GuestTurns::default(), ticker, compatibility })
     }
 
@@ -75,14 +75,14 @@ impl Sandbox {
     /// Waits for a free slot of the pool. Guests are interrupted only while somebody holds one, so that an idle daemon
     /// wakes no core.
     pub async fn enter(&self) -> CallSlot<'_> {
-        let permit = self.calls.acquire().await.expect("the semaphore is never closed");
+        let permit = kiso_base::compute::permit(&self.calls).await;
         self.ticker.enter();
         CallSlot { _permit: permit, ticker: &self.ticker }
     }
 
     /// A free slot of the pool, if there is one now.
     pub fn try_enter(&self) -> Option<CallSlot<'_>> {
-        let permit = self.calls.try_acquire().ok()?;
+        let permit = self.calls.clone().try_acquire_owned().ok()?;
         self.ticker.enter();
         Some(CallSlot { _permit: permit, ticker: &self.ticker })
     }
@@ -91,7 +91,7 @@ impl Sandbox {
 /// One call of the pool; given back when dropped.
 #[derive(Debug)]
 pub struct CallSlot<'a> {
-    _permit: SemaphorePermit<'a>,
+    _permit: OwnedSemaphorePermit,
     ticker: &'a Ticker,
 }
 

@@ -67,6 +67,7 @@ impl Grant {
     }
 
     /// The text of the grant's file.
+    #[expect(clippy::expect_used, reason = "a grant has a TOML form")]
     pub fn to_toml(&self) -> String {
         let head = "# What this skill may do. Written by `kiso skill add` and `kiso skill grant`; edit it or delete it at will.\n";
         format!("{head}{}", toml::to_string(self).expect("a grant has a TOML form"))

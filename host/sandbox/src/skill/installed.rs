@@ -176,10 +176,14 @@ impl InstalledSkill {
     }
 
     /// Reads a skill of the binary.
+    #[expect(
+        clippy::expect_used,
+        reason = "a bundled manifest was checked by the tests; a bundled schema was checked by the tests"
+    )]
     pub(super) fn bundled(bundled: &'static BundledSkill) -> Self {
         let manifest =
             Manifest::parse_known(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
-        debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
+        debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/sandbox/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
         let place = ComponentLocation::Binary(bundled);
         Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place, owner: OnceLock::new() }

@@ -137,7 +137,8 @@ pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, a
         ..LimitUse::default()
     };
     let did = CallUse { limits: used, grant: ctx.capabilities.used() };
-    let Capabilities { http, log, publish, .. } = &mut ctx.capabilities;
+    let Capabilities { http, log, publish, secrets, .. } = &mut ctx.capabilities;
+    let is_refused = publish.was_refused() || secrets.was_refused();
     let refused: Option<RefusedRequest> = http.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (log, published) = (log.take(), publish.take());
     drop(store);
@@ -156,11 +157,33 @@ pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, a
             // The same call would be refused again.
             SkillError { blame, code, message, retryable: false, ..error }
         }
+        // The guest says which of its errors it was; that there was one, the host knows.
+        None if is_refused && error.limit.is_none() && error.code == DENIED => {
+            SkillError { blame: Blame::Policy, retryable: false, ..error }
+        }
         _ => error,
     });
     tracing::debug!(ok = result.is_ok(), millis = used.millis, "the call has ended");
     CallEnd { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None, did: Some(did) }
 }
+
+/// The code of what was refused.
+const DENIED: &str = "denied";
+
+/// Codes that only the host gives: what it does about them is not for a guest to choose.
+const OWN_CODES: [&str; 11] = [
+    "bad-grant",
+    "bad-reply",
+    "bundled",
+    "busy",
+    "exit",
+    "io",
+    "limit",
+    "name-taken",
+    "trap",
+    "unknown-skill",
+    "wrong-machine",
+];
 
 /// A store with the limits that every call has.
 pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
@@ -361,7 +384,8 @@ impl GuestStop {
         let error = match self {
             Self::Failure(failure) => {
                 let code = cut(&failure.code, 64).chars().filter(|c| !c.is_control()).collect::<String>();
-                let code = if code.is_empty() { "failed".to_owned() } else { code };
+                let is_own = code.is_empty() || OWN_CODES.contains(&code.as_str());
+                let code = if is_own { "failed".to_owned() } else { code };
                 let mut error = SkillError::new(skill, Blame::Skill, &code, cut(&failure.message, FAILURE_BYTES));
                 error.retryable = failure.retryable;
                 return error;

@@ -84,7 +84,7 @@ impl OciError {
     /// As the error of a skill.
     pub fn told_of(&self, of: &str) -> SkillError {
         let blame = match self {
-            Self::Redirect { .. } | Self::Plain { .. } | Self::Digest { .. } => Blame::Policy,
+            Self::Redirect { .. } | Self::Plain { .. } | Self::Digest { .. } | Self::Denied { .. } => Blame::Policy,
             Self::Unreachable { .. } | Self::Status { .. } => Blame::Host,
             _ => Blame::Caller,
         };

@@ -36,6 +36,7 @@ fn without_section(wasm: &[u8]) -> Vec<u8> {
     out
 }
 
+#[expect(clippy::expect_used, reason = "seven bits fit")]
 fn leb128(out: &mut Vec<u8>, mut value: usize) {
     loop {
         let byte = u8::try_from(value & 0x7f).expect("seven bits fit");

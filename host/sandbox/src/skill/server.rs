@@ -60,6 +60,7 @@ impl std::fmt::Debug for ServerComponent {
 
 impl Skills {
     /// A server that is loaded when it is first started.
+    #[expect(clippy::expect_used, reason = "the name follows the rules")]
     pub fn server(&self, grant: ServerGrant) -> ServerComponent {
         let name = SkillName::parse("mcp-server").expect("the name follows the rules");
         ServerComponent { skills: self.clone(), name, grant, loaded: Mutex::default() }
@@ -88,6 +89,7 @@ impl ServerComponent {
         ended.unwrap_or_else(|| SkillError::new(self.name.as_str(), Blame::Skill, "exit", "it ended"))
     }
 
+    #[expect(clippy::expect_used, reason = "the name follows the rules")]
     async fn attempt<I, O>(&self, stdin: I, stdout: O) -> Result<(), SkillError>
     where
         I: StdinStream + 'static,

@@ -312,6 +312,7 @@ impl Skills {
     }
 }
 
+#[expect(clippy::expect_used, reason = "each capability writes members of its form")]
 fn with_limits(mut shown: Map<String, Value>, memory_mib: Option<u64>, timeout_s: Option<u64>) -> GrantView {
     if let Some(memory_mib) = memory_mib {
         shown.insert("memory_mib".to_owned(), json!(memory_mib));

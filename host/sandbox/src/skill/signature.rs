@@ -134,6 +134,7 @@ impl fmt::Debug for SecretKey {
 
 impl SecretKey {
     /// A new one.
+    #[expect(clippy::expect_used, reason = "eight bytes are left")]
     pub fn generate() -> Result<Self, SignatureError> {
         let mut random = [0u8; 40];
         ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random)
@@ -148,6 +149,7 @@ impl SecretKey {
     }
 
     /// Reads a key file of minisign.
+    #[expect(clippy::expect_used, reason = "it was measured")]
     pub fn read(text: &str) -> Result<Self, SignatureError> {
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let bytes = BASE64.decode(line.as_bytes()).map_err(|_| SignatureError::NoSecretKey("it is no base64"))?;

@@ -191,7 +191,7 @@ impl Agent {
     }
 
     async fn tell_commands(&self, session: &SessionName) {
-        let commands = update::commands(session, &self.drive.config_now());
+        let commands = update::commands(session, &self.drive.newest_config());
         self.say(commands).await;
     }
 
@@ -228,7 +228,7 @@ impl Agent {
         if self.options.project.is_none() {
             return Ok(None);
         }
-        if self.drive.config_now().mounts.iter().any(|mount| mount.at == PROJECT) {
+        if self.drive.newest_config().mounts.iter().any(|mount| mount.at == PROJECT) {
             let message =
                 format!("[exec.mounts] in config.toml has {PROJECT} already; rename it there, or leave --project out");
             return Err(RpcError::new(INTERNAL_ERROR, message));

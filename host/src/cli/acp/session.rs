@@ -249,7 +249,7 @@ impl AcpSession {
             return Ok(Vec::new());
         }
         let _lock = self.lock().await?;
-        let put = put(&self.drive.now(), &self.session, files, LabelId::default(), Incoming::begin_locked).await;
+        let put = put(&self.drive.newest(), &self.session, files, LabelId::default(), Incoming::begin_locked).await;
         put.map_err(|error| RpcError::new(INVALID_PARAMS, error.message))
     }
 

@@ -52,6 +52,7 @@ pub fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(),
 struct Process(Child);
 
 impl Process {
+    #[expect(clippy::expect_used, reason = "it is piped")]
     fn start(bench: &Bench, args: &[&str]) -> Result<(Self, ChildStdin, BufReader<ChildStdout>), Failure> {
         let mut command = bench.kiso("running", args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

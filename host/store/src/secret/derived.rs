@@ -10,6 +10,7 @@ use kiso_base::home::Home;
 const PREFIX: &str = "whsec_";
 
 /// The secret of something that has none of its own. `info` keeps it apart from everything else that is derived.
+#[expect(clippy::expect_used, reason = "HKDF gives 32 bytes")]
 pub fn derived(home: &Home, info: &str, name: &str) -> SecretValue {
     struct Bytes;
     impl KeyType for Bytes {

@@ -35,6 +35,7 @@ impl fmt::Debug for Finder {
 }
 
 impl Finder {
+    #[expect(clippy::expect_used, reason = "some thousand short patterns fit")]
     pub fn new(forms: Vec<(String, SecretForm)>) -> Finder {
         let search = |in_url| {
             let wanted: Vec<usize> = (0..forms.len()).filter(|at| forms[*at].1.in_url == in_url).collect();

@@ -55,6 +55,7 @@ impl Vault {
         Vault::with_key(home.key().as_bytes())
     }
 
+    #[expect(clippy::expect_used, reason = "HKDF gives 32 bytes")]
     fn with_key(master: &[u8; 32]) -> Vault {
         let derived = Salt::new(HKDF_SHA256, &[]).extract(master);
         let info = [INFO];

@@ -179,7 +179,7 @@ impl Tx<'_> {
     /// A run asks with its event `seq`, and waits from now on. Returns the card's number.
     pub fn ask_approval(&self, run: &RunId, seq: u32, card: &Card, at_ms: i64) -> Result<i64, StoreError> {
         let num = self.num(run)?;
-        let body = serde_json::to_string(card).expect("a card has a JSON form");
+        let body = kiso_base::json::text(card);
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO approvals (run, seq, card, asked_ms, expires_ms, state) VALUES (?1, ?2, ?3, ?4, ?5, 'pending')",
         )?;
@@ -199,7 +199,7 @@ impl Tx<'_> {
 
     /// A person answers; false where the card waits no more. The queue takes the run up.
     pub fn answer_approval(&self, id: i64, answer: &CardAnswer, at_ms: i64) -> Result<bool, StoreError> {
-        let body = serde_json::to_string(answer).expect("an answer has a JSON form");
+        let body = kiso_base::json::text(answer);
         let mut update = self.conn.prepare_cached(
             "UPDATE approvals SET state = 'answered', answer = ?2, ended_ms = ?3
              WHERE id = ?1 AND state = 'pending' AND expires_ms > ?3 RETURNING run",
@@ -258,7 +258,7 @@ impl Tx<'_> {
                 },
                 None => None,
             };
-            let access = serde_json::to_string(&rule.access).expect("an access has a JSON form");
+            let access = kiso_base::json::text(&rule.access);
             insert.execute((session, &rule.tool, access, now_ms, rule.until_ms.unwrap_or(i64::MAX)))?;
         }
         Ok(())

@@ -150,6 +150,7 @@ impl WalTail {
     }
 
     /// What was committed since the last call; `None` where nothing was.
+    #[expect(clippy::expect_used, reason = "it has eight bytes")]
     fn take(&mut self) -> io::Result<Option<CommittedPages>> {
         let file = match File::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -223,6 +224,7 @@ struct Checksum {
 }
 
 impl Checksum {
+    #[expect(clippy::expect_used, reason = "chunks of eight bytes have two of four")]
     fn add(&mut self, bytes: &[u8]) {
         let read = |four: &[u8]| {
             let four = four.try_into().expect("chunks of eight bytes have two of four");
@@ -241,6 +243,7 @@ impl Checksum {
     }
 }
 
+#[expect(clippy::expect_used, reason = "it has four bytes")]
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("it has four bytes"))
 }

@@ -37,7 +37,7 @@ impl Tx<'_> {
         (created_ms, active_ms): (i64, i64),
     ) -> Result<(), StoreError> {
         let id = self.ensure_session(session, created_ms)?;
-        let roles = serde_json::to_string(&models.roles).expect("names have a JSON form");
+        let roles = kiso_base::json::text(&models.roles);
         let mut update = self.conn.prepare_cached(
             "UPDATE sessions SET title = ?2, model = ?3, role_models = ?4, placement = ?5, active_ms = ?6 WHERE id = ?1",
         )?;

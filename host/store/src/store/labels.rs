@@ -170,7 +170,7 @@ impl Tx<'_> {
             delete.execute((kind, key))?;
             return Ok(());
         }
-        let text = serde_json::to_string(label).expect("a label has a JSON form");
+        let text = kiso_base::json::text(label);
         let mut upsert = self.conn.prepare_cached(
             "INSERT INTO labels (kind, key, label) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET label = excluded.label",
         )?;

@@ -244,7 +244,7 @@ impl Tx<'_> {
     fn post(&self, webhook: &str, event: WebhookEvent, of: Posted<'_>, at_ms: i64) -> Result<(), StoreError> {
         let Posted { message, run, seq, label } = of;
         let worse = label.filter(|label| !label.is_ordinary());
-        let label = worse.map(|label| serde_json::to_string(label).expect("a label has a JSON form"));
+        let label = worse.map(kiso_base::json::text);
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO outbox (key, webhook, event, message, run, seq, at_ms, since_ms, due_ms, state, label)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7, 'pending', ?8)",
@@ -360,7 +360,7 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
 }
 
 fn as_list<T: serde::Serialize>(items: &[T]) -> String {
-    serde_json::to_string(items).expect("a list of texts has a JSON form")
+    kiso_base::json::text(items)
 }
 
 fn of_list(json: &str) -> Result<Vec<String>, StoreError> {

@@ -104,7 +104,7 @@ impl Tx<'_> {
             }
         }
         parts.insert(0, Part::Text(fence));
-        let pieces = serde_json::to_string(&parts).expect("numbers and texts have a JSON form");
+        let pieces = kiso_base::json::text(&parts);
         self.put(num, prompt, "", Some(&pieces))
     }
 

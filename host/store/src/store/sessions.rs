@@ -272,7 +272,7 @@ impl Tx<'_> {
             Some(model) => drop(choice.roles.insert(role.to_owned(), model.to_owned())),
             None => drop(choice.roles.remove(role)),
         }
-        let roles = serde_json::to_string(&choice.roles).expect("names have a JSON form");
+        let roles = kiso_base::json::text(&choice.roles);
         let mut update = self
             .conn
             .prepare_cached("UPDATE sessions SET role_models = ?2, active_ms = max(active_ms, ?3) WHERE id = ?1")?;

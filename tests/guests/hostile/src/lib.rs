@@ -126,6 +126,8 @@ enum Mode {
     ReplyDir,
     /// Returns a failure with code "not-today". It is the guest's own.
     Failure,
+    /// Returns a failure with the code in `path` (default "trap"), which is one that the host gives. Error: "failed".
+    ForgedFailure,
     /// Fails `amount` times (default 1) in a row with a retryable failure, counted in kv, then replies.
     Flaky,
     /// Returns a failure whose message is 10 MB. At most 4 KiB are kept, or the output limit ends the call.
@@ -216,6 +218,7 @@ impl Skill for Hostile {
             Mode::ReplyLink => speech::reply_link(),
             Mode::ReplyDir => speech::reply_dir(),
             Mode::Failure => Err(Failure::new("not-today", "the moon is in the wrong house; try tomorrow")),
+            Mode::ForgedFailure => Err(Failure::new(path.unwrap_or("trap"), "it was the host, honestly")),
             Mode::Flaky => speech::flaky(amount.unwrap_or(1)),
             Mode::LongFailure => Err(Failure::new("long", speech::long(10 << 10))),
 

@@ -222,6 +222,7 @@ fn unknown() -> BpfProgram {
 /// Conditions that hold together: an argument, and what it is compared with.
 type Case<'a> = &'a [(u8, SeccompCmpOp, u64)];
 
+#[expect(clippy::expect_used, reason = "it is one of six; it has conditions")]
 fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
     let mut refused = BTreeMap::new();
     let mut always = |calls: &[c_long]| refused.extend(calls.iter().map(|call| (*call, Vec::new())));

@@ -46,12 +46,13 @@ impl Redirect {
     }
 
     /// The first that comes back with this state. Whoever comes with another one is turned away.
+    #[expect(clippy::expect_used, reason = "a sender is kept")]
     pub async fn wait(&self, state: &str) -> RedirectAnswer {
         let (sender, mut returned) = mpsc::channel(1);
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let accept = async {
             loop {
-                let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
+                let slot = kiso_base::compute::permit(&slots).await;
                 let Ok((stream, _)) = self.listener.accept().await else {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;

@@ -114,6 +114,7 @@ pub async fn revoke(
 }
 
 /// A form with what proves who the client is.
+#[expect(clippy::expect_used, reason = "base64 is visible ASCII")]
 fn authenticated(
     at: &AuthorityMetadata,
     client: &OauthClient,

@@ -53,7 +53,7 @@ impl Intake {
 impl Inner {
     async fn enqueue_event(&self, event: InboundEvent) -> Result<IntakeOutcome, IntakeError> {
         let InboundEvent { hook, label, session, text, keys, told, max_waiting } = event;
-        let drive = &self.drive.now();
+        let drive = &self.drive.newest();
         drive.has_room().await?;
         let known = drive.secrets_of(&session).await?;
         let (text, found) = {

@@ -306,7 +306,7 @@ pub fn append(file: &mut File, what: &UndoRecord) -> io::Result<()> {
 }
 
 fn line(what: &UndoRecord) -> String {
-    let mut text = serde_json::to_string(what).expect("a line of a log is JSON");
+    let mut text = kiso_base::json::text(what);
     text.push('\n');
     text
 }

@@ -273,6 +273,7 @@ impl Transaction {
     }
 
     /// The log, which is begun where there is none.
+    #[expect(clippy::expect_used, reason = "it was made")]
     fn log<'a>(&self, state: &'a mut State) -> io::Result<&'a mut OpenLog> {
         if state.log.is_none() {
             let run = self.header.of.first().map(|origin| origin.run.as_str());

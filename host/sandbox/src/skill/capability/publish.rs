@@ -34,6 +34,8 @@ pub struct Publish {
     labels: Option<Arc<FileLabels>>,
     /// Path under `/work` and link of each file.
     published: Vec<(String, String)>,
+    /// Whether something was not published because of the rules.
+    refused: bool,
 }
 
 /// Larger files are copied by hand, not opened in a browser.
@@ -61,6 +63,7 @@ impl Capability for Publish {
             permit: call.permit.clone(),
             labels: call.labels.clone(),
             published: Vec::new(),
+            refused: false,
         })
     }
 }
@@ -76,6 +79,13 @@ impl Publish {
 fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+impl Publish {
+    /// Whether the rules kept something from being published.
+    pub fn was_refused(&self) -> bool {
+        self.refused
+    }
 }
 
 impl Host for Publish {
@@ -105,6 +115,7 @@ impl Host for Publish {
             }
         }
         if let Err(why) = self.permit.leave("publish", "everybody with the link", true, true) {
+            self.refused = true;
             return Ok(Err(failure("denied", format!("{path} is not published: {why} (docs/policy.md)"))));
         }
         if let Some(Err(error)) = self.transaction.as_ref().map(|work| work.leaving("a link to a file")) {

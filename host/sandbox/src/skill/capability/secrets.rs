@@ -30,6 +30,8 @@ pub struct ReadableSecrets {
     denied: Vec<String>,
     /// Declared and granted, but nobody has set it: name and how to set it.
     unset: Vec<(String, String)>,
+    /// Whether the guest asked for one that it may not have.
+    refused: bool,
     /// Those that the guest has got: what is in its environment, it has whether it looks or not.
     received: BTreeSet<String>,
 }
@@ -155,6 +157,13 @@ fn in_environment(call: &CallInput<'_>, name: &str) -> String {
     format!("set {} where kiso runs", variable(&call.skill, name))
 }
 
+impl ReadableSecrets {
+    /// Whether the call was refused a secret.
+    pub fn was_refused(&self) -> bool {
+        self.refused
+    }
+}
+
 impl Host for ReadableSecrets {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Failure>> {
         if let Some(value) = self.values.get(&name) {
@@ -162,6 +171,7 @@ impl Host for ReadableSecrets {
             self.received.insert(name);
             return Ok(Ok(value));
         }
+        self.refused |= self.injected.contains(&name) || self.denied.contains(&name);
         if self.injected.contains(&name) {
             let message = format!(
                 "the secret `{name}` goes into the headers of requests (`inject` in kiso.toml); kiso adds it there, and no skill can read it"

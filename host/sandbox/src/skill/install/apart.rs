@@ -74,6 +74,7 @@ impl Skills {
     }
 
     /// What a self-test gets, and a program that is not installed: its manifest's memory and time, an empty workspace, and nothing else.
+    #[expect(clippy::expect_used, reason = "the name follows the rules")]
     pub(super) fn test_given<'a>(
         &self,
         manifest: &Manifest,

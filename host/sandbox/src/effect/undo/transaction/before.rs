@@ -115,6 +115,7 @@ impl Transaction {
     }
 
     /// A file or a link is about to be deleted.
+    #[expect(clippy::expect_used, reason = "something was recorded")]
     pub fn removing(&self, dir: impl AsFd, name: &OsStr) -> Result<RemovedEntry, UndoRefusal> {
         let mut state = self.lock();
         let Some(at) = self.place(&mut state, &dir, name)? else { return Ok(RemovedEntry::Delete) };
@@ -242,6 +243,7 @@ impl Transaction {
     }
 
     /// Keeps a file or a link by a further name, so that there is no moment without the one that it has.
+    #[expect(clippy::expect_used, reason = "something was recorded")]
     fn keep_name(
         &self,
         state: &mut State,
@@ -279,6 +281,7 @@ impl Transaction {
         }
     }
 
+    #[expect(clippy::expect_used, reason = "it was begun")]
     fn keep_content(&self, state: &mut State, at: SessionPath, inode: u64, adds: bool) -> Result<(), UndoRefusal> {
         let tree = self.tree()?;
         let file = tree.open_file(&at, OFlags::RDONLY)?;

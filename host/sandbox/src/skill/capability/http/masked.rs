@@ -28,6 +28,7 @@ impl std::fmt::Debug for SecretMask {
 }
 
 impl SecretMask {
+    #[expect(clippy::expect_used, reason = "some dozen short patterns fit")]
     pub fn new(secret: &SecretValue) -> SecretMask {
         let spellings = spellings(secret);
         let finder = AhoCorasick::builder()
@@ -37,6 +38,7 @@ impl SecretMask {
     }
 
     /// The text without the secret.
+    #[expect(clippy::expect_used, reason = "whole characters were covered with ASCII")]
     pub fn text(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         self.cover(&mut bytes);
