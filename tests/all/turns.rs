@@ -120,6 +120,31 @@ mod rate_limiting {
     }
 }
 
+/// The limit is the home's: commands that carry out a message by themselves share it.
+#[test]
+fn processes_of_a_home_share_the_limit() {
+    const PROCESSES: usize = 3;
+    let server = patient_model(PROCESSES);
+    let home = home(&server, "[llm]\nmax_concurrent_llm = 1\n");
+    let begin = |n: usize| home.command(&["run", "-s", &format!("person{n}"), "what is a wave?"]).spawn().unwrap();
+    let mut processes: Vec<_> = (0..PROCESSES).map(begin).collect();
+    wait_until("each of them to have a run", || {
+        home.kiso(&["--json", "trace"]).ok().json_lines().len() == PROCESSES && server.held() == 1
+    });
+    for answered in 0..PROCESSES {
+        wait_until("one to be asked", || {
+            let asked = server.requests().len();
+            assert!(asked <= 1 + answered, "{asked} calls, of which {answered} were answered");
+            asked == 1 + answered && server.held() == 1
+        });
+        server.release();
+    }
+    for process in &mut processes {
+        assert!(process.wait().unwrap().success());
+    }
+    server.finish();
+}
+
 /// Subagents that are long at work do not hold up a person: a quarter of all turns is not a subagent's.
 #[test]
 fn a_person_finds_a_free_turn_beside_many_subagents() {
