@@ -200,15 +200,18 @@ pub struct Instructions {
     pub text: String,
 }
 
-/// A file of the workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A file of the workspace, or a directory of which there is something to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCard {
-    /// Relative to `/work`.
+    /// Relative to `/work`; that of a directory ends with a slash.
     pub path: String,
     pub bytes: u64,
     /// Read by the host from the head of a table: CSV, TSV, JSON or JSON lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
+    /// What whoever reads it has to know, such as "cp1252" or "separator ;".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A column of a CSV file.

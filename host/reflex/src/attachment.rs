@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_last_line_names_files() {
-        let card = |path: &str| FileCard { path: path.to_owned(), bytes: 1, columns: None };
+        let card = |path: &str| FileCard { path: path.to_owned(), bytes: 1, ..FileCard::default() };
         let files = [card("a.csv"), card("b, c.txt"), card("b")];
         for (message, rest, names) in [
             ("plot it\n\nFiles: a.csv", "plot it", vec!["a.csv"]),

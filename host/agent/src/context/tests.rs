@@ -53,6 +53,7 @@ fn planted() -> Pieces {
             path: "M-environment.csv".to_owned(),
             bytes: 3,
             columns: Some(vec![Column { name: "day".to_owned(), kind: ColumnKind::Date }]),
+            notes: Vec::new(),
         }]),
         summary: text("M-summary"),
         messages: said("M-messages"),
@@ -278,7 +279,7 @@ fn what_was_told_is_not_told_again() {
         correction: planted().correction,
         evidence: Some(vec![report("M-one"), report("M-two")]),
         planner_lane: Some(vec!["M-lane".to_owned()]),
-        environment: Some(vec![FileCard { path: "M-new.csv".to_owned(), bytes: 1, columns: None }]),
+        environment: Some(vec![FileCard { path: "M-new.csv".to_owned(), bytes: 1, ..FileCard::default() }]),
         feedback: None,
         ..first.clone()
     };

@@ -115,7 +115,9 @@ fn instructions_text(of: &Instructions) -> String {
 }
 
 fn file_line(file: &FileCard) -> String {
-    let mut line = format!("- {} ({} bytes)", file.path, file.bytes);
+    let size = (!file.path.ends_with('/')).then(|| format!("{} bytes", file.bytes));
+    let notes: Vec<String> = size.into_iter().chain(file.notes.iter().cloned()).collect();
+    let mut line = format!("- {} ({})", file.path, notes.join(", "));
     if let Some(columns) = &file.columns {
         let columns: Vec<_> = columns
             .iter()

@@ -114,7 +114,7 @@ async fn a_message_becomes_a_reply() {
         let result = match run.next_step() {
             Step::Admit { texts } => admitted(&texts.join("\n")),
             Step::Retrieve { .. } => {
-                let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, columns: None };
+                let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, ..FileCard::default() };
                 let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new());
                 given.environment = Some(found.environment);
                 found.result
@@ -285,6 +285,7 @@ fn the_environment_is_what_is_near_and_visible() {
         path: path.to_owned(),
         bytes: 1,
         columns: Some(vec![Column { name: "x".to_owned(), kind: ColumnKind::Number }; 60]),
+        ..FileCard::default()
     };
     let mut files: Vec<_> = (0..200).map(|n| card(&format!("deep/{n:03}.csv"))).collect();
     files.extend([card("b.csv"), card(".git/config"), card("deep/.hidden"), card("a.csv")]);

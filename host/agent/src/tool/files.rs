@@ -3,6 +3,7 @@
 //! Guests wrote these files. Links are never followed, opening never waits for a writer, and the work is bounded
 //! however many entries there are and however long the files.
 
+mod form;
 mod made;
 
 #[cfg(test)]
@@ -38,14 +39,20 @@ const HEAD_BYTES: usize = 64 << 10;
 /// for one reads all names.
 const MAX_NAME: usize = 200;
 
-/// The files of a workspace, those near its top first. Hidden ones are left out: no planner is shown them.
+/// The workspace itself, where it has a card.
+const WORK: &str = "/work/";
+
+/// The files of a workspace, those near its top first, and the directories that are Git repositories. Hidden files are left out: no
+/// planner is shown them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
     let mut cards = list(work);
     let tables = cards.iter_mut().filter(|card| table::is_table(&card.path));
     let mut left = MAX_COLUMNS;
     for card in tables.take(MAX_TABLES) {
-        let columns = columns(work, &card.path);
+        let Some((head, cut)) = head(work, &card.path) else { continue };
+        let columns = columns(&card.path, head.clone(), cut);
         let Some(rest) = left.checked_sub(columns.as_ref().map_or(0, Vec::len)) else { continue };
+        card.notes = columns.as_ref().map(|columns| form::notes(&card.path, &head, cut, columns)).unwrap_or_default();
         (card.columns, left) = (columns, rest);
     }
     cards
@@ -57,10 +64,11 @@ pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec
         return cards;
     }
     let all = cards.len();
-    cards.retain(|card| is_trusted(work, &card.path, labels));
+    let at = |card: &FileCard| card.path.trim_start_matches(WORK).trim_end_matches('/').to_owned();
+    cards.retain(|card| is_trusted(work, &at(card), labels));
     if cards.len() < all {
         let path = format!("({} more, from outside; commands can list and read them)", all - cards.len());
-        cards.push(FileCard { path, bytes: 0, columns: None });
+        cards.push(FileCard { path, bytes: 0, ..FileCard::default() });
     }
     cards
 }
@@ -132,13 +140,17 @@ fn list(work: &Dir) -> Vec<FileCard> {
     while let Some((prefix, depth)) = queue.pop_front() {
         let Some(dir) = inside(work, &prefix) else { continue };
         let found = entries(&dir, &mut left);
+        if found.is_repository {
+            let path = if prefix.is_empty() { WORK.to_owned() } else { prefix.clone() };
+            cards.push(FileCard { path, notes: vec!["git repository".to_owned()], ..FileCard::default() });
+        }
         for name in found.files {
             if cards.len() >= MAX_FILES {
                 return cards;
             }
             // What took the place of a file since it was listed is not one.
             if let Some(meta) = dir.symlink_metadata(&name).ok().filter(|m| m.is_file()) {
-                cards.push(FileCard { path: format!("{prefix}{name}"), bytes: meta.len(), columns: None });
+                cards.push(FileCard { path: format!("{prefix}{name}"), bytes: meta.len(), ..FileCard::default() });
             }
         }
         for name in found.dirs {
@@ -154,6 +166,8 @@ fn list(work: &Dir) -> Vec<FileCard> {
 /// The names in one directory, sorted.
 #[derive(Debug, Default)]
 struct Entries {
+    /// Whether Git keeps a repository there.
+    is_repository: bool,
     files: Vec<String>,
     dirs: Vec<String>,
 }
@@ -167,6 +181,7 @@ fn entries(dir: &Dir, left: &mut usize) -> Entries {
         let Ok(entry) = entry else { break };
         // A name that is not UTF-8 cannot be written in a plan.
         let Ok(name) = entry.file_name().into_string() else { continue };
+        found.is_repository |= name == ".git";
         if name.starts_with('.') {
             continue;
         }
@@ -195,8 +210,8 @@ pub fn is_file(work: &Dir, path: &str) -> bool {
     inside(work, parent).is_some_and(|dir| dir.symlink_metadata(name).is_ok_and(|found| found.is_file()))
 }
 
-/// The columns of a table, or none if its head does not read as one.
-fn columns(work: &Dir, path: &str) -> Option<Vec<Column>> {
+/// The first bytes of a file, and whether it has more.
+fn head(work: &Dir, path: &str) -> Option<(Vec<u8>, bool)> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let file = open(&inside(work, dir)?, name, OFlags::empty())?;
     // A pipe or a device may have taken the place of the file since it was listed.
@@ -207,11 +222,13 @@ fn columns(work: &Dir, path: &str) -> Option<Vec<Column>> {
     file.take(HEAD_BYTES as u64 + 1).read_to_end(&mut head).ok()?;
     let cut = head.len() > HEAD_BYTES;
     head.truncate(HEAD_BYTES);
+    Some((head, cut))
+}
+
+/// The columns of a table, or none if its head does not read as one.
+fn columns(path: &str, head: Vec<u8>, cut: bool) -> Option<Vec<Column>> {
     let columns = table::columns(path, head, cut)?.into_iter().map(|(name, kind)| Column {
-        name: match name.char_indices().nth(MAX_NAME) {
-            Some((end, _)) => format!("{}…", &name[..end]),
-            None => name,
-        },
+        name: short_name(&name),
         kind: match kind {
             table::Kind::Number => ColumnKind::Number,
             table::Kind::Date => ColumnKind::Date,
@@ -219,6 +236,15 @@ fn columns(work: &Dir, path: &str) -> Option<Vec<Column>> {
         },
     });
     Some(columns.collect())
+}
+
+/// At most the first [`MAX_NAME`] characters of a name, on one line.
+fn short_name(name: &str) -> String {
+    let mut short: String = name.chars().take(MAX_NAME).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if name.chars().nth(MAX_NAME).is_some() {
+        short.push('…');
+    }
+    short
 }
 
 /// The directory at `path` below `work`, no part of which may be a link.

@@ -8,7 +8,7 @@ use crate::vocabulary::Vocabulary;
 use kiso_plan::prompt::FileCard;
 
 fn text(path: &str) -> FileCard {
-    FileCard { path: path.to_owned(), bytes: 1000, columns: None }
+    FileCard { path: path.to_owned(), bytes: 1000, ..FileCard::default() }
 }
 
 #[track_caller]

@@ -28,7 +28,7 @@ fn answered<T: Send + 'static>(what: &str, role: fn(&Pieces) -> T, pieces: Piece
 
 fn table(path: &str, names: impl Iterator<Item = String>) -> FileCard {
     let columns = names.map(|name| Column { name, kind: ColumnKind::Number }).collect();
-    FileCard { path: path.to_owned(), bytes: 1, columns: Some(columns) }
+    FileCard { path: path.to_owned(), bytes: 1, columns: Some(columns), ..FileCard::default() }
 }
 
 /// Words that are all alike, so that no look at the first letters tells them apart.

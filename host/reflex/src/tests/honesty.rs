@@ -222,7 +222,7 @@ fn help_offers_what_works() {
     );
     let plain = planned(&pieces("hello", vec![monthly(), weather()])).tasks[0].detail.clone();
     assert!(plain.contains("from weather.csv") && !plain.contains("mean-temperature"), "{plain}");
-    let picture = FileCard { path: "pub/a.png".to_owned(), bytes: 1, columns: None };
+    let picture = FileCard { path: "pub/a.png".to_owned(), bytes: 1, ..FileCard::default() };
     let holding = planned(&pieces("plot wether.csv", vec![picture, weather()])).blocked.unwrap();
     assert!(holding.ends_with("the workspace holds weather.csv"), "{holding}");
 }

@@ -88,7 +88,7 @@ fn files_that_steps_leave() {
 
 #[test]
 fn columns_of_json_are_not_known() {
-    let json = FileCard { path: "a.json".to_owned(), bytes: 1, columns: None };
+    let json = FileCard { path: "a.json".to_owned(), bytes: 1, ..FileCard::default() };
     over(
         vec![json],
         &[

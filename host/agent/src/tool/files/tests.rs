@@ -1,4 +1,4 @@
-use super::{HEAD_BYTES, MAX_FILES, MAX_IN_DIR, MAX_TABLES, cards, columns};
+use super::{HEAD_BYTES, MAX_FILES, MAX_IN_DIR, MAX_TABLES, cards, head};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use kiso_plan::prompt::{Column, ColumnKind, FileCard};
@@ -42,6 +42,57 @@ fn endings_in_any_case() {
     reads("A.NDJSON", "{\"a\": 1}\n{\"b\": \"x\"}\n", &[("a", Number), ("b", Text)]);
     assert_eq!(read("a.txt", "a,b\n1,2\n"), None);
     assert_eq!(read("csv", "a,b\n1,2\n"), None);
+}
+
+/// The notes on a workspace's only file.
+fn notes(name: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
+    let (_temp, dir) = workspace();
+    dir.write(name, bytes).unwrap();
+    cards(&dir).remove(0).notes
+}
+
+#[test]
+fn a_table_says_how_it_is_read() {
+    assert_eq!(notes("a.csv", "a,b\n1,x\n"), [""; 0]);
+    assert_eq!(notes("a.csv", "Stra\u{df}e;b\n1;x\n"), ["separator ;"]);
+    assert_eq!(notes("a.csv", b"Stra\xdfe;b\n1;x\n"), ["cp1252", "separator ;"]);
+    assert_eq!(notes("a.csv", "\u{feff}a,b\n1,x\n"), ["UTF-8 with BOM"]);
+    assert_eq!(notes("a.csv", b"\xff\xfea\0\t\0b\0\n\x001\0\t\x002\0"), ["UTF-16", "separator tab"]);
+    assert_eq!(notes("a.tsv", "a\tb\n1\tx\n"), [""; 0]);
+    assert_eq!(notes("a.csv", "# a note, with signs\n\nsep=;\na;b;c\n1;2,5;\"x;y\"\n"), ["separator ;"]);
+    let meter = "Datum;Z\u{e4}hlerstand (kWh);Ort\n2023-01-01;48.211,4;A1\n01.02.2023;48520,0;B-2\n";
+    assert_eq!(notes("a.csv", meter), ["separator ;", "mixed forms {Datum, Z\u{e4}hlerstand (kWh)}"]);
+    let long = format!("a;b\n{}", "1;2\n".repeat(HEAD_BYTES / 4));
+    assert_eq!(notes("a.csv", long), ["separator ;"]);
+}
+
+#[test]
+fn json_says_what_its_columns_do_not() {
+    assert_eq!(notes("a.json", r#"[{"a": 1, "b": "x"}, {"a": 2, "b": null}]"#), [""; 0]);
+    let orders = r#"{"exported": "2024", "orders": [{"id": 1, "items": [1], "by": {"n": 1}}, {"id": "2", "items": [], "by": null}]}"#;
+    assert_eq!(
+        notes("a.json", orders),
+        ["object {exported, orders}", "with {by: null/object, id: number/text, items: list}"]
+    );
+    let wide = format!("[{{{}}}]", (0..20).map(|n| format!("\"k\\n{n}\": []")).collect::<Vec<_>>().join(","));
+    let told = notes("a.json", wide).concat();
+    assert!(told.ends_with(", …}") && told.matches("list").count() == 8 && !told.contains('\n'), "{told}");
+}
+
+#[test]
+fn a_repository_is_named() {
+    let (_temp, dir) = workspace();
+    for path in ["depot/.git", "plain", "tree"] {
+        dir.create_dir_all(path).unwrap();
+    }
+    dir.write("tree/.git", "gitdir: ../depot/.git/worktrees/tree\n").unwrap();
+    dir.write("depot/.git/config", "").unwrap();
+    dir.write("depot/a.txt", "a").unwrap();
+    let found = cards(&dir);
+    assert_eq!(paths(&found), ["depot/", "depot/a.txt", "tree/"]);
+    assert_eq!(found[0].notes, ["git repository"]);
+    dir.create_dir(".git").unwrap();
+    assert_eq!(paths(&cards(&dir))[0], "/work/");
 }
 
 #[test]
@@ -171,7 +222,7 @@ fn links_pipes_and_odd_names() {
     assert!(found.iter().all(|card| card.bytes == 4 && card.columns.is_some()));
     // What takes the place of a file between the listing and the reading: this test would never end if it waited.
     for path in ["pipe.csv", "link.csv", "socket.csv", "linked/deep/a.csv", "sub/up/b.csv", "sub", "gone.csv"] {
-        assert_eq!(columns(&dir, path), None, "{path}");
+        assert_eq!(head(&dir, path), None, "{path}");
     }
 }
 
