@@ -387,12 +387,12 @@ impl Opened {
             let of = session.clone();
             self.store.write_blocking(move |tx| tx.open_session(&of, now_ms()))?;
             drop(quota);
-            let verb = if imported.replaced { "replaced" } else { "copied" };
-            show.line(&show.dim(&format!(
-                "{verb} /work/{} ({})",
-                printable_line(&imported.name),
-                size(imported.bytes)
-            )));
+            let name = printable_line(&imported.name);
+            let how = match imported.replaced {
+                true => format!("replaced {name} in /work"),
+                false => format!("copied {name} to /work"),
+            };
+            show.line(&show.dim(&format!("{how} ({})", size(imported.bytes))));
             names.push(imported.name);
         }
         Ok(names)

@@ -2,7 +2,7 @@
 
 mod tool_result;
 
-pub use self::tool_result::ToolResult;
+pub use self::tool_result::{STDERR, ToolResult};
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;

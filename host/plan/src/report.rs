@@ -276,7 +276,15 @@ pub struct FileNote {
     pub link: Option<String>,
 }
 
+/// The media type of a file whose name does not tell another.
+pub const UNKNOWN_TYPE: &str = "application/octet-stream";
+
 impl FileNote {
+    /// The media type with a comma, where it says something.
+    pub fn kind(&self) -> String {
+        if self.media_type == UNKNOWN_TYPE { String::new() } else { format!("{}, ", self.media_type) }
+    }
+
     /// Adds it to a list in which each path stands once, as it was last. The title and the link of an earlier note of the same file stay
     /// unless this one has others. False if it is not in the list and `most` files are.
     pub fn add_to(&self, files: &mut Vec<FileNote>, most: usize) -> bool {

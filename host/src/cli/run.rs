@@ -3,12 +3,8 @@
 mod ask;
 mod work;
 
-use super::cancel::stop;
-use super::show::charts::{Charts, folded};
-use super::show::told::{self, LastError};
-use super::show::{Show, WrittenText, printable, printable_line};
-use super::{Exit, Failure, Opened, Shared, block_on, out, session};
 use kiso_agent::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
+use kiso_agent::node::output;
 use kiso_agent::session::command::{CommandContext, SlashCommand};
 use kiso_base::home::{GUIDANCE, Home, SessionName};
 use kiso_base::role::Role;
@@ -23,6 +19,11 @@ use kiso_store::store::{RunId, StoreError, View};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
+use super::{Exit, Failure, Opened, Shared, block_on, out, session};
+use super::cancel::stop;
+use super::show::{Show, WrittenText, printable, printable_line, told};
+use super::show::charts::{Charts, folded};
+use super::show::told::LastError;
 
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
@@ -275,10 +276,14 @@ impl RunPrinter<'_> {
             self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": outcome.reply, "files": files }));
             return;
         }
-        let rest = self.written.end(&folded(&printable(&outcome.reply)));
+        // A person is told the files once, by the paths under which they can be opened here.
+        let reply = output::without_list(outcome).unwrap_or_else(|| outcome.reply.clone());
+        let rest = self.written.end(&folded(&printable(&reply)));
         self.print(&format!("{rest}\n"));
-        for file in &outcome.files {
-            self.show.line(&self.show.dim(&format!("{} ({})", printable_line(&place(&file.path)), size(file.bytes))));
+        told::files(self.show.paint(), &work, &outcome.files).iter().for_each(|line| self.show.line(line));
+        if outcome.more_files > 0 {
+            let public = printable_line(&place("pub"));
+            self.show.line(&self.show.dim(&format!("and {} more in {public}", outcome.more_files)));
         }
         if let Some(run) = &self.run {
             self.show.line(&self.show.dim(&format!("`kiso trace {run}` shows every step")));

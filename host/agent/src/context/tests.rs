@@ -3,8 +3,7 @@ mod fences;
 
 use super::text::body;
 use super::*;
-use kiso_base::role::Role;
-use kiso_base::role::{Cell, Piece, TABLE};
+use kiso_base::role::{Cell, Piece, Role, TABLE};
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
 use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};

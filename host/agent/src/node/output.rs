@@ -11,7 +11,7 @@ const HEAD: &str = "\n\nFiles:";
 /// The reply, with a list of the files that it does not mention.
 pub fn reply(outcome: &Outcome) -> String {
     let mut reply = outcome.reply.clone();
-    let missing: Vec<_> = outcome.files.iter().filter(|file| !mentions(&reply, file)).collect();
+    let missing: Vec<_> = outcome.files.iter().filter(|file| !mentions(&reply, file, &outcome.files)).collect();
     let more =
         Some(outcome.more_files).filter(|more| *more > 0).map(|more| format!("\n- and {more} more in /work/pub"));
     let more = more.filter(|line| !reply.contains(line.as_str()));
@@ -24,7 +24,7 @@ pub fn reply(outcome: &Outcome) -> String {
         if let Some(title) = &file.title {
             let _ = write!(reply, ": {title}");
         }
-        let _ = write!(reply, " ({}, {})", file.media_type, size(file.bytes));
+        let _ = write!(reply, " ({}{})", file.kind(), size(file.bytes));
         if let Some(link) = &file.link {
             let _ = write!(reply, " {link}");
         }
@@ -40,8 +40,9 @@ pub fn without_list(outcome: &Outcome) -> Option<String> {
     (reply(&bare) == outcome.reply).then_some(bare.reply)
 }
 
-/// Whether a person who reads `reply` learns where the file is.
-fn mentions(reply: &str, file: &FileNote) -> bool {
+/// Whether a person who reads `reply` learns of the file: it has its path, its link, or its name, which no other of `all` has. A name
+/// without an extension may be any word.
+fn mentions(reply: &str, file: &FileNote, all: &[FileNote]) -> bool {
     let stands = |name: &str| {
         reply.match_indices(name).any(|(at, _)| {
             let before = reply[..at].chars().next_back();
@@ -51,5 +52,8 @@ fn mentions(reply: &str, file: &FileNote) -> bool {
             !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
         })
     };
-    stands(&file.path) || file.link.as_deref().is_some_and(stands)
+    let name_of = |file: &FileNote| file.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let name = name_of(file);
+    let is_only = name.contains('.') && all.iter().filter(|other| name_of(other) == name).count() == 1;
+    stands(&file.path) || file.link.as_deref().is_some_and(stands) || is_only && stands(&name)
 }

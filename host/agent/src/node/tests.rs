@@ -1,7 +1,6 @@
 mod prompts;
 mod talk;
 
-use super::*;
 use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::plan;
 use kiso_graph::reflection::Status;
@@ -15,6 +14,7 @@ use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use kiso_plan::report::{FileNote, TaskReport, TaskStatus};
 use serde_json::Value;
+use super::*;
 
 /// Has every skill, and takes whatever a plan gives them.
 struct AnySkill;
@@ -318,6 +318,18 @@ fn files_that_the_reply_does_not_mention_are_listed() {
     assert_eq!(
         reply("See pub/a.svg and pub/b.svgz.", vec![file("pub/a.svg"), titled]),
         "See pub/a.svg and pub/b.svgz.\n\nFiles:\n- pub/b.svg: Rain (image/svg+xml, 2.5 kB) /pub/7"
+    );
+    // By its name, where that names one file.
+    assert_eq!(reply("**a.svg** is drawn.", vec![file("pub/a.svg")]), "**a.svg** is drawn.");
+    let two = vec![file("pub/x/a.svg"), file("pub/y/a.svg")];
+    assert!(
+        reply("a.svg is drawn.", two)
+            .ends_with("Files:\n- pub/x/a.svg (image/svg+xml, 2.5 kB)\n- pub/y/a.svg (image/svg+xml, 2.5 kB)")
+    );
+    let plain = FileNote { media_type: "application/octet-stream".to_owned(), ..file("pub/notes") };
+    assert_eq!(
+        reply("The notes are in order.", vec![plain]),
+        "The notes are in order.\n\nFiles:\n- pub/notes (2.5 kB)"
     );
 }
 

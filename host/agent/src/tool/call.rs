@@ -8,7 +8,7 @@ use super::{CallerScope, EXEC, Tools, narrow};
 use crate::mcp::AllowedTool;
 use kiso_base::{config, json};
 use kiso_graph::reflection::Status;
-use kiso_graph::step::ToolResult;
+use kiso_graph::step::{STDERR, ToolResult};
 use kiso_llm::ToolSpec;
 use kiso_plan::call::ToolCall;
 use kiso_plan::plan::{Task, TaskKind};
@@ -426,11 +426,13 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
     if let Some(code) = report.exit_code {
         text = format!("exit code: {code}\n{text}");
         if !report.stderr.is_empty() {
-            text.push_str(&format!("\n[standard error]\n{}", report.stderr));
+            text.push_str(&format!("\n{STDERR}\n{}", report.stderr));
         }
     }
-    for file in report.files.iter().take(MAX_FILES) {
-        text.push_str(&format!("\nfile: {} ({}, {} bytes)", file.path, file.media_type, file.bytes));
+    // A call of a file tool names its file.
+    let told = if editor::has(&call.name) { &[] } else { &report.files[..] };
+    for file in told.iter().take(MAX_FILES) {
+        text.push_str(&format!("\nfile: {} ({}{} bytes)", file.path, file.kind(), file.bytes));
     }
     let more = report.files.len().saturating_sub(MAX_FILES) as u64 + report.more_files;
     if more > 0 {

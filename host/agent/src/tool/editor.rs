@@ -13,7 +13,7 @@ use kiso_plan::label::Label;
 use kiso_plan::plan::{CallerScope, Task, TaskKind};
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::exec::{Channel, CommandResult, Line, pipe};
-use kiso_sandbox::skill::{ArgsSchema, Caller, sandbox};
+use kiso_sandbox::skill::{ArgsSchema, Caller};
 use kiso_store::scratchpad::parse_ref;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -302,7 +302,7 @@ impl Tools {
             return report;
         }
         let (verb, bytes) = (if program.ends_with(APPEND) { "Appended" } else { "Wrote" }, text.len());
-        self.written(task, path, format!("{verb} {bytes} bytes."), ran.label, caller)
+        TaskReport { label: ran.label, ..TaskReport::new(task, TaskStatus::Done, format!("{verb} {bytes} bytes.")) }
     }
 
     async fn replace_in(
@@ -343,18 +343,8 @@ impl Tools {
         if let Some(report) = wrote.failure(&task, path, caller) {
             return report;
         }
-        let label = read.label.clone().joined(&wrote.label);
-        self.written(task, path, format!("Replaced at {}.", list_lines(&places)), label, caller)
-    }
-
-    /// The report of a file that was written.
-    fn written(&self, task: Task, path: &str, text: String, label: Label, caller: &Caller<'_>) -> TaskReport {
-        let mut report = TaskReport::new(task, TaskStatus::Done, text);
-        let work = self.skills.home().work_dir(caller.session);
-        // A path with a link in it gets no note: the link may lead to another file later.
-        report.files = sandbox::note(&work, path).into_iter().collect();
-        report.label = label;
-        report
+        let text = format!("Replaced at {}.", list_lines(&places));
+        TaskReport { label: read.label.joined(&wrote.label), ..TaskReport::new(task, TaskStatus::Done, text) }
     }
 
     /// Runs one of the lines above to its end.

@@ -52,7 +52,22 @@ pub struct ToolResult {
     pub sinks: Vec<SinkDecision>,
 }
 
+/// The line of a result behind which stands what a command line wrote to standard error.
+pub const STDERR: &str = "[standard error]";
+
 impl ToolResult {
+    /// The first line that a command line wrote to standard error; of the trace of a Python program the last line of it, which says
+    /// what went wrong.
+    pub fn error_line(&self) -> Option<&str> {
+        let mut lines = self.text.lines().skip_while(|line| *line != STDERR).skip(1);
+        let mut lines = lines.by_ref().map(str::trim_end).filter(|line| !line.is_empty());
+        let first = lines.next()?;
+        match first.starts_with("Traceback ") {
+            true => lines.find(|line| !line.starts_with(' ')).or(Some(first)),
+            false => Some(first),
+        }
+    }
+
     /// Of a call that came to nothing.
     pub fn blank(call: &ToolCall) -> ToolResult {
         ToolResult {

@@ -1,13 +1,10 @@
 //! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
 //! clock.
 
-use super::stream::{Stream, TextForm};
 use crate::cli::Exit;
-use crate::cli::client::wire::{
-    LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine,
-};
-use crate::cli::show::told::{self, LastError};
-use crate::cli::show::{Paint, clip, printable, printable_line};
+use crate::cli::client::wire::{LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine};
+use crate::cli::show::{Paint, clip, printable, printable_line, told};
+use crate::cli::show::told::LastError;
 use kiso_agent::session::command::SlashCommand;
 use kiso_graph::Why;
 use kiso_graph::step::{Event, StepResult};
@@ -18,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
+use super::stream::{Stream, TextForm};
 
 /// Answered messages that are remembered, for an `accepted` that comes after its answer.
 const ANSWERED: usize = 256;
@@ -276,7 +274,7 @@ impl Talk {
         }
         if let Some(message) = outbound.message {
             shown.extend(text(self.planner.leave()));
-            shown.extend(text(self.reply.end(message.run.as_deref(), &message.text)));
+            shown.extend(text(self.reply.end(message.run.as_deref(), message.without_files())));
             shown.extend(self.made());
         }
         self.open.retain(|(message, _)| !outbound.answers.contains(message));
@@ -306,9 +304,7 @@ impl Talk {
     /// The files that were made since it was asked last.
     fn made(&mut self) -> Vec<ScreenText> {
         let files = std::mem::take(&mut self.files);
-        let place = |file: &FileNote| self.work.join(&file.path).display().to_string();
-        let note = |file: &FileNote| format!("{} ({})", printable_line(&place(file)), size(file.bytes));
-        files.iter().map(|file| self.quiet(&note(file))).collect()
+        told::files(self.paint, &self.work, &files).into_iter().map(ScreenText::Note).collect()
     }
 
     /// A message that somebody else wrote, or the schedule.
@@ -462,6 +458,8 @@ mod tests {
     use super::*;
     use kiso_base::config::Config;
     use kiso_base::home::Home;
+    use kiso_plan::plan::Task;
+    use kiso_plan::report::{TaskReport, TaskStatus};
     use kiso_sandbox::skill::Quiet;
     use kiso_store::store::Store;
     use serde_json::json;
@@ -517,6 +515,24 @@ mod tests {
             assert_eq!(text, "what is it?");
             self.hear(json!({ "type": "accepted", "ref": reference, "message": 7, "status": "queued" }));
         }
+    }
+
+    #[test]
+    fn files_are_shown_once_by_their_path_here() {
+        let mut scene = scene();
+        scene.ask();
+        let mut report = TaskReport::new(Task::new(TaskKind::Exec, "x"), TaskStatus::Done, "");
+        let (path, media_type) = ("pub/a.csv".to_owned(), "text/csv".to_owned());
+        report.files = vec![FileNote { path, media_type, bytes: 3, title: None, link: None }];
+        let result = StepResult::Executed { task: 0, report: Box::new(report), call: None };
+        let mut event = serde_json::to_value(result).unwrap();
+        event["moves"] = json!([]);
+        scene.event("event", json!({ "run": "r1", "body": event }));
+        let reply = json!({ "status": "done", "blocks": [{ "type": "text", "text": "Done." }], "files": [] });
+        let message = json!({ "id": 8, "role": "assistant", "run": "r1", "reply": reply,
+            "text": "Done.\n\nFiles:\n- pub/a.csv (text/csv, 3 B)" });
+        let shown = scene.hear(json!({ "type": "outbound", "id": 9, "answers": [7], "message": message }));
+        assert_eq!(shown, "\nDone.\n/w/pub/a.csv (3 B)\n");
     }
 
     #[test]

@@ -94,6 +94,25 @@ pub struct MessageLine {
     pub role: String,
     pub text: String,
     pub run: Option<String>,
+    /// Of a reply.
+    reply: Option<ReplyLine>,
+}
+
+/// A reply in parts.
+#[derive(Debug, Deserialize)]
+struct ReplyLine {
+    #[serde(default)]
+    blocks: Vec<Value>,
+}
+
+impl MessageLine {
+    /// The text without the list of files at its end, which a client that shows these itself leaves out.
+    pub fn without_files(&self) -> &str {
+        match self.reply.as_ref().map(|reply| &reply.blocks[..]) {
+            Some([block]) if block["type"] == "text" => block["text"].as_str().unwrap_or(&self.text),
+            _ => &self.text,
+        }
+    }
 }
 
 /// A run that has begun or ended.

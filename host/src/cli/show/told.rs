@@ -1,17 +1,27 @@
 //! What the steps of a run look like to a person, in `kiso run` and in the chat alike.
 
-use super::{Paint, duration, printable, printable_line};
+use super::{Paint, clip, duration, printable, printable_line};
 use crate::cli::Exit;
 use kiso_graph::reflection;
-use kiso_graph::step::{Event, StepResult};
+use kiso_graph::step::{Event, StepResult, ToolResult};
 use kiso_plan::clip::clip;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::TaskReport;
+use kiso_plan::report::{FileNote, TaskReport, size};
 use kiso_plan::verdict::{Status, Verdict};
+use kiso_agent::tool::EXEC;
+use kiso_plan::call::ToolCall;
 use kiso_sandbox::skill::Skills;
+use serde_json::Value;
+use std::path::Path;
 
-/// Characters of a call's arguments that are shown.
-const ARGS: usize = 160;
+/// Columns of a line about a call or a task.
+const WIDTH: usize = 120;
+
+/// Columns of one argument among several.
+const ARG: usize = 60;
+
+/// Lines of a command that are shown.
+const LINES: usize = 3;
 
 /// The lines about an event; none for one that shows itself or says nothing to a person.
 pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
@@ -30,33 +40,88 @@ pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
         }
         StepResult::ModelFailed { message } => vec![paint.red(&printable_line(message))],
         StepResult::Told { text } => vec![printable(text)],
-        StepResult::Acted { calls, .. } => calls
-            .iter()
-            .map(|call| {
-                paint.dim(&format!("  → {} {}", printable_line(&call.name), printable_line(&clip(&call.args, ARGS))))
-            })
-            .collect(),
-        StepResult::Called { results } => results
-            .iter()
-            .filter_map(|result| match (result.status, result.exit_code) {
-                (reflection::Status::Ok, None | Some(0)) => None,
-                (reflection::Status::Ok, Some(code)) => Some(format!("  {} exit code {code}", result.name)),
-                (status, _) => {
-                    let line = result.text.lines().next().unwrap_or_default();
-                    Some(format!("  {} {}: {line}", result.name, status.name()))
-                }
-            })
-            .map(|line| printable_line(&line))
-            .collect(),
+        StepResult::Acted { calls, .. } => {
+            calls.iter().flat_map(call_lines).map(|line| paint.dim(&format!("  {line}"))).collect()
+        }
+        StepResult::Called { results } => results.iter().filter_map(trouble).collect(),
         _ => Vec::new(),
     }
 }
 
+/// A call as it is shown while it runs: the first lines of a command line, and of other tools the name and the arguments.
+fn call_lines(call: &ToolCall) -> Vec<String> {
+    let args = serde_json::from_str::<Value>(&call.args).unwrap_or(Value::Null);
+    if call.name == EXEC
+        && let Some(command) = args["command"].as_str()
+    {
+        let mut lines: Vec<String> = command
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(LINES + 1)
+            .map(|line| clip(&printable_line(line.trim_end()), WIDTH))
+            .collect();
+        if lines.len() > LINES {
+            lines.truncate(LINES);
+            lines
+                .iter_mut()
+                .last()
+                .filter(|last| !last.ends_with('…'))
+                .into_iter()
+                .for_each(|last| last.push_str(" …"));
+        }
+        let begin = |at| if at == 0 { "→ $ " } else { "    " };
+        return lines.iter().enumerate().map(|(at, line)| format!("{}{line}", begin(at))).collect();
+    }
+    let shown = match args.as_object() {
+        Some(args) => {
+            let mut args: Vec<String> =
+                args.iter().map(|(name, value)| format!("{name}={}", of_value(value))).collect();
+            // A path says more than the beginning of a text.
+            args.sort_by_key(|arg| (!arg.starts_with("path="), arg.len()));
+            args.join(" ")
+        }
+        None => first_line(&call.args),
+    };
+    vec![clip(&format!("→ {} {shown}", printable_line(&call.name)), WIDTH).trim_end().to_owned()]
+}
+
+/// The value of an argument, in a part of a line.
+fn of_value(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => first_line(text),
+        other => printable_line(&other.to_string()),
+    };
+    clip(&text, ARG)
+}
+
+/// The first line of a text that has something in it; "…" says that there are more.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = printable_line(lines.next().unwrap_or_default());
+    if lines.next().is_some() { format!("{first} …") } else { first }
+}
+
+/// The line about a result that is not what was wanted, with the first line of why.
+fn trouble(result: &ToolResult) -> Option<String> {
+    let (how, why) = match (result.status, result.exit_code) {
+        (reflection::Status::Ok, None | Some(0)) => return None,
+        (reflection::Status::Ok, Some(code)) => (format!("exit code {code}"), result.error_line()),
+        (status, _) => (status.name().to_owned(), result.text.lines().next()),
+    };
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    Some(format!("  {}", clip(&printable_line(&format!("{} {how}{why}", result.name)), WIDTH)))
+}
+
 fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<String> {
     let head = format!("{} {}", paint.bold("Plan:"), printable_line(goal));
+    // That there is a reply at the end is no news.
+    let tasks = match tasks {
+        [before @ .., last] if last.kind == TaskKind::Msg => before,
+        all => all,
+    };
     let tasks = tasks.iter().enumerate().map(|(i, task)| {
         let review = if task.review { paint.dim("  (reviewed)") } else { String::new() };
-        format!("  {}. {}{review}", i + 1, printable_line(&describe(task, skills)))
+        format!("  {}. {}{review}", i + 1, describe(task, skills))
     });
     std::iter::once(head).chain(tasks).collect()
 }
@@ -74,6 +139,15 @@ pub fn task(paint: Paint, report: &TaskReport) -> Option<String> {
     Some(format!("{mark} {}  {time}{rest}", printable_line(&report.task.label())))
 }
 
+/// A line for each file that comes with a reply: where it is on this machine, how large, and its title.
+pub fn files(paint: Paint, work: &Path, files: &[FileNote]) -> Vec<String> {
+    let line = |file: &FileNote| {
+        let title = file.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
+        paint.dim(&printable_line(&format!("{} ({}){title}", work.join(&file.path).display(), size(file.bytes))))
+    };
+    files.iter().map(line).collect()
+}
+
 pub fn status_of(verdict: &Verdict) -> &'static str {
     match verdict.status {
         Status::Ok => "ok",
@@ -84,24 +158,23 @@ pub fn status_of(verdict: &Verdict) -> &'static str {
 
 /// A task on one line: "data file=weather.csv group=month(date)".
 fn describe(task: &Task, skills: &Skills) -> String {
-    match task.kind {
+    let text = match task.kind {
         TaskKind::Skill => {
             let name = task.skill.as_deref().unwrap_or("skill");
             let args = task.args.as_ref().and_then(|a| a.as_object()).into_iter().flatten();
             // What the schema filled in says nothing about this task.
             let default =
                 |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
-            let args =
-                args.filter(|(key, value)| default(key).as_ref() != Some(*value)).map(|(key, value)| match value {
-                    serde_json::Value::String(text) => format!(" {key}={text}"),
-                    other => format!(" {key}={other}"),
-                });
-            format!("{name}{}", args.collect::<String>())
+            let args = args
+                .filter(|(key, value)| default(key).as_ref() != Some(*value))
+                .map(|(key, value)| format!(" {key}={}", of_value(value)));
+            return printable_line(&format!("{name}{}", args.collect::<String>()));
         }
-        TaskKind::Exec => format!("$ {}", task.detail),
+        TaskKind::Exec => format!("$ {}", first_line(&task.detail)),
         TaskKind::Msg => "reply".to_owned(),
-        TaskKind::Act => task.detail.clone(),
-    }
+        TaskKind::Act => first_line(&task.detail),
+    };
+    clip(&text, WIDTH)
 }
 
 /// What the last task of a run that was more than a message ran into.
@@ -127,5 +200,79 @@ impl LastError {
             Some(LastError::Policy) => Exit::Policy,
             None => Exit::Failed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(name: &str, args: &str) -> Vec<String> {
+        call_lines(&ToolCall { name: name.to_owned(), args: args.to_owned(), ..ToolCall::default() })
+    }
+
+    fn command(command: &str) -> Vec<String> {
+        shown(EXEC, &json!({ "command": command }).to_string())
+    }
+
+    #[test]
+    fn a_command_line_is_shown_as_it_is_typed() {
+        assert_eq!(command("grep -c \"Nüsse\" a\tb"), ["→ $ grep -c \"Nüsse\" a b"]);
+        let script = "python3 - <<'PY'\nimport re\n\nfor x in y:\n    print(x)\nPY\n";
+        assert_eq!(command(script), ["→ $ python3 - <<'PY'", "    import re", "    for x in y: …"]);
+        assert_eq!(command("a\n  b\n"), ["→ $ a", "      b"]);
+        let long = command(&"ä".repeat(400));
+        assert!(long.len() == 1 && long[0].ends_with("ä…") && long[0].chars().count() <= WIDTH + 4, "{long:?}");
+        assert_eq!(command("echo \u{202e}x"), ["→ $ echo ⟦U+202E⟧x"]);
+    }
+
+    #[test]
+    fn another_call_is_shown_with_its_short_arguments_first() {
+        let written = json!({ "text": "import csv\nprint('ü')\n", "path": "build.py", "append": true }).to_string();
+        assert_eq!(shown("file_write", &written), ["→ file_write path=build.py append=true text=import csv …"]);
+        assert_eq!(shown("fetch", r#"{"url": "https://a.example/\u00fc"}"#), ["→ fetch url=https://a.example/ü"]);
+        assert_eq!(shown("status", ""), ["→ status"]);
+        assert_eq!(shown("fetch", "{\"url\": \"cut\n off"), ["→ fetch {\"url\": \"cut …"]);
+        let long = shown("data", &json!({ "a": "x".repeat(500), "b": ["y".repeat(500)], "c": 1 }).to_string());
+        assert!(
+            long.len() == 1 && long[0].chars().count() <= WIDTH && long[0].starts_with("→ data c=1 a=xx"),
+            "{long:?}"
+        );
+    }
+
+    #[test]
+    fn a_result_that_was_not_wanted_says_why() {
+        let result = |status, exit_code: Option<i32>, text: &str| {
+            let call = ToolCall { name: EXEC.to_owned(), ..ToolCall::default() };
+            trouble(&ToolResult { status, exit_code, text: text.to_owned(), ..ToolResult::blank(&call) })
+        };
+        let ok = reflection::Status::Ok;
+        assert_eq!(result(ok, Some(0), "exit code: 0\n"), None);
+        assert_eq!(result(ok, Some(1), "exit code: 1\n").as_deref(), Some("  exec exit code 1"));
+        let text = "exit code: 2\nout\n\n[standard error]\nls: no such file: ü\nmore\n";
+        assert_eq!(result(ok, Some(2), text).as_deref(), Some("  exec exit code 2: ls: no such file: ü"));
+        let trace = "exit code: 1\n\n[standard error]\nTraceback (most recent call last):\n  File \"<stdin>\", line 1\n    x\nNameError: no x\n";
+        assert_eq!(result(ok, Some(1), trace).as_deref(), Some("  exec exit code 1: NameError: no x"));
+        let failed = result(reflection::Status::Error, None, "there is no tool \"x\"\nmore");
+        assert_eq!(failed.as_deref(), Some("  exec error: there is no tool \"x\""));
+    }
+
+    #[test]
+    fn a_plan_has_a_line_for_each_step_but_the_reply() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = kiso_base::home::Home::open(&dir.path().join("home")).unwrap();
+        let config = kiso_base::config::Config::load(&home).unwrap();
+        let store = kiso_store::store::Store::open(&home.store_path()).unwrap();
+        let skills = Skills::new(home, config, store, std::sync::Arc::new(kiso_sandbox::skill::Quiet));
+        let lines = |tasks: &[Task]| plan_lines(Paint::never(), "sorted", tasks, &skills);
+        let tasks = [
+            Task::new(TaskKind::Act, &format!("Sort\n{}", "x".repeat(900))),
+            Task::new(TaskKind::Msg, "Say so"),
+            Task::new(TaskKind::Exec, "python3 - <<'E'\nprint(1)\nE"),
+            Task::new(TaskKind::Msg, "Say it"),
+        ];
+        assert_eq!(lines(&tasks), ["Plan: sorted", "  1. Sort …", "  2. reply", "  3. $ python3 - <<'E' …"]);
+        assert_eq!(lines(&tasks[3..]), ["Plan: sorted"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Notes on a table that its columns do not tell: how its bytes are read, and which columns hold values of several forms.
 
 use super::short_name;
-use kiso_llm::prompt::{Column, ColumnKind};
+use kiso_plan::prompt::{Column, ColumnKind};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use super::structure::enter;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use kiso_plan::report::FileNote;
+use kiso_plan::report::{FileNote, UNKNOWN_TYPE};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -57,29 +57,89 @@ pub fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
 pub fn media_type(path: &str) -> &'static str {
     let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
+        "atom" => "application/atom+xml",
+        "bz2" => "application/x-bzip2",
+        "c" | "h" => "text/x-c",
+        "cc" | "cpp" | "cxx" | "hpp" => "text/x-c++",
+        "css" => "text/css",
         "csv" => "text/csv",
+        "db" | "sqlite" | "sqlite3" => "application/vnd.sqlite3",
+        "diff" | "patch" => "text/x-diff",
+        "docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "eml" => "message/rfc822",
+        "epub" => "application/epub+zip",
+        "geojson" => "application/geo+json",
         "gif" => "image/gif",
-        "gz" => "application/gzip",
+        "go" => "text/x-go",
+        "gz" | "tgz" => "application/gzip",
         "htm" | "html" => "text/html",
+        "ics" => "text/calendar",
+        "ipynb" => "application/x-ipynb+json",
+        "java" => "text/x-java",
         "jpeg" | "jpg" => "image/jpeg",
+        "js" | "mjs" => "text/javascript",
         "json" => "application/json",
-        "jsonl" => "application/jsonl",
-        "md" => "text/markdown",
+        "jsonl" | "ndjson" => "application/jsonl",
+        "kml" => "application/vnd.google-earth.kml+xml",
+        "log" | "txt" | "text" | "ini" | "cfg" | "conf" => "text/plain",
+        "markdown" | "md" => "text/markdown",
         "mp3" => "audio/mpeg",
         "mp4" => "video/mp4",
+        "odp" => "application/vnd.oasis.opendocument.presentation",
+        "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+        "odt" => "application/vnd.oasis.opendocument.text",
         "oga" | "ogg" => "audio/ogg",
         "ogv" => "video/ogg",
+        "parquet" => "application/vnd.apache.parquet",
         "pdf" => "application/pdf",
+        "pl" => "text/x-perl",
         "png" => "image/png",
+        "pptx" => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "ps" => "application/postscript",
+        "py" => "text/x-python",
+        "rb" => "text/x-ruby",
+        "rs" => "text/x-rust",
+        "rst" => "text/x-rst",
+        "rtf" => "application/rtf",
+        "sh" | "bash" => "text/x-shellscript",
+        "sql" => "application/sql",
+        "srt" => "application/x-subrip",
         "svg" => "image/svg+xml",
         "tar" => "application/x-tar",
+        "tex" => "text/x-tex",
+        "toml" => "application/toml",
+        "ts" => "text/x-typescript",
         "tsv" => "text/tab-separated-values",
-        "txt" | "log" => "text/plain",
+        "vcf" => "text/vcard",
+        "vtt" => "text/vtt",
+        "wasm" => "application/wasm",
         "wav" => "audio/wav",
         "webm" => "video/webm",
         "webp" => "image/webp",
+        "xlsx" => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         "xml" => "application/xml",
+        "xz" => "application/x-xz",
+        "yaml" | "yml" => "application/yaml",
         "zip" => "application/zip",
-        _ => "application/octet-stream",
+        "zst" => "application/zstd",
+        _ => UNKNOWN_TYPE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::media_type;
+
+    #[test]
+    fn the_files_that_people_ask_for_have_a_media_type() {
+        for name in ["a.py", "b/a.SH", "a.toml", "a.c", "a.diff", "a.md", "a.ics", "a.json", "a.yaml", "a.csv", "a.sql"]
+        {
+            assert_ne!(media_type(name), "application/octet-stream", "{name}");
+        }
+        assert_eq!(media_type("a.ics"), "text/calendar");
+        assert!(media_type("a.xlsx").ends_with("spreadsheetml.sheet"));
+        assert!(media_type("a.docx").ends_with("wordprocessingml.document"));
+        assert!(media_type("a.pptx").ends_with("presentationml.presentation"));
+        assert_eq!(["Makefile", "a.unknown", ".py"].map(media_type), ["application/octet-stream"; 3]);
     }
 }
