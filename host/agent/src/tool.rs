@@ -6,6 +6,7 @@ mod approval;
 pub mod builtin;
 mod call;
 mod editor;
+mod exec_spec;
 pub mod files;
 mod mcp;
 mod narrow;

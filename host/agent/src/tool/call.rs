@@ -4,7 +4,7 @@ use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::editor::{self, FileCall};
 use super::files::PublicFiles;
-use super::{CallerScope, EXEC, Tools, narrow};
+use super::{CallerScope, EXEC, Tools, exec_spec, narrow};
 use crate::mcp::AllowedTool;
 use kiso_base::{config, json};
 use kiso_graph::reflection::Status;
@@ -16,13 +16,12 @@ use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::effect::sink::Permit;
-use kiso_sandbox::exec::hint;
 use kiso_sandbox::package::Package;
 use kiso_sandbox::skill::manifest::Workspace;
 use kiso_sandbox::skill::{AgentSkill, Caller, CheckedCall, near_names, wire_name};
 use kiso_store::scratchpad;
 use kiso_store::store::StoreError;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Its category.
@@ -349,36 +348,14 @@ pub(super) fn catalog(
     packages: &[&Package],
     limits: &config::Exec,
 ) -> Vec<(ToolSpec, String)> {
-    let exec = ToolSpec {
-        name: EXEC.to_owned(),
-        description: format!(
-            "Run a bash command line in /work, without network. {} {}",
-            hint::commands(packages),
-            limits_text(limits)
-        ),
-        parameters: json!({
-            "type": "object",
-            "properties": { "command": { "type": "string", "minLength": 1, "maxLength": 65536 } },
-            "required": ["command"],
-            "additionalProperties": false,
-        }),
-    };
     let skills = cards.iter().map(|card| {
         let (name, description) = (wire_name(&card.name), card.summary.clone());
         (ToolSpec { name, description, parameters: card.args.clone() }, card.category.clone())
     });
     let builtins = builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
-    let own = std::iter::once(exec).chain(editor::specs()).map(|spec| (spec, SHELL.to_owned()));
+    let own =
+        std::iter::once(exec_spec::spec(packages, limits)).chain(editor::specs()).map(|spec| (spec, SHELL.to_owned()));
     own.chain(skills).chain(builtins).collect()
-}
-
-/// Tells models the limits of a command line.
-fn limits_text(limits: &config::Exec) -> String {
-    let config::Exec { timeout_s, memory_mib, output_kib, .. } = limits;
-    format!(
-        "At most {timeout_s} s, {memory_mib} MiB of memory and {output_kib} KiB of output. Nothing outlives the line, so there is no \
-         background work; no threads, sockets or servers."
-    )
 }
 
 /// What a call came to.

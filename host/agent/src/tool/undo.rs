@@ -28,6 +28,9 @@ impl Tools {
         };
         let said = match work.roll_back() {
             RollBack::Nothing => return,
+            RollBack::Done if report.task.kind == TaskKind::Exec => {
+                "; all changes to files by the whole command line were undone, also those that its output tells of"
+            }
             RollBack::Done => "; its changes to files were undone",
             RollBack::Impossible => "; its changes to files remain, because not all of them could be kept",
         };

@@ -157,7 +157,12 @@ pub(super) fn table(path: &str, columns: &str) -> FileCard {
         };
         Column { name: name.to_owned(), kind }
     };
-    FileCard { path: path.to_owned(), bytes: 1000, columns: Some(columns.split(',').map(column).collect()), ..FileCard::default() }
+    FileCard {
+        path: path.to_owned(),
+        bytes: 1000,
+        columns: Some(columns.split(',').map(column).collect()),
+        ..FileCard::default()
+    }
 }
 
 pub(super) fn weather() -> FileCard {

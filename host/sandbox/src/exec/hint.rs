@@ -215,7 +215,7 @@ pub fn commands(packages: &[&Package]) -> String {
     let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
     let wanted = [("python3", "python"), ("git", "git")];
     let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
-    let never = ["node (js runs JavaScript)", "curl, wget (skill fetch)", "perl", "make", "compilers", "sudo"];
+    let never = ["node (use js)", "curl (skill fetch)", "perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
     format!("{also}Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
