@@ -3,6 +3,11 @@
 mod ask;
 mod work;
 
+use super::cancel::stop;
+use super::show::charts::{Charts, folded};
+use super::show::told::LastError;
+use super::show::{Show, WrittenText, printable, printable_line, told};
+use super::{Exit, Failure, Opened, Shared, block_on, out, session};
 use kiso_agent::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
 use kiso_agent::node::output;
 use kiso_agent::session::command::{CommandContext, SlashCommand};
@@ -19,11 +24,6 @@ use kiso_store::store::{RunId, StoreError, View};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
-use super::{Exit, Failure, Opened, Shared, block_on, out, session};
-use super::cancel::stop;
-use super::show::{Show, WrittenText, printable, printable_line, told};
-use super::show::charts::{Charts, folded};
-use super::show::told::LastError;
 
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {

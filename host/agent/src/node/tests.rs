@@ -1,6 +1,7 @@
 mod prompts;
 mod talk;
 
+use super::*;
 use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::plan;
 use kiso_graph::reflection::Status;
@@ -14,7 +15,6 @@ use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use kiso_plan::report::{FileNote, TaskReport, TaskStatus};
 use serde_json::Value;
-use super::*;
 
 /// Has every skill, and takes whatever a plan gives them.
 struct AnySkill;

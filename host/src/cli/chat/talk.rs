@@ -1,10 +1,13 @@
 //! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
 //! clock.
 
+use super::stream::{Stream, TextForm};
 use crate::cli::Exit;
-use crate::cli::client::wire::{LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine};
-use crate::cli::show::{Paint, clip, printable, printable_line, told};
+use crate::cli::client::wire::{
+    LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine,
+};
 use crate::cli::show::told::LastError;
+use crate::cli::show::{Paint, clip, printable, printable_line, told};
 use kiso_agent::session::command::SlashCommand;
 use kiso_graph::Why;
 use kiso_graph::step::{Event, StepResult};
@@ -15,7 +18,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use super::stream::{Stream, TextForm};
 
 /// Answered messages that are remembered, for an `accepted` that comes after its answer.
 const ANSWERED: usize = 256;

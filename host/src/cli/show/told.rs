@@ -2,14 +2,14 @@
 
 use super::{Paint, clip, duration, printable, printable_line};
 use crate::cli::Exit;
+use kiso_agent::tool::EXEC;
 use kiso_graph::reflection;
 use kiso_graph::step::{Event, StepResult, ToolResult};
+use kiso_plan::call::ToolCall;
 use kiso_plan::clip::clip;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{FileNote, TaskReport, size};
 use kiso_plan::verdict::{Status, Verdict};
-use kiso_agent::tool::EXEC;
-use kiso_plan::call::ToolCall;
 use kiso_sandbox::skill::Skills;
 use serde_json::Value;
 use std::path::Path;
