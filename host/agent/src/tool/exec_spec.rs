@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_definition_stays_short() {
-        let tokens = kiso_graph::estimate::tokens(&spec(&[], &config::Exec::default()).description);
+        let tokens = kiso_plan::estimate::tokens(&spec(&[], &config::Exec::default()).description);
         assert!(tokens <= MOST, "{tokens} tokens");
     }
 
