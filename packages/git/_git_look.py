@@ -210,13 +210,15 @@ def pickaxe(git, change, options):
     if change.kind == "U" or change.old_sha == change.new_sha:
         return False
     old, new = change.data(git, 0), change.data(git, 1)
+    # Of `git log`; `git diff` has no such option.
+    ignore_case = getattr(options, "regexp_ignore_case", None)
     if options.S is not None:
-        if options.pickaxe_regex:
-            expression = _expression(options.S)
+        if options.pickaxe_regex or ignore_case:
+            expression = _expression(options.S, ignore_case, fixed=not options.pickaxe_regex)
             return len(expression.findall(old)) != len(expression.findall(new))
         words = os.fsencode(options.S)
         return old.count(words) != new.count(words)
-    expression = _expression(options.G)
+    expression = _expression(options.G, ignore_case)
     if not (expression.search(old) or expression.search(new)):
         return False
     found = patches.compared(git, change, patches.Look())
@@ -226,9 +228,13 @@ def pickaxe(git, change, options):
     return any(expression.search(line) for block in some for line in olds[block[0] : block[1]] + news[block[2] : block[3]])
 
 
-def _expression(text):
+def _expression(text, ignore_case, fixed=False):
+    """An extended regular expression, or words that are fixed, in Python's form."""
+    from _git_grep import classes
+
+    text = re.escape(text) if fixed else classes(text).replace("\\<", r"\b").replace("\\>", r"\b")
     try:
-        return re.compile(os.fsencode(text), re.M)
+        return re.compile(os.fsencode(text), re.M | (re.I if ignore_case else 0))
     except re.error as why:
         raise Failure(f"invalid regex: {why}")
 

