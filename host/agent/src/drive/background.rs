@@ -87,12 +87,12 @@ impl TurnOfRun {
 }
 
 impl RunExecutor {
-    /// Does background work that is due, that of `session` first. Returns how many pieces were done. Each piece is taken
+    /// Does background work that is due, of `session` alone or of all. Returns how many pieces were done. Each piece is taken
     /// before it is done, so that nobody else does it, too; one that could not be done is tried again later.
     pub async fn background(&self, session: Option<&SessionName>) -> Result<usize, DriveError> {
-        let (mut own, mut done) = (session.cloned(), 0);
+        let mut done = 0;
         for _ in 0..BATCH {
-            let Some(work) = self.claim(&mut own).await? else { break };
+            let Some(work) = self.claim(session).await? else { break };
             let (id, now) = (work.id, now_ms());
             match self.do_work(&work).await {
                 Ok(()) => {
@@ -118,17 +118,13 @@ impl RunExecutor {
         Ok(done + self.embed_passages().await?)
     }
 
-    /// Takes the next piece: of the session in `own` while it has any, then of all.
-    async fn claim(&self, own: &mut Option<SessionName>) -> Result<Option<Due>, DriveError> {
-        let (now, of) = (now_ms(), own.clone());
+    /// Takes the next piece, of this session or of any.
+    async fn claim(&self, session: Option<&SessionName>) -> Result<Option<Due>, DriveError> {
+        let (now, of) = (now_ms(), session.cloned());
         if !self.store.peek(move |view| view.is_work_due(now)).await? {
             return Ok(None);
         }
-        let claimed = self.store.write(move |tx| tx.claim_work(now, now + LEASE_MS, of.as_ref())).await?;
-        if claimed.is_some() || own.take().is_none() {
-            return Ok(claimed);
-        }
-        Ok(self.store.write(move |tx| tx.claim_work(now, now + LEASE_MS, None)).await?)
+        Ok(self.store.write(move |tx| tx.claim_work(now, now + LEASE_MS, of.as_ref())).await?)
     }
 
     async fn do_work(&self, work: &Due) -> Result<(), DriveError> {
