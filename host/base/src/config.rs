@@ -133,7 +133,7 @@ settings! {
         /// Context size in tokens of a model without context_budget in `[model_settings]`.
         budget_tokens: Int(16_000, 1_000, 10_000_000),
         /// Messages of the current segment.
-        sliding_window: Int(20, 1, 1_000),
+        sliding_window: Scaled(scale::WINDOW, 1, 1_000),
         /// The same for a subagent.
         subagent_window: Int(5, 1, 1_000),
         /// Messages after which a session is summarized.
@@ -465,6 +465,7 @@ mod tests {
         assert_ne!(shown, file);
         let mut all_set = Config::default();
         (all_set.limits.max_tool_call_rounds, all_set.limits.tool_output_limit_tokens) = (Some(10), Some(2_000));
+        all_set.context.sliding_window = Some(20);
         assert_eq!(Config::parse(shown.as_bytes()).unwrap(), all_set);
     }
 

@@ -40,7 +40,7 @@ const MAX_LINE: usize = 240;
 /// What the note about the gap of a preview takes, in tokens.
 const NOTE_TOKENS: usize = 16;
 
-const REF: &str = "ref:";
+pub const REF: &str = "ref:";
 const MARK: &str = "[Full result saved as ref:";
 
 /// A key is one word, so that it can be told from the text around it: 1 to 64 ASCII letters, digits, `_`, `-` and `.`,
@@ -89,13 +89,12 @@ pub fn truncate_middle(text: &str, limit_tokens: usize) -> String {
     let head: usize = text.chars().take_while(fits(room - room / 3)).map(char::len_utf8).sum();
     let tail: usize = text.chars().rev().take_while(fits(room / 3)).map(char::len_utf8).sum();
     let gap = &text[head..text.len() - tail];
-    let lines = gap.matches('\n').count() + 1;
-    format!(
-        "{}\n[… {} characters in {lines} lines left out …]\n{}",
-        &text[..head],
-        gap.chars().count(),
-        &text[text.len() - tail..]
-    )
+    let lines = match gap.matches('\n').count() + 1 {
+        1 => String::new(),
+        lines => format!(" in {lines} lines"),
+    };
+    let (count, tail) = (gap.chars().count(), &text[text.len() - tail..]);
+    format!("{}\n[… {count} characters{lines} left out …]\n{tail}", &text[..head])
 }
 
 /// What stands in a prompt in the place of a text that was put away under `key`: a preview and the mark, together in about

@@ -199,7 +199,7 @@ impl<'a> RunContext<'a> {
 
     /// Whether messages leave the window after this run. A subagent's window slides by the message, and so do small ones.
     pub fn window_is_full(&self) -> bool {
-        let most = usize::try_from(self.drive.config.context.sliding_window).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.drive.window()).unwrap_or(usize::MAX);
         !self.subagent && hop(most) > 0 && slots_of(&self.earlier.messages) + self.slots > most
     }
 

@@ -9,9 +9,12 @@ use kiso_graph::run::{RunSpec, Segment};
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
-use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::prompt::{ChatMessage, UNTYPED};
+use kiso_plan::plan::Task;
+use kiso_plan::plan::TaskKind;
+use kiso_plan::prompt::ChatMessage;
+use kiso_plan::prompt::UNTYPED;
 use kiso_plan::report::TaskReport;
+use kiso_base::role::Role;
 use kiso_store::memory::with_day;
 use kiso_store::scratchpad::truncate_middle;
 use kiso_store::store::{self, Fact, LabelledRow, MAX_JOINED, Message, MessageRole, RunId, StoreError, USER, View};
@@ -27,10 +30,17 @@ const MAX_FACTS: u32 = 100;
 /// Who "says" a call with its result.
 pub(super) const CALL: &str = "call";
 
-/// Tokens of a call's arguments, and of its result, that the window shows: of a result that is larger the head and the tail,
-/// with the ref under which the whole is to be had if it was archived.
+/// Tokens of a call's arguments that the window shows in any context, and the part of a larger one: they are scripts and texts of files,
+/// which the next message builds on.
 const ARGS: usize = 250;
-const RESULT: usize = 1_000;
+const ARGS_SHARE: u64 = 64;
+
+/// Tokens of its result: of one that is larger the head and the tail, with the ref under which the whole is to be had if it was archived.
+/// What mattered of it is in the reply.
+const RESULT: usize = 400;
+
+/// Stands between a call and its result.
+const RESULT_MARK: &str = "\nresult [";
 
 /// Slots of the window that a call takes with its result, which are never separated.
 const PAIR: usize = 2;
@@ -119,8 +129,7 @@ impl RunExecutor {
         run: Option<&RunId>,
         subagent: bool,
     ) -> Result<Earlier, DriveError> {
-        let context = &self.config.context;
-        let slots = if subagent { context.subagent_window } else { context.sliding_window };
+        let slots = if subagent { self.config.context.subagent_window } else { self.window() };
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let (session, run) = (session.clone(), run.cloned());
         let read = self.store.read(move |view| {
@@ -182,6 +191,17 @@ impl RunExecutor {
         Ok(Earlier { messages, summary, core, facts, told, segment, leaves, labels, summary_label, core_label })
     }
 
+    /// Slots of the window of a session.
+    pub(super) fn window(&self) -> u64 {
+        self.config.window_at(self.models.settings(Role::Actor).context)
+    }
+
+    /// Tokens of a call's arguments in it.
+    fn args_tokens(&self) -> usize {
+        let share = self.models.settings(Role::Actor).context / ARGS_SHARE;
+        usize::try_from(share).unwrap_or(usize::MAX).max(ARGS)
+    }
+
     /// What the prompts of the run that this is the first event of had in common with those before.
     fn segment_of(&self, spec: &store::Event) -> Option<Segment> {
         let body = self.vault.open_text(SEALED_RUN, &spec.body).ok()?;
@@ -222,7 +242,7 @@ impl RunExecutor {
     /// is left out: the messages matter more.
     #[expect(clippy::expect_used, reason = "there is one from the beginning")]
     fn cycles(&self, events: &[store::Event]) -> Vec<Vec<(ChatMessage, Label)>> {
-        let (mut cycles, mut wanted) = (vec![Vec::new()], Vec::new());
+        let (mut cycles, mut wanted, most) = (vec![Vec::new()], Vec::new(), self.args_tokens());
         // What was called later was decided from what came before.
         let mut seen = Label::default();
         for event in events {
@@ -235,13 +255,14 @@ impl RunExecutor {
                     results.iter().for_each(|result| seen.join(&result.label));
                     cycle.extend(results.iter().filter_map(|result| {
                         let call: &ToolCall = wanted.iter().find(|call| call.id == result.id)?;
-                        let pair = pair(&format!("{} {}", call.name, call.args), result.status.name(), &result.text);
+                        let (called, status) = (format!("{} {}", call.name, call.args), result.status.name());
+                        let pair = pair(&called, most, status, &result.text);
                         Some((pair, seen.clone()))
                     }));
                 }
                 StepResult::Executed { report, .. } => {
                     seen.join(&report.label);
-                    cycle.extend(of_task(&report).map(|call| (call, seen.clone())));
+                    cycle.extend(of_task(&report, most).map(|call| (call, seen.clone())));
                 }
                 StepResult::Finished { .. } => cycles.push(Vec::new()),
                 _ => {}
@@ -346,7 +367,7 @@ fn events_of_calls(
 }
 
 /// A command line or a skill of a plan. A message of a plan is not a call.
-fn of_task(report: &TaskReport) -> Option<ChatMessage> {
+fn of_task(report: &TaskReport, most: usize) -> Option<ChatMessage> {
     let Task { kind, detail, args, .. } = &report.task;
     let call = match kind {
         TaskKind::Exec => format!("$ {}", detail.trim()),
@@ -359,17 +380,27 @@ fn of_task(report: &TaskReport) -> Option<ChatMessage> {
     let trouble = report.trouble();
     let parts = [trouble.as_deref(), Some(report.text.as_str()), Some(report.stderr.as_str())];
     let text: Vec<_> = parts.into_iter().flatten().map(str::trim_end).filter(|part| !part.is_empty()).collect();
-    Some(pair(&call, if trouble.is_some() { "error" } else { "ok" }, &text.join("\n")))
+    Some(pair(&call, most, if trouble.is_some() { "error" } else { "ok" }, &text.join("\n")))
 }
 
-/// A call and its result in one, so that nothing can come between them.
-fn pair(call: &str, status: &str, result: &str) -> ChatMessage {
+/// A call and its result in one, so that nothing can come between them. Of the call, `most` tokens are shown.
+fn pair(call: &str, most: usize, status: &str, result: &str) -> ChatMessage {
     let text = format!(
-        "{}\nresult [{status}]: {}",
-        truncate_middle(call.trim(), ARGS),
+        "{}{RESULT_MARK}{status}]: {}",
+        truncate_middle(call.trim(), most),
         truncate_middle(result.trim_end(), RESULT)
     );
     ChatMessage { from: CALL.to_owned(), text }
+}
+
+/// A call with how it ended, and without what came of it.
+pub(super) fn without_result(message: ChatMessage) -> ChatMessage {
+    if message.from != CALL {
+        return message;
+    }
+    let Some((call, result)) = message.text.split_once(RESULT_MARK) else { return message };
+    let status = result.split_once(']').map_or("", |(status, _)| status);
+    ChatMessage { text: format!("{}{RESULT_MARK}{status}]", truncate_middle(call, ARGS)), ..message }
 }
 
 pub(super) fn chat(role: MessageRole, text: &str) -> ChatMessage {
@@ -460,7 +491,7 @@ mod tests {
     fn a_turn_with_many_calls_keeps_its_question() {
         let with_calls = |calls: usize, turns: i64| {
             let mut said = said(turns * 2);
-            let call = (None, pair("ls", "ok", "a"), Label::session());
+            let call = (None, pair("ls", ARGS, "ok", "a"), Label::session());
             said.splice(1..1, std::iter::repeat_n(call, calls));
             said
         };
@@ -470,12 +501,26 @@ mod tests {
         }
     }
 
+    /// Whoever plans has the replies, which say what mattered of the results.
+    #[test]
+    fn a_call_can_be_told_without_its_result() {
+        let script = "x".repeat(6_000);
+        let call = pair(&script, 2_000, "error", &"a line\n".repeat(1_000));
+        assert!(call.text.starts_with(&script) && call.text.contains("lines left out"), "{}", call.text);
+        let bare = without_result(call).text;
+        assert!(bare.ends_with("\nresult [error]") && !bare.contains("a line") && bare.len() < 1_200, "{bare}");
+        let withheld = ChatMessage { from: CALL.to_owned(), text: "[call of 9 characters]".to_owned() };
+        assert_eq!(without_result(withheld.clone()), withheld);
+        let said = chat(MessageRole::User, "a\nresult [ok]: b");
+        assert_eq!(without_result(said.clone()), said);
+    }
+
     /// What comes between two messages has no number; it goes with what it was called for.
     #[test]
     fn a_call_goes_with_its_message() {
         let mut with_calls = said(24);
         for at in [22, 20, 9, 5] {
-            with_calls.insert(at, (None, pair("ls", "ok", "a"), Label::session()));
+            with_calls.insert(at, (None, pair("ls", ARGS, "ok", "a"), Label::session()));
         }
         let window = last_of(with_calls.clone(), 20, 0, 24);
         assert_eq!(window.messages[0].0.text, window.begins.to_string());

@@ -12,18 +12,53 @@ pub struct Scale {
     pub result_tokens: u64,
     /// Tokens of an answer.
     pub output_tokens: u64,
+    /// Messages of a conversation that a prompt shows.
+    pub window: u64,
 }
 
 /// The context in tokens from which each holds. A smaller one has the first.
 const STEPS: [(u64, Scale); 4] = [
-    (16_000, Scale { rounds: ROUNDS[0], result_tokens: RESULT_TOKENS[0], output_tokens: OUTPUT_TOKENS[0] }),
-    (LARGE_CONTEXT, Scale { rounds: ROUNDS[1], result_tokens: RESULT_TOKENS[1], output_tokens: OUTPUT_TOKENS[1] }),
-    (64_000, Scale { rounds: ROUNDS[2], result_tokens: RESULT_TOKENS[2], output_tokens: OUTPUT_TOKENS[2] }),
-    (128_000, Scale { rounds: ROUNDS[3], result_tokens: RESULT_TOKENS[3], output_tokens: OUTPUT_TOKENS[3] }),
+    (
+        16_000,
+        Scale {
+            rounds: ROUNDS[0],
+            result_tokens: RESULT_TOKENS[0],
+            output_tokens: OUTPUT_TOKENS[0],
+            window: WINDOW[0],
+        },
+    ),
+    (
+        LARGE_CONTEXT,
+        Scale {
+            rounds: ROUNDS[1],
+            result_tokens: RESULT_TOKENS[1],
+            output_tokens: OUTPUT_TOKENS[1],
+            window: WINDOW[1],
+        },
+    ),
+    (
+        64_000,
+        Scale {
+            rounds: ROUNDS[2],
+            result_tokens: RESULT_TOKENS[2],
+            output_tokens: OUTPUT_TOKENS[2],
+            window: WINDOW[2],
+        },
+    ),
+    (
+        128_000,
+        Scale {
+            rounds: ROUNDS[3],
+            result_tokens: RESULT_TOKENS[3],
+            output_tokens: OUTPUT_TOKENS[3],
+            window: WINDOW[3],
+        },
+    ),
 ];
 
 pub(super) const ROUNDS: [u64; 4] = [10, 20, 30, 50];
 pub(super) const RESULT_TOKENS: [u64; 4] = [2_000, 3_000, 5_000, 8_000];
+pub(super) const WINDOW: [u64; 4] = [20, 30, 40, 60];
 const OUTPUT_TOKENS: [u64; 4] = [DEFAULT_MAX_OUTPUT, 6_000, 8_000, 16_000];
 
 /// Tokens of an answer of a model of which nothing is known: a long plan fits.
@@ -75,6 +110,11 @@ impl Config {
     pub fn result_tokens_at(&self, context_budget: u64) -> u64 {
         self.limits.tool_output_limit_tokens.unwrap_or(Scale::of(context_budget).result_tokens)
     }
+
+    /// Messages of a conversation that a prompt shows, where the actor's model has this context.
+    pub fn window_at(&self, context_budget: u64) -> u64 {
+        self.context.sliding_window.unwrap_or(Scale::of(context_budget).window)
+    }
 }
 
 #[cfg(test)]
@@ -83,18 +123,18 @@ mod tests {
 
     #[test]
     fn a_larger_context_has_larger_limits() {
-        for (context, rounds, result_tokens, output_tokens) in [
-            (1_000, 10, 2_000, 250),
-            (8_000, 10, 2_000, 2_000),
-            (16_000, 10, 2_000, 4_000),
-            (16_384, 10, 2_000, 4_096),
-            (31_999, 10, 2_000, 4_096),
-            (32_000, 20, 3_000, 6_000),
-            (64_000, 30, 5_000, 8_000),
-            (128_000, 50, 8_000, 16_000),
-            (10_000_000, 50, 8_000, 16_000),
+        for (context, rounds, result_tokens, output_tokens, window) in [
+            (1_000, 10, 2_000, 250, 20),
+            (8_000, 10, 2_000, 2_000, 20),
+            (16_000, 10, 2_000, 4_000, 20),
+            (16_384, 10, 2_000, 4_096, 20),
+            (31_999, 10, 2_000, 4_096, 20),
+            (32_000, 20, 3_000, 6_000, 30),
+            (64_000, 30, 5_000, 8_000, 40),
+            (128_000, 50, 8_000, 16_000, 60),
+            (10_000_000, 50, 8_000, 16_000, 60),
         ] {
-            assert_eq!(Scale::of(context), Scale { rounds, result_tokens, output_tokens }, "{context}");
+            assert_eq!(Scale::of(context), Scale { rounds, result_tokens, output_tokens, window }, "{context}");
         }
     }
 
@@ -106,11 +146,11 @@ mod tests {
         let large = "[model_settings.\"lab:m\"]\ncontext_budget = 200_000\n";
         let of = config(large);
         assert_eq!((context(&of), of.max_output_of(of.named("lab:m").unwrap())), (200_000, 16_000));
-        assert_eq!((of.rounds_at(200_000), of.result_tokens_at(200_000)), (50, 8_000));
+        assert_eq!((of.rounds_at(200_000), of.result_tokens_at(200_000), of.window_at(200_000)), (50, 8_000, 60));
         let set = config(&format!(
-            "[limits]\nmax_tool_call_rounds = 7\ntool_output_limit_tokens = 900\n{large}max_output_tokens = 1_000\n"
+            "[limits]\nmax_tool_call_rounds = 7\ntool_output_limit_tokens = 900\n[context]\nsliding_window = 8\n{large}max_output_tokens = 1_000\n"
         ));
-        assert_eq!((set.rounds_at(200_000), set.result_tokens_at(200_000)), (7, 900));
+        assert_eq!((set.rounds_at(200_000), set.result_tokens_at(200_000), set.window_at(200_000)), (7, 900, 8));
         assert_eq!(set.max_output_of(set.named("lab:m").unwrap()), 1_000);
         let small = config(&format!("[fallbacks]\nall = [\"lab:small\", \"reflex\"]\n{large}"));
         assert_eq!(context(&small), 16_000, "a fallback has to read the prompt, too");

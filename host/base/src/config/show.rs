@@ -81,6 +81,7 @@ impl Config {
         match key.name {
             "max_tool_call_rounds" => Some(self.rounds_at(context)),
             "tool_output_limit_tokens" => Some(self.result_tokens_at(context)),
+            "sliding_window" => Some(self.window_at(context)),
             _ => None,
         }
     }
