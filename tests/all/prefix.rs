@@ -55,7 +55,8 @@ fn a_talk_that_outgrows_its_window_is_read_anew_now_and_then() {
     at_most(talk("24 turns", "[context]\nsummarize_threshold = 1_000\n", 24, 3), 4.0);
 }
 
-/// They once had 2,640 tokens for the planner and 670 for the router.
+/// They once had 2,640 tokens for the planner and 670 for the router. What the router is told of the categories spares the planner and
+/// the actor tools that are of no use.
 #[test]
 fn the_first_prompts_on_a_fresh_home_are_short() {
     let routing =
@@ -76,11 +77,12 @@ fn the_first_prompts_on_a_fresh_home_are_short() {
     ));
     home.kiso(&["run", "please tell me the weather forecast for the file"]).ok();
     assert_eq!(home.kiso(&["--json", "skill", "list"]).ok().json_lines().len(), 4, "the skills of a fresh home");
-    for (role, most) in [("router", 335), ("planner", 1_320)] {
+    for (role, most) in [("router", 405), ("planner", 1_270)] {
         let seen = server.requests().into_iter().find(|seen| seen.role() == role).expect("it was asked");
         let messages = seen.body["messages"].as_array().expect("it has messages");
         let prompt: String = messages.iter().filter_map(|message| message["content"].as_str()).collect();
         let size = tokens(&prompt);
+        println!("{size} tokens for the {role}");
         assert!(size <= most, "the first prompt of the {role} has {size} tokens:\n{prompt}");
     }
     server.finish();

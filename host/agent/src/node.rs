@@ -32,7 +32,7 @@ use std::sync::{Arc, LazyLock};
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
-    request_beside(role, system, all, &[], boundary)
+    prompt::resolve(request_beside(role, system, all, &[], boundary), boundary)
 }
 
 /// The form of a role's answers for a small model, which is built once. [`formed`] has those for others.
@@ -44,7 +44,7 @@ fn form(role: Role) -> Answer {
     FORMS.get(&role).cloned().map_or(Answer::Text, Answer::Json)
 }
 
-/// [`request`] where the caller puts the pieces `apart` into turns.
+/// [`request`] where the caller puts the pieces `apart` into turns, and then has the prompt [resolved](prompt::resolve).
 fn request_beside(role: Role, system: &str, all: &Pieces, apart: &'static [Piece], boundary: &str) -> Request {
     let declared = role.declaration();
     let pieces = context::select(role, all);

@@ -5,6 +5,7 @@ mod address;
 mod approval;
 pub mod builtin;
 mod call;
+mod categories;
 mod editor;
 mod exec_spec;
 pub mod files;

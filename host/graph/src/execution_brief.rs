@@ -32,6 +32,10 @@ const MAX_ACTION: usize = Lengths::READ.action;
 /// Letters of a credential's name, as in a plan's `secrets`.
 const MAX_CREDENTIAL: usize = MAX_WORD;
 
+/// What an actor's text is, as its brief says it.
+const REPLY: &str = "Your text at the end is the reply to the user";
+const NO_REPLY: &str = "Your text at the end is not the reply: it goes to the steps that follow.";
+
 /// The brief of one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutionBrief {
@@ -47,9 +51,13 @@ pub struct ExecutionBrief {
     pub context: Readiness,
     /// The one thing to do now.
     pub action: String,
-    /// The message of the plan that follows the step and closes it: the actor's text is that message.
+    /// The message of the plan that follows the step and closes it: the actor's text is that message. Empty where the user's own message
+    /// says all that there is to say about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
+    /// Whether it is for the actor, as a task of a plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_step: bool,
 }
 
 /// What is known about being ready to act.
@@ -85,6 +93,15 @@ impl Recheck {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// The instruction to the actor; empty if there is none.
+    fn instruction(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Before => "before you act, as it may have changed or taken effect",
+            Self::After => "after you acted: look at the result again",
+        }
+    }
 }
 
 /// Reads a reasoner's answer. What is wrong with it is named by path, such as `context.recheck`.
@@ -112,7 +129,7 @@ pub fn parse(text: &str) -> Result<ExecutionBrief, Unusable> {
     }
     let context = fields.inside("context").map(readiness).unwrap_or_default();
     if violations.is_empty() {
-        Ok(ExecutionBrief { goal, required, delta, success, context, action, reply: None })
+        Ok(ExecutionBrief { goal, required, delta, success, context, action, reply: None, is_step: false })
     } else {
         Err(Unusable::new(text, String::new(), &written_out(&map), violations))
     }
@@ -192,7 +209,16 @@ pub fn derive(
     };
     let success = items(task.expect.clone());
     let action = clip(&action(task), MAX_ACTION);
-    ExecutionBrief { goal, required: Vec::new(), delta: String::new(), success, context, action, reply: None }
+    ExecutionBrief {
+        goal,
+        required: Vec::new(),
+        delta: String::new(),
+        success,
+        context,
+        action,
+        reply: None,
+        is_step: false,
+    }
 }
 
 /// The brief of a message that needs no plan: the message says what is wanted, and the conversation what is known.
@@ -242,15 +268,18 @@ impl ExecutionBrief {
         list(&mut text, "Required", &self.required);
         line(&mut text, "Delta", &self.delta);
         list(&mut text, "Success", &self.success);
-        list(&mut text, "Discovery", discovery);
+        list(&mut text, "Known", discovery);
         list(&mut text, "Credentials", credentials);
         list(&mut text, "Artifacts", artifacts);
         list(&mut text, "Blockers", blockers);
-        if *recheck != Recheck::None {
-            line(&mut text, "Re-check", recheck.name());
-        }
+        line(&mut text, "Re-check", recheck.instruction());
         line(&mut text, "Action", self.action.trim());
-        line(&mut text, "Your text at the end is the reply to the user", self.reply.as_deref().unwrap_or_default());
+        match self.reply.as_deref() {
+            Some("") => text.push_str(REPLY),
+            Some(reply) => line(&mut text, REPLY, reply),
+            None if self.is_step => text.push_str(NO_REPLY),
+            None => {}
+        }
         text.truncate(text.trim_end().len());
         text
     }
@@ -302,8 +331,8 @@ mod tests {
         let teb = parse(&format!("Thinking…\n```json\n{}\n```", good())).unwrap();
         assert_eq!((teb.action.as_str(), teb.context.recheck), ("draw the chart", Recheck::After));
         let expected = "Goal: publish the report\nRequired:\n- one page\nDelta: the chart is missing\nSuccess:\n\
-                        - chart.png exists\nDiscovery:\n- data.csv has 3 columns\nCredentials:\n- api_key\n\
-                        Artifacts:\n- data.csv\nRe-check: after\nAction: draw the chart";
+                        - chart.png exists\nKnown:\n- data.csv has 3 columns\nCredentials:\n- api_key\n\
+                        Artifacts:\n- data.csv\nRe-check: after you acted: look at the result again\nAction: draw the chart";
         assert_eq!(teb.text(), expected);
         let stored = serde_json::to_string(&teb).unwrap();
         assert_eq!(serde_json::from_str::<ExecutionBrief>(&stored).unwrap(), teb);
@@ -381,13 +410,13 @@ mod tests {
         let names = ["api_key".to_owned(), "not a name!".to_owned()];
         let teb = derive("g", &chart, Some(&done), &names, &["the axis is wrong".to_owned()]);
         let expected = "Goal: g\nSuccess:\n- a chart\nCredentials:\n- api_key\nBlockers:\n- the axis is wrong\n\
-                        Re-check: after\nAction: Call the skill chart with {\"file\":\"a\"}";
+                        Re-check: after you acted: look at the result again\nAction: Call the skill chart with {\"file\":\"a\"}";
         assert_eq!(teb.text(), expected);
 
         let cut = TaskReport::new(Task::new(TaskKind::Exec, "x"), TaskStatus::Interrupted, "");
         assert_eq!(derive("g", &chart, Some(&cut), &[], &[]).context.recheck, Recheck::Before);
         let act = Task { brief: Some("rows are days".to_owned()), ..Task::new(TaskKind::Act, "add it up") };
-        assert_eq!(derive("g", &act, None, &[], &[]).text(), "Goal: g\nDiscovery:\n- rows are days\nAction: add it up");
+        assert_eq!(derive("g", &act, None, &[], &[]).text(), "Goal: g\nKnown:\n- rows are days\nAction: add it up");
         assert_eq!(direct(&[]).text(), "");
     }
 

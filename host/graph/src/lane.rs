@@ -36,6 +36,9 @@ impl SharedKind {
     }
 }
 
+/// Begins what the actor said, as the critic and the summarizer read it.
+pub const SAID: &str = "Assistant: ";
+
 /// A message of the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
@@ -240,7 +243,7 @@ impl ActionTurn {
     pub fn text(&self) -> String {
         match self {
             Self::Assistant { text, calls } => {
-                let mut said = format!("Assistant: {}", text.trim());
+                let mut said = format!("{SAID}{}", text.trim());
                 for call in calls {
                     said.push_str(&format!("\ncalls {} {}", call.name, call.args.trim()));
                 }

@@ -218,34 +218,6 @@ fn after_greeting(words: &str) -> &str {
     }
 }
 
-/// The longest message that counts as a follow-up, in words.
-const MAX_FOLLOW_UP: usize = 14;
-
-const REFERRING: &str = "
-    it, its, that, this, those, these, them, they, again, same, previous, above, before, earlier, instead,
-    other one, first one, second one, third one, last one, another one, too, what about, how about, go on,
-    continue, more, you said, shorter, longer, in detail,
-    das, diese*, jene*, nochmal, noch einmal, noch mal, gleiche*, dasselbe, vorige*, stattdessen,
-    und was ist mit, weiter, mehr, ihn, davon, damit, dazu, daraus, kürzer, länger, oben,
-    eso, esto, ese, esa, esos, esas, lo, otra vez, de nuevo, mismo, misma, anterior, también, y qué tal,
-    continúa, sigue, más,
-    ça, cela, ceci, celui, celle, ceux, encore, même, précédent*, aussi, et pour, continue*, plus, à la place,
-    это, этот, эту, этого, его, ее, их, еще, снова, опять, то же, тот же, предыдущ*, тоже, а что насчет,
-    продолж*, дальше, подробнее, короче,
-    それ, これ, あれ, その, この, もう一度, 同じ, 前の, 続け, 続き, もっと, 他の, 代わりに";
-
-/// First words that make no sense without what was said before.
-const RESUMING: &str = "
-    and, but, or, so, then, why, yes, yeah, yep, no, nope, ok, okay, sure, exactly, und, aber, oder, dann, warum,
-    ja, nein, genau, y, pero, entonces, sí, si, vale, et, mais, alors, oui, non, d accord, и, а, но, или, тогда,
-    да, нет, ок, хорошо, はい, いいえ, うん, では, じゃあ, でも, そして, なぜ";
-
-/// Whether a message is short and refers back, so that the router needs to see the last turns to understand it.
-pub fn follow_up(message: &str) -> bool {
-    let heard = Heard::new(message);
-    heard.at_most(MAX_FOLLOW_UP) && (heard.begins_any(RESUMING) || heard.has_any(REFERRING))
-}
-
 const LASTING: &str = "
     i prefer, i d prefer, i would prefer, i like, i love, i hate, i dislike, i don t like, my name is, my name s,
     call me, i am called, i live in, i work, i m a, i am a, i m an, i am an, i m from, i am from, i use,
@@ -499,41 +471,6 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_back_is_a_follow_up() {
-        all(
-            follow_up,
-            true,
-            &[
-                "And in Berlin?",
-                "do it again",
-                "Why?",
-                "yes",
-                "the second one",
-                "make it shorter",
-                "und was ist mit morgen?",
-                "Noch einmal bitte",
-                "¿Y en Madrid?",
-                "Encore une fois",
-                "А завтра?",
-                "それをもう一度",
-            ],
-        );
-        all(
-            follow_up,
-            false,
-            &[
-                "Draw a chart of sales.csv",
-                "Search news about Rust",
-                "¿Qué es la fotosíntesis?",
-                "What is photosynthesis?",
-                "",
-                "Fetch the first ten lines of data.csv, sort them, plot them, and send me a long report about it please now",
-                "東京の天気",
-            ],
-        );
-    }
-
-    #[test]
     fn statements_that_last_are_durable() {
         all(
             durable,
@@ -628,7 +565,7 @@ mod tests {
         /// No text breaks a cue, and anything with a digit or a sign of a command, path or argument is left to the router.
         #[test]
         fn any_text_is_heard(text in "\\PC{0,60}", sign in "[0-9$#@/=`:{}\\\\]") {
-            let _ = (follow_up(&text), durable(&text), continues(&text), fast_path(&text));
+            let _ = (durable(&text), continues(&text), fast_path(&text));
             let marked = format!("{text}{sign}x");
             prop_assert!(!fast_path(&marked));
         }

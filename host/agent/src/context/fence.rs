@@ -8,6 +8,11 @@ pub fn without_marks(text: &str, boundary: &str) -> String {
     text.replace(boundary, MARK)
 }
 
+/// The beginning of the line above data.
+pub fn opening(boundary: &str) -> String {
+    format!("<<<{boundary}")
+}
+
 /// `text` as data.
 pub fn fenced(text: &str, boundary: &str) -> String {
     format!("<<<{boundary}\n{}\n{boundary}>>>", without_marks(text, boundary))

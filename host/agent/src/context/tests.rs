@@ -111,7 +111,7 @@ const COLUMNS: [(Role, &str); 8] = [
         "guidance core facts memory summary messages original_message now goal evidence feedback instructions task expect",
     ),
     (Role::Summarizer, "summary compress consolidate turn known"),
-    (Role::Router, "tail categories agent_skills new_message"),
+    (Role::Router, "tail categories agent_skills environment new_message"),
     (
         Role::Reasoner,
         "memory skill_environment replies original_message plan readiness evidence reasoning_lane feedback now goal task expect",

@@ -81,6 +81,11 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     }
 }
 
+/// Whether there is anything of the piece.
+pub fn has(piece: Piece, pieces: &Pieces) -> bool {
+    body(piece, pieces).is_some()
+}
+
 /// An empty list is left out: to say that there is nothing costs tokens in every call.
 fn list<T>(items: &Option<Vec<T>>, text: impl Fn(usize, &T) -> String) -> Option<Vec<String>> {
     let items = items.as_ref().filter(|items| !items.is_empty())?;
@@ -144,7 +149,7 @@ fn task_text(task: &Task) -> String {
         let _ = write!(text, "\n  effect: {tool} {args}");
     }
     if let Some(schema) = &task.schema {
-        let _ = write!(text, "\n  schema: {schema}");
+        let _ = write!(text, "\n  answered with one JSON object of this schema: {schema}");
     }
     text
 }

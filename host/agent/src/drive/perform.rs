@@ -3,7 +3,7 @@
 use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
-use super::window::CALL;
+use super::window::{CALL, without_result};
 use super::{DriveError, form};
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::tool::allows;
@@ -109,11 +109,12 @@ impl RunContext<'_> {
     async fn route(&mut self, run: &Run, message: &str) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Router)?;
         let lines = self.drive.tools.category_lines();
-        let tail: Vec<_> = self.trusted_talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
+        let said: Vec<_> = self.trusted_talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
         let categories = self.drive.tools.categories();
         let known =
             Pieces { categories: Some(lines), agent_skills: self.brief_agent_skill_cards(), ..Pieces::default() };
-        let request = router::request(&system, message, &tail, &known, &self.boundary);
+        let files = self.environment.as_deref().unwrap_or_default();
+        let request = router::request(&system, message, &said, files, &known, &self.boundary);
         let request = router::among(request, &categories);
         let request = match self.ready(run, request).await? {
             Ok(request) => request,
@@ -149,7 +150,7 @@ impl RunContext<'_> {
             environment: Some(environment),
             skill_environment: Some(skill_environment),
             // What its lane was seeded with stands there.
-            messages: Some(self.trusted_talk(run, &ask.replies)),
+            messages: Some(self.trusted_talk(run, &ask.replies).into_iter().map(without_result).collect()),
             ..self.trusted_known(run)
         };
         let system = self.drive.system_prompt(Role::Planner)?;

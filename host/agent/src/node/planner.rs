@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Bytes of a schema that a grammar is made of. Servers make it anew for each request.
 const MAX_GRAMMAR: usize = 64 << 10;
 
+/// Characters of a message that is told with what the router took it for: a longer one says itself what it is about.
+const MAX_REFERRING: usize = 300;
+
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planning {
@@ -31,7 +34,10 @@ pub struct Planning {
 pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary: &str) -> Request {
     let mut all = Pieces {
         new_message: Some(run.message().to_owned()),
-        directive: Some(ask.directive.clone()).filter(|directive| directive.trim() != run.message().trim()),
+        directive: Some(ask.directive.clone()).filter(|directive| {
+            let message = run.message().trim();
+            refers_back(message, given) && directive.trim() != message
+        }),
         replies: (!ask.replies.is_empty()).then(|| ask.replies.clone()),
         planner_lane: (!ask.lane.is_empty()).then(|| ask.lane.clone()),
         feedback: (!ask.feedback.is_empty()).then(|| ask.feedback.clone()),
@@ -45,6 +51,12 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
         all.replan_history = Some(replan.history.clone());
     }
     super::request(Role::Planner, system, &all, boundary)
+}
+
+/// Whether a message may be about what was said before. Of any other, what it is to achieve would be its own words again.
+fn refers_back(message: &str, given: &Pieces) -> bool {
+    let is_first = given.messages.as_ref().is_none_or(Vec::is_empty) && given.summary.is_none();
+    !is_first && message.chars().count() <= MAX_REFERRING
 }
 
 /// `request` with the forms of a plan that chooses among its skills, for a model that is asked for one of them.

@@ -4,8 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::guidance::of_home;
+use crate::context;
+use kiso_base::role::{Piece, Role};
 use kiso_base::home::{Home, TextError, read_text};
-use kiso_base::role::Role;
+use kiso_graph::reflection::CHART;
+use kiso_llm::{Request, Turn};
+use kiso_store::scratchpad;
 
 /// The largest prompt that an override may have, in bytes: about sixteen thousand tokens, which is more than most
 /// contexts have and stands in every call of the role.
@@ -46,6 +50,71 @@ pub fn in_form(prompt: &str, json: bool) -> String {
     let (wanted, other) = if json { (JSON_LINE, TEXT_LINE) } else { (TEXT_LINE, JSON_LINE) };
     let lines = prompt.split_inclusive('\n').filter(|line| !line.starts_with(other));
     lines.map(|line| line.strip_prefix(wanted).unwrap_or(line)).collect()
+}
+
+/// Lines of a prompt that begin with these are for requests that have something, or have it not: a piece, by its name (`[with Brief]`), a
+/// tool (`[with tool exec]`), or one of [`MARKS`], [`REFS`] and [`CHARTS`]. An empty line may be one of them.
+const WITH: &str = "[with ";
+const WITHOUT: &str = "[without ";
+const TOOL: &str = "tool ";
+
+/// Text between data marks.
+pub const MARKS: &str = "marks";
+
+/// Texts of the scratchpad.
+pub const REFS: &str = "refs";
+
+/// Charts as data.
+pub const CHARTS: &str = "charts";
+
+/// The name that the line of a prompt depends on, whether that has to be there, and the rest of the line.
+fn condition(line: &str) -> Option<(&str, bool, &str)> {
+    let (rest, wanted) = match (line.strip_prefix(WITH), line.strip_prefix(WITHOUT)) {
+        (Some(rest), _) => (rest, true),
+        (None, Some(rest)) => (rest, false),
+        (None, None) => return None,
+    };
+    let (name, line) = rest.split_once(']')?;
+    let line = line.strip_prefix(' ').unwrap_or(line);
+    let is_known = name.starts_with(TOOL) || [MARKS, REFS, CHARTS].contains(&name) || Piece::named(name).is_some();
+    is_known.then_some((name, wanted, line))
+}
+
+/// A prompt without the lines for what its request has not.
+pub fn select_lines(prompt: &str, has: impl Fn(&str) -> bool) -> String {
+    let line = |line| match condition(line) {
+        Some((name, wanted, line)) => (has(name) == wanted).then_some(line),
+        None => Some(line),
+    };
+    prompt.split_inclusive('\n').filter_map(line).collect()
+}
+
+/// `request` with the lines of its prompt that are for it. Of turns that follow, only results of tools may come, which bring their own
+/// explanation: a request of a loop begins like the one before.
+pub fn resolve(mut request: Request, boundary: &str) -> Request {
+    if !request.system.contains(WITH) && !request.system.contains(WITHOUT) {
+        return request;
+    }
+    let fence = context::opening(boundary);
+    let system = select_lines(&request.system, |name| match (name, Piece::named(name)) {
+        (_, Some(piece)) => context::has(piece, &request.pieces),
+        (MARKS, None) => says(&request, &fence),
+        (REFS, None) => says(&request, scratchpad::REF),
+        (CHARTS, None) => says(&request, CHART),
+        (name, None) => name.strip_prefix(TOOL).is_some_and(|tool| request.tools.iter().any(|spec| spec.name == tool)),
+    });
+    request.system = system;
+    request
+}
+
+/// Whether `text` stands somewhere in what a model is told.
+fn says(request: &Request, text: &str) -> bool {
+    let in_turn = |turn: &Turn| match turn {
+        Turn::User(said) | Turn::Note(said) | Turn::Assistant { text: said, .. } | Turn::Tool { text: said, .. } => {
+            said.contains(text)
+        }
+    };
+    request.user.contains(text) || request.turns.iter().any(in_turn)
 }
 
 /// What `role` is told before anything else: its prompt in the form of its answer, and what the owner of the home wrote about who it is.
@@ -116,6 +185,7 @@ mod tests {
         let (text, json) = (in_form(planner, false), in_form(planner, true));
         assert!(text.contains("<FINAL_PRD>") && !text.contains("\"say\"") && !text.contains("\"reply\""), "{text}");
         assert!(json.contains("\"say\"") && json.contains("\"reply\"") && !json.contains("FINAL_PRD"), "{json}");
+        let json = select_lines(&json, |_| true);
         for told in [&text, &json] {
             assert!(!told.contains(TEXT_LINE) && !told.contains(JSON_LINE), "{told}");
         }
@@ -124,6 +194,19 @@ mod tests {
         assert_eq!(example["tasks"].as_array().map(Vec::len), Some(2));
         for role in Role::ALL.into_iter().filter(|role| *role != Role::Planner) {
             assert_eq!(in_form(built_in_prompt(role), true), built_in_prompt(role), "{role}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_told_where_it_has_something_to_be_about() {
+        let prompt = "a\n[with Brief] b\n[without Brief] c\n[with tool exec] d\n[with refs]\n[with Moon] e\n[with] f\n";
+        let told = |has: &[&str]| select_lines(prompt, |name| has.contains(&name));
+        assert_eq!(told(&[]), "a\nc\n[with Moon] e\n[with] f\n");
+        assert_eq!(told(&["Brief", "tool exec", "refs"]), "a\nb\nd\n\n[with Moon] e\n[with] f\n");
+        // A condition that is misspelt would be read by the model.
+        for role in Role::ALL {
+            let whole = select_lines(built_in_prompt(role), |_| true);
+            assert!(!whole.contains(WITH) && !whole.contains(WITHOUT), "{role}: {whole}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! The reviewer: the critic's model call, for tasks with `review: true`.
 
 use kiso_base::role::Role;
+use kiso_graph::lane::SAID;
+use kiso_graph::{plan, verdict};
 use kiso_graph::plan::Secrets;
 use kiso_graph::run::Run;
 use kiso_graph::step::{Call, ReviewAsk, StepResult};
 use kiso_graph::verdict::Review;
-use kiso_graph::{plan, verdict};
 use kiso_llm::{Completion, Request};
 use kiso_plan::label::Label;
 use kiso_plan::limits::Limits;
@@ -41,7 +42,7 @@ pub fn request(
         expect: ask.report.task.expect.clone(),
         task: Some(ask.report.task.clone()),
         output: Some(ask.report.clone()),
-        transcript: Some(ask.transcript.iter().map(|turn| turn.text.clone()).collect()),
+        transcript: Some(transcript(ask)),
         evidence: Some(ask.evidence.clone()),
         environment: Some(files.to_vec()),
         looked_at,
@@ -49,6 +50,17 @@ pub fn request(
         ..Pieces::default()
     };
     super::request(Role::Reviewer, system, &all, boundary)
+}
+
+/// The turns of the task, without the one that is its output, which stands by itself.
+fn transcript(ask: &ReviewAsk) -> Vec<String> {
+    let mut texts: Vec<_> = ask.transcript.iter().map(|turn| turn.text.clone()).collect();
+    let output = ask.report.text.trim();
+    let is_output = |text: &String| text.strip_prefix(SAID).is_some_and(|said| said.trim() == output);
+    if let Some(last) = texts.iter().rposition(is_output) {
+        texts.remove(last);
+    }
+    texts
 }
 
 /// The answer as the reviewer is shown it again: of praise nothing is kept, and of what could not be used what may be repeated.

@@ -2,16 +2,27 @@
 
 use kiso_base::role::Role;
 use kiso_graph::plan::Secrets;
-use kiso_graph::route::{self, RoutedBy, Routing};
+use kiso_graph::route;
+use kiso_graph::route::{RoutedBy, Routing};
 use kiso_graph::step::StepResult;
-use kiso_llm::{Answer, Completion, Model, Request};
+use kiso_llm::Answer;
+use kiso_llm::Completion;
+use kiso_llm::Model;
+use kiso_llm::Request;
 use kiso_plan::cues;
-use kiso_plan::prompt::{ChatMessage, Pieces};
+use kiso_plan::prompt::{ChatMessage, FileCard, Pieces};
+use crate::context::fit_text;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Messages of the segment that the router sees with a message that follows up on them.
-pub const TAIL: usize = 4;
+/// Messages that the router sees beside the new one: what was asked last, and what was answered.
+const TAIL: usize = 2;
+
+/// Tokens that each of them has: enough to see what "it" is.
+const TAIL_TOKENS: usize = 100;
+
+/// Files that the router is told of, by their names.
+const FILES: usize = 20;
 
 /// What came of the call.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,13 +32,23 @@ pub struct RoutingResult {
     pub secrets: Secrets,
 }
 
-/// The router's prompt. Only a message that refers back gets the tail of the segment. `known` has the categories, and the Agent
-/// Skills that are installed.
-pub fn request(system: &str, message: &str, tail: &[ChatMessage], known: &Pieces, boundary: &str) -> Request {
-    let tail = &tail[tail.len().saturating_sub(TAIL)..];
+/// The router's prompt. Of what was said before it gets the last messages, shortened, and of the `files` the names. `known` has the
+/// categories, and the Agent Skills that are installed.
+pub fn request(
+    system: &str,
+    message: &str,
+    said: &[ChatMessage],
+    files: &[FileCard],
+    known: &Pieces,
+    boundary: &str,
+) -> Request {
+    let last = &said[said.len().saturating_sub(TAIL)..];
+    let short = |message: &ChatMessage| ChatMessage { text: fit_text(&message.text, TAIL_TOKENS), ..message.clone() };
+    let named = |file: &FileCard| FileCard { columns: None, ..file.clone() };
     let all = Pieces {
         new_message: Some(message.to_owned()),
-        tail: (cues::follow_up(message) && !tail.is_empty()).then(|| tail.to_vec()),
+        tail: Some(last.iter().map(short).collect()),
+        environment: Some(files.iter().take(FILES).map(named).collect()),
         ..known.clone()
     };
     super::request(Role::Router, system, &all, boundary)

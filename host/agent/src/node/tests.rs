@@ -1,7 +1,6 @@
 mod prompts;
 mod talk;
 
-use super::*;
 use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::plan;
 use kiso_graph::reflection::Status;
@@ -15,6 +14,7 @@ use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use kiso_plan::report::{FileNote, TaskReport, TaskStatus};
 use serde_json::Value;
+use super::*;
 
 /// Has every skill, and takes whatever a plan gives them.
 struct AnySkill;
@@ -65,7 +65,7 @@ async fn a_message_becomes_a_reply() {
         usage = { input_tokens = 1, output_tokens = 1 }
         [[call]]
         role = "planner"
-        expect_contains = "a chart of the sea"
+        expect_contains = "plot sea.csv"
         reply = '''Let me see. <FINAL_PRD>{"goal": "a chart", "tasks": [{"type": "msg", "detail": "done"}]}'''
         [[call]]
         role = "planner"
@@ -123,7 +123,7 @@ async fn a_message_becomes_a_reply() {
                 let names = ["data".to_owned(), "web".to_owned()];
                 let lines = vec!["data: tables".to_owned(), "web: pages".to_owned()];
                 let known = Pieces { categories: Some(lines), ..Pieces::default() };
-                let request = router::request(built_in_prompt(Role::Router), &message, &[], &known, "b0");
+                let request = router::request(built_in_prompt(Role::Router), &message, &[], &[], &known, "b0");
                 router::call(&model, &request, &message, &names).await.result
             }
             Step::Plan(ask) => {
@@ -219,7 +219,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new()).result).unwrap();
     // A router without an answer is nobody's failure: the message gets everything.
     let Step::Route { message } = run.next_step() else { panic!() };
-    let request = router::request("", &message, &[], &Pieces::default(), "b");
+    let request = router::request("", &message, &[], &[], &Pieces::default(), "b");
     let found = router::call(&model, &request, &message, &[]).await;
     assert!(
         matches!(&found.result, StepResult::Routed { trouble: Some(why), call: None, .. } if why.contains("exhausted"))

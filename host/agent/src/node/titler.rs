@@ -7,8 +7,17 @@ use kiso_plan::prompt::{ChatMessage, Pieces};
 /// Characters of a title.
 const MAX_TITLE: usize = 80;
 
+/// Characters at the beginning of each message that say what a session is about.
+const MAX_READ: usize = 600;
+
 /// The titler's prompt.
-pub fn request(system: &str, exchange: Vec<ChatMessage>, boundary: &str) -> Request {
+pub fn request(system: &str, mut exchange: Vec<ChatMessage>, boundary: &str) -> Request {
+    for message in &mut exchange {
+        if let Some((end, _)) = message.text.char_indices().nth(MAX_READ) {
+            message.text.truncate(end);
+            message.text.push('…');
+        }
+    }
     let all = Pieces { exchange: Some(exchange), ..Pieces::default() };
     super::request(Role::Titler, system, &all, boundary)
 }
@@ -26,6 +35,15 @@ pub fn read(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_title_is_made_of_the_beginnings() {
+        let said = |from: &str, text: String| ChatMessage { from: from.to_owned(), text };
+        let exchange = vec![said("user", "ä".repeat(700)), said("assistant", "short".to_owned())];
+        let request = request("system", exchange, "b0");
+        assert_eq!(request.user.matches('ä').count(), 600, "{}", request.user);
+        assert!(request.user.contains("ä…\nassistant: short\n"), "{}", request.user);
+    }
 
     #[test]
     fn a_title_is_bare() {

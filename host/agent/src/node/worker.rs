@@ -45,6 +45,9 @@ pub fn request(system: &str, given: &Pieces, message: &str, brief: &Brief, bound
     }
 }
 
+/// Stands before the time in talk, which follows what the user wrote. It is the host's own word.
+const NOW: &str = "The host adds, not the user: it is now";
+
 /// What stands in the turns of talk and not before them.
 const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::Now, Piece::Task];
 
@@ -63,10 +66,10 @@ pub fn talk(system: &str, given: &Pieces, message: &str, foreign: bool, boundary
     }
     request.turns.push(conversation::user(message, foreign, boundary));
     // Behind the message, which the next request has in this place.
-    if let Some(now) = context::section(Piece::Now, &request.pieces, boundary) {
-        request.turns.push(Turn::Note(now.trim().to_owned()));
+    if let Some(now) = request.pieces.now.as_deref().map(str::trim).filter(|now| !now.is_empty()) {
+        request.turns.push(Turn::Note(format!("({NOW} {})", context::without_marks(now, boundary))));
     }
-    request
+    super::prompt::resolve(request, boundary)
 }
 
 /// Calls the model. `sink` gets the text as it arrives. The report has no duration yet, as time belongs to the caller.

@@ -36,6 +36,22 @@ pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 /// The category of the tools that tell of skills.
 pub const SKILLS: &str = skills::CATEGORY;
 
+/// The categories of the built-in tools, with what each is for in a few words: the router chooses by these.
+const CATEGORIES: [(&str, &str); 7] = [
+    (docs::CATEGORY, "kiso's own manual"),
+    (memory::CATEGORY, "what was said, what to keep"),
+    (schedule::CATEGORY, "reminders, jobs at set times"),
+    (scratchpad::CATEGORY, "texts put aside"),
+    (skills::CATEGORY, "list of skills"),
+    (status::CATEGORY, "of this plan"),
+    (subagents::CATEGORY, "side work"),
+];
+
+/// What a category of built-in tools is for, if it is one.
+pub fn purpose(category: &str) -> Option<&'static str> {
+    CATEGORIES.iter().find(|(name, _)| *name == category).map(|(_, purpose)| *purpose)
+}
+
 /// Tools that are of use only where there is something for them to read.
 pub const TASK_STATUS: &str = status::STATUS;
 pub const MESSAGE_SEARCH: &str = messages::SEARCH;
@@ -224,8 +240,7 @@ impl Builtins {
         }
     }
 
-    /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs", "skills", "status", "subagents" or
-    /// "schedule".
+    /// Every tool as a model sees it, and its category, one of [`CATEGORIES`].
     pub fn specs(&self) -> Vec<(ToolSpec, &'static str)> {
         let spec = |tool: &Tool| ToolSpec {
             name: tool.name.to_owned(),

@@ -7,7 +7,7 @@ use super::files::PublicFiles;
 use super::{CallerScope, EXEC, Tools, exec_spec, narrow};
 use crate::mcp::AllowedTool;
 use kiso_base::{config, json};
-use kiso_graph::reflection::Status;
+use kiso_graph::reflection::{Status, TIMEOUT};
 use kiso_graph::step::{STDERR, ToolResult};
 use kiso_llm::ToolSpec;
 use kiso_plan::call::ToolCall;
@@ -18,14 +18,14 @@ use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::effect::sink::Permit;
 use kiso_sandbox::package::Package;
 use kiso_sandbox::skill::manifest::Workspace;
-use kiso_sandbox::skill::{AgentSkill, Caller, CheckedCall, near_names, wire_name};
+use kiso_sandbox::skill::{AgentSkill, Caller, CheckedCall, Limit, near_names, wire_name};
 use kiso_store::scratchpad;
 use kiso_store::store::StoreError;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Its category.
-const SHELL: &str = "shell";
+/// The category of command lines and of the tools for files.
+pub(super) const SHELL: &str = "shell";
 
 /// Hosts of a call that a person is told.
 const MAX_HOSTS: usize = 3;
@@ -77,29 +77,9 @@ impl ToolUses {
 }
 
 impl Tools {
-    /// The categories that the router chooses from, each with the tools whose names say more than that of the category:
-    /// "web: fetch, feed", "memory: message_search".
-    pub fn category_lines(&self) -> Vec<String> {
-        let line = |(category, mut names): (String, Vec<String>)| {
-            names.retain(|name| !name.contains(category.trim_end_matches('s')) && !editor::has(name));
-            if names.is_empty() { category } else { format!("{category}: {}", names.join(", ")) }
-        };
-        self.by_category().into_iter().map(line).collect()
-    }
-
-    /// The categories, each with the names of its tools.
-    pub fn by_category(&self) -> Vec<(String, Vec<String>)> {
-        self.index().categories.clone()
-    }
-
     /// The names of the tools of skills, each with its category.
     pub fn by_name(&self) -> Vec<(String, String)> {
         self.index().cards.iter().map(|card| (card.name.clone(), card.category.clone())).collect()
-    }
-
-    /// The names of the categories.
-    pub fn categories(&self) -> Vec<String> {
-        self.index().categories.iter().map(|(category, _)| category.clone()).collect()
     }
 
     /// The tools of these categories; of all, where none is named. Tools with nothing to work on are left out. The tool that
@@ -418,9 +398,11 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
     let (status, code, hint) = match report.error {
         Some(error) => {
             text = if text.is_empty() { error.message } else { format!("{}\n{text}", error.message) };
-            let blocked = error.policy || error.limit.is_some();
+            let is_late = error.limit.as_deref() == Some(Limit::Time.name());
+            let blocked = error.policy || error.limit.is_some() && !is_late;
             let hint = error.retryable.then(|| "the same call may succeed later".to_owned());
-            (if blocked { Status::Blocked } else { Status::Error }, Some(error.code), hint)
+            let code = if is_late { TIMEOUT.to_owned() } else { error.code };
+            (if blocked { Status::Blocked } else { Status::Error }, Some(code), hint)
         }
         // A command line that ran to its end is no error, whatever its exit code: it may be the answer that was wanted.
         None if report.status == TaskStatus::Done || report.exit_code.is_some() => (Status::Ok, None, None),

@@ -86,6 +86,14 @@ macro_rules! pieces {
         impl Piece {
             /// Every piece, in the order of [`TABLE`].
             pub const ALL: &[Self] = &[$(Self::$piece,)*];
+
+            /// The piece of this name, such as "Brief".
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $(stringify!($piece) => Some(Self::$piece),)*
+                    _ => None,
+                }
+            }
         }
 
         /// What a prompt can have: see `docs/how-it-works.md`, which has the same table. The order is the one in which
@@ -104,7 +112,7 @@ pieces! {
     Categories("Categories of tools", 800),
     Skills("Skills and their args", 6_000),
     AgentSkills(AGENT_SKILLS, 2_000),
-    SkillEnvironment("What the skills need and have", 1_000),
+    SkillEnvironment("Commands that there are, and what skills need", 1_000),
     Environment("Files in /work", 2_000),
     Messages("Last messages", REST),
     Exchange("First messages of the session", 800),
@@ -112,7 +120,7 @@ pieces! {
     Consolidate("Facts to consolidate", 8_000),
     Turn("A turn to remember", 4_000),
     Known("Facts that it may correct", 2_000),
-    Tail("Last messages, for what follows up on them", 600),
+    Tail("What was said last, shortened", 300),
     Memory("Memory that matters here", 1_000),
     Replies("What this run replied so far", 1_500),
     PlannerLane("What you said earlier in this run", 1_500),

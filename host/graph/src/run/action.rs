@@ -82,6 +82,7 @@ impl Run {
         let step = *round;
         let rounds_left = self.spec.limits.max_tool_call_rounds.saturating_sub(step);
         let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
+        let mut remarks = reflection::remarks(&reflections, given.iter().map(|result| result.text.as_str()));
         for ToolResult { id, name, mut text, status, hint, .. } in given.iter().cloned() {
             if let Some(hint) = hint {
                 text.push_str(&format!("\n(hint: {hint})"));
@@ -90,16 +91,17 @@ impl Run {
         }
         // What the loop leaves behind; the texts are in the lane.
         results.extend(given.into_iter().map(|result| ToolResult { text: String::new(), ..result }));
-        let mut text = reflection::note(&reflections);
         if left_out > 0 {
-            text.push_str(&format!(
-                "\nThe last {left_out} calls of that answer were not made: one answer may have {MAX_BATCH}. Call them again if they matter."
+            remarks.push(format!(
+                "The last {left_out} calls of that answer were not made: one answer may have {MAX_BATCH}. Call them again if they matter."
             ));
         }
         if (1..=ROUNDS_NOTED).contains(&rounds_left) {
-            text.push_str(&format!("\nRounds of tool calls left: {rounds_left}."));
+            remarks.push(format!("Rounds of tool calls left: {rounds_left}."));
         }
-        self.action_lane.push(ActionTurn::Reflection { text });
+        if let Some(text) = reflection::note(&remarks) {
+            self.action_lane.push(ActionTurn::Reflection { text });
+        }
         self.ledger.record(step, &reflections);
         self.go_on(event)
     }
@@ -224,7 +226,6 @@ impl Reflection {
             code: result.code.clone(),
             hint: result.hint.clone(),
             archived: result.archived.clone(),
-            exit_code: result.exit_code,
         })
     }
 }

@@ -323,7 +323,7 @@ impl Run {
         self.current.blocked.clone().or_else(|| worked.and_then(|record| record.rejected.clone()))
     }
 
-    fn only_messages_remain(&self) -> bool {
+    pub(super) fn only_messages_remain(&self) -> bool {
         self.current.waiting.iter().all(|waiting| waiting.task.kind == TaskKind::Msg)
     }
 

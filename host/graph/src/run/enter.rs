@@ -240,6 +240,13 @@ impl Run {
     ) -> Result<(), IllegalResult> {
         brief.agree(&task.effects);
         brief.reply = self.closing_message().map(|message| message.detail.clone());
+        brief.is_step = !self.current.direct;
+        let is_alone = self.records.len() <= self.current.first && self.only_messages_remain();
+        if is_alone {
+            // What the plan says around its only work is the message again, which the actor has.
+            brief.goal.clear();
+            brief.reply = brief.reply.map(|_| String::new());
+        }
         let text = brief.text();
         if !text.is_empty() {
             self.lane.push(Entry::Brief(text));

@@ -116,6 +116,7 @@ fn execution_brief(action: &str) -> ExecutionBrief {
         context: Default::default(),
         action: action.to_owned(),
         reply: None,
+        is_step: false,
     }
 }
 

@@ -25,10 +25,10 @@ fn the_brief_of_an_act_task_is_written_and_carried_out() {
     let event = live.start();
     assert_eq!(way(&event), [(Node::Reasoning, Why::Ready, Node::Action)]);
     let Step::Act(ask) = live.run.next_step() else { panic!() };
-    assert_eq!(
-        (ask.task, &ask.brief, ask.round, ask.of, ask.direct),
-        (1, &execution_brief("look in b.csv"), 0, 10, false)
-    );
+    let mut told = execution_brief("look in b.csv");
+    told.is_step = true;
+    assert!(told.text().ends_with("\nYour text at the end is not the reply: it goes to the steps that follow."));
+    assert_eq!((ask.task, &ask.brief, ask.round, ask.of, ask.direct), (1, &told, 0, 10, false));
 }
 
 #[test]
@@ -54,7 +54,20 @@ fn the_last_message_behind_an_act_is_what_its_actor_wrote() {
     let mut live = Live::planned(vec![act(true), msg()]);
     live.start();
     let Step::Act(ask) = live.run.next_step() else { panic!() };
-    assert_eq!(ask.brief.reply.as_deref(), Some("tell"));
+    // The message says what is wanted: the brief of the only work repeats none of it.
+    let text = ask.brief.text();
+    assert_eq!((ask.brief.goal.as_str(), ask.brief.reply.as_deref()), ("", Some("")));
+    assert!(
+        text.starts_with("Success:") && text.ends_with("\nYour text at the end is the reply to the user"),
+        "{text}"
+    );
+    let mut live = Live::planned(vec![skill(false), act(false), msg()]);
+    live.done();
+    live.start();
+    let Step::Act(ask) = live.run.next_step() else { panic!() };
+    assert_eq!((ask.brief.goal.as_str(), ask.brief.reply.as_deref()), ("draw", Some("tell")));
+    let mut live = Live::planned(vec![act(true), msg()]);
+    live.start();
     live.feed(acted("It is 1 bar.", Vec::new()));
     live.feed(ok());
     live.start();
