@@ -11,8 +11,8 @@ use self::story::{LATE, PASSWORD, PIN, Told, holding, tell};
 use crate::model_server::Seen;
 use kiso_agent::node::built_in_prompt;
 use kiso_agent::node::prompt::in_form;
-use kiso_base::role::{Cell, Piece, Role, Row, TABLE};
 use kiso_agent::node::prompt::select_lines;
+use kiso_base::role::{Cell, Piece, Role, Row, TABLE};
 use rusqlite::types::ValueRef;
 use std::collections::BTreeSet;
 

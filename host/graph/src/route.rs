@@ -1,16 +1,15 @@
 //! Routing: how much a message needs, and which tools. The fast path and the other cues are read
 //! from the text alone; everything else is what the router's model says.
 
+use super::extract;
+use super::fields::{Fields, MAX_SENTENCE};
+use super::plan::{Secrets, Unusable};
 use kiso_plan::clip::clip;
 use kiso_plan::cues::durable;
 use kiso_plan::effort::Effort;
 use kiso_plan::plan::Violation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use super::extract;
-use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{Secrets, Unusable};
-
 
 /// Who decided how much a message needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

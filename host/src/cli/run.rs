@@ -18,7 +18,7 @@ use kiso_graph::run::Run as Machine;
 use kiso_graph::step::{Event, Step, StepResult};
 use kiso_plan::effort::Effort;
 use kiso_plan::plan::TaskKind;
-use kiso_plan::report::{TaskReport, size};
+use kiso_plan::report::TaskReport;
 use kiso_sandbox::skill::Skills;
 use kiso_store::store::{RunId, StoreError, View};
 use serde_json::json;

@@ -5,6 +5,7 @@
 
 use super::{DriveError, RunExecutor, SEALED_RUN, boundary};
 use kiso_base::home::SessionName;
+use kiso_base::role::Role;
 use kiso_graph::run::{RunSpec, Segment};
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::call::ToolCall;
@@ -12,7 +13,6 @@ use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::{ChatMessage, UNTYPED};
 use kiso_plan::report::TaskReport;
-use kiso_base::role::Role;
 use kiso_store::memory::with_day;
 use kiso_store::scratchpad::truncate_middle;
 use kiso_store::store::{self, Fact, LabelledRow, MAX_JOINED, Message, MessageRole, RunId, StoreError, USER, View};

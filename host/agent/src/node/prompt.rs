@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::guidance::of_home;
 use crate::context;
-use kiso_base::role::{Piece, Role};
 use kiso_base::home::{Home, TextError, read_text};
+use kiso_base::role::{Piece, Role};
 use kiso_graph::reflection::CHART;
 use kiso_llm::{Request, Turn};
 use kiso_store::scratchpad;

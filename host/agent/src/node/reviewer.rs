@@ -2,11 +2,11 @@
 
 use kiso_base::role::Role;
 use kiso_graph::lane::SAID;
-use kiso_graph::{plan, verdict};
 use kiso_graph::plan::Secrets;
 use kiso_graph::run::Run;
 use kiso_graph::step::{Call, ReviewAsk, StepResult};
 use kiso_graph::verdict::Review;
+use kiso_graph::{plan, verdict};
 use kiso_llm::{Completion, Request};
 use kiso_plan::label::Label;
 use kiso_plan::limits::Limits;
@@ -22,7 +22,7 @@ const OK: &str = r#"{"status": "ok"}"#;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reviewing {
     /// `Reviewed` or `Unreviewed`.
-    Decided(StepResult),
+    Decided(Box<StepResult>),
     /// It asks to see this file of the workspace first.
     Look { path: String, answer: String, call: Call },
 }
@@ -81,16 +81,16 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits, may
         Ok(Review::Verdict(verdict)) => {
             let violations = super::full_commands(completion, "inject", &verdict.inject);
             if violations.is_empty() {
-                return Reviewing::Decided(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call });
+                return Reviewing::Decided(Box::new(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call }));
             }
             let broken = plan::without_secrets(&completion.text, &Secrets::default());
             let correction = Correction { broken, violations };
-            Reviewing::Decided(StepResult::Unreviewed { correction, read, call })
+            Reviewing::Decided(Box::new(StepResult::Unreviewed { correction, read, call }))
         }
         Err(unusable) => {
             let violations = super::violations(completion, &unusable.violations);
             let correction = Correction { broken: unusable.broken, violations };
-            Reviewing::Decided(StepResult::Unreviewed { correction, read, call })
+            Reviewing::Decided(Box::new(StepResult::Unreviewed { correction, read, call }))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The router: how much a message needs, and which tools.
 
+use crate::context::fit_text;
 use kiso_base::role::Role;
 use kiso_graph::plan::Secrets;
 use kiso_graph::route;
@@ -9,9 +10,7 @@ use kiso_llm::Answer;
 use kiso_llm::Completion;
 use kiso_llm::Model;
 use kiso_llm::Request;
-use kiso_plan::cues;
 use kiso_plan::prompt::{ChatMessage, FileCard, Pieces};
-use crate::context::fit_text;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 mod prompts;
 mod talk;
 
+use super::*;
 use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::plan;
 use kiso_graph::reflection::Status;
@@ -14,7 +15,6 @@ use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use kiso_plan::report::{FileNote, TaskReport, TaskStatus};
 use serde_json::Value;
-use super::*;
 
 /// Has every skill, and takes whatever a plan gives them.
 struct AnySkill;
@@ -162,7 +162,7 @@ async fn a_message_becomes_a_reply() {
             Step::Review(ask) => {
                 let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, &[], None, "b5");
                 match reviewer::read(&model.complete(&request, nobody).await.unwrap(), &AnySkill, &limits, true) {
-                    reviewer::Reviewing::Decided(result) => result,
+                    reviewer::Reviewing::Decided(result) => *result,
                     look => panic!("{look:?}"),
                 }
             }
@@ -383,7 +383,7 @@ fn a_command_that_fills_what_was_sent_is_not_whole() {
             let result = match role {
                 Role::Planner => planner::read(&answer, &catalog, &limits).result,
                 _ => match reviewer::read(&answer, &catalog, &limits, true) {
-                    reviewer::Reviewing::Decided(result) => result,
+                    reviewer::Reviewing::Decided(result) => *result,
                     look => panic!("{look:?}"),
                 },
             };

@@ -12,7 +12,7 @@ use kiso_agent::session::command::SlashCommand;
 use kiso_graph::Why;
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::plan::TaskKind;
-use kiso_plan::report::{FileNote, MAX_DELIVERED, size};
+use kiso_plan::report::{FileNote, MAX_DELIVERED};
 use kiso_sandbox::skill::Skills;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

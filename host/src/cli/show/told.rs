@@ -6,7 +6,6 @@ use kiso_agent::tool::EXEC;
 use kiso_graph::reflection;
 use kiso_graph::step::{Event, StepResult, ToolResult};
 use kiso_plan::call::ToolCall;
-use kiso_plan::clip::clip;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{FileNote, TaskReport, size};
 use kiso_plan::verdict::{Status, Verdict};
