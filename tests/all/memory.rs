@@ -256,7 +256,7 @@ fn the_pages_give_the_numbers_of_the_code() {
         for name in [format!("`{}` (", key.name), format!("`[{}] {}` (", key.section, key.name)] {
             for text in [&works, &recall] {
                 for (at, _) in text.match_indices(&name) {
-                    let found: String = text[at..].chars().take(60).collect();
+                    let found: String = text[at..].chars().take(120).collect();
                     assert!(found.starts_with(&format!("{name}{value})")), "{}: {found}", key.path());
                     checked += 1;
                 }
