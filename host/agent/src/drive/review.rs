@@ -56,12 +56,12 @@ impl RunContext<'_> {
                 Reviewing::Decided(mut reviewed) => {
                     self.answered(reviewer::again(&reviewed));
                     if let StepResult::Reviewed { read, call, .. } | StepResult::Unreviewed { read, call, .. } =
-                        &mut reviewed
+                        &mut *reviewed
                     {
                         read.join(&self.looked_at);
                         call.usage += usage;
                     }
-                    return Ok(reviewed);
+                    return Ok(*reviewed);
                 }
             }
         }

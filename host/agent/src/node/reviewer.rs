@@ -81,7 +81,12 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits, may
         Ok(Review::Verdict(verdict)) => {
             let violations = super::full_commands(completion, "inject", &verdict.inject);
             if violations.is_empty() {
-                return Reviewing::Decided(Box::new(StepResult::Reviewed { verdict, instructions: Vec::new(), read, call }));
+                return Reviewing::Decided(Box::new(StepResult::Reviewed {
+                    verdict,
+                    instructions: Vec::new(),
+                    read,
+                    call,
+                }));
             }
             let broken = plan::without_secrets(&completion.text, &Secrets::default());
             let correction = Correction { broken, violations };

@@ -266,7 +266,7 @@ mod tests {
         let skills = Skills::new(home, config, store, std::sync::Arc::new(kiso_sandbox::skill::Quiet));
         let lines = |tasks: &[Task]| plan_lines(Paint::never(), "sorted", tasks, &skills);
         let tasks = [
-            Task::new(TaskKind::Act, &format!("Sort\n{}", "x".repeat(900))),
+            Task::new(TaskKind::Act, format!("Sort\n{}", "x".repeat(900))),
             Task::new(TaskKind::Msg, "Say so"),
             Task::new(TaskKind::Exec, "python3 - <<'E'\nprint(1)\nE"),
             Task::new(TaskKind::Msg, "Say it"),
