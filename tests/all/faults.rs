@@ -439,8 +439,9 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
         let requests = server.requests();
         for seen in &requests {
             let most = ["max_tokens", "max_completion_tokens"].map(|key| seen.body[key].as_u64().unwrap_or(0));
-            // What is asked costs what the server says, which the estimate follows.
-            assert!(counted + ASKED + most[0].max(most[1]) <= CAP, "{counted} + {most:?}");
+            // What is asked costs what the server says, which the estimate follows within a tenth: this server counts the same for a
+            // long request and for a short one.
+            assert!(counted + ASKED * 9 / 10 + most[0].max(most[1]) <= CAP, "{counted} + {most:?}");
             counted += ASKED + ANSWERED;
         }
         assert!(counted <= CAP && requests.len() > 5, "{counted} in {} calls", requests.len());

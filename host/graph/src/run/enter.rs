@@ -264,7 +264,7 @@ impl Run {
     }
 
     /// The message that closes the plan, if nothing else is left of it and the actor's own text can be that message.
-    fn closing_message(&self) -> Option<&Task> {
+    pub(super) fn closing_message(&self) -> Option<&Task> {
         let Waiting { task, .. } = self.current.waiting.front().filter(|_| self.current.waiting.len() == 1)?;
         (closes_plan(task) && self.current.blocked.is_none()).then_some(task)
     }
