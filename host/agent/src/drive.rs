@@ -94,7 +94,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct RunExecutor {
     pub home: Home,
-    /// What this piece of work goes by; [`RunExecutor::newest`] has the newest.
+    /// The configuration of this piece of work; [`RunExecutor::newest`] has the newest.
     pub config: Arc<Config>,
     /// What was read anew since the process began.
     pub current: Current,

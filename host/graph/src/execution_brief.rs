@@ -32,7 +32,7 @@ const MAX_ACTION: usize = Lengths::READ.action;
 /// Letters of a credential's name, as in a plan's `secrets`.
 const MAX_CREDENTIAL: usize = MAX_WORD;
 
-/// What an actor's text is, as its brief says it.
+/// Ends a brief: whether the actor's text is the reply.
 const REPLY: &str = "Your text at the end is the reply to the user";
 const NO_REPLY: &str = "Your text at the end is not the reply: it goes to the steps that follow.";
 

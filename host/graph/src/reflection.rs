@@ -13,7 +13,7 @@ pub const MARK: &str = "[TOOL REFLECTION]";
 /// Begins a chart as data in a result.
 pub const CHART: &str = "```chart";
 
-/// What a model is told of such a block.
+/// Tells a model to keep such a block whole.
 const CHART_NOTE: &str = "A block ```chart in a result is a chart as data, which the user's page draws: put the whole block, unchanged, \
     into your text where the chart belongs.";
 
@@ -176,8 +176,7 @@ fn line(text: &str, max: usize) -> String {
     }
 }
 
-/// What the model is told of the calls before its next step: a line for each that did not go well, and what the `results` need that it
-/// cannot know of. Nothing where all went well.
+/// Remarks on the calls, for the model's next step: a line for each that did not go well, and how to treat a chart in the `results`. Nothing where all went well.
 pub fn remarks<'a>(reflections: &[Reflection], mut results: impl Iterator<Item = &'a str>) -> Vec<String> {
     let verdicts = (1..).zip(reflections).filter_map(|(number, of)| Some(format!("call {number}: {}", of.verdict()?)));
     let mut remarks: Vec<String> = verdicts.collect();

@@ -122,7 +122,7 @@ impl Wire {
 
     /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
     /// `end`.
-    #[expect(clippy::expect_used, reason = "a method and an address are no errors; the parts were checked")]
+    #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
     pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<ResponseStream<'_>, CallError> {
         let body = Bytes::from(kiso_base::json::bytes(body));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());

@@ -95,9 +95,9 @@ pub(super) fn read(completion: Completion, request: &Request) -> TextReading {
     }
     let offered = if request.tool_choice == ToolChoice::Auto { request.tools.as_slice() } else { &[] };
     match form(&completion.text, offered, request) {
-        Found::Nothing => TextReading::Plain(completion),
-        Found::Misuse(misuse) => TextReading::Misused(completion, misuse),
-        Found::Calls { before, calls } => {
+        TextForm::Nothing => TextReading::Plain(completion),
+        TextForm::Misuse(misuse) => TextReading::Misused(completion, misuse),
+        TextForm::Calls { before, calls } => {
             let calls: Vec<_> = calls
                 .into_iter()
                 .zip(1..)
@@ -126,16 +126,16 @@ pub(super) fn asked_again(request: &Request, completion: &Completion, misuse: Mi
     request
 }
 
-enum Found {
+enum TextForm {
     Nothing,
     Calls { before: String, calls: Vec<WrittenCall> },
     Misuse(Misuse),
 }
 
-fn form(text: &str, offered: &[ToolSpec], request: &Request) -> Found {
+fn form(text: &str, offered: &[ToolSpec], request: &Request) -> TextForm {
     let marks = marks(text);
     if marks.iter().any(|(_, misuse)| *misuse == Misuse::Result) {
-        return Found::Misuse(Misuse::Result);
+        return TextForm::Misuse(Misuse::Result);
     }
     let (before, calls) = match marks.first() {
         Some((at, _)) => (text[..*at].trim(), dialects::calls(&text[*at..])),
@@ -144,26 +144,26 @@ fn form(text: &str, offered: &[ToolSpec], request: &Request) -> Found {
                 let known = |call: &WrittenCall| offered.iter().any(|tool| tool.name == call.name);
                 // An object in a code block may be what was asked for.
                 if fenced && !calls.iter().all(known) {
-                    return Found::Nothing;
+                    return TextForm::Nothing;
                 }
                 ("", Some(calls))
             }
-            None => return Found::Nothing,
+            None => return TextForm::Nothing,
         },
     };
     let Some(mut calls) = calls.filter(|calls| (1..=MAX_CALLS).contains(&calls.len())) else {
-        return Found::Misuse(Misuse::Call);
+        return TextForm::Misuse(Misuse::Call);
     };
     for call in &mut calls {
         let Some(tool) = offered.iter().find(|tool| tool.name == call.name) else {
-            return Found::Misuse(Misuse::Call);
+            return TextForm::Misuse(Misuse::Call);
         };
         if is_quoted(call, request) {
-            return Found::Misuse(Misuse::Call);
+            return TextForm::Misuse(Misuse::Call);
         }
         call.fit(&tool.parameters);
     }
-    Found::Calls { before: before.to_owned(), calls }
+    TextForm::Calls { before: before.to_owned(), calls }
 }
 
 /// Where marks stand that are not quoted, and what each begins.

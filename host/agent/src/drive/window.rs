@@ -33,8 +33,8 @@ pub(super) const CALL: &str = "call";
 const ARGS: usize = 250;
 const ARGS_SHARE: u64 = 64;
 
-/// Tokens of its result: of one that is larger the head and the tail, with the ref under which the whole is to be had if it was archived.
-/// What mattered of it is in the reply.
+/// Tokens of its result: of one that is larger the head and the tail, with the ref under which the whole can be read if it was archived.
+/// The reply has the parts that matter.
 const RESULT: usize = 400;
 
 /// Stands between a call and its result.

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(credentials.text(), "Credentials:\n- api_key");
     }
 
-    /// The lines that a prompt has do not change within a loop, or it would be read anew.
+    /// The lines of a prompt do not change within a loop, or a model would read all of it again.
     #[test]
     fn a_prompt_is_about_what_there_is_when_the_loop_begins() {
         let prompt = crate::node::built_in_prompt(Role::Actor);

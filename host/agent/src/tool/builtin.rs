@@ -47,7 +47,7 @@ const CATEGORIES: [(&str, &str); 7] = [
     (subagents::CATEGORY, "side work"),
 ];
 
-/// What a category of built-in tools is for, if it is one.
+/// The purpose of a category of built-in tools; `None` for any other.
 pub fn purpose(category: &str) -> Option<&'static str> {
     CATEGORIES.iter().find(|(name, _)| *name == category).map(|(_, purpose)| *purpose)
 }

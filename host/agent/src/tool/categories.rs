@@ -3,7 +3,7 @@
 use super::call::SHELL;
 use super::{Tools, builtin};
 
-/// What it is for, as the router is told.
+/// The purpose of its category, as the router reads it.
 const SHELL_PURPOSE: &str = "commands, files";
 
 /// Characters of a skill's summary that say what its category is for.

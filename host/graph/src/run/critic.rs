@@ -249,7 +249,7 @@ impl Run {
         if let Some(Record { report, rejected: None, .. }) = self.records.last()
             && report.task.notify
             && !report.for_user().is_empty()
-            // What the actor wrote is the message that follows: told here, it would be told twice.
+            // The actor's text is the message that follows: sent here, it would reach the user twice.
             && !(report.task.kind == TaskKind::Act && self.closing_message().is_some())
         {
             let text = report.for_user().to_owned();

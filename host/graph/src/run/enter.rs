@@ -243,7 +243,7 @@ impl Run {
         brief.is_step = !self.current.direct;
         let is_alone = self.records.len() <= self.current.first && self.only_messages_remain();
         if is_alone {
-            // What the plan says around its only work is the message again, which the actor has.
+            // Around its only work, a plan repeats the message, which the actor has.
             brief.goal.clear();
             brief.reply = brief.reply.map(|_| String::new());
         }

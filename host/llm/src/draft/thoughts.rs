@@ -26,7 +26,7 @@ pub(super) struct ThoughtPiece {
 /// Takes thoughts out of a text that comes in pieces.
 #[derive(Debug)]
 pub(super) struct Thoughts {
-    place: Place,
+    state: ReadState,
     /// Of the answer so far.
     quotes: Quotes,
     /// Whether a closing mark in the answer is text: its opening mark was seen.
@@ -34,7 +34,7 @@ pub(super) struct Thoughts {
 }
 
 #[derive(Debug)]
-enum Place {
+enum ReadState {
     /// May still become a mark; held back. What comes before the mark is apart from its first letters, so that a model
     /// that writes nothing but white space is not read from its beginning with every piece. White space between thoughts and answer
     /// belongs to neither.
@@ -47,8 +47,8 @@ enum Place {
 
 impl Default for Thoughts {
     fn default() -> Self {
-        let place = Place::Beginning { space: String::new(), mark: String::new(), after_thoughts: false };
-        Self { place, quotes: Quotes::default(), opened: false }
+        let state = ReadState::Beginning { space: String::new(), mark: String::new(), after_thoughts: false };
+        Self { state, quotes: Quotes::default(), opened: false }
     }
 }
 
@@ -69,8 +69,8 @@ impl Thoughts {
         let mut heard = ThoughtPiece::default();
         let mut piece = piece.to_owned();
         loop {
-            match &mut self.place {
-                Place::Beginning { space, mark, after_thoughts } => {
+            match &mut self.state {
+                ReadState::Beginning { space, mark, after_thoughts } => {
                     let words = if mark.is_empty() { piece.trim_start() } else { &piece };
                     space.push_str(&piece[..piece.len() - words.len()]);
                     mark.push_str(words);
@@ -80,23 +80,23 @@ impl Thoughts {
                         Mark::Open(length, close) => {
                             piece = mark.split_off(length);
                             self.opened = true;
-                            self.place = Place::Inside { close, tail: String::new() };
+                            self.state = ReadState::Inside { close, tail: String::new() };
                         }
                         Mark::None | Mark::Close(_) => {
                             let space = if *after_thoughts { String::new() } else { std::mem::take(space) };
                             piece = space + mark.as_str();
-                            self.place = Place::Answer { tail: String::new() };
+                            self.state = ReadState::Answer { tail: String::new() };
                         }
                     }
                 }
-                Place::Inside { close, tail } => {
+                ReadState::Inside { close, tail } => {
                     tail.push_str(&piece);
                     match tail.to_ascii_lowercase().find(close.as_str()) {
                         Some(at) => {
                             piece = tail.split_off(at + close.len());
                             heard.thought.push_str(&tail[..at]);
                             let (space, mark) = (String::new(), String::new());
-                            self.place = Place::Beginning { space, mark, after_thoughts: true };
+                            self.state = ReadState::Beginning { space, mark, after_thoughts: true };
                         }
                         None => {
                             let keep = tail.floor_char_boundary(tail.len().saturating_sub(close.len()));
@@ -105,7 +105,7 @@ impl Thoughts {
                         }
                     }
                 }
-                Place::Answer { tail } => {
+                ReadState::Answer { tail } => {
                     let text = std::mem::take(tail) + &piece;
                     match self.answer(&text, &mut heard) {
                         Some(rest) => piece = rest,
@@ -123,7 +123,7 @@ impl Thoughts {
                 match read(&text[at..]) {
                     Mark::Maybe => {
                         heard.answer.push_str(&text[..at]);
-                        self.place = Place::Answer { tail: text[at..].to_owned() };
+                        self.state = ReadState::Answer { tail: text[at..].to_owned() };
                         return None;
                     }
                     Mark::Close(length) => {
@@ -132,7 +132,7 @@ impl Thoughts {
                         self.opened = true;
                         self.quotes = Quotes::default();
                         let (space, mark) = (String::new(), String::new());
-                        self.place = Place::Beginning { space, mark, after_thoughts: true };
+                        self.state = ReadState::Beginning { space, mark, after_thoughts: true };
                         return Some(text[at + length..].to_owned());
                     }
                     Mark::Open(..) => self.opened = true,
@@ -147,24 +147,24 @@ impl Thoughts {
 
     /// What was held back, after the last piece. Thoughts without an end are not an answer.
     pub fn rest(&mut self) -> ThoughtPiece {
-        let place = std::mem::replace(&mut self.place, Place::Answer { tail: String::new() });
-        match place {
-            Place::Beginning { space, mark, after_thoughts: false } => {
+        let state = std::mem::replace(&mut self.state, ReadState::Answer { tail: String::new() });
+        match state {
+            ReadState::Beginning { space, mark, after_thoughts: false } => {
                 ThoughtPiece { answer: space + &mark, ..ThoughtPiece::default() }
             }
-            Place::Beginning { mark: answer, .. } | Place::Answer { tail: answer } => {
+            ReadState::Beginning { mark: answer, .. } | ReadState::Answer { tail: answer } => {
                 ThoughtPiece { answer, ..ThoughtPiece::default() }
             }
-            Place::Inside { tail: thought, .. } => ThoughtPiece { thought, ..ThoughtPiece::default() },
+            ReadState::Inside { tail: thought, .. } => ThoughtPiece { thought, ..ThoughtPiece::default() },
         }
     }
 
     /// Nothing of an answer is held back.
     pub fn is_empty(&self) -> bool {
-        match &self.place {
-            Place::Beginning { space, mark, .. } => space.is_empty() && mark.is_empty(),
-            Place::Inside { .. } => true,
-            Place::Answer { tail } => tail.is_empty(),
+        match &self.state {
+            ReadState::Beginning { space, mark, .. } => space.is_empty() && mark.is_empty(),
+            ReadState::Inside { .. } => true,
+            ReadState::Answer { tail } => tail.is_empty(),
         }
     }
 }

@@ -61,12 +61,9 @@ fn call_lines(call: &ToolCall) -> Vec<String> {
             .collect();
         if lines.len() > LINES {
             lines.truncate(LINES);
-            lines
-                .iter_mut()
-                .last()
-                .filter(|last| !last.ends_with('…'))
-                .into_iter()
-                .for_each(|last| last.push_str(" …"));
+            if let Some(last) = lines.last_mut().filter(|last| !last.ends_with('…')) {
+                last.push_str(" …");
+            }
         }
         let begin = |at| if at == 0 { "→ $ " } else { "    " };
         return lines.iter().enumerate().map(|(at, line)| format!("{}{line}", begin(at))).collect();
