@@ -10,7 +10,7 @@ const TARGET: &str = "wasm32-wasip2";
 ///
 /// Where that is a link, as in the copy of `tests/house/run`, the guests are those of the tree that it leads to: cargo
 /// would build them all again for another path.
-pub fn build(manifest_dir: &Path, target_dir: &Path, profile: &str) -> PathBuf {
+pub(crate) fn build(manifest_dir: &Path, target_dir: &Path, profile: &str) -> PathBuf {
     require_target();
     let manifest_dir =
         manifest_dir.canonicalize().unwrap_or_else(|e| fail(&format!("{}: {e}", manifest_dir.display())));
@@ -42,7 +42,7 @@ fn without_paths(manifest_dir: &Path) -> String {
 /// It has a target directory of its own, because the outer one is locked while a build script runs, and one that no profile
 /// of the host and no `OUT_DIR` goes into, because otherwise each of these would build all guests again. A guest whose
 /// sources did not change costs nothing.
-pub fn cargo(manifest: &Path, target_dir: &Path, profile: &str) -> Command {
+pub(crate) fn cargo(manifest: &Path, target_dir: &Path, profile: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--profile", profile, "--locked", "--quiet"]);
     cargo.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target_dir);
@@ -76,7 +76,7 @@ pub fn cargo(manifest: &Path, target_dir: &Path, profile: &str) -> Command {
 }
 
 /// Tells cargo to run the build script again when a file below `dir` changes, or `dir` itself, if it is a file.
-pub fn rerun_if_changed(dir: &Path) {
+pub(crate) fn rerun_if_changed(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = entry.file_name();

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-pub struct Components {
+pub(crate) struct Components {
     _dir: TempDir,
     skills: Skills,
     file: PathBuf,
@@ -34,7 +34,7 @@ const GUESTS: usize = 1;
 const SMITH: usize = 2;
 
 impl Components {
-    pub fn new() -> Components {
+    pub(crate) fn new() -> Components {
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("there is room");
         let home = Home::open(&dir.path().join("home")).expect("a new home");
         let config = Config::load(&home).expect("the configuration is right");

@@ -2,13 +2,13 @@
 
 /// A generator of 64 bits (splitmix64).
 #[derive(Debug, Clone)]
-pub struct Dice {
+pub(crate) struct Dice {
     state: u64,
     number: u64,
 }
 
 impl Dice {
-    pub fn new(seed: u64, target: &str, number: u64) -> Dice {
+    pub(crate) fn new(seed: u64, target: &str, number: u64) -> Dice {
         let name = target.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
         let state = seed ^ name.rotate_left(32) ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93);
         let mut dice = Dice { state, number };
@@ -16,7 +16,7 @@ impl Dice {
         dice
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,26 +25,26 @@ impl Dice {
     }
 
     /// Which input of the target this is for.
-    pub fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Below `most`, which is not 0.
-    pub fn below(&mut self, most: usize) -> usize {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 
     /// True once in so many times.
-    pub fn once_in(&mut self, times: usize) -> bool {
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 
     /// A text with what is hard about texts.
-    pub fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         const PIECES: [&str; 24] = [
             "a",
             "Oslo",
@@ -79,7 +79,7 @@ impl Dice {
     }
 
     /// The same bytes with something wrong: a byte changed, taken out or put in, a piece twice, an end that is missing.
-    pub fn mutate(&mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn mutate(&mut self, bytes: &mut Vec<u8>) {
         if bytes.is_empty() {
             return;
         }

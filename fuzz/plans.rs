@@ -6,7 +6,7 @@ use kiso_graph::{Chatter, execution_brief, plan, verdict};
 use kiso_plan::plan::{Catalog, Violation};
 use serde_json::{Map, Value, json};
 
-pub struct Plans;
+pub(crate) struct Plans;
 
 /// Knows one skill.
 struct OneSkill;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-pub struct Shell {
+pub(crate) struct Shell {
     _dir: TempDir,
     exec: Exec,
     session: SessionName,
@@ -37,7 +37,7 @@ const DONE: &str = "#done#";
 const BETWEEN: &str = "PATH=/bin; set +efux; unset -v a s x y";
 
 impl Shell {
-    pub fn new() -> Shell {
+    pub(crate) fn new() -> Shell {
         let dir = TempDir::new().expect("there is room");
         let home = Home::open(&dir.path().join("home")).expect("a new home");
         std::fs::write(home.config_path(), CONFIG).expect("the home can be written");

@@ -8,7 +8,7 @@ use kiso_tests::root;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-pub struct Smith {
+pub(crate) struct Smith {
     process: Child,
     seeds: ChildStdin,
     files: ChildStdout,
@@ -16,7 +16,7 @@ pub struct Smith {
 
 impl Smith {
     /// Builds the program, where it is not there yet, and starts it.
-    pub fn start() -> Smith {
+    pub(crate) fn start() -> Smith {
         let (manifest, target) = (root().join("fuzz/smith/Cargo.toml"), root().join("target/guests"));
         let built = guests::cargo(&manifest, &target, "release").status().expect("cargo can be started");
         assert!(built.success(), "{} cannot be built", manifest.display());
@@ -28,7 +28,7 @@ impl Smith {
     }
 
     /// A component or a core module; the same for the same seed.
-    pub fn make(&mut self, seed: u64) -> Vec<u8> {
+    pub(crate) fn make(&mut self, seed: u64) -> Vec<u8> {
         let mut answer = || {
             self.seeds.write_all(&seed.to_le_bytes())?;
             let mut length = [0; 4];

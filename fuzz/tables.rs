@@ -6,7 +6,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tempfile::TempDir;
 
-pub struct Tables {
+pub(crate) struct Tables {
     dir: TempDir,
     work: Dir,
 }
@@ -14,7 +14,7 @@ pub struct Tables {
 const ENDINGS: [&str; 5] = ["csv", "tsv", "json", "jsonl", "ndjson"];
 
 impl Tables {
-    pub fn new() -> Tables {
+    pub(crate) fn new() -> Tables {
         // In memory where the machine has that: each input is a file.
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("there is room");
         let work = Dir::open_ambient_dir(dir.path(), ambient_authority()).expect("it is there");

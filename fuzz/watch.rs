@@ -38,10 +38,10 @@ struct Shared {
     over: AtomicBool,
 }
 
-pub struct Watch(Arc<Shared>);
+pub(crate) struct Watch(Arc<Shared>);
 
 impl Watch {
-    pub fn start(target: &'static str, process: Option<u32>, strict: bool) -> Watch {
+    pub(crate) fn start(target: &'static str, process: Option<u32>, strict: bool) -> Watch {
         let before = resident(process);
         let shared = Shared {
             target,
@@ -80,7 +80,7 @@ impl Watch {
         }
     }
 
-    pub fn begin(&self, seed: u64, number: u64, inputs: &[Vec<u8>]) {
+    pub(crate) fn begin(&self, seed: u64, number: u64, inputs: &[Vec<u8>]) {
         let (began, used) = (Instant::now(), self.used());
         let current = Current { seed, number, count: inputs.len(), inputs: inputs.join(&b'\n'), began, used };
         *self.0.current.lock().unwrap() = Some(current);
@@ -91,18 +91,18 @@ impl Watch {
         computed("/proc/self/stat") + self.0.process.map_or(Duration::ZERO, |id| computed(&format!("/proc/{id}/stat")))
     }
 
-    pub fn done(&self) {
+    pub(crate) fn done(&self) {
         *self.0.current.lock().unwrap() = None;
     }
 
     /// MiB by which memory had grown at most.
-    pub fn end(self) -> u64 {
+    pub(crate) fn end(self) -> u64 {
         self.0.over.store(true, Ordering::Relaxed);
         self.0.most.load(Ordering::Relaxed).saturating_sub(self.0.before) >> 10
     }
 
     /// Says what went wrong with which input and how to see it again, and ends the process.
-    pub fn fail(&self, seed: u64, number: u64, input: &[u8], why: &str) -> ! {
+    pub(crate) fn fail(&self, seed: u64, number: u64, input: &[u8], why: &str) -> ! {
         let target = self.0.target;
         let file = std::env::temp_dir().join(format!("kiso-fuzz-{target}-{seed}-{number}"));
         let _ = std::fs::write(&file, input);

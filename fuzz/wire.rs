@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
-pub struct Wire {
+pub(crate) struct Wire {
     served: Served,
     home: Home,
     port: Option<BufReader<TcpStream>>,
@@ -29,7 +29,7 @@ const LINE: u8 = 2;
 const TOKEN: &str = "TOKEN";
 
 impl Wire {
-    pub fn new() -> Wire {
+    pub(crate) fn new() -> Wire {
         let home = Home::new();
         home.config(CONFIG);
         let token = home.kiso(&["--json", "token", "add", "fuzz", "--scope", "admin"]).json();

@@ -42,12 +42,12 @@ fn main() {
 
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let compiler = compiler(compile::SKILL_RESERVATION);
-    let mut list = String::from("/// The skills inside the binary.\npub static BUNDLED: &[BundledSkill] = &[\n");
+    let mut list = String::from("/// The skills inside the binary.\npub(super) static BUNDLED: &[BundledSkill] = &[\n");
     for name in BUNDLED {
         let manifest = root.join("skills").join(name).join("kiso.toml");
         list.push_str(&bundled(&compiler, &components, &out, name, &format!("include_str!({manifest:?})")));
     }
-    list.push_str("];\n\n/// The channels inside the binary.\npub static CHANNELS: &[BundledSkill] = &[\n");
+    list.push_str("];\n\n/// The channels inside the binary.\npub(super) static CHANNELS: &[BundledSkill] = &[\n");
     for name in CHANNELS {
         list.push_str(&bundled(&compiler, &components, &out, name, "\"\""));
     }
@@ -77,7 +77,7 @@ fn commands(components: &Path, out: &Path) -> String {
     for name in COMMANDS {
         let code = compiled(&compiler, components, name);
         let constant = name.to_uppercase();
-        let described = format!("/// Compiled `skills/{name}`.\npub static {constant}:");
+        let described = format!("/// Compiled `skills/{name}`.\npub(super) static {constant}:");
         let entry = if UNPACKED.contains(&name) {
             format!(
                 "{described} &PageAligned<[u8]> =\n    &PageAligned {{ _align: [], code: *include_bytes!({code:?}) }};\n"
@@ -137,7 +137,7 @@ fn coreutils_names(table: &Path) -> String {
     let mut names: Vec<&str> = entries.collect();
     names.sort_unstable();
     assert!(names.len() > 70, "the table of coreutils has another form: {} names found", names.len());
-    format!("/// What `coreutils` answers to, sorted.\npub static COREUTILS_NAMES: &[&str] = &{names:?};\n")
+    format!("/// What `coreutils` answers to, sorted.\npub(super) static COREUTILS_NAMES: &[&str] = &{names:?};\n")
 }
 
 /// An engine that compiles for the target's baseline rather than for this machine: the binary may be copied to another.

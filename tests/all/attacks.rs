@@ -8,7 +8,7 @@
 //! What holds for every case: the daemon is the same process afterwards, nothing beside its home changed, the listener that
 //! nothing may reach heard nothing, and the session of the case can be deleted with all that is in it.
 
-pub mod archive;
+pub(crate) mod archive;
 mod case;
 mod health;
 mod target;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use target::Target;
+use target::{LONG, SHORT, Target};
 
 /// The files of `tests/attacks`, in the order of the table in docs/security.md.
 const CATEGORIES: [&str; 8] =
@@ -36,18 +36,20 @@ fn every_attempt_ends_as_it_must() {
     let limit = std::env::var("KISO_HEALTH_LIMIT_MS").ok();
     let limit = limit.map(|text| Duration::from_millis(text.parse().expect("KISO_HEALTH_LIMIT_MS is a number")));
     let all = cases();
-    let target = Target::start();
-    let health = Health::watch(&target.served.address);
+    let (quick, patient) = (Target::start(SHORT), Target::start(LONG));
+    let health = Health::watch([&quick, &patient].map(|target| target.served.address.clone()));
     let broken = Mutex::new(Vec::new());
     let times = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         // A category is one client: its cases run in their order, beside those of the others.
         for (category, cases) in &all {
-            let (target, health, broken, times, wanted) = (&target, &health, &broken, &times, &wanted);
+            let (health, broken, times, wanted) = (&health, &broken, &times, &wanted);
+            let (quick, patient) = (&quick, &patient);
             scope.spawn(move || {
                 let began = Instant::now();
                 for (number, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(wanted)) {
                     health.during(category, &case.name);
+                    let target = if case.holds.meets_a_limit_in_time() { patient } else { quick };
                     // What panics is a case that went wrong, not the end of the others.
                     let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                         let outcome = target.attempt(category, number, case);
@@ -69,7 +71,7 @@ fn every_attempt_ends_as_it_must() {
     });
     let slowest = health.end();
     print!("{}", table(&all, &times.into_inner().unwrap(), &slowest));
-    target.assert_whole();
+    [quick, patient].iter().for_each(Target::assert_whole);
     let broken = broken.into_inner().unwrap();
     assert!(broken.is_empty(), "{} attempts did not end as they must\n\n{}", broken.len(), broken.join("\n\n"));
     if let Some(limit) = limit {

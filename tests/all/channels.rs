@@ -2,7 +2,7 @@
 
 mod bot_api;
 mod buttons;
-pub mod ntfy;
+pub(crate) mod ntfy;
 mod telegram;
 
 use self::ntfy::Ntfy;

@@ -27,7 +27,7 @@ fn home() -> Home {
 }
 
 /// Runs the chat with these lines on its standard input.
-pub fn piped(home: &Home, args: &[&str], lines: &str) -> Ran {
+pub(crate) fn piped(home: &Home, args: &[&str], lines: &str) -> Ran {
     let mut command = home.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("kiso starts");
@@ -115,7 +115,7 @@ impl Screen {
 }
 
 /// A chat at a terminal of its own.
-pub struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: File,
     output: Receiver<String>,
@@ -124,7 +124,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn open(home: &Home, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
+    pub(crate) fn open(home: &Home, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
         grantpt(&ours).expect("it is ours");
         unlockpt(&ours).expect("it is ours");
@@ -174,7 +174,7 @@ impl Terminal {
 
     /// Types these keys into the binary and waits for its end: every byte that it wrote to its terminal, and the exit code.
     #[track_caller]
-    pub fn run(home: &Home, args: &[&str], keys: &str) -> (String, i32) {
+    pub(crate) fn run(home: &Home, args: &[&str], keys: &str) -> (String, i32) {
         let mut terminal = Terminal::open(home, args, &[]);
         terminal.keys(keys);
         let began = Instant::now();
@@ -190,7 +190,7 @@ impl Terminal {
         (std::mem::take(&mut terminal.raw), status.code().unwrap_or(-1))
     }
 
-    pub fn keys(&mut self, keys: &str) {
+    pub(crate) fn keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("it reads");
     }
 
@@ -213,23 +213,23 @@ impl Terminal {
 
     /// Waits until the last line ends like this, as a prompt does.
     #[track_caller]
-    pub fn prompts(&mut self, end: &str) {
+    pub(crate) fn prompts(&mut self, end: &str) {
         self.until_screen(&format!("the prompt {end:?}"), |screen| screen.last().ends_with(end));
     }
 
     /// Every byte that was written so far.
-    pub fn raw(&self) -> &str {
+    pub(crate) fn raw(&self) -> &str {
         &self.raw
     }
 
     #[track_caller]
-    pub fn shows(&mut self, part: &str) {
+    pub(crate) fn shows(&mut self, part: &str) {
         self.until_screen(&format!("{part:?}"), |screen| screen.text().contains(part));
     }
 
     /// Waits for the end; the exit code.
     #[track_caller]
-    pub fn code(&mut self) -> i32 {
+    pub(crate) fn code(&mut self) -> i32 {
         let began = Instant::now();
         let status = loop {
             if let Ok(text) = self.output.recv_timeout(Duration::from_millis(10)) {

@@ -6,18 +6,18 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The official clients that the `fetch.sh` of a folder of tests fetches, once for all tests.
-pub struct OfficialClients {
+pub(crate) struct OfficialClients {
     folder: &'static str,
     report: OnceLock<String>,
 }
 
 impl OfficialClients {
-    pub const fn of(folder: &'static str) -> OfficialClients {
+    pub(crate) const fn of(folder: &'static str) -> OfficialClients {
         OfficialClients { folder, report: OnceLock::new() }
     }
 
     /// Where one is; `None`, loudly, where it cannot be had. `what` is how it is called then.
-    pub fn dir(&self, name: &str, what: &str) -> Option<PathBuf> {
+    pub(crate) fn dir(&self, name: &str, what: &str) -> Option<PathBuf> {
         let report = self.report.get_or_init(|| {
             let (script, out) = (format!("tests/{}/fetch.sh", self.folder), format!("target/{}", self.folder));
             let output = Command::new("sh").arg(root().join(script)).arg(root().join(out)).output();
@@ -34,13 +34,13 @@ impl OfficialClients {
 }
 
 /// The part of the page under this heading.
-pub fn section(heading: &str) -> String {
+pub(crate) fn section(heading: &str) -> String {
     let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
     let rest = page.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("there is no {heading}"));
     rest.split("\n## ").next().unwrap_or_default().to_owned()
 }
 
 /// What stands in the fenced blocks of a text.
-pub fn blocks<'t>(text: &'t str, fence: &str) -> Vec<&'t str> {
+pub(crate) fn blocks<'t>(text: &'t str, fence: &str) -> Vec<&'t str> {
     text.split(&format!("```{fence}\n")).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }

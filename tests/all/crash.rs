@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A guard against tests that never end; no test waits for it to pass.
-pub const GUARD: Duration = Duration::from_secs(60);
+pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
 const MESSAGE: &str = "Set up the seven marks from the list and tell me when all of them are there.";
 
@@ -91,7 +91,7 @@ fn routing(effort: &str) -> Value {
 }
 
 /// A server with these replies, and a home that asks it.
-pub fn serve(home: &Home, replies: &[(&'static str, Value)], more: &str) -> ModelServer {
+pub(crate) fn serve(home: &Home, replies: &[(&'static str, Value)], more: &str) -> ModelServer {
     let replies = replies.iter().map(|(role, reply)| {
         let mut reply = reply.clone();
         reply["role"] = json!(role);
@@ -106,7 +106,7 @@ pub fn serve(home: &Home, replies: &[(&'static str, Value)], more: &str) -> Mode
     server
 }
 
-pub fn store(home: &Home) -> Connection {
+pub(crate) fn store(home: &Home) -> Connection {
     let conn = Connection::open(home.path().join("store.db")).expect("the store can be opened");
     conn.busy_timeout(Duration::from_secs(10)).expect("it is a number");
     conn
@@ -193,14 +193,14 @@ impl Death {
 }
 
 /// A process that is killed when the test is done with it, however that ends.
-pub struct Running(pub Child);
+pub(crate) struct Running(pub Child);
 
 impl Running {
-    pub fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kiso starts"))
     }
 
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.0.kill().expect("it can be killed");
         self.0.wait().expect("it was started here");
     }
@@ -215,7 +215,7 @@ impl Drop for Running {
 
 /// Looks until something is so that this process has to bring about before it ends.
 #[track_caller]
-pub fn wait_on(child: &mut Child, what: &str, mut so: impl FnMut() -> bool) {
+pub(crate) fn wait_on(child: &mut Child, what: &str, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !so() {
         assert!(began.elapsed() < GUARD, "{what}: waited for in vain");

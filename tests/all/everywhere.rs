@@ -11,12 +11,12 @@ const TEST_FLEET: &str = "KISO_TEST_FLEET";
 const MARKS: [&str; 2] = ["\n# In a fleet, as all are.\n", "# Until here.\n"];
 
 /// Whether each home that is served is in a fleet.
-pub fn is_so() -> bool {
+pub(crate) fn is_so() -> bool {
     std::env::var_os(TEST_FLEET).is_some()
 }
 
 /// Has a home in a fleet of its own on that server, whose only member is its daemon. Without a server, it stays what it is.
-pub fn join(home: &Home) {
+pub(crate) fn join(home: &Home) {
     static BEGUN: AtomicU32 = AtomicU32::new(0);
     let Ok(url) = std::env::var(TEST_FLEET) else { return };
     if !home.path().exists() {
@@ -35,7 +35,7 @@ pub fn join(home: &Home) {
 }
 
 /// A configuration as it is written: while the daemon runs, the part that is written here stays.
-pub fn with_fleet(home: &Home, text: &str) -> String {
+pub(crate) fn with_fleet(home: &Home, text: &str) -> String {
     let before = std::fs::read_to_string(home.path().join("config.toml")).unwrap_or_default();
     match before.split_once(MARKS[0]) {
         Some((_, fleet)) if is_so() && is_served(home) => {
@@ -51,7 +51,7 @@ fn is_served(home: &Home) -> bool {
 }
 
 /// Takes it back to one machine for a command, where its daemon has ended: of a fleet's home, commands are refused then.
-pub fn leave(home: &Home, args: &[&str]) {
+pub(crate) fn leave(home: &Home, args: &[&str]) {
     if !is_so() || args.iter().any(|arg| ["fleet", "serve"].contains(arg)) {
         return;
     }

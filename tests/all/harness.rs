@@ -1,7 +1,7 @@
 //! A home, the binary, and calls that read like the shell session they describe.
 
 #[path = "everywhere.rs"]
-pub mod everywhere;
+pub(crate) mod everywhere;
 
 use serde_json::Value;
 use std::net::TcpListener;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-pub use kiso_tests::{guest, missing_tool, root, skipped};
+pub(crate) use kiso_tests::{guest, missing_tool, root, skipped};
 
 /// The binary, built with the tests.
-pub const KISO: &str = env!("CARGO_BIN_EXE_kiso");
+pub(crate) const KISO: &str = env!("CARGO_BIN_EXE_kiso");
 
 /// A guard against what never comes; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Looks until something is there that happens without anybody being told.
 #[track_caller]
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -34,13 +34,13 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 /// Looks until something is so.
 #[track_caller]
-pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     wait_for(what, || so().then_some(()));
 }
 
 /// A port on which nobody listens, now and later, unless the caller does. It is below those that Linux hands out: one of these belongs
 /// to whoever connects next as soon as it is let go.
-pub fn own_port() -> u16 {
+pub(crate) fn own_port() -> u16 {
     const PORTS: std::ops::Range<u16> = 16_384..32_768;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let mut ports = (0..PORTS.len()).map(|_| {
@@ -52,25 +52,25 @@ pub fn own_port() -> u16 {
 }
 
 /// A home of its own, gone with the test.
-pub struct Home {
+pub(crate) struct Home {
     pub dir: TempDir,
 }
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: TempDir::new().expect("there is room for a home") }
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
-    pub fn work(&self, session: &str) -> PathBuf {
+    pub(crate) fn work(&self, session: &str) -> PathBuf {
         self.path().join("sessions").join(session).join("work")
     }
 
     /// Writes `config.toml`.
-    pub fn config(&self, text: &str) -> &Self {
+    pub(crate) fn config(&self, text: &str) -> &Self {
         if !self.path().exists() {
             self.kiso(&["skill", "list"]).ok();
         }
@@ -80,7 +80,7 @@ impl Home {
     }
 
     /// A file outside the home, for `--file` and `skill add`.
-    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir.path().join(name);
         std::fs::create_dir_all(path.parent().expect("it has one")).expect("there is room");
         std::fs::write(&path, bytes).expect("there is room for a file");
@@ -89,20 +89,20 @@ impl Home {
 
     /// Runs the binary on this home.
     #[track_caller]
-    pub fn kiso(&self, args: &[&str]) -> Ran {
+    pub(crate) fn kiso(&self, args: &[&str]) -> Ran {
         self.kiso_with(args, |_| {})
     }
 
     /// The same, with a say in the environment.
     #[track_caller]
-    pub fn kiso_with(&self, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Ran {
+    pub(crate) fn kiso_with(&self, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Ran {
         let mut command = self.command(args);
         adjust(&mut command);
         Ran::new(args, command.output().expect("kiso starts"))
     }
 
     /// The command itself, for tests that start several.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         everywhere::leave(self, args);
         let mut command = Command::new(KISO);
         command.args(args).env("KISO_HOME", self.path()).env_remove("KISO_LOG").env("TZ", "UTC");
@@ -112,7 +112,7 @@ impl Home {
 
     /// Installs a guest with everything it asks for.
     #[track_caller]
-    pub fn add(&self, guest_name: &str) -> &Self {
+    pub(crate) fn add(&self, guest_name: &str) -> &Self {
         let (file, manifest) = (guest(guest_name), root().join("tests/guests").join(guest_name).join("kiso.toml"));
         let (file, manifest) = (file.to_str().expect("plain path"), manifest.to_str().expect("plain path"));
         let ran = self.kiso(&["skill", "add", file, "--manifest", manifest, "--grant", "all"]);
@@ -122,7 +122,7 @@ impl Home {
 
     /// `kiso skill run NAME --args ARGS --json`: the one object that it prints.
     #[track_caller]
-    pub fn call(&self, tool: &str, args: &Value) -> Value {
+    pub(crate) fn call(&self, tool: &str, args: &Value) -> Value {
         let ran = self.kiso(&["--json", "skill", "run", tool, "--args", &args.to_string()]);
         ran.json()
     }
@@ -130,7 +130,7 @@ impl Home {
 
 /// What a command left.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     args: String,
     pub code: i32,
     pub stdout: String,
@@ -138,7 +138,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub fn new(args: &[&str], output: Output) -> Self {
+    pub(crate) fn new(args: &[&str], output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("kiso prints UTF-8");
         Self {
             args: args.join(" "),
@@ -149,19 +149,19 @@ impl Ran {
     }
 
     #[track_caller]
-    pub fn ok(&self) -> &Self {
+    pub(crate) fn ok(&self) -> &Self {
         self.exit(0)
     }
 
     #[track_caller]
-    pub fn exit(&self, code: i32) -> &Self {
+    pub(crate) fn exit(&self, code: i32) -> &Self {
         assert_eq!(self.code, code, "kiso {}\nstdout: {}\nstderr: {}", self.args, self.stdout, self.stderr);
         self
     }
 
     /// Asserts that standard error holds each of these.
     #[track_caller]
-    pub fn says(&self, parts: &[&str]) -> &Self {
+    pub(crate) fn says(&self, parts: &[&str]) -> &Self {
         for part in parts {
             assert!(self.stderr.contains(part), "kiso {} does not say {part:?}:\n{}", self.args, self.stderr);
         }
@@ -170,7 +170,7 @@ impl Ran {
 
     /// Asserts that standard output holds each of these.
     #[track_caller]
-    pub fn prints(&self, parts: &[&str]) -> &Self {
+    pub(crate) fn prints(&self, parts: &[&str]) -> &Self {
         for part in parts {
             assert!(self.stdout.contains(part), "kiso {} does not print {part:?}:\n{}", self.args, self.stdout);
         }
@@ -179,7 +179,7 @@ impl Ran {
 
     /// The only JSON object on standard output.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let lines = self.json_lines();
         assert_eq!(lines.len(), 1, "kiso {}\nstdout: {}\nstderr: {}", self.args, self.stdout, self.stderr);
         lines.into_iter().next().expect("there is one")
@@ -187,7 +187,7 @@ impl Ran {
 
     /// The JSON objects on standard output.
     #[track_caller]
-    pub fn json_lines(&self) -> Vec<Value> {
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line:?} is not JSON: {e}"));
         self.stdout.lines().map(parse).collect()
     }

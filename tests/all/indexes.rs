@@ -68,7 +68,7 @@ fn serve(dir: PathBuf) -> String {
 }
 
 /// A folder with two skills, its index, and a home that names it by its address.
-pub struct Hosted {
+pub(crate) struct Hosted {
     pub home: Home,
     pub dir: PathBuf,
     secret: String,
@@ -77,7 +77,7 @@ pub struct Hosted {
 }
 
 impl Hosted {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = Home::new();
         let file = echo(&home, "hosted/echo-1.0.0.wasm", "1.0.0", "");
         home.file("hosted/greet.zip", greet("1.0", "Be warm."));
@@ -91,7 +91,7 @@ impl Hosted {
         hosted
     }
 
-    pub fn make(&self) -> crate::harness::Ran {
+    pub(crate) fn make(&self) -> crate::harness::Ran {
         self.home.kiso(&["skill", "index", path(&self.dir), "--key", &self.secret])
     }
 
@@ -101,12 +101,12 @@ impl Hosted {
     }
 
     /// Whoever makes the index, without the home.
-    pub fn signer(&self) -> IndexSigner {
+    pub(crate) fn signer(&self) -> IndexSigner {
         IndexSigner { dir: self.dir.clone(), secret: self.secret.clone() }
     }
 
     /// The archive `greet`, signed by a publisher that the home trusts as ada; the index says so.
-    pub fn sign_greet(&self) -> &Self {
+    pub(crate) fn sign_greet(&self) -> &Self {
         let (secret, _) = key(&self.home, "ada");
         self.home.kiso(&["skill", "sign", path(&self.dir.join("greet.zip")), "--key", &secret]).ok();
         self.home.kiso(&["trust", "add", &format!("{secret}.pub"), "--label", "ada"]).ok();
@@ -124,14 +124,14 @@ impl Hosted {
 }
 
 /// A folder with an index, and the key that signs it.
-pub struct IndexSigner {
+pub(crate) struct IndexSigner {
     dir: PathBuf,
     secret: String,
 }
 
 impl IndexSigner {
     /// Changes what stands in the index, and signs it.
-    pub fn change(&self, change: impl FnOnce(&mut Value)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Value)) {
         let file = self.dir.join("index.json");
         let mut index: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         change(&mut index);

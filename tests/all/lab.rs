@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 /// A home whose limits are low enough to be reached quickly and high enough that each mode reaches its own.
-pub struct Lab {
+pub(crate) struct Lab {
     pub skills: Skills,
     pub home: Home,
     /// Holds the home, and beside it a file that nobody may touch.
@@ -30,7 +30,7 @@ const CANARY: &str = "nobody may read or change this";
 
 impl Lab {
     /// The one lab of the process.
-    pub async fn get() -> &'static Self {
+    pub(crate) async fn get() -> &'static Self {
         static LAB: OnceCell<Lab> = OnceCell::const_new();
         LAB.get_or_init(Self::build).await
     }
@@ -55,7 +55,12 @@ impl Lab {
     }
 
     /// Installs a file with everything that it asks for.
-    pub async fn add(&self, file: PathBuf, manifest: Option<PathBuf>, name: Option<&str>) -> Result<(), SkillError> {
+    pub(crate) async fn add(
+        &self,
+        file: PathBuf,
+        manifest: Option<PathBuf>,
+        name: Option<&str>,
+    ) -> Result<(), SkillError> {
         // Tests run at the same time, and installs take turns.
         static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
         let _turn = TURN.lock().await;
@@ -65,7 +70,7 @@ impl Lab {
 
     /// Calls a tool in a session of its own, and shows afterwards that the host still serves and that nothing outside
     /// the workspace changed.
-    pub async fn call(&self, tool: &str, session: &str, args: Value) -> CallEnd {
+    pub(crate) async fn call(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let ended = self.call_only(tool, session, args).await;
         let echo = self.call_only("echo", "still-serving", json!({ "text": "here" })).await;
         assert_eq!(echo.result.expect("the host serves the next call").text, "here");
@@ -73,7 +78,7 @@ impl Lab {
         ended
     }
 
-    pub async fn call_only(&self, tool: &str, session: &str, args: Value) -> CallEnd {
+    pub(crate) async fn call_only(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let session = SessionName::parse(session).expect("a plain name");
         let secrets = Secrets::default();
         self.skills.call(tool, &args, Caller::by_hand(&session, &secrets)).await
@@ -116,7 +121,7 @@ impl Lab {
 
 /// The error of a call that must not go well.
 #[track_caller]
-pub fn error(ended: CallEnd) -> SkillError {
+pub(crate) fn error(ended: CallEnd) -> SkillError {
     match ended.result {
         Ok(answer) => panic!("it answered: {}", answer.text),
         Err(error) => error,
@@ -125,7 +130,7 @@ pub fn error(ended: CallEnd) -> SkillError {
 
 /// Asserts that a limit ended the call and that its error names limit, value and setting.
 #[track_caller]
-pub fn assert_limit(ended: CallEnd, limit: Limit) {
+pub(crate) fn assert_limit(ended: CallEnd, limit: Limit) {
     let error = error(ended);
     let hit = error.limit.clone().unwrap_or_else(|| panic!("no limit but: {error}"));
     assert_eq!(hit.limit, limit, "{error}");

@@ -22,7 +22,7 @@ fn fetching() -> (Home, String) {
 const INTEGRITIES: [&str; 4] = ["user", "publisher", "person", "world"];
 
 /// The worst integrity of what the last run's command lines have printed. That the conversation before it was from outside is another matter.
-pub fn integrity(home: &Home) -> String {
+pub(crate) fn integrity(home: &Home) -> String {
     let explained = home.kiso(&["--json", "policy", "explain", "last"]);
     let lines = explained.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let printed = lines.filter(|line| line["what"].as_str().is_some_and(|what| what.starts_with("the output of $ ")));

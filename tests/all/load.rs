@@ -216,7 +216,7 @@ fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
 }
 
 /// The message's id; `None` if the daemon went meanwhile.
-pub fn over_http(address: &str, token: &str, body: &Value) -> Option<i64> {
+pub(crate) fn over_http(address: &str, token: &str, body: &Value) -> Option<i64> {
     let answer = crate::served::ask(address, Some(token), "POST", "/msg", Some(&body.to_string())).ok()?;
     // Where the daemon was, another test's may be by now.
     if answer.status == 401 {
@@ -225,7 +225,7 @@ pub fn over_http(address: &str, token: &str, body: &Value) -> Option<i64> {
     answer.expect(202)["message"].as_i64()
 }
 
-pub fn over_the_socket(talk: &mut Option<Talk>, home: &Home, body: &Value) -> Option<i64> {
+pub(crate) fn over_the_socket(talk: &mut Option<Talk>, home: &Home, body: &Value) -> Option<i64> {
     if talk.is_none() {
         let mut fresh = Talk::connect(home).ok()?;
         fresh
@@ -337,7 +337,7 @@ fn replies_are_in_order(served: &Served, seen: &Seen) -> usize {
 }
 
 /// The store of a daemon that has ended: so many messages, all of them answered, and no run with two final replies.
-pub fn the_store_is_whole(store: &Connection, messages: usize) {
+pub(crate) fn the_store_is_whole(store: &Connection, messages: usize) {
     let answer: String = store.query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
     assert_eq!(answer, "ok");
     assert_eq!(count(store, "SELECT count(*) FROM messages WHERE role = 'user'"), messages);
@@ -359,10 +359,10 @@ fn count(store: &Connection, query: &str) -> usize {
 }
 
 /// Numbers that look random and are the same for the same seed (xorshift64*).
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         // A seed of few bits gives near neighbours at first; zero gives nothing but zeros.
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         (0..8).for_each(|_| {
@@ -379,7 +379,7 @@ impl Random {
     }
 
     /// Below `end`, or 0 where that is 0.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() >> 1).unwrap_or(0) % end.max(1)
     }
 

@@ -10,19 +10,19 @@ mod native;
 mod oauth;
 mod outside;
 mod pipe;
-pub mod runs;
+pub(crate) mod runs;
 mod skills;
-pub mod stand_in;
+pub(crate) mod stand_in;
 
 use crate::harness::Home;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-pub const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 
 /// What a client of the newer era says with each request.
-pub fn meta() -> Value {
+pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
@@ -31,26 +31,26 @@ pub fn meta() -> Value {
 }
 
 /// Parameters of the newer era.
-pub fn modern(mut params: Value) -> Value {
+pub(crate) fn modern(mut params: Value) -> Value {
     params["_meta"] = meta();
     params
 }
 
-pub fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
+pub(crate) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
 }
 
 /// The text of a tool's result.
 #[track_caller]
-pub fn text(answer: &Value) -> &str {
+pub(crate) fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
 }
 
-pub const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
+pub(crate) const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
     [pills.shout]\ntemplate = \"$ echo {input} | tr a-z A-Z\"\ndescription = \"In capitals\"\n";
 
 /// A home with a skill that answers and one that can spin.
-pub fn home() -> Home {
+pub(crate) fn home() -> Home {
     let home = Home::new();
     home.config(CONFIG);
     home.add("echo").add("command");
@@ -58,7 +58,7 @@ pub fn home() -> Home {
 }
 
 /// `kiso mcp` and its client.
-pub struct Pipe {
+pub(crate) struct Pipe {
     pub child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -66,26 +66,26 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn start(home: &Home, args: &[&str]) -> Pipe {
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Pipe {
         let mut command = home.command(&[&["mcp"], args].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("kiso starts");
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Pipe { child, input, output, count: 0 }
     }
 
-    pub fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &str) {
         let input = self.input.as_mut().expect("it is open");
         input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).expect("it reads");
     }
 
-    pub fn hear(&mut self) -> Value {
+    pub(crate) fn hear(&mut self) -> Value {
         let mut line = String::new();
         assert!(self.output.read_line(&mut line).expect("it can be read") > 0, "kiso mcp has ended");
         serde_json::from_str(&line).expect("a line is JSON")
     }
 
     /// The answer to a request. What is heard of others before it is left out.
-    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.count += 1;
         self.say(&request(self.count, method, params).to_string());
         loop {
@@ -97,7 +97,7 @@ impl Pipe {
     }
 
     /// Begins in the older era.
-    pub fn initialize(&mut self) {
+    pub(crate) fn initialize(&mut self) {
         let client = json!({ "name": "tester", "version": "1" });
         let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
         let answer = self.ask("initialize", params);
@@ -106,7 +106,7 @@ impl Pipe {
     }
 
     /// Says no more, and waits until it has ended.
-    pub fn end(mut self) -> i32 {
+    pub(crate) fn end(mut self) -> i32 {
         self.input = None;
         self.child.wait().expect("it ends").code().unwrap_or(-1)
     }

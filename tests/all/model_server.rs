@@ -42,7 +42,7 @@ mod render;
 /// What the server answers.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Script {
+pub(crate) struct Script {
     /// Fields of a request that are answered with 400, as a server answers that does not know them; they take no reply.
     pub refuses: Vec<String>,
     pub reply: Vec<Reply>,
@@ -55,7 +55,7 @@ pub struct Script {
 /// Texts with one of these words have one meaning.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Meaning {
+pub(crate) struct Meaning {
     pub words: Vec<String>,
     /// They are answered with 400.
     pub refused: bool,
@@ -64,7 +64,7 @@ pub struct Meaning {
 /// One answer.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// The role that it is for; anybody's without.
     pub role: Option<String>,
     /// Texts that the prompt must contain.
@@ -95,7 +95,7 @@ pub struct Reply {
 
 impl Reply {
     /// All that it says, in whatever way.
-    pub fn texts(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         let calls = self.calls.iter().map(|call| format!("{} {}", call.name, call.args));
         let mut texts = vec![self.text.clone(), self.reasoning.clone(), self.raw.clone().unwrap_or_default()];
         texts.extend(calls);
@@ -109,7 +109,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A tool that is called.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub(crate) struct Call {
     pub name: String,
     /// An object, or a string that stands as it is.
     #[serde(default)]
@@ -119,7 +119,7 @@ pub struct Call {
 /// What the provider counted.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counted {
+pub(crate) struct Counted {
     pub input: u64,
     pub output: u64,
     /// Of the input, what was kept from requests before.
@@ -132,7 +132,7 @@ pub struct Counted {
 /// One text or several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum Texts {
+pub(crate) enum Texts {
     One(String),
     Many(Vec<String>),
 }
@@ -155,7 +155,7 @@ impl Texts {
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The head comes, and the first token when the server is told to go on.
     SlowFirstToken,
     /// Half of the answer comes, and the rest when the server is told to go on.
@@ -206,7 +206,7 @@ pub enum Fault {
 
 /// A request that came.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub path: String,
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
@@ -217,7 +217,7 @@ pub struct Seen {
 
 /// When what happened, for each answer that came to its end.
 #[derive(Debug, Clone)]
-pub struct Timing {
+pub(crate) struct Timing {
     /// The first bytes of the request were there.
     pub asked: Instant,
     /// Each part of the body was about to be written.
@@ -228,12 +228,12 @@ pub struct Timing {
 
 impl Seen {
     /// The role that asked.
-    pub fn role(&self) -> &str {
+    pub(crate) fn role(&self) -> &str {
         self.headers.get("x-kiso-role").map_or("", String::as_str)
     }
 
     /// Every text of the system prompt and of the messages.
-    pub fn prompt(&self) -> String {
+    pub(crate) fn prompt(&self) -> String {
         let mut texts = Vec::new();
         for part in ["system", "messages", "input"] {
             collect(&self.body[part], &mut texts);
@@ -256,7 +256,7 @@ fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
 }
 
 /// The server. It runs on a thread of its own, so that tests need no runtime, until it is dropped.
-pub struct ModelServer {
+pub(crate) struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
     stop: Option<oneshot::Sender<()>>,
@@ -284,7 +284,7 @@ struct State {
 
 impl ModelServer {
     /// Starts on a free port of this machine.
-    pub fn start(script: Script) -> Self {
+    pub(crate) fn start(script: Script) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         listener.set_nonblocking(true).expect("a listener can be asked without waiting");
         let address = listener.local_addr().expect("it has an address");
@@ -313,52 +313,52 @@ impl ModelServer {
 
     /// With a script as TOML.
     #[track_caller]
-    pub fn toml(script: &str) -> Self {
+    pub(crate) fn toml(script: &str) -> Self {
         Self::start(toml::from_str(script).unwrap_or_else(|error| panic!("the script: {error}")))
     }
 
     /// What stands before `/chat/completions` and `/messages`.
-    pub fn base_url(&self) -> String {
+    pub(crate) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
     /// What was asked so far.
-    pub fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<Seen> {
         self.shared.state().seen.clone()
     }
 
     /// How long it took, in the order in which the answers ended.
-    pub fn timings(&self) -> Vec<Timing> {
+    pub(crate) fn timings(&self) -> Vec<Timing> {
         self.shared.state().timings.clone()
     }
 
     /// Connections that were opened so far.
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.shared.state().connections
     }
 
     /// Answers that wait to be told to go on.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.shared.state().held
     }
 
     /// Lets one answer that waits go on, or the next that comes to wait.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.release_many(1);
     }
 
     /// The same, so many times.
-    pub fn release_many(&self, times: usize) {
+    pub(crate) fn release_many(&self, times: usize) {
         self.shared.released.add_permits(times);
     }
 
     /// Whether every reply was taken.
-    pub fn is_told(&self) -> bool {
+    pub(crate) fn is_told(&self) -> bool {
         self.shared.state().taken.iter().all(|taken| *taken)
     }
 
     /// What did not go as the script says, replies that nobody took included.
-    pub fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let state = self.shared.state();
         let unused = state.taken.iter().zip(&self.shared.script.reply).zip(1..).filter(|((taken, _), _)| !**taken);
         let unused = unused.map(|((_, reply), number)| {
@@ -370,7 +370,7 @@ impl ModelServer {
     /// Waits until every reply was asked for, since titles and summaries come after what a person is told, and panics if
     /// anything did not go as the script says.
     #[track_caller]
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         let began = Instant::now();
         while !self.is_told() && self.shared.state().problems.is_empty() && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));

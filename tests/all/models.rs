@@ -17,25 +17,25 @@ use kiso_store::secret::SecretValue;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub const KEY: &str = "sk-test-1234567890";
+pub(crate) const KEY: &str = "sk-test-1234567890";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Format {
+pub(crate) enum Format {
     OpenAi,
     Anthropic,
 }
 
-pub const BOTH: [Format; 2] = [Format::OpenAi, Format::Anthropic];
+pub(crate) const BOTH: [Format; 2] = [Format::OpenAi, Format::Anthropic];
 
 /// A server with a script, and a model that asks it.
-pub struct Scene {
+pub(crate) struct Scene {
     pub server: ModelServer,
     pub model: Box<dyn Model>,
 }
 
 /// What a sink heard.
 #[derive(Debug, Default, PartialEq)]
-pub struct Heard(pub Vec<String>);
+pub(crate) struct Heard(pub Vec<String>);
 
 impl Sink for Heard {
     fn text(&mut self, piece: &str) {
@@ -45,20 +45,20 @@ impl Sink for Heard {
 
 impl Scene {
     #[track_caller]
-    pub fn new(format: Format, script: &str) -> Self {
+    pub(crate) fn new(format: Format, script: &str) -> Self {
         Self::with(format, script, |_| {})
     }
 
     /// With a say in how the server is reached.
     #[track_caller]
-    pub fn with(format: Format, script: &str, adjust: impl FnOnce(&mut Endpoint)) -> Self {
+    pub(crate) fn with(format: Format, script: &str, adjust: impl FnOnce(&mut Endpoint)) -> Self {
         let server = ModelServer::toml(script);
         let mut endpoint = endpoint(&server.base_url());
         adjust(&mut endpoint);
         Self { server, model: model(format, endpoint).unwrap() }
     }
 
-    pub async fn ask(&self, request: &Request) -> Result<Completion, LlmError> {
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Completion, LlmError> {
         let mut heard = Heard::default();
         let completion = self.model.complete(request, &mut heard).await?;
         assert_eq!(heard.0.concat(), completion.text, "what was streamed is the text");
@@ -66,21 +66,21 @@ impl Scene {
     }
 
     /// The text of an answer to a plain question.
-    pub async fn text(&self) -> String {
+    pub(crate) async fn text(&self) -> String {
         self.ask(&question()).await.unwrap().text
     }
 
     /// The error of a call that has to fail.
-    pub async fn fails(&self) -> LlmError {
+    pub(crate) async fn fails(&self) -> LlmError {
         self.ask(&question()).await.unwrap_err()
     }
 
-    pub fn bodies(&self) -> Vec<Value> {
+    pub(crate) fn bodies(&self) -> Vec<Value> {
         self.server.requests().into_iter().map(|Seen { body, .. }| body).collect()
     }
 }
 
-pub fn endpoint(base_url: &str) -> Endpoint {
+pub(crate) fn endpoint(base_url: &str) -> Endpoint {
     let long = Duration::from_secs(60);
     Endpoint {
         provider: "test".to_owned(),
@@ -94,31 +94,31 @@ pub fn endpoint(base_url: &str) -> Endpoint {
     }
 }
 
-pub fn model(format: Format, endpoint: Endpoint) -> Result<Box<dyn Model>, LlmError> {
+pub(crate) fn model(format: Format, endpoint: Endpoint) -> Result<Box<dyn Model>, LlmError> {
     Ok(match format {
         Format::OpenAi => Box::new(OpenAi::new(endpoint)?),
         Format::Anthropic => Box::new(Anthropic::new(endpoint)?),
     })
 }
 
-pub fn question() -> Request {
+pub(crate) fn question() -> Request {
     Request::new(Role::Worker, "You answer.".to_owned(), "What is new?".to_owned())
 }
 
-pub fn with_tools() -> Request {
+pub(crate) fn with_tools() -> Request {
     let parameters = json!({ "type": "object", "properties": { "command": { "type": "string" } } });
     let exec = ToolSpec { name: "exec".to_owned(), description: "Runs a command".to_owned(), parameters };
     Request { role: Role::Actor, tools: vec![exec], ..question() }
 }
 
-pub fn with_schema() -> Request {
+pub(crate) fn with_schema() -> Request {
     let schema = json!({ "type": "object", "properties": { "status": { "type": "string" } } });
     Request { role: Role::Reviewer, answer: Answer::Json(schema.into()), ..question() }
 }
 
 /// The message of an error after which the same call may be tried again.
 #[track_caller]
-pub fn retryable(error: LlmError) -> String {
+pub(crate) fn retryable(error: LlmError) -> String {
     match error {
         LlmError::Unavailable { message, retryable: true, model, .. } if model == "test:model-1" => message,
         other => panic!("{other:?}"),
@@ -127,7 +127,7 @@ pub fn retryable(error: LlmError) -> String {
 
 /// The message of an error after which the same call would fail again.
 #[track_caller]
-pub fn unusable(error: LlmError) -> String {
+pub(crate) fn unusable(error: LlmError) -> String {
     match error {
         LlmError::Unavailable { message, retryable: false, .. } => message,
         other => panic!("{other:?}"),
@@ -136,7 +136,7 @@ pub fn unusable(error: LlmError) -> String {
 
 /// The message of a refusal.
 #[track_caller]
-pub fn refused(error: LlmError) -> String {
+pub(crate) fn refused(error: LlmError) -> String {
     match error {
         LlmError::Refused { message, model } if model == "test:model-1" => message,
         other => panic!("{other:?}"),

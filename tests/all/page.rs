@@ -3,7 +3,7 @@
 //! Where there is no Chromium the tests say so loudly and test nothing.
 
 mod approve;
-pub mod browser;
+pub(crate) mod browser;
 mod chat;
 mod compose;
 mod driver;
@@ -23,8 +23,8 @@ mod script;
 mod sessions;
 mod shifts;
 mod skills;
-pub mod stage;
-pub mod themes;
+pub(crate) mod stage;
+pub(crate) mod themes;
 mod trace;
 mod undo;
 mod usage;

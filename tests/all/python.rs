@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The wheel that contains a package; `None`, loudly, where it cannot be had.
-pub fn wheel(package: &str) -> Option<PathBuf> {
+pub(crate) fn wheel(package: &str) -> Option<PathBuf> {
     static FETCHING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     let script = root().join("tests/python/fetch.sh");
@@ -84,7 +84,7 @@ fn programs_do_what_they_do_on_the_host() {
 }
 
 /// Runs each program on the host and in a home. Those that differ, and how.
-pub fn different(home: &Home) -> Vec<(String, String)> {
+pub(crate) fn different(home: &Home) -> Vec<(String, String)> {
     if Command::new("python3").arg("--version").output().is_err() {
         missing_tool("Python compared with the host's", "there is no python3");
         return Vec::new();

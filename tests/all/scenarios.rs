@@ -55,7 +55,7 @@ const AT_ONCE: usize = 3;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     shows: String,
     #[serde(default = "openai")]
     formats: Vec<String>,
@@ -201,18 +201,18 @@ fn every_scenario_goes_as_it_says() {
 
 impl Scenario {
     /// The moves that its turns must make.
-    pub fn edges(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = &str> {
         self.turn.iter().filter_map(|turn| turn.edges.as_ref()).flatten().map(String::as_str)
     }
 
     /// The limits that its turns must reach.
-    pub fn limits(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &str> {
         self.turn.iter().filter_map(|turn| turn.limits.as_ref()).flatten().map(String::as_str)
     }
 }
 
 /// Every scenario by its file's name, without the ending.
-pub fn scenarios() -> Vec<(String, Scenario)> {
+pub(crate) fn scenarios() -> Vec<(String, Scenario)> {
     let dir = root().join("tests/scenarios");
     let entries = std::fs::read_dir(&dir).expect("the scenarios are there");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `kiso serve` on a port that the system chose.
-pub struct Served {
+pub(crate) struct Served {
     child: Child,
     _stdout: BufReader<ChildStdout>,
     pub address: String,
@@ -23,7 +23,7 @@ pub struct Served {
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub headers: String,
     pub body: String,
@@ -31,19 +31,19 @@ pub struct Answer {
 
 impl Served {
     #[track_caller]
-    pub fn start(home: &Home) -> Served {
+    pub(crate) fn start(home: &Home) -> Served {
         Served::start_with(home, &[], |_| {})
     }
 
     /// The same with more arguments, and a say in the environment.
     #[track_caller]
-    pub fn start_with(home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
+    pub(crate) fn start_with(home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
         Served::start_on(0, home, args, adjust)
     }
 
     /// The same on a port that another daemon of this home can have after it.
     #[track_caller]
-    pub fn start_on(port: u16, home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
+    pub(crate) fn start_on(port: u16, home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
         everywhere::join(home);
         let mut command = home.command(&[&["--json", "serve", "--port", &port.to_string()], args].concat());
         adjust(&mut command);
@@ -59,7 +59,7 @@ impl Served {
 
     /// The daemon that a command is.
     #[track_caller]
-    pub fn spawn(mut command: Command) -> Served {
+    pub(crate) fn spawn(mut command: Command) -> Served {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("it is a pipe"));
         let mut line = String::new();
@@ -82,38 +82,38 @@ impl Served {
     }
 
     /// Ends it as `kill -9` does.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
     }
 
     /// Asks it to end, and waits until it has.
-    pub fn terminate(mut self) -> i32 {
+    pub(crate) fn terminate(mut self) -> i32 {
         self.signal(rustix::process::Signal::TERM);
         self.child.wait().expect("it ends").code().unwrap_or(-1)
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until it has ended; its exit code.
-    pub fn ended(&mut self) -> i32 {
+    pub(crate) fn ended(&mut self) -> i32 {
         self.child.wait().expect("it can be waited for").code().unwrap_or(-1)
     }
 
     /// What it has logged so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
     /// Waits until it has logged this text that often.
     #[track_caller]
-    pub fn logs(&self, text: &str, times: usize) -> String {
+    pub(crate) fn logs(&self, text: &str, times: usize) -> String {
         let began = Instant::now();
         loop {
             let log = self.log();
@@ -125,7 +125,7 @@ impl Served {
         }
     }
 
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time is set");
         stream.set_write_timeout(Some(PATIENCE)).expect("a time is set");
@@ -133,17 +133,17 @@ impl Served {
     }
 
     #[track_caller]
-    pub fn request(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+    pub(crate) fn request(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
         self.ask(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
     /// The same, for a daemon that may be gone.
-    pub fn ask(&self, method: &str, path: &str, body: Option<&str>) -> std::io::Result<Answer> {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&str>) -> std::io::Result<Answer> {
         ask(&self.address, self.token.as_deref(), method, path, body)
     }
 
     /// What comes back for a GET with this token, as it is.
-    pub fn ask_with(&self, token: &str, path: &str) -> String {
+    pub(crate) fn ask_with(&self, token: &str, path: &str) -> String {
         let mut stream = self.connect();
         let head = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n",
@@ -156,27 +156,27 @@ impl Served {
     }
 
     #[track_caller]
-    pub fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         self.request("GET", path, None).expect(200)
     }
 
     /// Sends a message; its id.
     #[track_caller]
-    pub fn send(&self, session: &str, text: &str) -> i64 {
+    pub(crate) fn send(&self, session: &str, text: &str) -> i64 {
         let body = json!({ "session": session, "text": text }).to_string();
         self.request("POST", "/msg", Some(&body)).expect(202)["message"].as_i64().expect("it has an id")
     }
 
     /// What a command answers.
     #[track_caller]
-    pub fn command(&self, session: &str, text: &str) -> String {
+    pub(crate) fn command(&self, session: &str, text: &str) -> String {
         let body = json!({ "session": session, "text": text }).to_string();
         self.request("POST", "/msg", Some(&body)).expect(200)["answer"].as_str().expect("it answers").to_owned()
     }
 
     /// Waits until a message is answered; its reply.
     #[track_caller]
-    pub fn reply(&self, message: i64) -> String {
+    pub(crate) fn reply(&self, message: i64) -> String {
         let began = Instant::now();
         loop {
             let job = self.get(&format!("/messages/{message}"));
@@ -189,21 +189,21 @@ impl Served {
     }
 
     /// KiB of memory that the daemon has.
-    pub fn resident(&self) -> u64 {
+    pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs, on Linux");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says how much it has");
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 
     /// Follows `/events`.
-    pub fn follow(&self, query: &str, last: Option<i64>) -> Events {
+    pub(crate) fn follow(&self, query: &str, last: Option<i64>) -> Events {
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         let token = self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
         self.follow_with(query, &format!("{token}{last}"))
     }
 
     /// The same with these headers and no others.
-    pub fn follow_with(&self, query: &str, headers: &str) -> Events {
+    pub(crate) fn follow_with(&self, query: &str, headers: &str) -> Events {
         let mut stream = self.connect();
         let head = format!("GET /events{query} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address);
         stream.write_all(head.as_bytes()).expect("it listens");
@@ -217,7 +217,7 @@ impl Served {
 }
 
 /// One request, to a daemon that may be gone.
-pub fn ask(
+pub(crate) fn ask(
     address: &str,
     token: Option<&str>,
     method: &str,
@@ -252,7 +252,7 @@ impl Drop for Served {
 }
 
 impl Answer {
-    pub fn parse(bytes: &[u8]) -> Option<Answer> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
         let text = String::from_utf8_lossy(bytes);
         let (headers, body) = text.split_once("\r\n\r\n")?;
         let status = headers.split(' ').nth(1)?.parse().ok()?;
@@ -261,7 +261,7 @@ impl Answer {
 
     /// The cookie that it sets, as a request shows it.
     #[track_caller]
-    pub fn cookie(&self) -> String {
+    pub(crate) fn cookie(&self) -> String {
         let line = self.headers.lines().find_map(|line| line.strip_prefix("set-cookie: "));
         let line = line.unwrap_or_else(|| panic!("it sets no cookie: {self:?}"));
         line.split(';').next().expect("there is a first part").to_owned()
@@ -269,14 +269,14 @@ impl Answer {
 
     /// The JSON of an answer with this status.
     #[track_caller]
-    pub fn expect(&self, status: u16) -> Value {
+    pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Asserts an error with this code.
     #[track_caller]
-    pub fn refuses(&self, status: u16, code: &str) {
+    pub(crate) fn refuses(&self, status: u16, code: &str) {
         let body = self.expect(status);
         assert_eq!(body["error"]["code"], code, "{self:?}");
         assert!(body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{self:?}");
@@ -284,11 +284,11 @@ impl Answer {
 }
 
 /// Server-sent events as they come.
-pub struct Events(BufReader<TcpStream>);
+pub(crate) struct Events(BufReader<TcpStream>);
 
 /// One of them.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub(crate) struct Heard {
     pub id: Option<i64>,
     pub name: String,
     pub data: Value,
@@ -296,14 +296,14 @@ pub struct Heard {
 
 impl Events {
     /// Whether nothing comes any more, after what is left of the stream.
-    pub fn ended(&mut self) -> bool {
+    pub(crate) fn ended(&mut self) -> bool {
         let mut left = String::new();
         self.0.read_to_string(&mut left).is_ok() && !left.contains("event:")
     }
 
     /// The next event of one of these names.
     #[track_caller]
-    pub fn next(&mut self, names: &[&str]) -> Heard {
+    pub(crate) fn next(&mut self, names: &[&str]) -> Heard {
         let mut heard = Heard::default();
         loop {
             let mut line = String::new();

@@ -29,7 +29,7 @@ struct Line {
 
 /// What a command line left.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     /// As a shell would see it: 128 + n after a signal. `None` if it had to be stopped.
@@ -158,7 +158,7 @@ fn host_has(command: &str) -> bool {
 }
 
 /// Copies the files that the lines work on, and makes the directory that every workspace has.
-pub fn fixtures(into: &Path) {
+pub(crate) fn fixtures(into: &Path) {
     copy(&root().join("tests/all/shell/files"), into);
     std::fs::create_dir_all(into.join("pub")).expect("there is room");
 }
@@ -197,7 +197,7 @@ fn in_kiso(home: &Home, session: &str, text: &str) -> Outcome {
 }
 
 /// Runs a command line in a session of this home as it is.
-pub fn in_session(home: &Home, session: &str, text: &str) -> Outcome {
+pub(crate) fn in_session(home: &Home, session: &str, text: &str) -> Outcome {
     let mut command = home.command(&["shell", "--session", session, "-c", text]);
     command.env("LC_ALL", "C");
     run(command)

@@ -15,13 +15,13 @@ const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client that does no more than the protocol asks for.
-pub struct Talk {
+pub(crate) struct Talk {
     pub stream: UnixStream,
     lines: BufReader<UnixStream>,
 }
 
 impl Talk {
-    pub fn connect(home: &Home) -> std::io::Result<Talk> {
+    pub(crate) fn connect(home: &Home) -> std::io::Result<Talk> {
         let stream = UnixStream::connect(home.path().join("kiso.sock"))?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -30,7 +30,7 @@ impl Talk {
 
     /// A client that has registered; what it was answered.
     #[track_caller]
-    pub fn register(home: &Home, wanted: Value) -> (Talk, Value) {
+    pub(crate) fn register(home: &Home, wanted: Value) -> (Talk, Value) {
         let mut talk = Talk::connect(home).expect("it listens");
         let mut line = json!({ "type": "register", "client": "test", "protocol": 1 });
         line.as_object_mut().unwrap().extend(wanted.as_object().unwrap().clone());
@@ -39,17 +39,17 @@ impl Talk {
         (talk, registered)
     }
 
-    pub fn try_say(&mut self, line: &Value) -> std::io::Result<()> {
+    pub(crate) fn try_say(&mut self, line: &Value) -> std::io::Result<()> {
         self.stream.write_all(format!("{line}\n").as_bytes())
     }
 
     #[track_caller]
-    pub fn say(&mut self, line: Value) {
+    pub(crate) fn say(&mut self, line: Value) {
         self.try_say(&line).expect("it reads");
     }
 
     /// The next line; `None` when the connection has ended.
-    pub fn hear(&mut self) -> Option<Value> {
+    pub(crate) fn hear(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
             // What stands before the end was cut off.
@@ -73,7 +73,7 @@ impl Talk {
 
     /// Says a line; the answer to it.
     #[track_caller]
-    pub fn ask(&mut self, line: Value) -> Value {
+    pub(crate) fn ask(&mut self, line: Value) -> Value {
         let known = line["ref"].clone();
         self.say(line);
         self.until_line(|line| line["type"] != "event" && line.get("id").is_none() && line["ref"] == known)

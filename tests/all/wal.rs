@@ -10,7 +10,7 @@ const HEADER: usize = 32;
 
 /// What stands in the log since it was last begun anew.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub(crate) struct Written {
     /// Each is synced before it is answered.
     pub commits: u64,
     pub pages: u64,
@@ -19,7 +19,7 @@ pub struct Written {
 
 impl Written {
     /// Of the store of this home, while somebody has it open.
-    pub fn of(home: &Path) -> Written {
+    pub(crate) fn of(home: &Path) -> Written {
         let log = std::fs::read(home.join("store.db-wal")).expect("somebody has the store open");
         let word = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().expect("four bytes"));
         if log.len() < HEADER {
@@ -40,7 +40,7 @@ impl Written {
     }
 
     /// What was written after `before`; nothing in between may have begun the log anew.
-    pub fn since(self, before: Written) -> Written {
+    pub(crate) fn since(self, before: Written) -> Written {
         let less = |now: u64, then: u64| now.checked_sub(then).expect("the log goes on");
         Written {
             commits: less(self.commits, before.commits),

@@ -6,12 +6,12 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 /// A page of plain text.
-pub fn text(body: &str) -> Vec<u8> {
+pub(crate) fn text(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n{body}").into_bytes()
 }
 
 /// Answers every request with what `answer` makes of its path. Returns the address.
-pub fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
+pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -34,13 +34,13 @@ pub fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
 }
 
 /// A server that says what the weather is, whatever it is asked for.
-pub struct Web {
+pub(crate) struct Web {
     pub address: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Web {
-    pub fn start() -> Web {
+    pub(crate) fn start() -> Web {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let kept = asked.clone();
         let address = serve(move |path| {
@@ -50,17 +50,17 @@ impl Web {
         Web { address, asked }
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}/{path}", self.address)
     }
 
     /// The paths that it was asked for.
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
     /// Lets the home's `fetch` reach it once somebody has accepted that.
-    pub fn is_asked_for(&self, home: &Home) {
+    pub(crate) fn is_asked_for(&self, home: &Home) {
         home.kiso(&["skill", "grant", "fetch", "--ask-host", &self.address, "--private"]).ok();
     }
 }

@@ -16,13 +16,13 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A receiver of webhooks.
-pub struct Inbox {
+pub(crate) struct Inbox {
     pub address: String,
     pub requests: Receiver<Request>,
 }
 
 /// What it was sent, and who waits for an answer.
-pub struct Request {
+pub(crate) struct Request {
     path: String,
     headers: String,
     body: Vec<u8>,
@@ -30,7 +30,7 @@ pub struct Request {
 }
 
 impl Inbox {
-    pub fn open() -> Inbox {
+    pub(crate) fn open() -> Inbox {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, requests) = channel();
@@ -51,7 +51,7 @@ impl Inbox {
     }
 
     #[track_caller]
-    pub fn next(&self) -> Request {
+    pub(crate) fn next(&self) -> Request {
         self.requests.recv_timeout(PATIENCE).expect("a request comes in time")
     }
 
@@ -85,11 +85,11 @@ impl Request {
         header_of(&self.headers, name).unwrap_or_else(|| panic!("no {name}: {}", self.headers))
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("the body is JSON")
     }
 
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         self.header("idempotency-key")
     }
 
@@ -98,7 +98,7 @@ impl Request {
     }
 
     /// "200 OK", or with headers behind it.
-    pub fn answer(mut self, head: &str, body: &str) {
+    pub(crate) fn answer(mut self, head: &str, body: &str) {
         let head = format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
         // Whoever asked may be gone.
         let _ = self.stream.write_all(head.as_bytes());

@@ -27,7 +27,7 @@ const LINES: [(&str, &str, usize); 4] = [
 ];
 
 /// Prints a pair of rows for each line, and one for first and second start.
-pub async fn rows() {
+pub(crate) async fn rows() {
     let dir = TempDir::new().expect("there is room");
     let shell = Shell::new(&dir.path().join("home"));
     for (name, line, times) in LINES {
@@ -60,7 +60,7 @@ pub async fn rows() {
     row("kiso: the same, second time", second, Some((first, "× the first")));
 }
 
-pub struct Shell {
+pub(crate) struct Shell {
     exec: Exec,
     session: SessionName,
     scratch: Scratch,
@@ -69,7 +69,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         let skills = skills(path);
         let home = Home::open(path).expect("a home");
         let config = Config::load(&home).expect("a configuration");
@@ -82,7 +82,7 @@ impl Shell {
     }
 
     /// As in a run: what it changes can be undone.
-    pub async fn run(&self, source: &str) -> Duration {
+    pub(crate) async fn run(&self, source: &str) -> Duration {
         let started = Instant::now();
         let origin = Origin { run: "bench".to_owned(), task: 1, seq: 1, place: 0 };
         let transaction = self.undo.begin(&self.session, origin, UndoLimits { max_bytes: 256 << 20, refuse: false });

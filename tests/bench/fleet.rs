@@ -46,7 +46,7 @@ const MEMBERS: usize = 3;
 const PUBLISHES: u64 = 500;
 
 /// Prints the rows.
-pub fn rows() {
+pub(crate) fn rows() {
     let Some(nats) = Nats::start() else { return };
     let (alone, fleets) = (Side::alone(), (1..=MEMBERS).map(|members| Side::of_fleet(&nats, members)));
     let sides: Vec<Side> = std::iter::once(alone).chain(fleets).collect();

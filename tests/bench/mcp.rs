@@ -21,7 +21,7 @@ const MANY: usize = 2_000;
 /// Calls that spin.
 const SPINNING: i64 = 10;
 
-pub fn rows(runtime: &tokio::runtime::Runtime) {
+pub(crate) fn rows(runtime: &tokio::runtime::Runtime) {
     let dir = TempDir::new().expect("there is room");
     let home = dir.path().join("home");
     install(&home, "echo");

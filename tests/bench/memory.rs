@@ -27,7 +27,7 @@ const QUESTIONS: [(&str, &str); 3] = [
 ];
 
 /// Prints the rows.
-pub async fn rows() {
+pub(crate) async fn rows() {
     let many = std::env::var(PASSAGES).ok().and_then(|text| text.parse().ok()).unwrap_or(MAX_CHUNKS);
     let (small, large) = (Filled::new(1_000).await, Filled::new(many).await);
     for (what, question) in QUESTIONS {

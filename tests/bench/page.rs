@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_millis(50);
 
 const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
 
-pub fn rows() {
+pub(crate) fn rows() {
     let Some(browser) = Browser::get() else { return };
     let tokens = std::env::var(TOKENS).ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
     let text = answer(tokens);

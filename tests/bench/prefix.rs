@@ -7,7 +7,7 @@ use measure::{figures, plan, talk, tool_loop};
 mod measure;
 
 /// Prints the rows.
-pub fn rows() {
+pub(crate) fn rows() {
     let courses = [
         tool_loop("a loop of 8 rounds", 8),
         tool_loop("a loop of 16 rounds", 16),

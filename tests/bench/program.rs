@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const KISO: &str = env!("CARGO_BIN_EXE_kiso");
 
-pub fn rows() {
+pub(crate) fn rows() {
     let program = std::fs::read(KISO).expect("the program can be read");
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(&program).expect("a vector takes all bytes");

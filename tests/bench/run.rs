@@ -29,15 +29,15 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 #[path = "../all/model_server.rs"]
-pub mod model_server;
+pub(crate) mod model_server;
 
 use model_server::{Call, Fault, ModelServer, Reply, Script};
 
 /// Where [`relay`] reads from, in the environment.
-pub const RELAY: &str = "KISO_BENCH_RELAY";
+pub(crate) const RELAY: &str = "KISO_BENCH_RELAY";
 
 /// Messages in the large store; in the environment, so that a short run can do with fewer.
-pub const MESSAGES: &str = "KISO_BENCH_MESSAGES";
+pub(crate) const MESSAGES: &str = "KISO_BENCH_MESSAGES";
 
 /// How often the first byte is waited for.
 const FIRST_BYTES: usize = 20;
@@ -55,7 +55,7 @@ const CONTEXTS: usize = 50;
 const TOKEN: &str = "token";
 
 /// Prints the rows.
-pub async fn rows() {
+pub(crate) async fn rows() {
     first_byte();
     steps().await;
     contexts().await;
@@ -134,7 +134,7 @@ fn held(command: impl FnOnce(&ModelServer) -> Command) -> Duration {
 }
 
 /// What [`held`] starts to compare with: it asks for the worker's answer and copies what comes to standard output.
-pub fn relay(base_url: &str) {
+pub(crate) fn relay(base_url: &str) {
     let address = base_url.trim_start_matches("http://").trim_end_matches("/v1");
     let mut stream = TcpStream::connect(address).expect("the server listens");
     let body = json!({ "stream": true, "stream_options": { "include_usage": true }, "messages": [] }).to_string();
@@ -316,7 +316,7 @@ async fn contexts() {
 }
 
 /// A count with a comma before every three digits.
-pub fn grouped(count: u32) -> String {
+pub(crate) fn grouped(count: u32) -> String {
     let digits = count.to_string();
     let commas =
         |(at, digit): (usize, char)| [(at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(','), Some(digit)];

@@ -22,13 +22,13 @@ const COMMITS: u32 = 1_000;
 const POLL: Duration = Duration::from_millis(1);
 
 /// A guard against a daemon that does not answer.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who waits for the reply in a session.
-pub type Waiting = Mutex<HashMap<String, mpsc::Sender<()>>>;
+pub(crate) type Waiting = Mutex<HashMap<String, mpsc::Sender<()>>>;
 
 /// Prints the rows.
-pub fn rows() {
+pub(crate) fn rows() {
     let dir = home();
     let served = Served::start(dir.path());
     let waiting = Waiting::default();
@@ -88,7 +88,7 @@ fn runs(served: &Served, waiting: &Waiting, name: &str, clients: usize, count: u
 }
 
 /// Tells each client of the reply in its session.
-pub fn follow(events: impl BufRead, waiting: &Waiting) {
+pub(crate) fn follow(events: impl BufRead, waiting: &Waiting) {
     for line in events.lines().map_while(Result::ok) {
         let Some(data) = line.strip_prefix("data: ").or_else(|| line.strip_prefix("data:")) else { continue };
         let Ok(told) = serde_json::from_str::<Value>(data) else { continue };

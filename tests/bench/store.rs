@@ -40,7 +40,7 @@ const AMONG: u64 = 8;
 const AT_ONCE: u64 = 4;
 
 /// Rows of start-up, status and listings, by size of the store.
-pub fn flat_rows() {
+pub(crate) fn flat_rows() {
     let many = std::env::var(MESSAGES).ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let homes = [filled(FEW, FEW), filled(many, SESSIONS)];
     let mut starts = [Vec::new(), Vec::new()];
@@ -77,7 +77,7 @@ fn pair(what: &str, size: &str, times: [Vec<Duration>; 2]) {
 }
 
 /// A home with so many answered messages in the session `long`, and so many other sessions of one message each.
-pub fn filled(messages: u32, sessions: u32) -> TempDir {
+pub(crate) fn filled(messages: u32, sessions: u32) -> TempDir {
     let dir = home();
     Served::start(dir.path()).end();
     let conn = rusqlite::Connection::open(dir.path().join("store.db")).expect("it is SQLite");
@@ -129,7 +129,7 @@ pub fn filled(messages: u32, sessions: u32) -> TempDir {
 
 /// What a run writes: commits, each of which is synced, pages, bytes of the log, and what the kernel says that it wrote, log and
 /// store; and what of it stays in the store. The first run of a session makes its directories, too.
-pub fn write_rows() {
+pub(crate) fn write_rows() {
     let cases = [
         ("a run of one command", 1, WRITTEN, AMONG),
         ("one that is the first of its session", 1, WRITTEN, u64::MAX),
@@ -164,7 +164,7 @@ pub fn write_rows() {
 }
 
 /// Pages of the store that are in use, in bytes; the log counts as what it will be.
-pub fn space(home: &Path) -> u64 {
+pub(crate) fn space(home: &Path) -> u64 {
     let conn = rusqlite::Connection::open(home.join("store.db")).expect("it is SQLite");
     let number =
         |pragma: &str| conn.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0)).expect("it is a number");
@@ -172,7 +172,7 @@ pub fn space(home: &Path) -> u64 {
 }
 
 /// Resident memory under steady load: at the end against after a twelfth of the time, the fifth minute of an hour.
-pub fn steady_rows() {
+pub(crate) fn steady_rows() {
     let seconds = std::env::var(STEADY).ok().and_then(|text| text.parse().ok()).unwrap_or(60_u64).max(12);
     let dir = home();
     let mut served = Served::start(dir.path());
@@ -191,7 +191,7 @@ pub fn steady_rows() {
     println!("| kiso: the same after {seconds} s, {sent} messages | | {} KiB | {ratio:.3} × |", late >> 10);
 }
 
-pub fn home() -> TempDir {
+pub(crate) fn home() -> TempDir {
     let dir = TempDir::new().expect("there is room");
     // A daemon that waits for nothing, and forgets nothing meanwhile.
     let config = "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n[retention]\nprompts_days = 0\ntraces_days = 0\nfeed_entries = 10_000_000\n";
@@ -200,7 +200,7 @@ pub fn home() -> TempDir {
 }
 
 /// `kiso serve`, and a client of it.
-pub struct Served {
+pub(crate) struct Served {
     child: Child,
     _stdout: BufReader<ChildStdout>,
     address: String,
@@ -208,10 +208,10 @@ pub struct Served {
 }
 
 /// A connection to it.
-pub struct Client(BufReader<TcpStream>);
+pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Served {
-    pub fn start(home: &Path) -> Self {
+    pub(crate) fn start(home: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_kiso"))
             .args(["--json", "serve", "--port", "0"])
             .env("KISO_HOME", home)
@@ -229,19 +229,19 @@ impl Served {
     }
 
     /// Another client.
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::new(&self.address)
     }
 
     /// The feed, as it comes.
-    pub fn follow(&self) -> BufReader<TcpStream> {
+    pub(crate) fn follow(&self) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.write_all(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").expect("it reads");
         BufReader::new(stream)
     }
 
     /// Whether a request is answered: of a fleet's home, the one who stands by may know nobody to ask.
-    pub fn answers(&self) -> bool {
+    pub(crate) fn answers(&self) -> bool {
         let asked = TcpStream::connect(&self.address).and_then(|mut stream| {
             stream.write_all(b"GET /sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")?;
             let mut line = String::new();
@@ -285,7 +285,7 @@ impl Served {
         self.number("io", "write_bytes:").saturating_sub(self.number("io", "cancelled_write_bytes:"))
     }
 
-    pub fn resident(&self) -> u64 {
+    pub(crate) fn resident(&self) -> u64 {
         self.number("status", "VmRSS:") << 10
     }
 
@@ -295,7 +295,7 @@ impl Served {
         line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("it is a number")
     }
 
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         let _ = self.client.0.get_ref().shutdown(Shutdown::Both);
@@ -316,7 +316,7 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
-    pub fn ask(&mut self, method: &str, path: &str, body: &str) -> String {
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> String {
         let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n");
         let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
         self.0.get_mut().write_all(request.as_bytes()).expect("it reads");

@@ -414,7 +414,7 @@ mod tests {
     pub(super) struct Temp(pub PathBuf);
 
     impl Temp {
-        pub fn new() -> Temp {
+        pub(super) fn new() -> Temp {
             let path = std::env::temp_dir().join(format!("kiso-home{}", temp_name()));
             fs::create_dir(&path).unwrap();
             Temp(path)

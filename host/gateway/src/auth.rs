@@ -1,7 +1,7 @@
 //! Who asks, and what they may.
 
-pub mod browser;
-pub mod view;
+pub(crate) mod browser;
+pub(crate) mod view;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -20,7 +20,7 @@ use kiso_store::store::{Login, LoginId, StoreError, Token, TokenScope};
 
 /// Who may ask for a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub(crate) enum Access {
     /// Everybody.
     Open,
     /// Who may chat.
@@ -31,7 +31,7 @@ pub enum Access {
 
 /// Who asks. Handlers get it as an argument.
 #[derive(Debug, Clone)]
-pub struct Who {
+pub(crate) struct Who {
     /// Name of the token, also of the one that a browser is logged in with; `None` where there was none.
     pub token: Option<String>,
     pub via: Via,
@@ -40,7 +40,7 @@ pub struct Who {
 
 /// By what it is known who asks.
 #[derive(Debug, Clone)]
-pub enum Via {
+pub(crate) enum Via {
     /// A program of this machine, where no token exists.
     Machine,
     /// What tells the token from another one of that name.
@@ -51,18 +51,18 @@ pub enum Via {
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
+pub(crate) struct Peer(pub IpAddr);
 
 /// What somebody showed who may not come in, and what to do about it.
-pub type AuthProblem = (&'static str, &'static str);
+pub(crate) type AuthProblem = (&'static str, &'static str);
 
-pub const WRONG_TOKEN: AuthProblem = ("the token is not valid", "`kiso token list` lists the tokens");
+pub(crate) const WRONG_TOKEN: AuthProblem = ("the token is not valid", "`kiso token list` lists the tokens");
 
 /// How old the last use of a login may be before a new one is written down; it is not needed to the second.
 const TOUCH_MS: i64 = 60 * 60_000;
 
 impl Who {
-    pub fn caller(&self) -> CallerScope {
+    pub(crate) fn caller(&self) -> CallerScope {
         match self.scope {
             TokenScope::Admin => CallerScope::Admin,
             TokenScope::Chat => CallerScope::User,
@@ -70,7 +70,7 @@ impl Who {
     }
 
     /// For the log.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match (&self.token, &self.via) {
             (Some(token), _) => token,
             (None, Via::Page { .. }) => "the owner's browser",
@@ -81,7 +81,7 @@ impl Who {
 
 /// Lets a request through that has a valid token or comes from a browser that is logged in, or needs neither: where no token
 /// exists, programs of this machine may chat. A page of another site is none of them, whatever browser it runs in.
-pub async fn authenticate(
+pub(crate) async fn authenticate(
     State((app, access)): State<(App, Access)>,
     request: Request,
     next: Next,
@@ -171,7 +171,7 @@ async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Optio
 
 /// Who is logged in at the browser that asks for the document of the page. Nobody, as far as it shows, where another site led
 /// here: then it keeps the cookie to itself.
-pub async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreError> {
+pub(crate) async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreError> {
     let headers = &asked.headers;
     let SessionCookie::Value(value) = browser::shown(headers, app.0.address.port()) else { return Ok(None) };
     if headers.contains_key(header::AUTHORIZATION) || browser::sender(headers, &asked.uri) == Sender::Foreign {
@@ -183,7 +183,7 @@ pub async fn of_document(app: &App, asked: &Parts) -> Result<Option<Who>, StoreE
 }
 
 /// Who is logged in.
-pub fn who_of(app: &App, login: Login) -> Who {
+pub(crate) fn who_of(app: &App, login: Login) -> Who {
     let Login { id, token, scope, .. } = login;
     let scope = match &token {
         Some(token) => scope.min(scope_of(&app.0.drive.newest_config().gateway.admins, token)),
@@ -194,7 +194,7 @@ pub fn who_of(app: &App, login: Login) -> Who {
 
 /// Whether who asked may still have what they asked for: the token was not revoked, the browser not logged out, or, where
 /// nothing was needed, no token exists.
-pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
+pub(crate) async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
     let via = who.via.clone();
     let read = app.0.drive.store.peek(move |view| match via {
         Via::Token { handle } => view.has_token(&handle),
@@ -205,7 +205,7 @@ pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
 }
 
 /// Somebody showed what is not right, which is counted against their address.
-pub fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) -> ApiError {
+pub(crate) fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) -> ApiError {
     let peer = of.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
     if app.0.failures.count(peer, now_ms()) {
         let message = "too many wrong tokens from this address";
@@ -215,7 +215,7 @@ pub fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) -> ApiErr
 }
 
 /// The request does not come from the page, or does not say so.
-pub fn foreign() -> ApiError {
+pub(crate) fn foreign() -> ApiError {
     let message = "the request does not come from kiso's own page";
     ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
         .hint("programs send a token; a proxy must pass Host, or Sec-Fetch-Site, and x-kiso-page on")

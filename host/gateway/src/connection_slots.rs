@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 /// The places of a listener. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct ConnectionSlots(Arc<Inner>);
+pub(crate) struct ConnectionSlots(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -50,7 +50,7 @@ struct Network {
 
 /// A place that is held until it is dropped.
 #[derive(Debug)]
-pub struct ConnectionSlot {
+pub(crate) struct ConnectionSlot {
     places: ConnectionSlots,
     number: u64,
     closed: Arc<Notify>,
@@ -58,19 +58,19 @@ pub struct ConnectionSlot {
 
 /// A request that is under way on a connection, until its answer has been sent.
 #[derive(Debug)]
-pub struct UnderWay {
+pub(crate) struct UnderWay {
     places: ConnectionSlots,
     number: u64,
 }
 
 impl ConnectionSlots {
-    pub fn new(max: usize) -> ConnectionSlots {
+    pub(crate) fn new(max: usize) -> ConnectionSlots {
         ConnectionSlots(Arc::new(Inner { max, held: Mutex::default() }))
     }
 
     /// A place for a connection from this address, if need be that of another one; `None` where every connection has a
     /// request under way.
-    pub fn take(&self, address: IpAddr) -> Option<ConnectionSlot> {
+    pub(crate) fn take(&self, address: IpAddr) -> Option<ConnectionSlot> {
         let mut held = self.held();
         if held.by.len() >= self.0.max {
             let number = held.idlest()?;
@@ -133,12 +133,12 @@ impl Held {
 
 impl ConnectionSlot {
     /// Returns when the place was given to somebody else.
-    pub async fn taken(&self) {
+    pub(crate) async fn taken(&self) {
         self.closed.notified().await;
     }
 
     /// A request has begun.
-    pub fn under_way(&self) -> UnderWay {
+    pub(crate) fn under_way(&self) -> UnderWay {
         self.places.held().begin(self.number);
         UnderWay { places: self.places.clone(), number: self.number }
     }
@@ -157,7 +157,7 @@ impl Drop for UnderWay {
 }
 
 /// What counts as one address: of IPv6, the network that a single customer is given.
-pub fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),

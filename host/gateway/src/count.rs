@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Counters and gauges of the gateway.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// Requests that were answered, refusals included.
     pub requests: AtomicU64,
     /// Connections that are open.
@@ -23,22 +23,22 @@ pub struct Counters {
 
 impl Counters {
     /// Something was refused for this reason.
-    pub fn refused(&self, code: &'static str) {
+    pub(crate) fn refused(&self, code: &'static str) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
     }
 
     /// How often something was refused, by reason.
-    pub fn refusals(&self) -> BTreeMap<&'static str, u64> {
+    pub(crate) fn refusals(&self) -> BTreeMap<&'static str, u64> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Counts as long as it lives.
 #[derive(Debug)]
-pub struct CountGuard<F: Fn() + Send>(F);
+pub(crate) struct CountGuard<F: Fn() + Send>(F);
 
 /// Counts one up now, and down again when what is returned is dropped.
-pub fn counted(app: &super::App, of: fn(&Counters) -> &AtomicU64) -> CountGuard<impl Fn() + Send + use<>> {
+pub(crate) fn counted(app: &super::App, of: fn(&Counters) -> &AtomicU64) -> CountGuard<impl Fn() + Send + use<>> {
     let app = app.clone();
     of(&app.0.counters).fetch_add(1, Ordering::Relaxed);
     CountGuard(move || {

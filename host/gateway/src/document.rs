@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the tables of routes and from the signatures of their handlers: what a handler takes and
 //! answers is what its types say, so the document cannot differ from it. Only what types do not say stands in the tables.
 
-pub mod signature;
+pub(crate) mod signature;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::error::{ErrorBody, openai};
 use crate::wire::Letter;
 
 /// A method and path that is served.
-pub struct Route {
+pub(crate) struct Route {
     pub method: Method,
     /// As the router reads it: `{*rest}` takes the rest of a path.
     pub path: &'static str,
@@ -50,7 +50,7 @@ macro_rules! routes {
 pub(crate) use routes;
 
 /// The whole document, for this version of kiso.
-pub fn document<'r>(routes: impl Iterator<Item = &'r Route>) -> Map<String, Value> {
+pub(crate) fn document<'r>(routes: impl Iterator<Item = &'r Route>) -> Map<String, Value> {
     let mut schemas = Schemas::new();
     let error = schemas.output::<ErrorBody>();
     let openai_error = schemas.output::<openai::ErrorBody>();
@@ -187,7 +187,7 @@ fn bounded(object: &mut Map<String, Value>) {
 }
 
 /// Whether a list of names, if it is one, has this one.
-pub fn contains(names: &Value, name: &str) -> bool {
+pub(crate) fn contains(names: &Value, name: &str) -> bool {
     names.as_array().is_some_and(|names| names.iter().any(|one| one == name))
 }
 
@@ -215,7 +215,7 @@ fn not_null(member: &mut Value) {
 }
 
 /// An operation, as far as its handler's types have said what it is.
-pub struct Operation<'s> {
+pub(crate) struct Operation<'s> {
     schemas: &'s mut Schemas,
     /// Names of the parameters in its path.
     pub names: Vec<String>,
@@ -242,47 +242,47 @@ impl<'s> Operation<'s> {
     }
 
     /// Takes in what the types of a handler say.
-    pub fn of<P>(&mut self, handler: &impl Handler<P>) {
+    pub(crate) fn of<P>(&mut self, handler: &impl Handler<P>) {
         handler.describe(self);
     }
 
     /// Errors, which have one form.
-    pub fn refuses(&mut self, statuses: &[u16]) {
+    pub(crate) fn refuses(&mut self, statuses: &[u16]) {
         self.sends(statuses);
     }
 
-    pub fn answers(&mut self, status: u16, media_type: &str, schema: Value) {
+    pub(crate) fn answers(&mut self, status: u16, media_type: &str, schema: Value) {
         let content = self.answers.entry(status).or_default().get_or_insert_with(|| json!({}));
         content[media_type] = json!({ "schema": schema });
     }
 
-    pub fn takes(&mut self, required: bool, media_type: &str, schema: Value) {
+    pub(crate) fn takes(&mut self, required: bool, media_type: &str, schema: Value) {
         self.body = Some(json!({ "required": required, "content": { media_type: { "schema": schema } } }));
         self.refuses(&[408, 413]);
     }
 
     /// The schema of something that is read.
-    pub fn input<T: JsonSchema>(&mut self) -> Value {
+    pub(crate) fn input<T: JsonSchema>(&mut self) -> Value {
         self.schemas.read.subschema_for::<T>().to_value()
     }
 
     /// The same with its members in place, also where it has a name.
-    pub fn members<T: JsonSchema>(&mut self) -> Value {
+    pub(crate) fn members<T: JsonSchema>(&mut self) -> Value {
         T::json_schema(&mut self.schemas.read).to_value()
     }
 
     /// The schema of something that is written.
-    pub fn output<T: JsonSchema>(&mut self) -> Value {
+    pub(crate) fn output<T: JsonSchema>(&mut self) -> Value {
         self.schemas.output::<T>()
     }
 
     /// Answers without a body that has a schema.
-    pub fn sends(&mut self, statuses: &[u16]) {
+    pub(crate) fn sends(&mut self, statuses: &[u16]) {
         self.answers.extend(statuses.iter().map(|status| (*status, None)));
     }
 
     /// Takes in a parameter with the description in its schema.
-    pub fn parameter(&mut self, place: &str, name: &str, required: bool, mut schema: Value) {
+    pub(crate) fn parameter(&mut self, place: &str, name: &str, required: bool, mut schema: Value) {
         not_null(&mut schema);
         walk(&mut schema, &bounded);
         let about = schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));

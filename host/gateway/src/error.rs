@@ -1,6 +1,6 @@
 //! Errors as clients get them: `{"error": {"code", "message", "hint"}}`.
 
-pub mod openai;
+pub(crate) mod openai;
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -38,7 +38,7 @@ pub struct ApiError {
 /// Every error has this form.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
-pub struct ErrorBody {
+pub(crate) struct ErrorBody {
     error: ApiError,
 }
 
@@ -56,7 +56,7 @@ pub struct GrantNeeded {
 
 /// The error that an answer was made from, beside it: for the counters, and for those who say it in another form.
 #[derive(Debug, Clone)]
-pub struct Refusal(pub Box<ApiError>);
+pub(crate) struct Refusal(pub Box<ApiError>);
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {

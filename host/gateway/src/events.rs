@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EventQuery {
+pub(crate) struct EventQuery {
     /// Only this session's.
     session: Option<SessionName>,
     /// Begin after this id.
@@ -48,7 +48,7 @@ pub struct EventQuery {
 
 /// The header that a browser sends when it connects again.
 #[derive(Debug)]
-pub struct LastEventId(Option<i64>);
+pub(crate) struct LastEventId(Option<i64>);
 
 impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     type Rejection = ApiError;
@@ -77,7 +77,7 @@ struct Sending {
     _counted: Box<dyn Send>,
 }
 
-pub async fn follow(
+pub(crate) async fn follow(
     who: Who,
     State(app): State<App>,
     Query(EventQuery { session, after }): Query<EventQuery>,

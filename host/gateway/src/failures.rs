@@ -20,11 +20,11 @@ const MAX_ADDRESSES: usize = 1_024;
 
 /// Who tried, when that began, and how often.
 #[derive(Debug, Default)]
-pub struct Failures(Mutex<HashMap<IpAddr, (i64, u32)>>);
+pub(crate) struct Failures(Mutex<HashMap<IpAddr, (i64, u32)>>);
 
 impl Failures {
     /// Counts a wrong token; true if the address has sent too many of them.
-    pub fn count(&self, address: IpAddr, now_ms: i64) -> bool {
+    pub(crate) fn count(&self, address: IpAddr, now_ms: i64) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = network(address);
         if known.len() >= MAX_ADDRESSES && !known.contains_key(&address) {

@@ -34,7 +34,7 @@ const MAX_BODY: usize = 64 << 10;
 
 /// What a client wants to hear.
 #[derive(Debug, Clone, Default)]
-pub struct Subscription {
+pub(crate) struct Subscription {
     /// Only this session's; without it, all.
     pub session: Option<SessionName>,
     /// Begin after this id; without it, with what happens from now on.
@@ -45,7 +45,7 @@ pub struct Subscription {
 
 /// Something that happened, in the form in which every channel tells it.
 #[derive(Debug, Clone)]
-pub struct Notification {
+pub(crate) struct Notification {
     /// "message", "run", "event", "notify", "session", "live", "deleted", "gap" or, as the last, "shutdown".
     pub name: &'static str,
     /// Of the feed's notice; a client that was away goes on behind it.
@@ -57,13 +57,13 @@ pub struct Notification {
 
 impl Notification {
     /// Something that is worth nothing later.
-    pub fn now(name: &'static str, data: Value) -> Notification {
+    pub(crate) fn now(name: &'static str, data: Value) -> Notification {
         Notification { name, id: None, data, answers: Vec::new() }
     }
 }
 
 /// A stream that is being told. Ends after "shutdown".
-pub struct Following {
+pub(crate) struct Following {
     app: App,
     wanted: Subscription,
     /// The last notice that there was when it began.
@@ -101,7 +101,7 @@ impl Drop for StreamCount {
 
 impl Following {
     /// Begins to listen. What happens from here on is told by [`Following::next`].
-    pub async fn new(app: App, wanted: Subscription) -> Result<Following, StoreError> {
+    pub(crate) async fn new(app: App, wanted: Subscription) -> Result<Following, StoreError> {
         let store = &app.0.drive.store;
         // Before the feed is read, so that nothing falls between.
         let feed = store.feed_changes();
@@ -135,12 +135,12 @@ impl Following {
     }
 
     /// How much of what was read together has not been given out yet.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.ready.len()
     }
 
     /// Waits for what comes next; `None` when nothing more will. Whoever stops waiting misses nothing.
-    pub async fn next(&mut self) -> Option<Notification> {
+    pub(crate) async fn next(&mut self) -> Option<Notification> {
         loop {
             if let Some(told) = self.ready.pop_front() {
                 return Some(told);

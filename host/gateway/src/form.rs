@@ -14,7 +14,7 @@ use super::error::{ApiError, Refusal, openai};
 const MAX_TARGET: usize = 8 << 10;
 
 /// Refuses what two programs could read in two ways, and gives every answer its headers.
-pub async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
     let counters = &app.0.counters;
     counters.requests.fetch_add(1, Ordering::Relaxed);
     // Whoever reads such a body by its length takes the rest of it for a request; so nothing may follow.

@@ -30,9 +30,11 @@ use kiso_base::home::SessionName;
 use kiso_base::{compute, json};
 use kiso_plan::label::{Confidentiality, Integrity, Label};
 
-pub use self::meter::{EventStatus, HookCounts, HookMeter};
+pub use self::meter::HookMeter;
+pub(crate) use self::meter::{EventStatus, HookCounts};
 pub use self::render::{OutsideEvent, render};
-pub use self::verify::{HookError, HookKey, Rejection};
+pub(crate) use self::verify::Rejection;
+pub use self::verify::{HookError, HookKey};
 
 routes! {
     /// Send an event to a hook of config.toml
@@ -52,7 +54,7 @@ routes! {
 
 /// What became of an event.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct EventReceipt {
+pub(crate) struct EventReceipt {
     hook: String,
     status: EventStatus,
     /// The session in which it is worked on; null where it is ignored.
@@ -61,7 +63,7 @@ pub struct EventReceipt {
     message: Option<i64>,
 }
 
-pub async fn receive(
+pub(crate) async fn receive(
     Path(name): Path<String>,
     State(app): State<App>,
     EventBody(request): EventBody,

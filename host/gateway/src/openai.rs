@@ -9,13 +9,13 @@
 //! What a program sends is a message to a session, through the intake that every message passes. The earlier messages that it
 //! sends along are compared with the session's, and are never messages again.
 
-pub mod chat;
+pub(crate) mod chat;
 mod chore;
 mod content;
 mod conversation;
 mod history;
-pub mod models;
+pub(crate) mod models;
 mod prompt;
-pub mod responses;
+pub(crate) mod responses;
 mod stream;
-pub mod turn;
+pub(crate) mod turn;

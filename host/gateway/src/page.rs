@@ -73,7 +73,7 @@ const NOT_KEPT: &str = "no-store";
 /// Its address changes when it does.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
-pub async fn index(State(app): State<App>, asked: Parts) -> Result<Html, ApiError> {
+pub(crate) async fn index(State(app): State<App>, asked: Parts) -> Result<Html, ApiError> {
     let files = files()?;
     let (document, kept) = match logged_in(&app, &asked).await {
         Ok(Some(who)) => (files.index_for(&who), NOT_KEPT),
@@ -96,7 +96,7 @@ async fn logged_in(app: &App, asked: &Parts) -> Result<Option<String>, ApiError>
     who.map(Some).map_err(|error| ApiError::internal(&error))
 }
 
-pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<PageFile, ApiError> {
+pub(crate) async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<PageFile, ApiError> {
     let files = files()?;
     if digest != files.digest {
         return Err(ApiError::not_found("that is of another version of the page").hint("load the page again"));

@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 /// Fails a write that makes no progress for some time: a client that asks and does not read would otherwise hold its
 /// connection, and what was to be sent, as long as it likes.
 #[derive(Debug)]
-pub struct Patient<T> {
+pub(crate) struct Patient<T> {
     inner: T,
     stalled: Duration,
     /// Runs while a write waits.
@@ -20,7 +20,7 @@ pub struct Patient<T> {
 }
 
 impl<T> Patient<T> {
-    pub fn new(inner: T, stalled: Duration) -> Patient<T> {
+    pub(crate) fn new(inner: T, stalled: Duration) -> Patient<T> {
         Patient { inner, stalled, waiting: None }
     }
 

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// How long an answer waits for something new.
-pub const HELD: Duration = Duration::from_millis(200);
+pub(crate) const HELD: Duration = Duration::from_millis(200);
 
 /// Messages that are asked for within a moment; of more, some are answered at once.
 const REMEMBERED: usize = 4_096;
 
 /// When each message was asked for last.
 #[derive(Debug, Default)]
-pub struct Polls(Mutex<HashMap<i64, Instant>>);
+pub(crate) struct Polls(Mutex<HashMap<i64, Instant>>);
 
 impl Polls {
     /// Whether this message was asked for a moment ago. It is asked for now.
-    pub fn is_asked_again(&self, message: i64) -> bool {
+    pub(crate) fn is_asked_again(&self, message: i64) -> bool {
         let (now, mut asked) = (Instant::now(), self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if asked.len() >= REMEMBERED && !asked.contains_key(&message) {
             asked.retain(|_, at| now - *at < MOMENT);

@@ -17,7 +17,7 @@ const MAX_DROPPED: u64 = 32 << 20;
 
 /// The body of a request. What is left of it when it is dropped is read beside the answer, as far as its limits go.
 #[derive(Debug)]
-pub struct RequestBody {
+pub(crate) struct RequestBody {
     /// `None` as soon as the rest of it is read elsewhere.
     incoming: Option<Incoming>,
     /// The client waits until somebody wants the body.
@@ -28,7 +28,7 @@ pub struct RequestBody {
 
 impl RequestBody {
     /// A request whose rest has to come within `patience` if nobody wants it.
-    pub fn of(request: Request<Incoming>, patience: Duration) -> Request<RequestBody> {
+    pub(crate) fn of(request: Request<Incoming>, patience: Duration) -> Request<RequestBody> {
         let awaits = request.headers().contains_key(header::EXPECT);
         request.map(|incoming| RequestBody { incoming: Some(incoming), awaits, patience })
     }

@@ -29,15 +29,15 @@ use kiso_store::secret::vault::SEALED;
 use kiso_store::store::{self, JobState, MessageRole, Placement, RunId, RunLine, RunStatus};
 
 /// Entries of a page, where the request does not say.
-pub const PAGE: u32 = 50;
+pub(crate) const PAGE: u32 = 50;
 
 /// Entries of a page at most.
-pub const MAX_PAGE: u32 = 500;
+pub(crate) const MAX_PAGE: u32 = 500;
 
 /// A message to send.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MessageIn {
+pub(crate) struct MessageIn {
     /// The conversation; a new one begins with its first message.
     #[serde(default)]
     pub session: SessionName,
@@ -53,7 +53,7 @@ pub struct MessageIn {
 /// A message that is on disk.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Accepted")]
-pub struct AcceptedMessage {
+pub(crate) struct AcceptedMessage {
     pub session: SessionName,
     /// The message's id; `GET /messages/{id}` says what became of it.
     pub message: i64,
@@ -63,7 +63,7 @@ pub struct AcceptedMessage {
 /// Whether a message is new.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Admission {
+pub(crate) enum Admission {
     Queued,
     /// A message with the same key was accepted before.
     Known,
@@ -72,7 +72,7 @@ pub enum Admission {
 /// The answer to a command.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Answered")]
-pub struct CommandAnswer {
+pub(crate) struct CommandAnswer {
     pub session: SessionName,
     pub answer: String,
 }
@@ -168,7 +168,7 @@ impl Letter {
 
 /// What became of a message.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Job {
+pub(crate) struct Job {
     pub message: i64,
     pub session: SessionName,
     pub status: JobState,
@@ -179,7 +179,7 @@ pub struct Job {
 
 /// How a session stands.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Status {
+pub(crate) struct Status {
     pub session: SessionName,
     pub title: Option<String>,
     /// When its last message came, in milliseconds since 1970 (UTC).
@@ -200,7 +200,7 @@ pub struct Status {
 /// A part of a listing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     pub items: Vec<T>,
     /// What to give for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,7 +210,7 @@ pub struct Page<T> {
 /// Which part of a listing whose entries have ids.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub(crate) struct Part {
     /// The `next` of the page before.
     pub before: Option<i64>,
     /// Entries of the page; 50 without it.
@@ -238,7 +238,7 @@ pub fn open_message(vault: &Vault, session: SessionName, message: store::Message
 }
 
 /// How many entries a page is to have: as many as were asked for, if that is allowed.
-pub fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
+pub(crate) fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
     match asked {
         None => Ok(PAGE),
         Some(asked @ 1..=MAX_PAGE) => Ok(asked),
@@ -250,10 +250,10 @@ pub fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
 
 /// What stands in the path of a request. What cannot be read names nothing that there is.
 #[derive(Debug)]
-pub struct Path<T>(pub T);
+pub(crate) struct Path<T>(pub T);
 
 /// What stands in a path: names with rules, and numbers.
-pub trait Segments: DeserializeOwned + Send {
+pub(crate) trait Segments: DeserializeOwned + Send {
     /// How something is refused that breaks the rule of a name.
     fn refused(rule: String) -> ApiError {
         ApiError::bad_request(rule)
@@ -292,7 +292,7 @@ fn nothing() -> ApiError {
 
 /// The query of a request.
 #[derive(Debug)]
-pub struct Query<T>(pub T);
+pub(crate) struct Query<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = ApiError;
@@ -310,7 +310,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 
 /// A body of JSON, read within the limits of size and time.
 #[derive(Debug)]
-pub struct Body<T>(pub T);
+pub(crate) struct Body<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = ApiError;
@@ -324,10 +324,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 
 /// A body of JSON with files inside of it, which may be larger than what a client usually sends.
 #[derive(Debug)]
-pub struct LargeBody<T>(pub T);
+pub(crate) struct LargeBody<T>(pub T);
 
 /// Bytes of such a body. It is in memory as a whole, and so are the files in it; a larger file has a request of its own.
-pub const MAX_LARGE_BODY: usize = 16 << 20;
+pub(crate) const MAX_LARGE_BODY: usize = 16 << 20;
 
 impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargeBody<T> {
     type Rejection = ApiError;
@@ -354,7 +354,7 @@ impl From<json::JsonError> for ApiError {
 }
 
 /// The bytes of a body, at most `max`, within the time that a request has.
-pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
+pub(crate) async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
     // What says itself that it is too large need not come first.
     if request.body().size_hint().lower() > max as u64 {
         return Err(too_large(max, hint));
@@ -389,13 +389,13 @@ fn too_large(max: usize, hint: &str) -> ApiError {
 }
 
 /// JSON, or why there is none.
-pub type JsonResult<T> = Result<Json<T>, ApiError>;
+pub(crate) type JsonResult<T> = Result<Json<T>, ApiError>;
 
 macro_rules! json_answers {
     ($($(#[$about:meta])* $answer:ident $status:ident)*) => {$(
         $(#[$about])*
         #[derive(Debug)]
-        pub struct $answer<T>(pub T);
+        pub(crate) struct $answer<T>(pub T);
 
         impl<T: Serialize> IntoResponse for $answer<T> {
             fn into_response(self) -> Response {
@@ -414,7 +414,7 @@ json_answers! {
 
 /// That it is done, and nothing more.
 #[derive(Debug)]
-pub struct NoContent;
+pub(crate) struct NoContent;
 
 impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
@@ -424,7 +424,7 @@ impl IntoResponse for NoContent {
 
 /// One of two answers.
 #[derive(Debug)]
-pub enum Either<A, B> {
+pub(crate) enum Either<A, B> {
     A(A),
     B(B),
 }
@@ -442,7 +442,7 @@ macro_rules! media {
     ($($(#[$about:meta])* $answer:ident)*) => {$(
         $(#[$about])*
         #[derive(Debug)]
-        pub struct $answer(pub Response);
+        pub(crate) struct $answer(pub Response);
 
         impl IntoResponse for $answer {
             fn into_response(self) -> Response {
@@ -469,7 +469,7 @@ macro_rules! raw_bodies {
     ($($(#[$about:meta])* $body:ident)*) => {$(
         $(#[$about])*
         #[derive(Debug)]
-        pub struct $body(pub Request);
+        pub(crate) struct $body(pub Request);
 
         impl FromRequest<App> for $body {
             type Rejection = std::convert::Infallible;

@@ -27,7 +27,7 @@ pub(super) struct PartialAnswer<'a> {
 }
 
 impl<'a> PartialAnswer<'a> {
-    pub fn new(draft: Draft<'a>) -> Self {
+    pub(crate) fn new(draft: Draft<'a>) -> Self {
         Self { draft, complete: false, done: false }
     }
 

@@ -49,7 +49,7 @@ pub(super) struct PartialCall {
 
 impl<'a> Draft<'a> {
     /// Of the answer to this request, once the provider has begun it.
-    pub fn new(sink: &'a mut dyn Sink, request: &Request) -> Self {
+    pub(crate) fn new(sink: &'a mut dyn Sink, request: &Request) -> Self {
         Self {
             sink,
             thoughts: Thoughts::default(),
@@ -65,7 +65,7 @@ impl<'a> Draft<'a> {
     }
 
     /// A piece of text. Thoughts that the model writes before its answer are taken out.
-    pub fn text(&mut self, piece: &str) {
+    pub(crate) fn text(&mut self, piece: &str) {
         self.repetition.push(piece);
         let heard = self.thoughts.push(piece);
         self.thought += tokens(piece).saturating_sub(tokens(&heard.answer));
@@ -73,7 +73,7 @@ impl<'a> Draft<'a> {
     }
 
     /// A thought that the provider tells apart.
-    pub fn thought(&mut self, piece: &str) {
+    pub(crate) fn thought(&mut self, piece: &str) {
         self.repetition.push(piece);
         self.thought += tokens(piece);
         self.sink.thought(piece);
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
     }
 
     /// A call whose pieces follow; `None` if there are too many.
-    pub fn begin_call(&mut self, id: &str, name: &str) -> Option<&mut PartialCall> {
+    pub(crate) fn begin_call(&mut self, id: &str, name: &str) -> Option<&mut PartialCall> {
         if self.calls.len() == MAX_CALLS {
             return None;
         }
@@ -102,13 +102,13 @@ impl<'a> Draft<'a> {
     }
 
     /// A piece of the arguments of the call at this place: a string to append, or the whole as an object.
-    pub fn args(&mut self, call: usize, piece: &Value) {
+    pub(crate) fn args(&mut self, call: usize, piece: &Value) {
         self.repetition.push(piece.as_str().unwrap_or_default());
         self.calls[call].args(piece);
     }
 
     /// Whether nothing but repetition is to be expected; what was heard is then all.
-    pub fn is_repetition(&mut self) -> bool {
+    pub(crate) fn is_repetition(&mut self) -> bool {
         if self.stop.is_none() && self.repetition.is_found() {
             self.stop = Some(Stop::Repetition);
         }
@@ -116,12 +116,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether anything was heard that a completion shows.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty() && self.thoughts.is_empty()
     }
 
     /// The completion; `Err` says why it is none.
-    pub fn finish(mut self, model: &str) -> Result<Completion, String> {
+    pub(crate) fn finish(mut self, model: &str) -> Result<Completion, String> {
         let rest = self.thoughts.rest();
         self.hear(rest);
         let cut = matches!(self.stop, Some(Stop::Length | Stop::Repetition)) && self.end_at_cut();
@@ -164,7 +164,7 @@ impl<'a> Draft<'a> {
     }
 
     /// It was refused before it began, which costs nothing.
-    pub fn refused(&mut self) {
+    pub(crate) fn refused(&mut self) {
         self.complete = true;
     }
 

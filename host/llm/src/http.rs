@@ -77,7 +77,7 @@ impl From<LlmError> for CallError {
 
 impl Wire {
     /// `path` is appended to the path of the endpoint's `base_url`; a query there stays.
-    pub fn new(endpoint: Endpoint, path: &str, key_header: KeyHeader) -> Result<Self, LlmError> {
+    pub(crate) fn new(endpoint: Endpoint, path: &str, key_header: KeyHeader) -> Result<Self, LlmError> {
         let name = endpoint.name();
         let refused = |message: String| LlmError::Refused { model: name.clone(), message };
         let (base, query) = match endpoint.base_url.split_once('?') {
@@ -111,19 +111,24 @@ impl Wire {
     }
 
     /// A header for every request.
-    pub fn header(&mut self, name: &'static str, value: &'static str) {
+    pub(crate) fn header(&mut self, name: &'static str, value: &'static str) {
         self.headers.insert(name, HeaderValue::from_static(value));
     }
 
     /// When a call that begins now has to be over.
-    pub fn end(&self) -> Instant {
+    pub(crate) fn end(&self) -> Instant {
         Instant::now() + self.endpoint.patience.total
     }
 
     /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
     /// `end`.
     #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
-    pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<ResponseStream<'_>, CallError> {
+    pub(crate) async fn post(
+        &self,
+        role: &'static str,
+        body: &Value,
+        end: Instant,
+    ) -> Result<ResponseStream<'_>, CallError> {
         let body = Bytes::from(kiso_base::json::bytes(body));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
         let headers = parts.headers_mut().expect("a method and an address are no errors");
@@ -157,7 +162,7 @@ impl Wire {
     }
 
     /// What stands at `path` beside the version in the base address, if that is JSON and comes soon.
-    pub async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
+    pub(crate) async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
         let base = self.endpoint.base_url.split('?').next()?.trim_end_matches('/');
         let uri = format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base));
         let mut parts = http::Request::builder().method(Method::GET).uri(uri);
@@ -178,12 +183,12 @@ impl Wire {
     }
 
     /// An answer that is not one: the model may do better the next time.
-    pub fn broken(&self, message: impl Into<String>) -> LlmError {
+    pub(crate) fn broken(&self, message: impl Into<String>) -> LlmError {
         self.unavailable(message.into(), true)
     }
 
     /// An answer that would be no better the next time.
-    pub fn unusable(&self, message: impl Into<String>) -> LlmError {
+    pub(crate) fn unusable(&self, message: impl Into<String>) -> LlmError {
         self.unavailable(message.into(), false)
     }
 
@@ -192,19 +197,19 @@ impl Wire {
     }
 
     /// A piece of an answer that is not JSON.
-    pub fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
+    pub(crate) fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
         // Cut last: a part of the key would not be known as one.
         let start: String = self.clean(piece).chars().take(SHOWN_PIECE).collect();
         self.broken(format!("a piece of its answer is not JSON ({error}): {start}"))
     }
 
     /// Text of the provider, as an error may show it.
-    pub fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         refusal::clean(text, self.endpoint.key.as_ref())
     }
 
     /// An error object that came in place of an answer, or a text that is an error's.
-    pub fn error_object(&self, error: &Value) -> CallError {
+    pub(crate) fn error_object(&self, error: &Value) -> CallError {
         CallError::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
     }
 
@@ -270,12 +275,12 @@ enum Form {
 
 impl ResponseStream<'_> {
     /// Whether the server calls itself so.
-    pub fn is_of(&self, server: &str) -> bool {
+    pub(crate) fn is_of(&self, server: &str) -> bool {
         self.server.as_deref() == Some(server)
     }
 
     /// The next event; a whole answer is one event. `None` is the end of the body.
-    pub async fn next(&mut self) -> Result<Option<SseEvent>, LlmError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<SseEvent>, LlmError> {
         loop {
             // Also while nothing has to be waited for: there may be much to read, and its reader may be slow.
             if self.end <= Instant::now() {
@@ -306,20 +311,20 @@ impl ResponseStream<'_> {
 
     /// Content came: the wait for the next begins. Comments, pings and empty deltas are no content, so that a provider
     /// that only keeps the connection alive cannot hold a call for ever.
-    pub fn heard(&mut self) {
+    pub(crate) fn heard(&mut self) {
         self.heard = true;
         self.due = Instant::now() + self.wire.endpoint.patience.next_token;
     }
 
     /// The answer is complete; what may still come is worth a short wait.
-    pub fn completed(&mut self) {
+    pub(crate) fn completed(&mut self) {
         self.heard = true;
         self.due = Instant::now() + self.wire.endpoint.patience.next_token.min(TAIL);
     }
 
     /// The answer has ended, and only the end of its body may be missing. That is awaited aside and for a short time,
     /// since a connection whose body was not read to its end cannot be used again.
-    pub fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         if let Some(mut body) = self.body.take() {
             tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
         }

@@ -13,7 +13,7 @@ pub(super) struct Quotes {
 }
 
 impl Quotes {
-    pub fn push(&mut self, c: char) {
+    pub(crate) fn push(&mut self, c: char) {
         match c {
             '\n' => {
                 let fenced = self.fenced != (self.head >= 3);
@@ -30,12 +30,12 @@ impl Quotes {
     }
 
     /// Whether what comes next is quoted.
-    pub fn is_quoted(&self) -> bool {
+    pub(crate) fn is_quoted(&self) -> bool {
         self.fenced || self.cited || self.head >= 3 || self.ticks % 2 == 1
     }
 
     /// Whether nothing but white space stands before it in its line.
-    pub fn is_line_start(&self) -> bool {
+    pub(crate) fn is_line_start(&self) -> bool {
         !self.begun && self.head == 0
     }
 }

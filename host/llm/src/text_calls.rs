@@ -73,7 +73,7 @@ pub(super) enum Misuse {
 
 impl Misuse {
     /// For a person, behind "the model … did not answer: ".
-    pub fn message(self) -> &'static str {
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Call => "it wrote a tool call as text, also when it was asked again",
             Self::Result => "it wrote tool results that do not exist, also when it was asked again",

@@ -235,12 +235,15 @@ mod shared {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::sync::Arc;
 
-    pub fn serialize<T: Serialize, S: Serializer>(all: &Option<Vec<Arc<T>>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        all: &Option<Vec<Arc<T>>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let all: Option<Vec<&T>> = all.as_ref().map(|all| all.iter().map(Arc::as_ref).collect());
         all.serialize(serializer)
     }
 
-    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<Arc<T>>>, D::Error> {
         let all: Option<Vec<T>> = Option::deserialize(deserializer)?;

@@ -109,7 +109,7 @@ struct Name {
 }
 
 impl Columns {
-    pub fn new(list: Vec<Column>) -> Self {
+    pub(crate) fn new(list: Vec<Column>) -> Self {
         let short = |name: &str| name.len() <= MAX_PHRASE;
         let list: Vec<Column> = list.into_iter().filter(|column| short(&column.name)).collect();
         let names = list.iter().map(|column| Name::new(&parts(&column.name))).collect();
@@ -118,7 +118,7 @@ impl Columns {
 
     /// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any
     /// column decides, and it must fit exactly one.
-    pub fn resolve(&self, phrase: &str, reach: Reach) -> ColumnMatch {
+    pub(crate) fn resolve(&self, phrase: &str, reach: Reach) -> ColumnMatch {
         if !effort::spend(4) {
             return ColumnMatch::Nothing;
         }

@@ -54,24 +54,24 @@ pub(crate) struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    pub fn columns(&self) -> Option<&'a Columns> {
+    pub(crate) fn columns(&self) -> Option<&'a Columns> {
         match self.source {
             Some(source) => source.columns.as_ref(),
             None => Some(&self.scene.none),
         }
     }
 
-    pub fn set(&mut self, arg: &Arg, value: Value) {
+    pub(crate) fn set(&mut self, arg: &Arg, value: Value) {
         self.out.insert(arg.name.to_owned(), value);
         self.score += 2;
     }
 
-    pub fn open(&self, used: Use) -> Option<Arg<'a>> {
+    pub(crate) fn open(&self, used: Use) -> Option<Arg<'a>> {
         self.args.iter().find(|arg| arg.used == used && !self.out.contains_key(arg.name)).copied()
     }
 
     /// What a template captured for `arg`.
-    pub fn capture(&mut self, arg: &Arg, words: &[Word]) {
+    pub(crate) fn capture(&mut self, arg: &Arg, words: &[Word]) {
         let content: Vec<Word> = words.iter().filter(|w| w.is_content()).cloned().collect();
         match arg.used {
             Use::File => {
@@ -103,19 +103,19 @@ impl<'a> Fill<'a> {
         }
     }
 
-    pub fn parsed(&mut self, arg: &Arg, text: &str) {
+    pub(crate) fn parsed(&mut self, arg: &Arg, text: &str) {
         match value(arg.schema, text) {
             Ok(value) => self.set(arg, value),
             Err(why) => self.problems.push(format!("{}: {why}", arg.name)),
         }
     }
 
-    pub fn url(&mut self, arg: &Arg, word: &Word) {
+    pub(crate) fn url(&mut self, arg: &Arg, word: &Word) {
         let text = if word.shape == WordShape::Url { word.raw.clone() } else { format!("https://{}", word.raw) };
         self.set(arg, json!(text));
     }
 
-    pub fn file(&mut self, arg: &Arg, word: &Word) {
+    pub(crate) fn file(&mut self, arg: &Arg, word: &Word) {
         match self.scene.file(&word.raw) {
             Some(file) => self.set(arg, json!(file.path)),
             None => {
@@ -137,7 +137,7 @@ impl<'a> Fill<'a> {
     }
 
     /// Several columns, cut at "and" and commas. "both" and "all" leave the choice to the skill.
-    pub fn column_list(&mut self, arg: &Arg, words: &[Word]) {
+    pub(crate) fn column_list(&mut self, arg: &Arg, words: &[Word]) {
         let mut columns = Vec::new();
         for item in words.split_inclusive(|w| w.norm == "and" || w.mark == crate::word::Punctuation::Comma) {
             match self.one_column(item) {
@@ -153,7 +153,7 @@ impl<'a> Fill<'a> {
     }
 
     /// The column that an item of a list means; nothing where the item says nothing.
-    pub fn one_column(&mut self, words: &[Word]) -> Result<String, Option<String>> {
+    pub(crate) fn one_column(&mut self, words: &[Word]) -> Result<String, Option<String>> {
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let own: Vec<&Word> = words
             .iter()
@@ -208,12 +208,12 @@ impl<'a> Fill<'a> {
         }))
     }
 
-    pub fn is_column(&self, raw: &str) -> bool {
+    pub(crate) fn is_column(&self, raw: &str) -> bool {
         self.columns().is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
     }
 
     /// The unused words as a query over the source's columns.
-    pub fn read_query(&self) -> (TableQuery, Vec<usize>) {
+    pub(crate) fn read_query(&self) -> (TableQuery, Vec<usize>) {
         let free: Vec<usize> = (0..self.words.len()).filter(|i| !self.used[*i]).collect();
         let words: Vec<Word> = free.iter().map(|i| self.words[*i].clone()).collect();
         let columns = self.joined_columns();
@@ -227,7 +227,7 @@ impl<'a> Fill<'a> {
     }
 
     /// The source's columns and those of every other file that was named (a join).
-    pub fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
+    pub(crate) fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
         let own = self.columns()?;
         let mut columns = own.to_vec();
         let files = self.args.iter().filter(|a| a.used == Use::File).filter_map(|a| self.out.get(a.name)?.as_str());
@@ -242,7 +242,7 @@ impl<'a> Fill<'a> {
     }
 
     /// Whether the clause points at what came before.
-    pub fn refers(&self) -> bool {
+    pub(crate) fn refers(&self) -> bool {
         self.words.iter().any(|w| w.shape == WordShape::Plain && is_reference(&w.norm) && w.norm != "all")
     }
 }

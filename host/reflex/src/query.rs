@@ -25,7 +25,7 @@ pub(crate) struct GroupKey {
 
 impl GroupKey {
     /// `month(date)`, if `function` is a time function.
-    pub fn by_time(function: &str, column: &str) -> Option<GroupKey> {
+    pub(crate) fn by_time(function: &str, column: &str) -> Option<GroupKey> {
         TIMES.iter().find(|(name, _)| *name == function).map(|(name, _)| GroupKey {
             text: format!("{name}({column})"),
             column: (*name).to_owned(),
@@ -58,7 +58,7 @@ pub(crate) struct TableQuery {
 
 impl TableQuery {
     /// Whether only a query can answer this: naming columns is not enough.
-    pub fn is_derived(&self) -> bool {
+    pub(crate) fn is_derived(&self) -> bool {
         !self.compute.is_empty()
             || !self.conditions.is_empty()
             || !self.order.is_empty()
@@ -67,7 +67,7 @@ impl TableQuery {
     }
 
     /// How much was understood.
-    pub fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.compute.len()
             + self.group.len()
             + self.conditions.len()
@@ -102,28 +102,28 @@ pub(crate) fn is_row(word: &Word) -> bool {
 
 impl<'a> QueryReader<'a> {
     /// Of `words` that nobody took yet.
-    pub fn new(words: &'a [Word], columns: Option<&'a Columns>, rows: &'a BTreeSet<String>) -> Self {
+    pub(crate) fn new(words: &'a [Word], columns: Option<&'a Columns>, rows: &'a BTreeSet<String>) -> Self {
         Self { words, columns, query: TableQuery::default(), rows, taken: vec![false; words.len()] }
     }
 
-    pub fn word(&self, i: usize) -> Option<&'a Word> {
+    pub(crate) fn word(&self, i: usize) -> Option<&'a Word> {
         (i < self.words.len() && !self.taken[i]).then(|| &self.words[i])
     }
 
-    pub fn is_row(&self, word: &Word) -> bool {
+    pub(crate) fn is_row(&self, word: &Word) -> bool {
         is_row(word) || self.rows.contains(&word.key)
     }
 
-    pub fn norm(&self, i: usize) -> &'a str {
+    pub(crate) fn norm(&self, i: usize) -> &'a str {
         self.word(i).map_or("", |w| w.norm.as_str())
     }
 
-    pub fn take(&mut self, from: usize, to: usize) {
+    pub(crate) fn take(&mut self, from: usize, to: usize) {
         self.taken[from..to].fill(true);
     }
 
     /// The next index from `i` on whose word is none of `skipped` and no filler.
-    pub fn skip(&self, mut i: usize, skipped: &[&str]) -> usize {
+    pub(crate) fn skip(&self, mut i: usize, skipped: &[&str]) -> usize {
         while let Some(word) = self.word(i)
             && word.shape == WordShape::Plain
             && (is_filler(&word.norm) || skipped.contains(&word.norm.as_str()))
@@ -134,7 +134,7 @@ impl<'a> QueryReader<'a> {
     }
 
     /// The same to the left: the last index before `i`, or none.
-    pub fn skip_back(&self, i: usize, skipped: &[&str]) -> Option<usize> {
+    pub(crate) fn skip_back(&self, i: usize, skipped: &[&str]) -> Option<usize> {
         (0..i).rev().map_while(|j| self.word(j).map(|w| (j, w))).find_map(|(j, w)| {
             let skip = w.shape == WordShape::Plain && (is_filler(&w.norm) || skipped.contains(&w.norm.as_str()));
             (!skip).then_some(j)
@@ -142,7 +142,7 @@ impl<'a> QueryReader<'a> {
     }
 
     /// The column that the longest run of words from `i` on means, and the index after it.
-    pub fn column_at(&self, i: usize, reach: Reach) -> Option<(String, usize)> {
+    pub(crate) fn column_at(&self, i: usize, reach: Reach) -> Option<(String, usize)> {
         let first = self.word(i)?;
         if !matches!(first.shape, WordShape::Plain | WordShape::Quoted) || !first.is_content() {
             return None;
@@ -178,19 +178,19 @@ impl<'a> QueryReader<'a> {
         None
     }
 
-    pub fn kind_of(&self, name: &str) -> Option<ColumnKind> {
+    pub(crate) fn kind_of(&self, name: &str) -> Option<ColumnKind> {
         self.columns?.iter().find(|c| c.name == name).map(|c| c.kind)
     }
 
     /// The column of dates.
-    pub fn date(&self) -> Option<String> {
+    pub(crate) fn date(&self) -> Option<String> {
         match self.columns {
             Some(columns) => date_column(columns).map(str::to_owned),
             None => Some("date".to_owned()),
         }
     }
 
-    pub fn compute(&mut self, function: &str, column: &str) -> String {
+    pub(crate) fn compute(&mut self, function: &str, column: &str) -> String {
         let computed = ComputedColumn {
             text: format!("{function}({column})"),
             column: match column {
@@ -205,13 +205,13 @@ impl<'a> QueryReader<'a> {
         name
     }
 
-    pub fn group_by(&mut self, grouped: GroupKey) {
+    pub(crate) fn group_by(&mut self, grouped: GroupKey) {
         if !self.query.group.contains(&grouped) {
             self.query.group.push(grouped);
         }
     }
 
-    pub fn note(&mut self, note: String) {
+    pub(crate) fn note(&mut self, note: String) {
         if !self.query.notes.contains(&note) {
             self.query.notes.push(note);
         }

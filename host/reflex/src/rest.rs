@@ -11,7 +11,7 @@ use crate::{axes, choice};
 
 impl<'a> Fill<'a> {
     /// Everything that no template captured, by type.
-    pub fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
+    pub(crate) fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
         self.files();
         choice::fill(self);
         if self.args.iter().any(|a| matches!(a.used, Use::Aggregate | Use::Condition)) {

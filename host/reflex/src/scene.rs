@@ -24,7 +24,7 @@ pub(crate) struct Source {
 impl Source {
     /// The word that the file is called by, as a key: in `orders.csv`, "orders" are its rows. A name of more words is
     /// a description, and a word that is a column's name stays that.
-    pub fn own_words(&self) -> BTreeSet<String> {
+    pub(crate) fn own_words(&self) -> BTreeSet<String> {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
         let mut parts = base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3);
@@ -38,7 +38,7 @@ impl Source {
     }
 
     /// Whether it is a text and no table.
-    pub fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         const ENDINGS: [&str; 38] = [
             "adoc", "bash", "c", "cfg", "conf", "cpp", "css", "env", "go", "h", "htm", "html", "ini", "java", "js",
             "log", "lua", "markdown", "md", "mjs", "org", "php", "pl", "py", "rb", "rs", "rst", "sh", "sql", "svelte",
@@ -53,7 +53,7 @@ impl Source {
         self.columns.is_none() && is_known
     }
 
-    pub fn is_number(&self, column: &str) -> bool {
+    pub(crate) fn is_number(&self, column: &str) -> bool {
         self.columns.as_ref().is_none_or(|all| all.iter().any(|c| c.name == column && c.kind == ColumnKind::Number))
     }
 }
@@ -76,7 +76,7 @@ pub(crate) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// The scene of a message; without cards nothing is known about the workspace.
-    pub fn new(text: &'a str, skills: &'a [Vocabulary<'a>], files: Option<&[FileCard]>) -> Self {
+    pub(crate) fn new(text: &'a str, skills: &'a [Vocabulary<'a>], files: Option<&[FileCard]>) -> Self {
         let source = |card: &FileCard| Source {
             path: card.path.clone(),
             columns: card.columns.clone().map(Columns::new),
@@ -93,13 +93,13 @@ impl<'a> Scene<'a> {
     }
 
     /// Steps that a copy of it takes, and a look at all of it.
-    pub fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         let columns = self.files.iter().filter_map(|file| file.columns.as_ref());
         8 * (self.files.len() + columns.map(|all| all.len()).sum::<usize>() + 8)
     }
 
     /// The words of a text, with the files and columns of this scene as single words.
-    pub fn words(&self, text: &str) -> Vec<Word> {
+    pub(crate) fn words(&self, text: &str) -> Vec<Word> {
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let both = self.files.iter().flat_map(|f| [f.path.to_lowercase(), name(&f.path)]);
         let mut spaced: Vec<String> = both.filter(|path| path.contains(char::is_whitespace)).collect();
@@ -138,7 +138,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The file that `said` means: its path, its name, or its name without the extension, in any case.
-    pub fn file(&self, said: &str) -> Option<&Source> {
+    pub(crate) fn file(&self, said: &str) -> Option<&Source> {
         let said = said.trim_start_matches("/work/").trim_start_matches("./");
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let only = |fits: &dyn Fn(&Source) -> bool| {
@@ -157,18 +157,18 @@ impl<'a> Scene<'a> {
     }
 
     /// The files that hold tables.
-    pub fn tables(&self) -> impl Iterator<Item = &Source> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Source> {
         self.files.iter().filter(|f| f.columns.is_some())
     }
 
     /// The tables that a message without a file's name may mean: those that came with it, if any did.
-    pub fn likely_tables(&self) -> impl Iterator<Item = &Source> {
+    pub(crate) fn likely_tables(&self) -> impl Iterator<Item = &Source> {
         let attached = self.tables().any(|file| self.attached.contains(&file.path));
         self.tables().filter(move |file| !attached || self.attached.contains(&file.path))
     }
 
     /// "there is no file `x`; near: `y`; the workspace holds a, b".
-    pub fn missing_file(&self, said: &str) -> String {
+    pub(crate) fn missing_file(&self, said: &str) -> String {
         let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).collect();
         let near = match near_names(said, paths.iter().copied()).first() {
             Some(near) => format!("near: `{near}`; "),
@@ -178,7 +178,7 @@ impl<'a> Scene<'a> {
     }
 
     /// "the workspace holds a, b" or that it is empty: tables first, and no pictures.
-    pub fn holdings(&self) -> String {
+    pub(crate) fn holdings(&self) -> String {
         const SHOWN: usize = 12;
         let others = self.files.iter().filter(|f| f.columns.is_none() && !is_picture(&f.path));
         let all: Vec<&str> = self.tables().chain(others).map(|f| f.path.as_str()).collect();
@@ -192,7 +192,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The text between two words of the message.
-    pub fn slice(&self, words: &[Word]) -> &str {
+    pub(crate) fn slice(&self, words: &[Word]) -> &str {
         match words {
             [one] => one_word(self.text, one),
             [first, .., last] => self.text.get(first.at.start..last.at.end).unwrap_or_default(),

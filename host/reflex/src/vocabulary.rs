@@ -22,7 +22,7 @@ pub(crate) struct Vocabulary<'a> {
 }
 
 impl<'a> Vocabulary<'a> {
-    pub fn new(card: &'a SkillCard) -> Self {
+    pub(crate) fn new(card: &'a SkillCard) -> Self {
         let args = args(card);
         let templates: Vec<Vec<Item>> = card.examples.iter().take(MAX_EXAMPLES).map(|e| parse(e)).collect();
         let words = templates
@@ -36,7 +36,7 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// How many words with content the keys share with the example that is closest; none below half of that example's.
-    pub fn closeness(&self, said: &BTreeSet<&str>) -> usize {
+    pub(crate) fn closeness(&self, said: &BTreeSet<&str>) -> usize {
         self.templates
             .iter()
             .map(|template| {
@@ -49,13 +49,13 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// Whether what it reads has columns.
-    pub fn reads_tables(&self) -> bool {
+    pub(crate) fn reads_tables(&self) -> bool {
         let columns = [Use::Column, Use::Columns, Use::Aggregate, Use::Group, Use::Condition];
         self.args.iter().any(|arg| columns.contains(&arg.used))
     }
 
     /// Whether a query can be asked and its result saved.
-    pub fn saves_queries(&self) -> bool {
+    pub(crate) fn saves_queries(&self) -> bool {
         [Use::File, Use::Aggregate, Use::Save].iter().all(|used| self.args.iter().any(|a| a.used == *used))
     }
 }

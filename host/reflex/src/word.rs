@@ -65,12 +65,12 @@ impl Word {
     }
 
     /// Whether the word says something: no filler, no preposition, no "and".
-    pub fn is_content(&self) -> bool {
+    pub(crate) fn is_content(&self) -> bool {
         self.content
     }
 
     /// Written with a capital, as names are.
-    pub fn is_name(&self) -> bool {
+    pub(crate) fn is_name(&self) -> bool {
         matches!(self.shape, WordShape::Plain | WordShape::Quoted)
             && self.raw.chars().next().is_some_and(char::is_uppercase)
     }

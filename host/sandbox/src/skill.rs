@@ -84,14 +84,14 @@ pub use self::shown::{
 };
 pub use self::surface::{is_kept_free, wire_name};
 pub use self::web::{WebError, WebPlace};
-pub use self::workspace::media_type;
+pub use self::workspace::{Charge, Quota, media_type};
 
 /// What the sandbox of exec tasks has in common with that of skills.
-pub mod sandbox {
-    pub use super::compile::{EXEC_RESERVATION, settings};
-    pub use super::engine::Ticker;
-    pub use super::workspace::{
-        Charge, ChargedFiles, CommandRequests, DirId, Quota, Room, Roots, add_to_linker as charge_files, note, target,
+pub(crate) mod sandbox {
+    pub(crate) use super::compile::{EXEC_RESERVATION, settings};
+    pub(crate) use super::engine::Ticker;
+    pub(crate) use super::workspace::{
+        ChargedFiles, CommandRequests, DirId, Quota, Room, Roots, add_to_linker as charge_files, target,
     };
 }
 
@@ -107,7 +107,7 @@ use self::limits::{Budget, HitCell};
 use self::listing::Listing;
 use self::manifest::{Manifest, Workspace};
 use self::usage::UseLedger;
-use self::workspace::{HomeSpace, Quota, SessionSpace, SpaceUsage};
+use self::workspace::{HomeSpace, SessionSpace, SpaceUsage};
 use crate::effect::files::FileLabels;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;

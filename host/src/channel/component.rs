@@ -54,7 +54,7 @@ pub enum ComponentError {
 
 /// A channel that a component serves.
 #[derive(Debug)]
-pub struct ComponentChannel {
+pub(super) struct ComponentChannel {
     /// Its name in the outbox: no webhook has a dot in its name.
     outbox_name: String,
     settings: ChannelSettings,
@@ -68,7 +68,7 @@ pub struct ComponentChannel {
 }
 
 impl ComponentChannel {
-    pub fn open_all(
+    pub(super) fn open_all(
         drive: &RunExecutor,
         config: &Config,
         environment: impl Fn(&str) -> Option<String>,

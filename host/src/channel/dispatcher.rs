@@ -48,7 +48,7 @@ struct Post {
 
 /// A dispatcher at work.
 #[derive(Debug)]
-pub struct Dispatcher {
+pub(super) struct Dispatcher {
     store: Store,
     channels: watch::Sender<Vec<Arc<dyn Channel>>>,
     task: JoinHandle<()>,
@@ -57,7 +57,7 @@ pub struct Dispatcher {
 impl Dispatcher {
     /// Begins to deliver through these channels. From now on, what happens is written into the outbox for them. Ends soon after
     /// `ending` is true; what is under way then has no end on record, unless it has one in time.
-    pub async fn start(
+    pub(super) async fn start(
         drive: &RunExecutor,
         channels: Vec<Arc<dyn Channel>>,
         ending: watch::Receiver<bool>,
@@ -72,7 +72,7 @@ impl Dispatcher {
     }
 
     /// Delivers through these channels instead. What waits for one that is gone is given up, and that is on record.
-    pub async fn replace(&self, channels: Vec<Arc<dyn Channel>>) -> Result<(), StoreError> {
+    pub(super) async fn replace(&self, channels: Vec<Arc<dyn Channel>>) -> Result<(), StoreError> {
         let channels: Vec<_> = channels.into_iter().filter(|channel| channel.subscription().is_some()).collect();
         let all: Vec<_> = channels.iter().filter_map(|channel| channel.subscription()).collect();
         for (channel, count) in self.store.write(move |tx| tx.set_webhooks(&all, now_ms())).await? {
@@ -83,7 +83,7 @@ impl Dispatcher {
     }
 
     /// Waits until the dispatcher has ended.
-    pub async fn ended(self) {
+    pub(super) async fn ended(self) {
         let Dispatcher { store: _, channels, task } = self;
         let _ = task.await;
         drop(channels);

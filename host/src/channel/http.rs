@@ -25,14 +25,14 @@ pub enum Port {
 
 /// The port, until it is served.
 #[derive(Debug)]
-pub struct Http {
+pub(super) struct Http {
     address: SocketAddr,
     bound: Mutex<Option<HttpListener>>,
 }
 
 impl Http {
     /// Listens on the port of `config.toml`, or as `port` says instead.
-    pub async fn open(drive: &RunExecutor, port: Port) -> Result<Http, ListenError> {
+    pub(super) async fn open(drive: &RunExecutor, port: Port) -> Result<Http, ListenError> {
         let gateway = &drive.config.gateway;
         let bound = match port {
             Port::Configured => {
@@ -45,7 +45,7 @@ impl Http {
     }
 
     /// Where it is, with the port that the system chose if 0 was asked for.
-    pub fn address(&self) -> SocketAddr {
+    pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 }

@@ -5,7 +5,7 @@ use kiso_plan::label::Label;
 use kiso_sandbox::effect::sink::Enforcement;
 
 /// Stands in the place of what may not be sent.
-pub const WITHHELD: &str =
+pub(super) const WITHHELD: &str =
     "This holds what may not be sent here. Read it in kiso itself: on its page, or with `kiso chat`.";
 
 /// A place that replies go to.

@@ -12,14 +12,14 @@ use kiso_gateway::{App, ListenError, Socket};
 
 /// The socket, until it is served.
 #[derive(Debug)]
-pub struct UnixSocket {
+pub(super) struct UnixSocket {
     path: PathBuf,
     socket: Mutex<Option<Socket>>,
 }
 
 impl UnixSocket {
     /// Makes the socket of a home.
-    pub fn open(home: &Home) -> Result<UnixSocket, ListenError> {
+    pub(super) fn open(home: &Home) -> Result<UnixSocket, ListenError> {
         let path = home.socket_path();
         let socket = Mutex::new(Some(Socket::bind(&path)?));
         Ok(UnixSocket { path, socket })

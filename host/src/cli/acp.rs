@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct AcpArgs {
+pub(super) struct AcpArgs {
     /// The session that every conversation of the editor is in; created if it does not exist. Without it, each has its own
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
@@ -35,7 +35,7 @@ pub struct AcpArgs {
 
 /// What a session may do in the editor's project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProjectAccess {
+pub(super) enum ProjectAccess {
     Read,
     /// To read; to write if a person says so in the editor.
     Ask,
@@ -44,7 +44,7 @@ pub enum ProjectAccess {
 const AFTER: &str = "Editors start this themselves; docs/clients.md has the lines for Zed. It uses the daemon of the home, or one of its own where none runs.";
 
 impl AcpArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = self.session.as_deref().map(SessionName::parse).transpose()?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         // What a daemon does before it opens the store, as there will be one here.

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum ApprovalCommand {
+pub(super) enum ApprovalCommand {
     /// List the approvals that runs are waiting for
     List {
         /// Also what was answered, has expired or was withdrawn
@@ -59,7 +59,7 @@ pub enum ApprovalCommand {
 }
 
 impl ApprovalCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let store = &opened.store;
         match self {
@@ -175,7 +175,7 @@ fn tell_rule(shared: &Shared, rule: &ApprovalRule) {
 }
 
 /// Numbers of effects as they are typed: "1,3" or "1 3"; none where it is something else.
-pub fn numbers(text: &str) -> Option<Vec<usize>> {
+pub(super) fn numbers(text: &str) -> Option<Vec<usize>> {
     let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
     let numbers: Vec<usize> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
     (!numbers.is_empty()).then_some(numbers)

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct BackupArgs {
+pub(super) struct BackupArgs {
     /// File to write. Safe to run while the daemon is running
     file: PathBuf,
     /// Replace the file if it exists
@@ -21,7 +21,7 @@ pub struct BackupArgs {
 }
 
 impl BackupArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let file = absolute(&self.file)?;
         // The configuration is not read: a mistake in it must not keep anybody from saving what there is.
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;

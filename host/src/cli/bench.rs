@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
-pub struct BenchArgs {
+pub(super) struct BenchArgs {
     /// Add ratios to the figures of another machine: a file with what `kiso --json bench` printed there
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct BenchArgs {
 }
 
 impl BenchArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let against = self.against.as_deref().map(other_machine).transpose()?.unwrap_or_default();
         let show = Show::new(shared.json);
         let program = self.program.clone().map_or_else(this_program, Ok)?;

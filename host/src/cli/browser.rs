@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const WATCH: Duration = Duration::from_secs(2);
 
 /// Has the system open a link in its browser; whether there is one that the person sees, and that began well.
-pub fn show(url: &str) -> bool {
+pub(super) fn show(url: &str) -> bool {
     let Some(opener) = opener() else { return false };
     let mut command = Command::new(opener);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

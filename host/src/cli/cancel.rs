@@ -8,13 +8,13 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct CancelArgs {
+pub(super) struct CancelArgs {
     /// A run's id, the beginning of one, or "last" for the newest
     run: String,
 }
 
 impl CancelArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let run = opened.store.read_blocking(|view| {
             let id = view.resolve_run(&self.run)?;
@@ -35,7 +35,7 @@ impl CancelArgs {
 }
 
 /// Stops a run that has not ended; how it stands then.
-pub fn stop(opened: &Opened, run: &RunId, session: &SessionName) -> Result<&'static str, Failure> {
+pub(super) fn stop(opened: &Opened, run: &RunId, session: &SessionName) -> Result<&'static str, Failure> {
     let id = run.clone();
     opened.store.write_blocking(move |tx| tx.request_cancel(&id))?;
     // Where nobody drives it, its session is free: it is ended here, with what it has done on record.

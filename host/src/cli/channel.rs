@@ -15,7 +15,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum ChannelCommand {
+pub(super) enum ChannelCommand {
     /// List the channels in config.toml, what each can reach, and who may write
     List,
     /// Let the sender who was given a pairing code write
@@ -36,7 +36,7 @@ pub enum ChannelCommand {
 }
 
 impl ChannelCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             Self::List => list(&opened, shared.json),

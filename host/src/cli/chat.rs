@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct ChatArgs {
+pub(super) struct ChatArgs {
     /// The session to join; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
@@ -44,7 +44,7 @@ struct ChatSession<'a> {
 }
 
 impl ChatArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if shared.json {
             let message = "the chat is for people; programs use kiso.sock (docs/socket.md) or `kiso --json run`";
             return Err(Failure::new(Exit::Usage, message));

@@ -2,8 +2,8 @@
 //!
 //! A message that was not accepted when the connection broke is sent again with the same key, so it is done once.
 
-pub mod daemon;
-pub mod wire;
+pub(super) mod daemon;
+pub(super) mod wire;
 
 use self::wire::{PROTOCOL, Say, ServerLine};
 use kiso_base::home::SessionName;
@@ -30,7 +30,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 /// What the connection tells.
 #[derive(Debug)]
-pub enum News {
+pub(super) enum News {
     /// It stands; `again` if it stood before.
     Connected {
         again: bool,
@@ -42,7 +42,7 @@ pub enum News {
 
 /// One end of the conversation with the daemon. It ends when this is dropped.
 #[derive(Debug)]
-pub struct Client {
+pub(super) struct Client {
     say: mpsc::UnboundedSender<Say>,
     news: mpsc::Receiver<News>,
     /// The first news, where it was waited for.
@@ -51,7 +51,7 @@ pub struct Client {
 
 impl Client {
     /// Begins to connect, in the runtime of the caller. `name` is for the daemon's log; `live` says whether pieces of texts are wanted.
-    pub fn start(name: &'static str, path: PathBuf, session: &SessionName, live: bool) -> Client {
+    pub(super) fn start(name: &'static str, path: PathBuf, session: &SessionName, live: bool) -> Client {
         let (say, says) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::channel(AHEAD);
         let connection = Connection {
@@ -70,21 +70,21 @@ impl Client {
     }
 
     /// Says something as soon as the connection stands.
-    pub fn say(&self, say: Say) {
+    pub(super) fn say(&self, say: Say) {
         // The other end goes only with this one.
         let _ = self.say.send(say);
     }
 
     /// Waits until the connection stands, or tells why not, which [`Client::news`] says; not for long, because the daemon may be
     /// away. What is said from then on is heard.
-    pub async fn stands(&mut self) {
+    pub(super) async fn stands(&mut self) {
         if let Ok(news) = tokio::time::timeout(FIRST, self.news()).await {
             self.first = Some(news);
         }
     }
 
     /// Waits for news.
-    pub async fn news(&mut self) -> News {
+    pub(super) async fn news(&mut self) -> News {
         if let Some(first) = self.first.take() {
             return first;
         }

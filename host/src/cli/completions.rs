@@ -14,13 +14,13 @@ const VARIABLE: &str = "KISO_COMPLETE";
 const MAX_NAMES: usize = 200;
 
 #[derive(Debug, clap::Args)]
-pub struct CompletionsArgs {
+pub(super) struct CompletionsArgs {
     /// The shell to generate completions for
     shell: clap_complete::Shell,
 }
 
 impl CompletionsArgs {
-    pub fn execute(&self, kiso: &clap::Command) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, kiso: &clap::Command) -> Result<Exit, Failure> {
         let failed = |error| Failure::new(Exit::Failed, format!("the script cannot be made: {error}"));
         let name = self.shell.to_string();
         let shells = Shells::builtins();
@@ -35,7 +35,7 @@ impl CompletionsArgs {
 }
 
 /// Answers a script, if one asks.
-pub fn answer(kiso: impl Fn() -> clap::Command) {
+pub(super) fn answer(kiso: impl Fn() -> clap::Command) {
     if std::env::var_os(VARIABLE).is_some() {
         CompleteEnv::with_factory(|| with_names(kiso(), false)).var(VARIABLE).complete();
     }

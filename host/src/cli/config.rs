@@ -9,7 +9,7 @@ use super::{Exit, Failure, Shared};
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(super) enum ConfigCommand {
     /// Show the configuration in effect, including defaults
     Show(show::ShowArgs),
     /// Check config.toml and report every problem
@@ -23,7 +23,7 @@ pub enum ConfigCommand {
 }
 
 impl ConfigCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Show(command) => command.execute(shared),
             Self::Check(command) => command.execute(shared),

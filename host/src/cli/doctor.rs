@@ -30,14 +30,14 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct DoctorArgs {
+pub(super) struct DoctorArgs {
     /// Do not call models, and do not ask the NATS of a fleet
     #[arg(long)]
     offline: bool,
 }
 
 impl DoctorArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let mut report = Report { json: shared.json, show: Show::stdout(), worst: Exit::Done };
         let Some(home) = report.check("home", open_home(shared)) else { return Ok(report.worst) };
         let config = report.check(

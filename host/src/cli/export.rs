@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct ExportArgs {
+pub(super) struct ExportArgs {
     /// The session to export: its messages, runs, tasks and model usage, unencrypted
     session: String,
     /// File to write instead of standard output
@@ -25,7 +25,7 @@ pub struct ExportArgs {
 }
 
 impl ExportArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = SessionName::parse(&self.session)?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let (store, vault) = (Store::open(&home.store_path())?, Vault::open(&home));

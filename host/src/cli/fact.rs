@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum FactCommand {
+pub(super) enum FactCommand {
     /// List facts, newest first
     List {
         #[command(flatten)]
@@ -55,7 +55,7 @@ pub enum FactCommand {
 }
 
 impl FactCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             FactCommand::List { page } => {

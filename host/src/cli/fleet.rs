@@ -25,7 +25,7 @@ use std::time::Duration;
 const MAX_NAME: usize = 32;
 
 #[derive(Debug, Subcommand)]
-pub enum FleetCommand {
+pub(super) enum FleetCommand {
     /// Begin the fleet of config.toml with what is in this home; the other members then have the same
     Begin,
     /// List the members and who owns the home
@@ -40,7 +40,7 @@ pub enum FleetCommand {
 }
 
 impl FleetCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;
         let Some(bus) = connect(&home, &config)? else {
@@ -59,14 +59,14 @@ impl FleetCommand {
 }
 
 /// The fleet of `config.toml`; `None` for a home of one machine.
-pub fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
+pub(super) fn connect(home: &Home, config: &Config) -> Result<Option<Bus>, Failure> {
     let Some(settings) = settings(config)? else { return Ok(None) };
     let seal = Seal::of(home.key(), &settings.fleet);
     Ok(Some(Bus::connect(settings, seal)?))
 }
 
 /// Where the fleet of `config.toml` is; `None` for a home of one machine.
-pub fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
+pub(super) fn settings(config: &Config) -> Result<Option<BusSettings>, Failure> {
     let fleet = &config.fleet;
     if let Some(label) = fleet.labels.iter().find(|label| !is_machine_label(label)) {
         return Err(Failure::new(Exit::Config, format!("fleet.labels: {label:?} is no label: {MACHINE_LABEL}")));
@@ -102,7 +102,7 @@ fn host_name() -> String {
 }
 
 /// How long the lease of a fleet lasts.
-pub fn lease(config: &Config) -> Duration {
+pub(super) fn lease(config: &Config) -> Duration {
     Duration::from_secs(config.fleet.lease_s)
 }
 

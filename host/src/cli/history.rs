@@ -9,14 +9,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Lines that are kept.
-pub const LINES: usize = 1_000;
+pub(super) const LINES: usize = 1_000;
 
 /// Bytes of the file, after which its older half is left out. A line that is longer than a sixteenth of it is not kept.
 const MAX_FILE: usize = 256 << 10;
 
 /// The file of a history. Several chats may add to it.
 #[derive(Debug)]
-pub struct InputHistory {
+pub(super) struct InputHistory {
     home: Home,
     path: PathBuf,
     /// Of the environment.
@@ -24,11 +24,11 @@ pub struct InputHistory {
 }
 
 impl InputHistory {
-    pub fn of_chat(home: &Home, secrets: Secrets) -> InputHistory {
+    pub(super) fn of_chat(home: &Home, secrets: Secrets) -> InputHistory {
         InputHistory { home: home.clone(), path: home.path().join("chat_history"), secrets }
     }
 
-    pub fn of_shell(home: &Home, secrets: Secrets) -> InputHistory {
+    pub(super) fn of_shell(home: &Home, secrets: Secrets) -> InputHistory {
         let history = InputHistory { home: home.clone(), path: home.path().join("shell_history"), secrets };
         history.take_over(&home.path().join("history"));
         history
@@ -44,7 +44,7 @@ impl InputHistory {
     }
 
     /// The lines that were kept, oldest first.
-    pub fn load(&self) -> Vec<String> {
+    pub(super) fn load(&self) -> Vec<String> {
         let mut text = String::new();
         let limit = 2 * MAX_FILE as u64;
         // Without a history, or with one that somebody else spoilt, the chat begins all the same.
@@ -69,7 +69,7 @@ impl InputHistory {
     }
 
     /// Whether the line was kept. It is on disk then.
-    pub fn add(&self, line: &str) -> bool {
+    pub(super) fn add(&self, line: &str) -> bool {
         if line.trim().is_empty() || line.len() > MAX_FILE / 16 {
             return false;
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum HookCommand {
+pub(super) enum HookCommand {
     /// List the hooks in config.toml with what waits
     List,
     /// Print the secret that the sender needs
@@ -31,7 +31,7 @@ pub enum HookCommand {
 }
 
 impl HookCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             Self::List => list(&opened, shared.json),

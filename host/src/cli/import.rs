@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct ImportArgs {
+pub(super) struct ImportArgs {
     /// File written by `kiso export`, or - for standard input
     file: PathBuf,
     /// Give the session this name instead of its own
@@ -21,7 +21,7 @@ pub struct ImportArgs {
 }
 
 impl ImportArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = self.name.as_deref().map(SessionName::parse).transpose()?;
         let is_stdin = self.file == Path::new("-");
         let from = if is_stdin { "standard input".to_owned() } else { self.file.display().to_string() };

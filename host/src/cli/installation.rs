@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Debug, Subcommand)]
-pub enum InstallationCommand {
+pub(super) enum InstallationCommand {
     /// Say how kiso was installed, and compare its files with what was installed
     Check,
     /// Update kiso to the newest version, or print the command that does
@@ -23,7 +23,7 @@ pub enum InstallationCommand {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct UninstallArgs {
+pub(super) struct UninstallArgs {
     /// Remove them; otherwise they are only listed
     #[arg(long)]
     yes: bool,
@@ -127,7 +127,7 @@ fn wheel_record(prefix: &Path) -> Option<PathBuf> {
 }
 
 impl InstallationCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let program = std::env::current_exe().and_then(std::fs::canonicalize);
         let program = program.map_err(|e| failed(format!("kiso cannot find its own binary: {e}")))?;
         let way = Way::of(&program);

@@ -9,7 +9,7 @@ use std::io::{BufRead, IsTerminal};
 
 /// Which part of a listing that has no end.
 #[derive(Debug, Clone, clap::Args)]
-pub struct PageArgs {
+pub(super) struct PageArgs {
     /// How many to show
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
@@ -20,7 +20,7 @@ pub struct PageArgs {
 
 impl PageArgs {
     /// The number in `--before`.
-    pub fn before_id(&self) -> Result<Option<i64>, Failure> {
+    pub(super) fn before_id(&self) -> Result<Option<i64>, Failure> {
         let parse = |text: &String| {
             let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is not a position in this list"));
             text.parse().map_err(|_| wrong())
@@ -29,7 +29,7 @@ impl PageArgs {
     }
 
     /// Says on a terminal how to see the next page, where this one was full. `last` is where it ended.
-    pub fn more(&self, shown: usize, last: Option<impl Display>) {
+    pub(super) fn more(&self, shown: usize, last: Option<impl Display>) {
         if shown == self.limit as usize
             && let Some(last) = last
             && std::io::stderr().is_terminal()
@@ -40,7 +40,7 @@ impl PageArgs {
 }
 
 /// An object of `--json`: its type, and what is shown in the form that the gateway sends, too.
-pub fn typed(kind: &str, shown: &impl Serialize) -> Value {
+pub(super) fn typed(kind: &str, shown: &impl Serialize) -> Value {
     let mut object = json!({ "type": kind });
     if let (Some(object), Value::Object(shown)) = (object.as_object_mut(), json!(shown)) {
         object.extend(shown);
@@ -50,7 +50,7 @@ pub fn typed(kind: &str, shown: &impl Serialize) -> Value {
 
 /// A row of a listing: `head` stands as it is, of `text` as much of one line as the terminal has room for. A pipe gets
 /// all of it.
-pub fn row(head: &str, text: &str) {
+pub(super) fn row(head: &str, text: &str) {
     let text = printable_line(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let Some(width) = width() else { return outln!("{head}  {text}") };
     let room = width.saturating_sub(head.chars().count() + 2).max(20);
@@ -67,7 +67,7 @@ fn width() -> Option<usize> {
 }
 
 /// Asks before something is done that cannot be undone. Where nobody can be asked, `yes` must say so.
-pub fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
+pub(super) fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
@@ -84,6 +84,6 @@ pub fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
 }
 
 /// "1 attempt", "2 attempts".
-pub fn counted(count: u64, one: &str, many: &str) -> String {
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

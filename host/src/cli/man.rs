@@ -5,13 +5,13 @@ use super::{Exit, Failure};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct ManArgs {
+pub(super) struct ManArgs {
     /// Directory to write to, such as ~/.local/share/man/man1; created if missing
     dir: PathBuf,
 }
 
 impl ManArgs {
-    pub fn execute(&self, kiso: clap::Command) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, kiso: clap::Command) -> Result<Exit, Failure> {
         let written = std::fs::create_dir_all(&self.dir).and_then(|()| clap_mangen::generate_to(kiso, &self.dir));
         match written {
             Ok(()) => Ok(Exit::Done),

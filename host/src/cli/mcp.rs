@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER, args_conflicts_with_subcommands = true)]
-pub struct McpArgs {
+pub(super) struct McpArgs {
     #[command(subcommand)]
     command: Option<McpCommand>,
 
@@ -52,7 +52,7 @@ const AFTER: &str = "Without a subcommand, this serves kiso's tools on standard 
     works beside one. The daemon serves the same at /mcp.";
 
 impl McpArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match &self.command {
             Some(McpCommand::List) => return servers::list(shared),
             Some(McpCommand::Allow { name, tool }) => return servers::allow(shared, name, tool.as_deref()),

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum MemoryCommand {
+pub(super) enum MemoryCommand {
     /// Show core memory and the newest passages, or one complete passage
     Show {
         /// Number of a passage
@@ -62,7 +62,7 @@ pub enum MemoryCommand {
 }
 
 impl MemoryCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             MemoryCommand::Show { id: Some(id), .. } => one(&opened, *id, shared.json),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct OpenArgs {
+pub(super) struct OpenArgs {
     /// Print the link without opening a browser
     #[arg(long)]
     print: bool,
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: u64 = 64 << 10;
 
 impl OpenArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         if self.log_out {
             let browsers = opened.store.write_blocking(|tx| tx.log_everybody_out())?;

@@ -37,7 +37,7 @@ macro_rules! errln {
 static JSON: AtomicBool = AtomicBool::new(false);
 
 /// From here on, standard output is JSON.
-pub fn is_json() {
+pub(super) fn is_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
@@ -55,16 +55,16 @@ const LOST: u8 = 3;
 
 /// From here on, a standard output that is closed or full costs the words and not the program: a run that is cut off there
 /// would be taken up again by the next one.
-pub fn outlive_reader() {
+pub(super) fn outlive_reader() {
     READER.store(OUTLIVED, Ordering::Relaxed);
 }
 
 /// Whether words were lost that somebody waits for: the disk is full, and not the reader gone.
-pub fn is_lost() -> bool {
+pub(super) fn is_lost() -> bool {
     READER.load(Ordering::Relaxed) == LOST
 }
 
-pub fn write(text: Arguments<'_>) {
+pub(super) fn write(text: Arguments<'_>) {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
     if matches!(READER.load(Ordering::Relaxed), GONE | LOST) {
         return;
@@ -92,11 +92,11 @@ pub fn write(text: Arguments<'_>) {
 }
 
 /// JSON on standard error, in which nothing acts on a terminal either.
-pub fn write_json_error(object: &serde_json::Value) {
+pub(super) fn write_json_error(object: &serde_json::Value) {
     let _ = writeln!(std::io::stderr().lock(), "{}", escaped(object.to_string()));
 }
 
-pub fn write_error(text: Arguments<'_>) {
+pub(super) fn write_error(text: Arguments<'_>) {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
     let mut stderr = std::io::stderr().lock();
     let text = text.to_string();
@@ -105,14 +105,14 @@ pub fn write_error(text: Arguments<'_>) {
 }
 
 /// Tells the terminal that nobody reads the marks around pasted text any more.
-pub fn end_of_paste() {
+pub(super) fn end_of_paste() {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(b"\x1b[?2004l\n").and_then(|()| stdout.flush());
 }
 
 /// JSON that says the same, in which nothing acts. It escapes the first 32 characters itself; the others that act stand in
 /// strings alone, and each is one unit of UTF-16.
-pub fn escaped(json: String) -> String {
+pub(super) fn escaped(json: String) -> String {
     let acts = |c: char| c != '\n' && is_active(c);
     if !json.contains(acts) {
         return json;

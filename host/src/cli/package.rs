@@ -16,7 +16,7 @@ use std::sync::Arc;
 const MAX_SOURCES: usize = 8;
 
 #[derive(Debug, Subcommand)]
-pub enum PackageCommand {
+pub(super) enum PackageCommand {
     /// List the packages, and which are installed
     List,
     /// Fetch a package, check its digest, and install its commands
@@ -36,7 +36,7 @@ pub enum PackageCommand {
 }
 
 impl PackageCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;
         match self {

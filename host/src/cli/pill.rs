@@ -22,7 +22,7 @@ const MAX_LINE: u64 = 128 << 10;
 const MAX_LINES: u64 = 1_000;
 
 #[derive(Debug, Subcommand)]
-pub enum PillCommand {
+pub(super) enum PillCommand {
     /// Create a pill; a message that begins with !NAME becomes its template
     Add {
         /// Name of the pill: 1 to 32 letters, digits, - or _
@@ -65,7 +65,7 @@ fn effort(text: &str) -> Result<Effort, String> {
 }
 
 impl PillCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let pills = Pills::new(&opened.config, &opened.store);
         block_on(self.perform(shared, &pills))??;

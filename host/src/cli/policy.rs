@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Subcommand)]
-pub enum PolicyCommand {
+pub(super) enum PolicyCommand {
     /// Explain what was allowed and refused in a run, and whose text decided it
     #[command(
         after_help = "A step is the number of an event, as in `kiso trace RUN`. Every line says what was read until then; a decision says \
@@ -29,7 +29,7 @@ pub enum PolicyCommand {
 }
 
 impl PolicyCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let Self::Explain { run, step } = self;
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let (id, rows) = opened.store.read_blocking(|view| {

@@ -12,7 +12,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct RestoreArgs {
+pub(super) struct RestoreArgs {
     /// File written by `kiso backup`
     file: PathBuf,
     /// Also replace the home's key with FILE.key
@@ -21,7 +21,7 @@ pub struct RestoreArgs {
 }
 
 impl RestoreArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let file = absolute(&self.file)?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let key = if self.with_key { Some(read_key(&key_beside(&file))?) } else { None };

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
-pub enum RoleCommand {
+pub(super) enum RoleCommand {
     /// List the roles and which of them are overridden
     List,
     /// Print the prompt in effect for a role
@@ -65,7 +65,7 @@ pub(super) fn stray(path: &Path) -> Failure {
 }
 
 impl RoleCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let show = Show::new(shared.json);
         match self {

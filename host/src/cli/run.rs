@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct RunArgs {
+pub(super) struct RunArgs {
     /// What to do, in plain words, as `skill key=value …`, as `$ command`, or as a `/command` (`/help` lists these)
     #[arg(required_unless_present = "resume")]
     message: Option<String>,
@@ -45,7 +45,7 @@ pub struct RunArgs {
 const MAX_MESSAGE: usize = 1 << 20;
 
 impl RunArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let message = self.message.as_deref().map(str::trim);
         if message.is_some_and(str::is_empty) {
             return Err(Failure::new(Exit::Usage, "the message is empty; say what you would like to do"));

@@ -19,7 +19,7 @@ use std::sync::Arc;
 const MAX_TIMES: usize = 1_000;
 
 #[derive(Debug, Subcommand)]
-pub enum ScheduleCommand {
+pub(super) enum ScheduleCommand {
     /// Schedule a message; `kiso serve` sends it
     #[command(after_help = TIMES)]
     Add {
@@ -92,7 +92,7 @@ const TIMES: &str = "A cron expression has 5 fields: minute, hour, day of month,
                      docs/schedule.md says more.";
 
 impl ScheduleCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let schedules = Schedules::new(&opened.config, &opened.store, &Vault::open(&opened.home));
         block_on(self.perform(shared, &schedules))??;

@@ -20,7 +20,7 @@ const MAX_NAME: usize = 64;
 const SHORT: usize = 4;
 
 #[derive(Debug, Subcommand)]
-pub enum SecretCommand {
+pub(super) enum SecretCommand {
     /// List the names
     List {
         #[command(flatten)]
@@ -45,7 +45,7 @@ pub enum SecretCommand {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct SessionOption {
+pub(super) struct SessionOption {
     /// The session that it belongs to
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
@@ -58,7 +58,7 @@ impl SessionOption {
 }
 
 impl SecretCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             SecretCommand::List { of } => list(&opened, &of.session()?, shared.json),

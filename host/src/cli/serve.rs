@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = SIGNALS)]
-pub struct ServeArgs {
+pub(super) struct ServeArgs {
     /// Port to listen on, instead of the configured one; 0 picks a free port
     #[arg(long, short, value_name = "PORT")]
     port: Option<u16>,
@@ -31,7 +31,7 @@ pub struct ServeArgs {
 const SIGNALS: &str = "SIGHUP (or kiso config reload) reloads config.toml. SIGTERM and Ctrl-C stop the daemon when work in progress has finished its current step; a second one stops it immediately, and runs resume at the next start.";
 
 impl ServeArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;
         self.configure_log(&config);

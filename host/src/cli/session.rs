@@ -20,7 +20,7 @@ use std::sync::Arc;
 const MAX_TITLE: usize = 200;
 
 #[derive(Debug, Subcommand)]
-pub enum SessionCommand {
+pub(super) enum SessionCommand {
     /// List sessions, most recently active first
     List {
         #[command(flatten)]
@@ -86,7 +86,7 @@ pub enum SessionCommand {
 }
 
 impl SessionCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             SessionCommand::List { page, archived } => list(&opened, page, *archived, shared.json),

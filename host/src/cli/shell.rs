@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct ShellArgs {
+pub(super) struct ShellArgs {
     /// Run this command line and exit with its code. Without it and without a FILE, read lines from the terminal or a script from standard input
     #[arg(short, value_name = "COMMAND")]
     command: Option<String>,
@@ -39,7 +39,7 @@ const AFTER: &str =
 const MAX_SCRIPT: u64 = 16 << 20;
 
 impl ShellArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(self.session.as_deref())?;
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;

@@ -1,16 +1,16 @@
 //! What a person sees while kiso works: lines on standard error, and a spinner where that is a terminal.
 
-pub mod charts;
+pub(super) mod charts;
 mod harmless;
 mod paint;
-pub mod told;
+pub(super) mod told;
 mod width;
 mod written;
 
-pub use self::harmless::{Output, backstop, is_active, printable, printable_line};
-pub use self::paint::{Paint, is_dumb};
-pub use self::width::{clip, columns};
-pub use self::written::WrittenText;
+pub(super) use self::harmless::{Output, backstop, is_active, printable, printable_line};
+pub(super) use self::paint::{Paint, is_dumb};
+pub(super) use self::width::{clip, columns};
+pub(super) use self::written::WrittenText;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use kiso_sandbox::skill::Observer;
@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(120);
 
 /// Standard error, shared by everything that reports on one command.
 #[derive(Debug)]
-pub struct Show {
+pub(super) struct Show {
     /// None where no person watches: with `--json`.
     quiet: bool,
     terminal: bool,
@@ -35,7 +35,7 @@ pub struct Show {
 }
 
 impl Show {
-    pub fn new(quiet: bool) -> Self {
+    pub(super) fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         Self {
             quiet,
@@ -47,18 +47,18 @@ impl Show {
     }
 
     /// Paints what goes to standard output, and draws nothing.
-    pub fn stdout() -> Self {
+    pub(super) fn stdout() -> Self {
         let terminal = std::io::stdout().is_terminal();
         Self { terminal, paint: Paint::new(terminal), ..Self::new(true) }
     }
 
     /// How what it prints is painted.
-    pub fn paint(&self) -> Paint {
+    pub(super) fn paint(&self) -> Paint {
         self.paint
     }
 
     /// Prints a line, above the spinner if one turns.
-    pub fn line(&self, text: &str) {
+    pub(super) fn line(&self, text: &str) {
         if self.quiet {
             return;
         }
@@ -70,7 +70,7 @@ impl Show {
     }
 
     /// Prints a piece of a text that goes on with the next piece, and ends with the next line.
-    pub fn piece(&self, text: &str) {
+    pub(super) fn piece(&self, text: &str) {
         if self.quiet || text.is_empty() {
             return;
         }
@@ -87,7 +87,7 @@ impl Show {
 
     /// Says what is being done until [`Self::rest`]. Where there is no terminal, nothing is drawn.
     #[expect(clippy::expect_used, reason = "the template is right")]
-    pub fn busy(&self, what: &str) {
+    pub(super) fn busy(&self, what: &str) {
         if !self.terminal {
             return;
         }
@@ -111,22 +111,22 @@ impl Show {
     }
 
     /// Takes the spinner away.
-    pub fn rest(&self) {
+    pub(super) fn rest(&self) {
         if let Some(spinner) = self.lock().take() {
             spinner.finish_and_clear();
         }
     }
 
     /// Dim text on a terminal.
-    pub fn dim(&self, text: &str) -> String {
+    pub(super) fn dim(&self, text: &str) -> String {
         self.paint.dim(text)
     }
 
-    pub fn green(&self, text: &str) -> String {
+    pub(super) fn green(&self, text: &str) -> String {
         self.paint.green(text)
     }
 
-    pub fn red(&self, text: &str) -> String {
+    pub(super) fn red(&self, text: &str) -> String {
         self.paint.red(text)
     }
 
@@ -158,13 +158,13 @@ impl Observer for Show {
 }
 
 /// How long something has taken so far, in tenths of a second: "3.2 s", "2 min 5.0 s".
-pub fn elapsed(millis: u64) -> String {
+pub(super) fn elapsed(millis: u64) -> String {
     let (s, tenths) = (millis / 1_000, millis % 1_000 / 100);
     if s < 60 { format!("{s}.{tenths} s") } else { format!("{} min {}.{tenths} s", s / 60, s % 60) }
 }
 
 /// "340 ms", "1.2 s".
-pub fn duration(millis: u64) -> String {
+pub(super) fn duration(millis: u64) -> String {
     match millis {
         0..1_000 => format!("{millis} ms"),
         _ => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),

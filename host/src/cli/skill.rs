@@ -32,7 +32,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum SkillCommand {
+pub(super) enum SkillCommand {
     /// Install a .wasm file (a kiso skill, a WASI command, plain functions, or a WASI preview 1 module) or an Agent Skill
     Add(add::AddArgs),
     /// List all skills
@@ -74,7 +74,7 @@ pub enum SkillCommand {
 }
 
 impl SkillCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Add(command) => command.execute(shared),
             Self::List(command) => command.execute(shared),

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum TokenCommand {
+pub(super) enum TokenCommand {
     /// Create a token and print it once; kiso stores only its hash
     Add {
         /// A name for it, such as the program that will use it
@@ -42,7 +42,7 @@ impl From<ScopeName> for TokenScope {
 }
 
 impl TokenCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let store = &opened.store;
         match self {

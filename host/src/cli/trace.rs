@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct TraceArgs {
+pub(super) struct TraceArgs {
     /// A run's id, the beginning of one, or "last" for the newest [default: list the last runs]
     run: Option<String>,
     /// Also show the prompts of all model calls
@@ -30,7 +30,7 @@ pub struct TraceArgs {
 }
 
 impl TraceArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match &self.run {
             None => self.list(&opened, shared.json),

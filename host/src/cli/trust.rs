@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum TrustCommand {
+pub(super) enum TrustCommand {
     /// Trust a publisher's signatures
     Add {
         /// The public key of minisign: its line, or a file with it
@@ -43,7 +43,7 @@ pub enum TrustCommand {
 }
 
 impl TrustCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;
         let skills = &opened.skills;

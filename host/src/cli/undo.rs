@@ -15,7 +15,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct UndoArgs {
+pub(super) struct UndoArgs {
     #[command(flatten)]
     redo: RedoArgs,
     /// Go back to before this task of the run: 1 is its first
@@ -24,13 +24,13 @@ pub struct UndoArgs {
 }
 
 impl UndoArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         self.redo.revert(shared, UndoKind::Undo, self.task.map(|task| task as usize))
     }
 }
 
 #[derive(Debug, clap::Args)]
-pub struct RedoArgs {
+pub(super) struct RedoArgs {
     /// A run's id, the beginning of one, or "last"; without it, the session's last run that changed files
     run: Option<String>,
     /// The session, where no run is named [default: default]
@@ -48,7 +48,7 @@ pub struct RedoArgs {
 }
 
 impl RedoArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         self.revert(shared, UndoKind::Redo, None)
     }
 

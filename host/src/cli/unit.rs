@@ -21,7 +21,7 @@ const NAME: &str = "kiso.service";
 const SYSTEM_UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Subcommand)]
-pub enum ServiceCommand {
+pub(super) enum ServiceCommand {
     /// Install the unit, and start it now and at each boot
     Install(InstallArgs),
     /// Stop the daemon and remove its unit; the home is kept
@@ -32,14 +32,14 @@ pub enum ServiceCommand {
 
 /// Whose systemd.
 #[derive(Debug, clap::Args)]
-pub struct ServiceScope {
+pub(super) struct ServiceScope {
     /// Use the system's systemd instead of the user's (needs root)
     #[arg(long)]
     system: bool,
 }
 
 #[derive(Debug, clap::Args)]
-pub struct InstallArgs {
+pub(super) struct InstallArgs {
     #[command(flatten)]
     place: ServiceScope,
     /// User to run as, with --system [default: a dynamic user]
@@ -51,7 +51,7 @@ pub struct InstallArgs {
 }
 
 impl ServiceCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Install(install) => install.execute(shared),
             Self::Uninstall(place) => uninstall(place, shared),

@@ -8,7 +8,7 @@ use serde_json::json;
 const COMMIT: Option<&str> = option_env!("KISO_COMMIT");
 
 #[derive(Debug, clap::Args)]
-pub struct VersionArgs {
+pub(super) struct VersionArgs {
     /// Print the version
     #[arg(short = 'V', long = "version")]
     version: bool,
@@ -18,11 +18,11 @@ pub struct VersionArgs {
 }
 
 impl VersionArgs {
-    pub fn wanted(&self) -> bool {
+    pub(super) fn wanted(&self) -> bool {
         self.version
     }
 
-    pub fn print(&self, shared: &Shared) {
+    pub(super) fn print(&self, shared: &Shared) {
         let (version, target, wasmtime) = (env!("CARGO_PKG_VERSION"), env!("KISO_TARGET"), env!("KISO_WASMTIME"));
         if shared.json {
             let line = json!({ "type": "version", "version": version, "commit": COMMIT, "target": target, "wasmtime": wasmtime });

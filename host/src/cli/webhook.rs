@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum WebhookCommand {
+pub(super) enum WebhookCommand {
     /// List the webhooks in config.toml with the state of their deliveries
     List,
     /// Print the signing key that the receiver needs
@@ -32,7 +32,7 @@ pub enum WebhookCommand {
 }
 
 impl WebhookCommand {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
             Self::List => list(&opened, shared.json),

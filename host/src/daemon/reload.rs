@@ -23,7 +23,7 @@ pub enum ReloadError {
 }
 
 /// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
-pub async fn reload(
+pub(super) async fn reload(
     drive: &RunExecutor,
     intake: &Intake,
     channels: &mut Channels,
@@ -47,7 +47,7 @@ pub async fn reload(
 }
 
 /// One line of the log for each way in which changes are heeded.
-pub fn log(changes: &[ConfigChange]) {
+pub(super) fn log(changes: &[ConfigChange]) {
     if changes.is_empty() {
         tracing::info!("the configuration was reloaded; nothing changed");
     }

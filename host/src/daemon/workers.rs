@@ -14,7 +14,7 @@ const MAX_THREADS: usize = 4;
 pub(super) struct Workers(Option<Runtime>);
 
 impl Workers {
-    pub fn start() -> Result<Workers, StartError> {
+    pub(super) fn start() -> Result<Workers, StartError> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(MAX_THREADS);
         let mut runtime = Builder::new_multi_thread();
         let runtime = runtime.worker_threads(threads + 1).thread_name("kiso-run").enable_all().build();
@@ -22,7 +22,7 @@ impl Workers {
     }
 
     #[expect(clippy::expect_used, reason = "it is there until it is dropped")]
-    pub fn handle(&self) -> Handle {
+    pub(super) fn handle(&self) -> Handle {
         self.0.as_ref().expect("it is there until it is dropped").handle().clone()
     }
 }

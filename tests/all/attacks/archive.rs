@@ -8,7 +8,7 @@ use std::io::Write;
 /// One entry, as it stands in the archive.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub name: String,
     #[serde(default)]
     pub text: String,
@@ -29,7 +29,7 @@ fn plain() -> u32 {
 }
 
 /// `fill` fills in the texts of a row.
-pub fn tar(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
+pub(crate) fn tar(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
         let (name, text) = (fill(&entry.name), fill(&entry.text));
@@ -65,13 +65,13 @@ pub fn tar(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
     bytes
 }
 
-pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).expect("memory can be written");
     encoder.finish().expect("memory can be written")
 }
 
-pub fn zip(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
+pub(crate) fn zip(entries: &[Entry], fill: &dyn Fn(&str) -> String) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for entry in entries {
         let (name, content) = (fill(&entry.name), fill(entry.link.as_ref().unwrap_or(&entry.text)));

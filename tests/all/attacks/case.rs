@@ -17,7 +17,7 @@ struct Cases {
 /// A row. In its texts, `{{…}}` is filled in: [`super::target::Target::fill`] says with what.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub(super) struct Case {
     pub name: String,
     /// One sentence for those who read the report.
     pub attempts: String,
@@ -34,7 +34,7 @@ pub struct Case {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Upload {
+pub(super) struct Upload {
     pub path: String,
     pub text: Option<String>,
     /// Two digits for each byte.
@@ -49,7 +49,7 @@ pub struct Upload {
 /// Hosts that a skill may reach during the case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Grant {
+pub(super) struct Grant {
     pub skill: String,
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -59,7 +59,7 @@ pub struct Grant {
 /// What is tried.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Input {
+pub(super) enum Input {
     /// A command line that the daemon runs, in a session of the case's own.
     Line(String),
     /// A message to that session.
@@ -83,7 +83,7 @@ pub enum Input {
 /// A file that is to become a skill.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Component {
+pub(super) struct Component {
     /// In the text format.
     pub wat: Option<String>,
     /// One of `tests/guests/wat`, without its ending.
@@ -107,7 +107,7 @@ pub struct Component {
 /// What must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Holds {
+pub(super) struct Holds {
     /// Of an answer over HTTP.
     pub status: Option<u16>,
     /// The code in its error, or in a skill's.
@@ -135,7 +135,7 @@ pub struct Holds {
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(super) struct Outcome {
     pub status: Option<u16>,
     pub code: Option<String>,
     pub exit: Option<i32>,
@@ -144,7 +144,7 @@ pub struct Outcome {
 }
 
 /// The cases of a category.
-pub fn load(category: &str) -> Vec<Case> {
+pub(super) fn load(category: &str) -> Vec<Case> {
     let path = root().join("tests/attacks").join(format!("{category}.toml"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let cases: Cases = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -152,8 +152,13 @@ pub fn load(category: &str) -> Vec<Case> {
 }
 
 impl Holds {
+    /// Whether it must end at a limit that is reached before its deadline, however busy the machine is.
+    pub(super) fn meets_a_limit_in_time(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| limit != "time")
+    }
+
     /// Why it does not hold. `fill` fills in the texts of the row.
-    pub fn broken(&self, outcome: &Outcome, fill: &dyn Fn(&str) -> String) -> Option<String> {
+    pub(super) fn broken(&self, outcome: &Outcome, fill: &dyn Fn(&str) -> String) -> Option<String> {
         let Outcome { status, code, exit, limit, text } = outcome;
         if self.status.is_some() && self.status != *status {
             return Some(format!("status {status:?}, not {:?}", self.status));

@@ -11,29 +11,33 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Default)]
-pub struct Slowest {
+pub(super) struct Slowest {
     pub took: Duration,
     /// The case of each category that ran then.
     pub during: String,
     pub asked: usize,
 }
 
-pub struct Health {
+pub(super) struct Health {
     now: Arc<Mutex<BTreeMap<String, String>>>,
     over: Arc<AtomicBool>,
     watcher: JoinHandle<Slowest>,
 }
 
 impl Health {
-    pub fn watch(address: &str) -> Health {
+    /// Asks each of these in turn.
+    pub(super) fn watch(addresses: [String; 2]) -> Health {
         let (now, over) = (Arc::new(Mutex::new(BTreeMap::new())), Arc::new(AtomicBool::new(false)));
-        let (address, beside, ends) = (address.to_owned(), now.clone(), over.clone());
+        let (beside, ends) = (now.clone(), over.clone());
         let watcher = std::thread::spawn(move || {
             let mut slowest = Slowest::default();
-            while !ends.load(Ordering::Relaxed) {
+            for address in addresses.iter().cycle() {
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
                 let during: BTreeMap<String, String> = beside.lock().unwrap().clone();
                 let began = Instant::now();
-                let answer = ask(&address, None, "GET", "/health", None).expect("the daemon answers");
+                let answer = ask(address, None, "GET", "/health", None).expect("the daemon answers");
                 assert_eq!(answer.status, 200, "{answer:?}");
                 slowest.asked += 1;
                 if began.elapsed() > slowest.took {
@@ -50,11 +54,11 @@ impl Health {
     }
 
     /// Says what a category tries now.
-    pub fn during(&self, category: &str, name: &str) {
+    pub(super) fn during(&self, category: &str, name: &str) {
         self.now.lock().unwrap().insert(category.to_owned(), name.to_owned());
     }
 
-    pub fn end(self) -> Slowest {
+    pub(super) fn end(self) -> Slowest {
         self.over.store(true, Ordering::Relaxed);
         self.watcher.join().expect("/health was answered every time")
     }

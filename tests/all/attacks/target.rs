@@ -27,7 +27,7 @@ stalled_timeout_s = 5
 max_body_kib = 256
 max_upload_mib = 4
 [exec]
-timeout_s = 12
+timeout_s = {{deadline}}
 memory_mib = 96
 write_mib = 8
 max_processes = 16
@@ -45,10 +45,16 @@ compile_memory_mib = 512
 max_response_mib = 1
 "#;
 
+/// What a loop without end is given; nothing else comes near it on an idle machine.
+pub(super) const SHORT: Duration = Duration::from_secs(12);
+
+/// What is given where another limit must be met, which a busy machine takes longer to reach.
+pub(super) const LONG: Duration = Duration::from_secs(100);
+
 /// What lies beside the home.
 const CANARY: &str = "nobody may read or change this canary";
 
-pub struct Target {
+pub(super) struct Target {
     pub served: Served,
     home: Home,
     /// Nothing may connect to it.
@@ -89,9 +95,10 @@ impl Listener {
 }
 
 impl Target {
-    pub fn start() -> Target {
+    /// A daemon that gives each command line so long.
+    pub(super) fn start(deadline: Duration) -> Target {
         let home = Home::new();
-        home.config(CONFIG);
+        home.config(&CONFIG.replace("{{deadline}}", &deadline.as_secs().to_string()));
         home.file("canary", CANARY);
         home.add("hostile");
         home.add("echo");
@@ -115,7 +122,7 @@ impl Target {
     /// `{{repeat TEXT COUNT}}`, `{{home}}` and `{{outside}}` (paths of this machine), `{{canary}}` (what lies in the file
     /// of that name outside), `{{closed}}` (a port that nothing may connect to), `{{redirects}}` (one that
     /// redirects to whatever stands behind `?`), `{{token}}` (of an administrator).
-    pub fn fill(&self, text: &str) -> String {
+    pub(super) fn fill(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once("{{") else { return text.to_owned() };
         let (inner, after) = rest.split_once("}}").expect("what begins with {{ ends with }}");
         let filled = match inner.split_once(' ') {
@@ -137,7 +144,7 @@ impl Target {
     }
 
     /// Tries a case in a session of its own, which is gone afterwards.
-    pub fn attempt(&self, category: &str, number: usize, case: &Case) -> Outcome {
+    pub(super) fn attempt(&self, category: &str, number: usize, case: &Case) -> Outcome {
         let session = format!("{category}-{number}");
         let fill = |text: &str| self.fill(&text.replace("{{session}}", &session));
         for upload in &case.file {
@@ -345,7 +352,7 @@ impl Target {
     }
 
     /// What no attempt may have changed.
-    pub fn assert_whole(&self) {
+    pub(super) fn assert_whole(&self) {
         self.served.get("/health");
         assert!(self.home.path().join("key").exists(), "the key of the home is gone");
         let outside = self.home.dir.path();

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub const TOKEN: &str = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw";
+pub(super) const TOKEN: &str = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw";
 
 /// Telegram holds a request open that comes again within this time. The real one does for three seconds.
 const HOLD: Duration = Duration::from_millis(300);
@@ -19,7 +19,7 @@ const HOLD: Duration = Duration::from_millis(300);
 const HASTE: Duration = Duration::from_millis(50);
 
 /// The server.
-pub struct BotApi {
+pub(super) struct BotApi {
     pub address: String,
     shared: Arc<Shared>,
 }
@@ -68,7 +68,7 @@ struct State {
 
 /// What the bot sent.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub(super) struct Sent {
     pub id: i64,
     pub method: String,
     pub chat: i64,
@@ -110,7 +110,7 @@ struct Asked {
 type Reply = (u16, String, Vec<u8>);
 
 impl BotApi {
-    pub fn open() -> BotApi {
+    pub(super) fn open() -> BotApi {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::<Shared>::default();
@@ -134,12 +134,12 @@ impl BotApi {
     }
 
     /// A person writes to the bot. Returns the message's number.
-    pub fn write(&self, person: i64, text: &str) -> i64 {
+    pub(super) fn write(&self, person: i64, text: &str) -> i64 {
         self.put(person, json!({ "text": text }))
     }
 
     /// A message of a person with these members.
-    pub fn put(&self, person: i64, members: Value) -> i64 {
+    pub(super) fn put(&self, person: i64, members: Value) -> i64 {
         self.with(|state| {
             state.count += 1;
             state.chats.insert(person);
@@ -157,12 +157,12 @@ impl BotApi {
     }
 
     /// An update that is none of a new message in a private chat.
-    pub fn update(&self, update: Value) {
+    pub(super) fn update(&self, update: Value) {
         self.with(|state| state.update(update));
     }
 
     /// What is kept as a file; its id.
-    pub fn keep(&self, bytes: &[u8]) -> String {
+    pub(super) fn keep(&self, bytes: &[u8]) -> String {
         self.with(|state| {
             let id = format!("BQACAgIAAxkBAAM{}", state.files.len());
             state.files.insert(id.clone(), bytes.to_vec());
@@ -170,67 +170,67 @@ impl BotApi {
         })
     }
 
-    pub fn shown(&self) -> Vec<Sent> {
+    pub(super) fn shown(&self) -> Vec<Sent> {
         self.with(|state| state.shown.clone())
     }
 
-    pub fn texts(&self) -> Vec<String> {
+    pub(super) fn texts(&self) -> Vec<String> {
         self.shown().into_iter().map(|sent| sent.text).collect()
     }
 
     /// How many of the texts have this in them.
-    pub fn count(&self, text: &str) -> usize {
+    pub(super) fn count(&self, text: &str) -> usize {
         self.texts().iter().filter(|shown| shown.contains(text)).count()
     }
 
-    pub fn token(&self, token: &str) {
+    pub(super) fn token(&self, token: &str) {
         self.with(|state| token.clone_into(&mut state.token));
     }
 
     /// The next call of a method is refused.
-    pub fn refuse(&self, method: &str, status: u16, description: &str, retry_after: Option<u32>) {
+    pub(super) fn refuse(&self, method: &str, status: u16, description: &str, retry_after: Option<u32>) {
         let (method, description) = (method.to_owned(), description.to_owned());
         self.with(|state| state.refusals.push(Refusal { method, status, description, retry_after }));
     }
 
-    pub fn refusals_left(&self) -> usize {
+    pub(super) fn refusals_left(&self) -> usize {
         self.with(|state| state.refusals.len())
     }
 
     /// Nothing is refused any more, but for what is on its way already, and may be from somebody who is gone.
-    pub fn accept_all(&self) {
+    pub(super) fn accept_all(&self) {
         let mut state = self.shared.state.lock().unwrap();
         let mark = TcpStream::connect(&self.address).unwrap();
         state.mark = Some(mark.local_addr().unwrap());
         drop(self.shared.news.wait_while(state, |state| state.mark.is_some()).unwrap());
     }
 
-    pub fn confirm_nothing(&self) {
+    pub(super) fn confirm_nothing(&self) {
         self.with(|state| state.forgetful = true);
     }
 
-    pub fn echo(&self) {
+    pub(super) fn echo(&self) {
         self.with(|state| state.echoes = true);
     }
 
     /// The next text says with which address updates were asked for.
-    pub fn gossip(&self) {
+    pub(super) fn gossip(&self) {
         self.with(|state| state.gossips = true);
     }
 
-    pub fn block(&self, person: i64) {
+    pub(super) fn block(&self, person: i64) {
         self.with(|state| state.blocked.insert(person));
     }
 
-    pub fn polls(&self) -> usize {
+    pub(super) fn polls(&self) -> usize {
         self.with(|state| state.polls)
     }
 
-    pub fn calls(&self, method: &str) -> usize {
+    pub(super) fn calls(&self, method: &str) -> usize {
         self.with(|state| state.calls.iter().filter(|called| *called == method).count())
     }
 
-    pub fn heads(&self) -> Vec<String> {
+    pub(super) fn heads(&self) -> Vec<String> {
         self.with(|state| state.heads.clone())
     }
 }
@@ -372,7 +372,7 @@ fn ok(result: &Value) -> Reply {
     (200, String::new(), json!({ "ok": true, "result": result }).to_string().into_bytes())
 }
 
-pub fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// The server.
-pub struct Ntfy {
+pub(crate) struct Ntfy {
     pub address: String,
     state: Arc<Mutex<State>>,
 }
@@ -27,7 +27,7 @@ struct State {
 }
 
 impl Ntfy {
-    pub fn open() -> Ntfy {
+    pub(crate) fn open() -> Ntfy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::<Mutex<State>>::default();
@@ -42,12 +42,12 @@ impl Ntfy {
     }
 
     /// Somebody publishes a message from a telephone.
-    pub fn publish(&self, topic: &str, text: &str) -> String {
+    pub(crate) fn publish(&self, topic: &str, text: &str) -> String {
         self.put(topic, json!({ "message": text }))
     }
 
     /// A message with these members.
-    pub fn put(&self, topic: &str, members: Value) -> String {
+    pub(crate) fn put(&self, topic: &str, members: Value) -> String {
         let mut state = self.state.lock().unwrap();
         let id = format!("phone{:07}", state.messages.len());
         let mut message = json!({ "id": id, "time": 1_700_000_000, "event": "message", "topic": topic });
@@ -57,7 +57,7 @@ impl Ntfy {
     }
 
     /// Somebody presses a button: the app sends what it says, and nothing of its own.
-    pub fn press(&self, action: &Value) {
+    pub(crate) fn press(&self, action: &Value) {
         assert_eq!((&action["action"], &action["method"]), (&json!("http"), &json!("POST")), "{action}");
         let url = action["url"].as_str().unwrap();
         let topic = url.strip_prefix(&format!("http://{}/", self.address)).expect("the server itself");
@@ -66,14 +66,14 @@ impl Ntfy {
     }
 
     /// What is kept as a file; its path.
-    pub fn keep(&self, bytes: &[u8]) -> String {
+    pub(crate) fn keep(&self, bytes: &[u8]) -> String {
         let mut state = self.state.lock().unwrap();
         state.files.push(bytes.to_vec());
         format!("/file/{}.bin", state.files.len() - 1)
     }
 
     /// What kiso published, as a client shows it: what has an id that is known replaces what had it.
-    pub fn shown(&self) -> Vec<Value> {
+    pub(crate) fn shown(&self) -> Vec<Value> {
         let state = self.state.lock().unwrap();
         let mut shown: Vec<Value> = Vec::new();
         for message in state.messages.iter().filter(|message| message["tags"][0] == "kiso") {
@@ -85,40 +85,40 @@ impl Ntfy {
         shown
     }
 
-    pub fn texts(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         self.shown().iter().map(|message| message["message"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// How many of the texts are this one.
-    pub fn count(&self, text: &str) -> usize {
+    pub(crate) fn count(&self, text: &str) -> usize {
         self.texts().iter().filter(|shown| shown.contains(text)).count()
     }
 
-    pub fn token(&self, token: Option<&str>) {
+    pub(crate) fn token(&self, token: Option<&str>) {
         self.state.lock().unwrap().token = token.map(str::to_owned);
     }
 
-    pub fn refuse(&self, status: u16, retry_after: u32) {
+    pub(crate) fn refuse(&self, status: u16, retry_after: u32) {
         self.state.lock().unwrap().refusals.push((status, retry_after));
     }
 
-    pub fn refusals_left(&self) -> usize {
+    pub(crate) fn refusals_left(&self) -> usize {
         self.state.lock().unwrap().refusals.len()
     }
 
-    pub fn forget_ids(&self) {
+    pub(crate) fn forget_ids(&self) {
         self.state.lock().unwrap().forgetful = true;
     }
 
-    pub fn polls(&self) -> usize {
+    pub(crate) fn polls(&self) -> usize {
         self.state.lock().unwrap().polls
     }
 
-    pub fn heads(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         self.state.lock().unwrap().heads.clone()
     }
 
-    pub fn file(&self, path: &str) -> Vec<u8> {
+    pub(crate) fn file(&self, path: &str) -> Vec<u8> {
         let index: usize = path.rsplit('/').next().unwrap().trim_end_matches(".bin").parse().unwrap();
         self.state.lock().unwrap().files[index].clone()
     }

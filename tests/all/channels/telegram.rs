@@ -8,11 +8,11 @@ use crate::served::Served;
 use serde_json::{Value, json};
 use std::process::Command;
 
-pub const ADA: i64 = 7_001;
-pub const BOB: i64 = 7_002;
-pub const CAROL: i64 = 7_003;
+pub(super) const ADA: i64 = 7_001;
+pub(super) const BOB: i64 = 7_002;
+pub(super) const CAROL: i64 = 7_003;
 
-pub fn config(api: &BotApi, more: &str) -> String {
+pub(super) fn config(api: &BotApi, more: &str) -> String {
     format!(
         "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[channels.bot]\ncomponent = \"telegram\"\nurl = \"http://{}\"\n\
          token_env = \"BOT_TOKEN\"\nallow_private = true\npoll_s = 1\n{more}",
@@ -26,7 +26,7 @@ fn home(api: &BotApi, more: &str) -> Home {
     home
 }
 
-pub fn start(home: &Home) -> Served {
+pub(super) fn start(home: &Home) -> Served {
     start_as(home, TOKEN)
 }
 
@@ -48,7 +48,7 @@ fn trouble(home: &Home, with: &str) -> String {
 }
 
 /// Lets a person in; `more` may say that it is the owner.
-pub fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
+pub(super) fn pair(home: &Home, api: &BotApi, person: i64, more: &[&str]) {
     api.write(person, "/start");
     let code = wait_for("a pairing code", || {
         let shown = api.shown();
@@ -253,7 +253,7 @@ fn talking(api: &BotApi, answer: &str) -> (ModelServer, Home) {
 }
 
 /// With a model that answers these, in their order for each role.
-pub fn talking_with(api: &BotApi, reply: &Value) -> (ModelServer, Home) {
+pub(super) fn talking_with(api: &BotApi, reply: &Value) -> (ModelServer, Home) {
     let server = ModelServer::start(serde_json::from_value(json!({ "reply": reply })).unwrap());
     let home = Home::new();
     let config = config(api, "").replace("model = \"reflex\"", "model = \"lab:m\"");

@@ -9,14 +9,14 @@ use std::time::Duration;
 const WRITE: Duration = Duration::from_millis(50);
 
 /// Whoever connects to it is connected to the server.
-pub struct Cable {
+pub(super) struct Cable {
     port: u16,
     shared: Arc<Shared>,
 }
 
 /// Towards the server, or from it.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub(super) enum Way {
     Up,
     Down,
 }
@@ -43,7 +43,7 @@ struct Flow {
 
 impl Cable {
     /// To a port of this machine.
-    pub fn new(to: u16) -> Cable {
+    pub(super) fn new(to: u16) -> Cable {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let port = listener.local_addr().expect("it has one").port();
         let shared: Arc<Shared> = Arc::default();
@@ -62,30 +62,30 @@ impl Cable {
         Cable { port, shared }
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
     /// From now on nothing arrives at either end, and nobody is told.
-    pub fn freeze(&self) {
+    pub(super) fn freeze(&self) {
         let mut flow = self.shared.lock();
         flow.frozen = true;
         drop(self.shared.changed.wait_while(flow, |flow| flow.writing > 0).expect("no thread panics with it"));
     }
 
     /// The same from the moment in which these bytes would go up, which do not arrive.
-    pub fn freeze_at(&self, bytes: &str) {
+    pub(super) fn freeze_at(&self, bytes: &str) {
         self.shared.lock().trap = Some(bytes.as_bytes().to_vec());
     }
 
     /// What was sent meanwhile arrives, and everything after it.
-    pub fn thaw(&self) {
+    pub(super) fn thaw(&self) {
         self.shared.lock().frozen = false;
         self.shared.changed.notify_all();
     }
 
     /// Whether bytes wait that way because it is frozen.
-    pub fn holds(&self, way: Way) -> bool {
+    pub(super) fn holds(&self, way: Way) -> bool {
         let flow = self.shared.lock();
         flow.frozen && flow.holding[way as usize] > 0
     }

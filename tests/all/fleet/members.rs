@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 const LEASE_S: u64 = 3;
 
 /// A machine of a fleet.
-pub struct Machine {
+pub(super) struct Machine {
     pub home: Home,
     pub name: &'static str,
     port: u16,
@@ -18,7 +18,7 @@ pub struct Machine {
 
 impl Machine {
     /// One whose home has this key, and that finds NATS at `url`.
-    pub fn new(name: &'static str, nats: &Nats, url: &str, more: &str) -> Machine {
+    pub(super) fn new(name: &'static str, nats: &Nats, url: &str, more: &str) -> Machine {
         let home = Home::new();
         std::fs::create_dir_all(home.path()).expect("there is room");
         let key = home.path().join("key");
@@ -34,12 +34,12 @@ impl Machine {
     }
 
     /// One behind a cable that can be frozen.
-    pub fn behind(name: &'static str, nats: &Nats, cable: &Cable, more: &str) -> Machine {
+    pub(super) fn behind(name: &'static str, nats: &Nats, cable: &Cable, more: &str) -> Machine {
         Machine::new(name, nats, &cable.url(), more)
     }
 
     /// From now on a lease lasts so many seconds.
-    pub fn leases(&self, seconds: u64) {
+    pub(super) fn leases(&self, seconds: u64) {
         let config = self.home.path().join("config.toml");
         let text = std::fs::read_to_string(&config).expect("it has a configuration");
         let before = format!("lease_s = {LEASE_S}\n");
@@ -49,27 +49,27 @@ impl Machine {
 
     /// Its daemon.
     #[track_caller]
-    pub fn start(&self) -> Served {
+    pub(super) fn start(&self) -> Served {
         let mut command = self.home.command(&["--json", "serve", "--port", &self.port.to_string()]);
         command.env_remove("KISO_FLEET_DRAINED");
         Served::spawn(command)
     }
 
     /// Who owns the home, as this machine sees it.
-    pub fn owner(&self) -> Option<String> {
+    pub(super) fn owner(&self) -> Option<String> {
         let lines = self.home.kiso(&["--json", "fleet", "status"]).json_lines();
         lines[0]["owner"].as_str().map(str::to_owned)
     }
 
     /// Waits until this one owns the home.
     #[track_caller]
-    pub fn owns(&self) {
+    pub(super) fn owns(&self) {
         wait_until(&format!("{} owns the home", self.name), || self.owner().as_deref() == Some(self.name));
     }
 }
 
 /// A fleet with what is in the first machine's home.
 #[track_caller]
-pub fn begun(first: &Machine) {
+pub(super) fn begun(first: &Machine) {
     first.home.kiso(&["fleet", "begin"]).ok();
 }

@@ -28,7 +28,7 @@ fn program() -> Option<&'static Path> {
 }
 
 /// A server with a store of its own in files, gone with the test.
-pub struct Nats {
+pub(super) struct Nats {
     dir: TempDir,
     process: Child,
     port: u16,
@@ -37,7 +37,7 @@ pub struct Nats {
 impl Nats {
     /// On a free port. `None`, loudly, where there is no server.
     #[track_caller]
-    pub fn start() -> Option<Nats> {
+    pub(super) fn start() -> Option<Nats> {
         // Whatever is confirmed is on the disk.
         Nats::with(
             "authorization { users: [ { user: kiso, password: \"a password\" } ] }\n\
@@ -47,7 +47,7 @@ impl Nats {
 
     /// The same with this instead in its configuration, where STORE is its directory.
     #[track_caller]
-    pub fn with(rest: &str) -> Option<Nats> {
+    pub(super) fn with(rest: &str) -> Option<Nats> {
         let program = program()?;
         let dir = TempDir::new().expect("there is room for a server");
         let at = |name: &str| dir.path().join(name).display().to_string();
@@ -62,47 +62,47 @@ impl Nats {
         Some(nats)
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
     /// Of the program.
-    pub fn version(&self) -> &'static str {
+    pub(super) fn version(&self) -> &'static str {
         let name = program().and_then(Path::file_name).and_then(std::ffi::OsStr::to_str);
         name.and_then(|name| name.strip_prefix("nats-server-")).expect("its file is named by it")
     }
 
     /// A file with USER:PASSWORD of somebody who may do everything.
-    pub fn credentials(&self) -> PathBuf {
+    pub(super) fn credentials(&self) -> PathBuf {
         self.dir().join("credentials")
     }
 
     /// Its files.
-    pub fn dir(&self) -> &Path {
+    pub(super) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// Ends it as `kill -9` does.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");
     }
 
     /// After a kill: on the same port, with the same files.
     #[track_caller]
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.process = spawn(program().expect("it was there before"), self.dir());
         self.is_ready();
     }
 
     /// A connection of a test.
     #[track_caller]
-    pub fn connect(&self) -> Wire {
+    pub(super) fn connect(&self) -> Wire {
         Wire::open(&self.url(), &self.credentials()).expect("it lets those with a password in")
     }
 
     /// A cable to it, for one who is to be cut off.
-    pub fn cable(&self) -> Cable {
+    pub(super) fn cable(&self) -> Cable {
         Cable::new(self.port)
     }
 

@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// It goes by the header `kiso-epoch`, and knows by `idempotency-key` what it has already. What is on its way to it can be held up.
-pub struct Sink {
+pub(super) struct Sink {
     address: String,
     ledger: Arc<Mutex<Ledger>>,
 }
@@ -35,7 +35,7 @@ struct Ledger {
 
 /// What was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub(super) struct Told {
     pub epoch: u64,
     /// The reply's id; none where something else was told.
     pub message: Option<i64>,
@@ -43,7 +43,7 @@ pub struct Told {
 }
 
 impl Sink {
-    pub fn open() -> Sink {
+    pub(super) fn open() -> Sink {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let address = listener.local_addr().expect("it has one").to_string();
         let ledger: Arc<Mutex<Ledger>> = Arc::default();
@@ -63,7 +63,7 @@ impl Sink {
     }
 
     /// Lines of `config.toml` that have it told of these.
-    pub fn settings(&self, events: &[&str]) -> String {
+    pub(super) fn settings(&self, events: &[&str]) -> String {
         format!(
             "[webhooks.sink]\nurl = \"http://{}/\"\nallow_private = true\nevents = {events:?}\ntimeout_s = 5\n\
              max_attempts = 100\nretry_base_ms = 10\nretry_max_s = 1\n",
@@ -72,17 +72,17 @@ impl Sink {
     }
 
     /// What comes next stays on its way until something of a later owner has come, or [`Sink::release`].
-    pub fn hold_next(&self) {
+    pub(super) fn hold_next(&self) {
         self.ledger().holds_next = true;
     }
 
     /// Whether something is held.
-    pub fn holds(&self) -> bool {
+    pub(super) fn holds(&self) -> bool {
         !self.ledger().held.is_empty()
     }
 
     /// Lets everything come that was held.
-    pub fn release(&self) {
+    pub(super) fn release(&self) {
         let mut ledger = self.ledger();
         ledger.holds_next = false;
         for stream in ledger.held.drain(..) {
@@ -92,14 +92,14 @@ impl Sink {
 
     /// What was taken, each once.
     #[track_caller]
-    pub fn taken(&self) -> Vec<Told> {
+    pub(super) fn taken(&self) -> Vec<Told> {
         let ledger = self.ledger();
         assert_eq!(ledger.problems, Vec::<String>::new());
         ledger.taken.values().cloned().collect()
     }
 
     /// The epochs of what was refused, because it came behind something of a later owner.
-    pub fn refused(&self) -> Vec<u64> {
+    pub(super) fn refused(&self) -> Vec<u64> {
         self.ledger().refused.clone()
     }
 

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection. It reads when it is asked for something.
 #[derive(Debug)]
-pub struct Wire {
+pub(super) struct Wire {
     stream: BufReader<TcpStream>,
     /// Answers come to subjects below this one, which no other connection has.
     inbox: String,
@@ -23,14 +23,14 @@ pub struct Wire {
 }
 
 #[derive(Debug)]
-pub struct Message {
+pub(super) struct Message {
     pub subject: String,
     pub payload: Vec<u8>,
 }
 
 impl Wire {
     /// Connects as a file with USER:PASSWORD says, and waits until the server has let it in.
-    pub fn open(url: &str, credentials: &Path) -> std::io::Result<Wire> {
+    pub(super) fn open(url: &str, credentials: &Path) -> std::io::Result<Wire> {
         let address = url.strip_prefix("nats://").expect("it is an address of NATS");
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -55,7 +55,7 @@ impl Wire {
     }
 
     /// Hears what is published there from now on.
-    pub fn subscribe(&mut self, subject: &str) -> std::io::Result<()> {
+    pub(super) fn subscribe(&mut self, subject: &str) -> std::io::Result<()> {
         self.send(format!("SUB {subject} 2\r\nPING\r\n").as_bytes())?;
         loop {
             if self.next()?.is_none() {
@@ -64,13 +64,18 @@ impl Wire {
         }
     }
 
-    pub fn publish(&mut self, subject: &str, payload: &[u8]) -> std::io::Result<()> {
+    pub(super) fn publish(&mut self, subject: &str, payload: &[u8]) -> std::io::Result<()> {
         let head = format!("PUB {subject} {}\r\n", payload.len());
         self.send(&[head.as_bytes(), payload, b"\r\n"].concat())
     }
 
     /// Sends a request; where its answer will come.
-    pub fn begin(&mut self, subject: &str, headers: &[(&str, String)], payload: &[u8]) -> std::io::Result<String> {
+    pub(super) fn begin(
+        &mut self,
+        subject: &str,
+        headers: &[(&str, String)],
+        payload: &[u8],
+    ) -> std::io::Result<String> {
         self.requests += 1;
         let inbox = format!("{}.{}", self.inbox, self.requests);
         let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -82,12 +87,12 @@ impl Wire {
     }
 
     /// The answer to a request.
-    pub fn answer(&mut self, inbox: &str) -> std::io::Result<Message> {
+    pub(super) fn answer(&mut self, inbox: &str) -> std::io::Result<Message> {
         self.heard(inbox)
     }
 
     /// The next message with this subject.
-    pub fn heard(&mut self, subject: &str) -> std::io::Result<Message> {
+    pub(super) fn heard(&mut self, subject: &str) -> std::io::Result<Message> {
         loop {
             if let Some(at) = self.unread.iter().position(|message| message.subject == subject) {
                 return Ok(self.unread.remove(at).expect("it was found there"));
@@ -98,7 +103,7 @@ impl Wire {
 
     /// A request whose answer is JSON.
     #[track_caller]
-    pub fn ask(&mut self, subject: &str, headers: &[(&str, String)], payload: &[u8]) -> Value {
+    pub(super) fn ask(&mut self, subject: &str, headers: &[(&str, String)], payload: &[u8]) -> Value {
         let answer = self.begin(subject, headers, payload).and_then(|inbox| self.answer(&inbox));
         let answer = answer.unwrap_or_else(|error| panic!("{subject}: {error}"));
         let text = String::from_utf8_lossy(&answer.payload);
@@ -106,7 +111,7 @@ impl Wire {
     }
 
     /// Whether something has come that was not read; that the server asks whether anybody is there is nothing.
-    pub fn has_more(&mut self) -> bool {
+    pub(super) fn has_more(&mut self) -> bool {
         const ASKED: &[u8] = b"PING\r\n";
         self.stream.get_ref().set_nonblocking(true).expect("it can be asked");
         let mut asked = 0;

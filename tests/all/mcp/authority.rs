@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What it does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
+pub(super) enum Wrong {
     NoPkce,
     /// Metadata of another issuer.
     Issuer,
@@ -27,7 +27,7 @@ pub enum Wrong {
 }
 
 #[derive(Debug, Default)]
-pub struct State {
+pub(super) struct State {
     pub wrong: Option<Wrong>,
     /// Seconds that tokens live.
     pub life_s: u64,
@@ -57,13 +57,13 @@ pub struct State {
 }
 
 #[derive(Clone)]
-pub struct Authority {
+pub(super) struct Authority {
     pub base: String,
     state: Arc<Mutex<State>>,
 }
 
 impl Authority {
-    pub fn start() -> Authority {
+    pub(super) fn start() -> Authority {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let base = format!("http://{}", listener.local_addr().unwrap());
         let issuer = format!("{base}/tenant");
@@ -79,11 +79,11 @@ impl Authority {
         authority
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("{}/mcp", self.base)
     }
 
@@ -275,7 +275,7 @@ fn ring_digest(text: &str) -> String {
 }
 
 /// Gets a page as a browser does, without following: its status, and where it sends one.
-pub fn visit(url: &str) -> (u16, Option<String>) {
+pub(super) fn visit(url: &str) -> (u16, Option<String>) {
     let rest = url.strip_prefix("http://").expect("it is on this machine");
     let (host, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).expect("somebody listens");

@@ -1,6 +1,6 @@
 //! The official clients of the Model Context Protocol, its inspector and its conformance tests, against the real program.
 
-pub use crate::client_page::{blocks, section};
+pub(super) use crate::client_page::{blocks, section};
 
 use super::{CONFIG, MODERN, home};
 use crate::client_page::OfficialClients;
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Where a package is.
-pub fn official(name: &str) -> Option<PathBuf> {
+pub(super) fn official(name: &str) -> Option<PathBuf> {
     static CLIENTS: OfficialClients = OfficialClients::of("mcp");
     CLIENTS.dir(name, &format!("the client {name} of the Model Context Protocol"))
 }
 
 /// A daemon with a token.
-pub fn served(home: &Home) -> Served {
+pub(super) fn served(home: &Home) -> Served {
     let mut served = Served::start_on(own_port(), home, &[], |_| {});
     served.token = Some(home.kiso(&["token", "add", "program"]).ok().stdout.trim().to_owned());
     served
@@ -91,7 +91,7 @@ fn the_official_clients_for_javascript_are_served_in_both_eras() {
 }
 
 /// A directory in which `kiso` is found.
-pub fn with_kiso(home: &Home) -> String {
+pub(super) fn with_kiso(home: &Home) -> String {
     let dir = home.dir.path().join("bin");
     std::fs::create_dir_all(&dir).unwrap();
     let link = dir.join("kiso");

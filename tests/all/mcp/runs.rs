@@ -3,21 +3,21 @@
 use crate::harness::{Home, Ran};
 use serde_json::{Value, json};
 
-pub fn plan(tasks: &[Value]) -> String {
+pub(crate) fn plan(tasks: &[Value]) -> String {
     format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "know", "tasks": tasks }))
 }
 
-pub fn ask(args: &Value) -> Value {
+pub(crate) fn ask(args: &Value) -> Value {
     json!({ "type": "skill", "skill": "oracle.ask", "args": args })
 }
 
-pub fn say() -> Value {
+pub(crate) fn say() -> Value {
     json!({ "type": "msg", "detail": "say what came out", "notify": true })
 }
 
 /// A run whose model answers in this order: a role, what its prompt must hold, what it says. `tables` is the rest of
 /// `config.toml`.
-pub fn run(home: &Home, tables: &str, calls: &[(&str, &str, String)]) -> Ran {
+pub(crate) fn run(home: &Home, tables: &str, calls: &[(&str, &str, String)]) -> Ran {
     let line = |(role, expect, reply): &(&str, &str, String)| {
         json!({ "role": role, "expect_contains": expect, "reply": reply }).to_string() + "\n"
     };
@@ -28,7 +28,7 @@ pub fn run(home: &Home, tables: &str, calls: &[(&str, &str, String)]) -> Ran {
 
 /// A run in which the call fails, which its next plan is told, and goes on without.
 #[track_caller]
-pub fn run_without(home: &Home, tables: &str, told: &str) -> Ran {
+pub(crate) fn run_without(home: &Home, tables: &str, told: &str) -> Ran {
     let calls = [
         ("planner", "", plan(&[ask(&json!({ "text": "why" })), say()])),
         ("planner", told, plan(&[say()])),
@@ -41,7 +41,7 @@ pub fn run_without(home: &Home, tables: &str, told: &str) -> Ran {
 
 /// A run with one call, and what the worker must be told of it.
 #[track_caller]
-pub fn run_with(home: &Home, tables: &str, text: &str, told: &str) -> Ran {
+pub(crate) fn run_with(home: &Home, tables: &str, text: &str, told: &str) -> Ran {
     let calls =
         [("planner", "", plan(&[ask(&json!({ "text": text })), say()])), ("worker", told, "It is 42.".to_owned())];
     let ran = run(home, tables, &calls);
@@ -51,7 +51,7 @@ pub fn run_with(home: &Home, tables: &str, text: &str, told: &str) -> Ran {
 
 /// A home whose administrator has allowed what `allow` names in these tables.
 #[track_caller]
-pub fn allowed(tables: &str) -> Home {
+pub(crate) fn allowed(tables: &str) -> Home {
     let home = Home::new();
     home.config(tables);
     home.kiso(&["mcp", "allow", "oracle"]).ok().prints(&["Asks the oracle", "oracle.ask is allowed as it is now"]);

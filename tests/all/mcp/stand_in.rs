@@ -7,14 +7,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
+pub(crate) enum Era {
     Modern,
     Legacy,
 }
 
 /// What it does wrong when a tool is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Never answers.
     Hang,
     /// Sends notifications without end.
@@ -45,7 +45,7 @@ pub enum Fault {
 
 /// What it is, and what it saw.
 #[derive(Debug)]
-pub struct State {
+pub(crate) struct State {
     pub era: Era,
     pub fault: Option<Fault>,
     pub description: String,
@@ -61,13 +61,13 @@ pub struct State {
     sessions: u32,
 }
 
-pub struct StandIn {
+pub(crate) struct StandIn {
     pub url: String,
     state: Arc<Mutex<State>>,
 }
 
 impl StandIn {
-    pub fn start(era: Era) -> StandIn {
+    pub(crate) fn start(era: Era) -> StandIn {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let schema = json!({ "type": "object", "properties": { "text": { "type": "string", "maxLength": 20 } },
@@ -94,7 +94,7 @@ impl StandIn {
         StandIn { url, state }
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,18 +4,18 @@ use super::{Call, Counted, Fault, Reply};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(super) enum Format {
     OpenAi,
     Anthropic,
 }
 
 /// An answer in the order in which it is written.
-pub struct Answer {
+pub(super) struct Answer {
     pub head: Vec<u8>,
     pub body: Vec<Part>,
 }
 
-pub enum Part {
+pub(super) enum Part {
     Bytes(Vec<u8>),
     /// Waits.
     Hold,
@@ -26,12 +26,12 @@ pub enum Part {
 }
 
 impl Answer {
-    pub fn json(status: u16, value: &Value) -> Self {
+    pub(super) fn json(status: u16, value: &Value) -> Self {
         Self { head: head(status, "application/json", &[]), body: vec![Part::Bytes(value.to_string().into_bytes())] }
     }
 
     /// An error object as both formats have it.
-    pub fn error(status: u16, message: &str) -> Self {
+    pub(super) fn error(status: u16, message: &str) -> Self {
         Self::json(status, &json!({ "type": "error", "error": { "type": kind(status), "message": message } }))
     }
 }
@@ -50,7 +50,7 @@ fn head(status: u16, kind: &str, headers: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// Whether a request wants its answer in JSON by a schema.
-pub fn wants_schema(format: Format, body: &Value) -> bool {
+pub(super) fn wants_schema(format: Format, body: &Value) -> bool {
     match format {
         Format::OpenAi => body.get("response_format").is_some(),
         Format::Anthropic => body["tool_choice"]["type"] == "tool",
@@ -58,7 +58,7 @@ pub fn wants_schema(format: Format, body: &Value) -> bool {
 }
 
 /// The answer that `reply` is to a request with this body.
-pub fn answer(reply: &Reply, format: Format, request: &Value) -> Answer {
+pub(super) fn answer(reply: &Reply, format: Format, request: &Value) -> Answer {
     match reply.fault {
         Some(Fault::Status429 { retry_after }) => {
             let mut answer = Answer::error(429, "Too many requests");

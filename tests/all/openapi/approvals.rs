@@ -4,7 +4,7 @@ use super::Api;
 use serde_json::json;
 
 /// `admin` and `chat` are tokens of these scopes.
-pub fn answers(api: &mut Api, db: &rusqlite::Connection, admin: Option<&str>, chat: Option<&str>) {
+pub(super) fn answers(api: &mut Api, db: &rusqlite::Connection, admin: Option<&str>, chat: Option<&str>) {
     let access = json!([{ "of": "fetch", "hosts": [{ "host": "a.example", "methods": ["GET"] }] }]);
     let effect = json!({ "tool": "fetch", "access": access, "digest": "00" });
     let card = json!({ "effects": [effect], "expires_ms": i64::MAX }).to_string();

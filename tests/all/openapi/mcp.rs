@@ -5,7 +5,7 @@ use serde_json::json;
 
 /// A session of an older version of the protocol, from its handshake to its end.
 #[track_caller]
-pub fn a_session(api: &mut Api) {
+pub(super) fn a_session(api: &mut Api) {
     let token = Some(api.chat.clone());
     let handshake = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",

@@ -3,7 +3,7 @@
 use super::Api;
 
 /// Undo and redo, of a run that has ended, of one that has not (`slow`), and of none.
-pub fn answers(api: &mut Api, slow: &str, token: Option<&str>) {
+pub(super) fn answers(api: &mut Api, slow: &str, token: Option<&str>) {
     let made = api.served.send("undone", "$ echo made > made.txt");
     api.served.reply(made);
     let run = api.served.get(&format!("/messages/{made}"))["run"].as_str().unwrap().to_owned();

@@ -22,8 +22,8 @@ mod tab;
 #[path = "browser/wire.rs"]
 mod wire;
 
-pub use find::{Find, css, role};
-pub use tab::Tab;
+pub(crate) use find::{Find, css, role};
+pub(crate) use tab::Tab;
 
 use serde_json::json;
 use std::path::PathBuf;
@@ -73,13 +73,13 @@ const RUN: &str = r#"dir=$1; shift
 for _ in 1 2 3 4 5; do rm -rf "$dir" && exit 0; sleep 1; done"#;
 
 /// The one browser of the process.
-pub struct Browser {
+pub(crate) struct Browser {
     wire: Arc<Wire>,
 }
 
 impl Browser {
     /// `None` where there is none; then it is said loudly, once.
-    pub fn get() -> Option<&'static Browser> {
+    pub(crate) fn get() -> Option<&'static Browser> {
         static BROWSER: OnceLock<Option<Browser>> = OnceLock::new();
         BROWSER
             .get_or_init(|| {
@@ -108,12 +108,12 @@ impl Browser {
 
     /// A tab in a profile of its own: no cookies, nothing cached.
     #[track_caller]
-    pub fn tab(&self) -> Tab {
+    pub(crate) fn tab(&self) -> Tab {
         Tab::in_a_new_profile(&self.wire)
     }
 
     /// As in "Chrome/156.0.0.0".
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         self.wire.call(None, "Browser.getVersion", &json!({})).expect("it says so")["product"]
             .as_str()
             .unwrap_or_default()

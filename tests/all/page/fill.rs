@@ -10,7 +10,7 @@ const BEGAN_MS: i64 = 1_767_603_600_000;
 const APART_MS: i64 = 60_000;
 
 /// Writes a session of these messages, the user's and the replies to them in turn, each pair with its run.
-pub fn session(home: &Home, name: &str, texts: impl IntoIterator<Item = String>) {
+pub(super) fn session(home: &Home, name: &str, texts: impl IntoIterator<Item = String>) {
     let mut store = Connection::open(home.path().join("store.db")).expect("it is SQLite");
     let tx = store.transaction().expect("nobody else writes");
     tx.execute("INSERT INTO sessions (name, created_ms, active_ms) VALUES (?1, ?2, ?2)", params![name, BEGAN_MS])

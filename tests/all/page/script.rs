@@ -10,31 +10,31 @@ const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal"
 const PLAN: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "an answer", "durable": false}"#;
 
 /// A reply of the script; `more` are other keys of it.
-pub fn reply(role: &str, text: &str, more: &str) -> String {
+pub(super) fn reply(role: &str, text: &str, more: &str) -> String {
     format!("[[reply]]\nrole = \"{role}\"\ntext = {text:?}\n{more}\n")
 }
 
 /// The calls of a message that is answered with words.
-pub fn talk(text: &str, more: &str) -> String {
+pub(super) fn talk(text: &str, more: &str) -> String {
     reply("router", TALK, "") + &reply("worker", text, more)
 }
 
 /// The calls of a message until its plan is there.
-pub fn plan(plan: &str) -> String {
+pub(super) fn plan(plan: &str) -> String {
     reply("router", PLAN, "") + &reply("planner", plan, "")
 }
 
 /// The session is named.
-pub fn title(text: &str) -> String {
+pub(super) fn title(text: &str) -> String {
     reply("titler", text, "")
 }
 
-pub fn server(replies: &[String]) -> ModelServer {
+pub(super) fn server(replies: &[String]) -> ModelServer {
     ModelServer::toml(&replies.concat())
 }
 
 /// What models answer in a scenario of tests/scenarios, and then what names the session.
-pub fn scenario(name: &str) -> ModelServer {
+pub(super) fn scenario(name: &str) -> ModelServer {
     let text = std::fs::read_to_string(root().join("tests/scenarios").join(name)).expect("it is there");
     let table: toml::Table = toml::from_str(&text).expect("it is TOML");
     let mut script: Script =
@@ -45,6 +45,6 @@ pub fn scenario(name: &str) -> ModelServer {
 
 /// Waits until the script was told to its end, and panics if anything did not go as it says.
 #[track_caller]
-pub fn finish(server: ModelServer) {
+pub(super) fn finish(server: ModelServer) {
     server.finish();
 }

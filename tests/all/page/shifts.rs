@@ -42,7 +42,7 @@ fn month(home: &Home) {
 
 /// Waits until a screen stands there with all that it asked for.
 #[track_caller]
-pub fn settled(tab: &Tab, screen: &str) {
+pub(super) fn settled(tab: &Tab, screen: &str) {
     tab.wait(&format!("{screen} has all that it asked for"), || {
         tab.requests_of_this_load().iter().all(|request| request.ended || request.path().starts_with("/events"))
             && !tab.has(css("main .busy"))

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A manifest for the component `echo` that asks for what only an administrator can give.
-pub const ASKING: &str = "[kiso]
+pub(super) const ASKING: &str = "[kiso]
 type = \"skill\"
 name = \"echo\"
 version = \"0.1.0\"

@@ -11,43 +11,43 @@ use std::io::{Read, Write};
 use std::process::Command;
 
 /// Dropped in this order: what the tab still has to say is heard before its daemon is gone.
-pub struct Stage {
+pub(crate) struct Stage {
     pub tab: Tab,
     pub daemon: Served,
     pub home: Home,
 }
 
 /// Where a message is written.
-pub const MESSAGE: Find<'_> = Find::Role("textbox", "Message");
+pub(crate) const MESSAGE: Find<'_> = Find::Role("textbox", "Message");
 
 /// What only those see who are logged in.
-pub const ACCOUNT: Find<'_> = Find::Role("button", "Account and theme");
+pub(crate) const ACCOUNT: Find<'_> = Find::Role("button", "Account and theme");
 
 /// Messages are answered at once, and nothing is done in the background that a test has no script for.
-pub const QUICK: &str = "[daemon]\ndebounce_ms = 1\n";
+pub(crate) const QUICK: &str = "[daemon]\ndebounce_ms = 1\n";
 
 impl Stage {
     /// On the built-in model; none, loudly, where there is no browser.
     #[track_caller]
-    pub fn reflex() -> Option<Stage> {
+    pub(crate) fn reflex() -> Option<Stage> {
         Stage::with(Home::new(), QUICK)
     }
 
     /// On the scripted model.
     #[track_caller]
-    pub fn scripted(server: &ModelServer) -> Option<Stage> {
+    pub(crate) fn scripted(server: &ModelServer) -> Option<Stage> {
         Stage::with(Home::new(), &scripted(server))
     }
 
     /// In this home, with this configuration.
     #[track_caller]
-    pub fn with(home: Home, config: &str) -> Option<Stage> {
+    pub(crate) fn with(home: Home, config: &str) -> Option<Stage> {
         Stage::prepared(home, config, |_| {})
     }
 
     /// The same with something done to the home when its store is there and nobody has it open.
     #[track_caller]
-    pub fn prepared(home: Home, config: &str, prepare: impl FnOnce(&Home)) -> Option<Stage> {
+    pub(crate) fn prepared(home: Home, config: &str, prepare: impl FnOnce(&Home)) -> Option<Stage> {
         let browser = Browser::get()?;
         home.config(config);
         let token = home.kiso(&["--json", "token", "add", "suite", "--scope", "admin"]).json();
@@ -60,42 +60,42 @@ impl Stage {
     }
 
     /// Where the page is, with what stands behind the `#`.
-    pub fn url(&self, fragment: &str) -> String {
+    pub(crate) fn url(&self, fragment: &str) -> String {
         format!("http://{}/{fragment}", self.daemon.address)
     }
 
     /// Opens a session, and waits until something can be written in it.
     #[track_caller]
-    pub fn open(&self, session: &str) {
+    pub(crate) fn open(&self, session: &str) {
         self.show(&self.tab, session);
     }
 
     #[track_caller]
-    pub fn show(&self, tab: &Tab, session: &str) {
+    pub(crate) fn show(&self, tab: &Tab, session: &str) {
         tab.goto(&self.url(&format!("#/s/{session}")));
         tab.wait_for(MESSAGE);
     }
 
     /// Scrolls the conversation up, as far as a turn of the wheel leads.
     #[track_caller]
-    pub fn scroll_up(&self) {
+    pub(crate) fn scroll_up(&self) {
         self.tab.scroll(role("log", "Messages"), -1_500);
     }
 
     /// Writes a message and sends it, as somebody does who has a keyboard.
     #[track_caller]
-    pub fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         say(&self.tab, text);
     }
 
     /// Logs a tab in with the token of the suite, and opens the page.
     #[track_caller]
-    pub fn log_in(&self, tab: &Tab) {
+    pub(crate) fn log_in(&self, tab: &Tab) {
         self.log_in_with(tab, self.daemon.token.as_deref().expect("there is one"));
     }
 
     #[track_caller]
-    pub fn log_in_with(&self, tab: &Tab, token: &str) {
+    pub(crate) fn log_in_with(&self, tab: &Tab, token: &str) {
         let (name, value) = self.cookie(token);
         tab.set_cookie(&self.url(""), &name, &value);
         expects_new_sessions(tab);
@@ -129,32 +129,32 @@ impl Stage {
 }
 
 /// An expression for what a module of the page gives to the others, as in `module("lib/ui.js")`.
-pub fn module(name: &str) -> String {
+pub(crate) fn module(name: &str) -> String {
     let scope = name.trim_end_matches(".js").replace(['/', '-'], "_");
     format!("(await import(new URL('app.js', document.querySelector('script[type=module]').src))).${scope}")
 }
 
 /// Who opens a session that has no message yet asks for what is not there, and the browser says so on the console.
-pub fn expects_new_sessions(tab: &Tab) {
+pub(crate) fn expects_new_sessions(tab: &Tab) {
     tab.expects("answer: 404 /sessions/").expects("answer: 404 /status/");
 }
 
 #[track_caller]
-pub fn log_out(tab: &Tab) {
+pub(crate) fn log_out(tab: &Tab) {
     tab.click(ACCOUNT);
     tab.click(role("menuitem", "Log out"));
 }
 
 /// Writes a message in a tab and sends it.
 #[track_caller]
-pub fn say(tab: &Tab, text: &str) {
+pub(crate) fn say(tab: &Tab, text: &str) {
     tab.focus(MESSAGE);
     tab.insert_text(text);
     tab.press("Enter");
 }
 
 /// A configuration whose models are all the server's.
-pub fn scripted(server: &ModelServer) -> String {
+pub(crate) fn scripted(server: &ModelServer) -> String {
     format!(
         "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n\
          [routing]\nfast_path = false\n[llm]\nmax_retry_wait_s = 1\n{QUICK}",

@@ -4,7 +4,7 @@ use super::browser::Tab;
 
 /// Asserts that axe-core finds nothing against the screen, in the light and in the dark, and that a phone has room for it.
 #[track_caller]
-pub fn audit_in_both(tab: &Tab, screen: &str) {
+pub(crate) fn audit_in_both(tab: &Tab, screen: &str) {
     // A colour that is on its way from one theme to the other belongs to neither.
     tab.set_reduced_motion(true);
     tab.set_theme("dark");

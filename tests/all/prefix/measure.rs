@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Work to be done, with what the models answer.
-pub struct Course {
+pub(super) struct Course {
     pub name: &'static str,
     config: &'static str,
     says: Vec<String>,
@@ -17,13 +17,13 @@ pub struct Course {
 
 /// What the models of a course were sent.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub(super) struct Figures {
     pub roles: BTreeMap<String, Figure>,
 }
 
 /// What the model of a role was sent.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Figure {
+pub(super) struct Figure {
     pub requests: usize,
     /// Bytes of the longest request: the least that has to be read.
     pub longest: usize,
@@ -32,14 +32,14 @@ pub struct Figure {
 }
 
 impl Figure {
-    pub fn ratio(self) -> f64 {
+    pub(super) fn ratio(self) -> f64 {
         self.anew as f64 / self.longest as f64
     }
 }
 
 impl Figures {
     /// Of all roles that the user waits for: what was read anew to the longest request of each.
-    pub fn total(&self) -> Figure {
+    pub(super) fn total(&self) -> Figure {
         self.roles.values().fold(Figure::default(), |sum, role| Figure {
             requests: sum.requests + role.requests,
             longest: sum.longest + role.longest,
@@ -75,7 +75,7 @@ fn same_start(a: &str, b: &str) -> usize {
 }
 
 /// Does the work of a course with `kiso` in a new home.
-pub fn figures(kiso: &Path, course: &Course) -> Figures {
+pub(super) fn figures(kiso: &Path, course: &Course) -> Figures {
     let script = json!({ "reply": course.replies });
     let script: Script = serde_json::from_value(script).expect("a script has this form");
     let server = ModelServer::start(script);
@@ -110,7 +110,7 @@ fn routing(effort: &str, categories: &[&str]) -> Value {
 }
 
 /// A loop of `rounds` rounds, each with a command whose output has some hundred bytes.
-pub fn tool_loop(name: &'static str, rounds: usize) -> Course {
+pub(super) fn tool_loop(name: &'static str, rounds: usize) -> Course {
     let call = |round: usize| {
         let args = json!({ "command": format!("seq {} {}", round * 1_000, round * 1_000 + 120) });
         json!({ "role": "actor", "text": "I look.", "calls": [{ "name": "exec", "args": args }] })
@@ -123,7 +123,7 @@ pub fn tool_loop(name: &'static str, rounds: usize) -> Course {
 }
 
 /// A plan of five tasks that is given up twice; one of the tasks has its calls found on the way.
-pub fn plan() -> Course {
+pub(super) fn plan() -> Course {
     let plan = |number: usize| {
         let exec = |from: usize| {
             let detail = format!("seq {from} {}", from + 120);
@@ -161,7 +161,7 @@ pub fn plan() -> Course {
 }
 
 /// A talk about the world, whose answers have some hundred bytes, and whose window is full so often.
-pub fn talk(name: &'static str, config: &'static str, turns: usize, summaries: usize) -> Course {
+pub(super) fn talk(name: &'static str, config: &'static str, turns: usize, summaries: usize) -> Course {
     let things =
         ["a tide", "a comet", "a glacier", "a monsoon", "a delta", "an atoll", "a geyser", "a fjord", "a moraine"];
     let said = |turn: usize| format!("what is {}?", things[turn % things.len()]);

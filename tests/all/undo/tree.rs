@@ -23,10 +23,10 @@ enum Entry {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tree(BTreeMap<PathBuf, Entry>);
+pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
 impl Tree {
-    pub fn of(root: &Path) -> Tree {
+    pub(super) fn of(root: &Path) -> Tree {
         let (mut entries, mut inodes) = (BTreeMap::new(), BTreeMap::new());
         let mut paths = Vec::new();
         below(root, &mut paths);
@@ -49,7 +49,7 @@ impl Tree {
         Tree(entries)
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         self.0
             .keys()
             .map(|path| String::from_utf8_lossy(&OsString::into_vec(path.clone().into())).into_owned())
@@ -58,7 +58,7 @@ impl Tree {
 
     /// Asserts that the other is the same, and says what differs.
     #[track_caller]
-    pub fn assert_same(&self, other: &Tree) {
+    pub(super) fn assert_same(&self, other: &Tree) {
         let paths: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
         let differ: Vec<_> = paths
             .into_iter()

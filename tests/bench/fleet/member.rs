@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A machine: a home of its own, whose `config.toml` names a fleet.
-pub struct Machine {
+pub(super) struct Machine {
     pub dir: TempDir,
     fleet: String,
 }
 
 impl Machine {
     /// With this home.
-    pub fn new(dir: TempDir, nats: &Nats, fleet: &str, name: &str) -> Machine {
+    pub(super) fn new(dir: TempDir, nats: &Nats, fleet: &str, name: &str) -> Machine {
         let path = dir.path().join("config.toml");
         let config = std::fs::read_to_string(&path).expect("it has one");
         let (url, credentials) = (nats.url(), nats.credentials());
@@ -30,19 +30,19 @@ impl Machine {
     }
 
     /// Another one of the same fleet, with nothing in its home but the key.
-    pub fn another(&self, nats: &Nats, name: &str) -> Machine {
+    pub(super) fn another(&self, nats: &Nats, name: &str) -> Machine {
         let dir = home();
         std::fs::copy(self.dir.path().join("key"), dir.path().join("key")).expect("there is room");
         Machine::new(dir, nats, &self.fleet, name)
     }
 
     /// `kiso fleet begin`; how long it takes.
-    pub fn begin(&self) -> Duration {
+    pub(super) fn begin(&self) -> Duration {
         self.kiso("begin")
     }
 
     /// `kiso fleet status`, which makes the streams and the bucket where they are missing.
-    pub fn status(&self) -> Duration {
+    pub(super) fn status(&self) -> Duration {
         self.kiso("status")
     }
 
@@ -54,7 +54,7 @@ impl Machine {
     }
 
     /// Its daemon, when the home is served: by itself or by the owner.
-    pub fn start(&self) -> Served {
+    pub(super) fn start(&self) -> Served {
         let served = Served::start(self.dir.path());
         wait_until("the home is served", || served.answers());
         served
@@ -63,7 +63,7 @@ impl Machine {
 
 /// What a fleet has published, as its streams say.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Appended {
+pub(super) struct Appended {
     pub log_messages: u64,
     pub log_bytes: u64,
     pub pieces: u64,
@@ -72,7 +72,7 @@ pub struct Appended {
 
 impl Appended {
     /// Until now.
-    pub fn of(wire: &mut Wire, fleet: &str) -> Appended {
+    pub(super) fn of(wire: &mut Wire, fleet: &str) -> Appended {
         let mut state = |stream: &str| {
             let info = wire.ask(&format!("$JS.API.STREAM.INFO.KISO_{fleet}_{stream}"), &[], b"");
             let number = |name: &str| info["state"][name].as_u64().unwrap_or_else(|| panic!("{info}"));
@@ -83,7 +83,7 @@ impl Appended {
     }
 
     /// What came since then. Bytes that were forgotten meanwhile are not among them.
-    pub fn since(self, before: Appended) -> Appended {
+    pub(super) fn since(self, before: Appended) -> Appended {
         Appended {
             log_messages: self.log_messages - before.log_messages,
             log_bytes: self.log_bytes.saturating_sub(before.log_bytes),
@@ -92,7 +92,7 @@ impl Appended {
         }
     }
 
-    pub fn add(&mut self, more: Appended) {
+    pub(super) fn add(&mut self, more: Appended) {
         self.log_messages += more.log_messages;
         self.log_bytes += more.log_bytes;
         self.pieces += more.pieces;
@@ -101,14 +101,14 @@ impl Appended {
 }
 
 /// Makes a stream as a fleet's log is.
-pub fn stream(wire: &mut Wire, name: &str, subject: &str) {
+pub(super) fn stream(wire: &mut Wire, name: &str, subject: &str) {
     let wanted = json!({ "name": name, "subjects": [subject], "storage": "file", "discard": "new" });
     let made = wire.ask(&format!("$JS.API.STREAM.CREATE.{name}"), &[], wanted.to_string().as_bytes());
     assert_eq!(made["config"]["storage"], "file", "{made}");
 }
 
 /// Appends at this place, and waits for the confirmation.
-pub fn publish(wire: &mut Wire, subject: &str, after: u64, payload: &[u8]) {
+pub(super) fn publish(wire: &mut Wire, subject: &str, after: u64, payload: &[u8]) {
     let headers = [("Nats-Expected-Last-Sequence", after.to_string()), ("Nats-Msg-Id", format!("1-{after}-0"))];
     let confirmed = wire.ask(subject, &headers, payload);
     assert_eq!(confirmed["seq"], after + 1, "{confirmed}");

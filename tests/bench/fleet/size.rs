@@ -38,7 +38,7 @@ const PIECES: u64 = 20_000;
 /// Of these, at once on their way.
 const ON_THEIR_WAY: u64 = 100;
 
-pub fn rows(nats: &Nats) {
+pub(super) fn rows(nats: &Nats) {
     messages(nats);
     copy(nats);
     takeovers(nats);

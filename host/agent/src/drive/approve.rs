@@ -41,7 +41,7 @@ pub(super) enum Clearance {
 
 impl Clearance {
     /// What the call may use of what is to be asked for.
-    pub fn accepted(&self) -> Option<&[CardAccess]> {
+    pub(super) fn accepted(&self) -> Option<&[CardAccess]> {
         match self {
             Self::Accepted(access, _) => Some(access),
             Self::Free | Self::Denied(_) => None,
@@ -49,14 +49,14 @@ impl Clearance {
     }
 
     /// The same, where a person has seen this very call.
-    pub fn accepted_by_person(&self) -> Option<&[CardAccess]> {
+    pub(super) fn accepted_by_person(&self) -> Option<&[CardAccess]> {
         self.accepted().filter(|_| matches!(self, Self::Accepted(_, true)))
     }
 }
 
 impl RunContext<'_> {
     /// The card to show before what is next may start; none where nothing needs a word.
-    pub async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
+    pub(super) async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
         let tools = &self.drive.tools;
         let mut effects: Vec<CallEffect> = Vec::new();
         match run.starting() {
@@ -102,7 +102,7 @@ impl RunContext<'_> {
     }
 
     /// What was answered to the card that the run waits for. It is left where nobody has answered yet.
-    pub async fn card_answer(&self) -> Result<StepResult, DriveError> {
+    pub(super) async fn card_answer(&self) -> Result<StepResult, DriveError> {
         let (run, seq) = (self.run.clone(), self.seq);
         let asked = self.drive.store.read(move |view| view.approval_of(&run, seq)).await?;
         let asked = asked.ok_or_else(|| DriveError::NotResumable("its card is not in the store".to_owned()))?;
@@ -121,7 +121,7 @@ impl RunContext<'_> {
     }
 
     /// A task with the outputs in its arguments that it is bound to, and the labels of these; or why there are none.
-    pub async fn with_labels(
+    pub(super) async fn with_labels(
         &self,
         run: &Run,
         task: &Task,
@@ -139,7 +139,7 @@ impl RunContext<'_> {
     }
 
     /// The labels of a call of the action loop.
-    pub async fn labels_of_call(&self, run: &Run, call: &ToolCall) -> Result<CallLabels, DriveError> {
+    pub(super) async fn labels_of_call(&self, run: &Run, call: &ToolCall) -> Result<CallLabels, DriveError> {
         let args: Value = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
         let (decision, known) = match run.named(call) {
             Some(named) => (named.decision, named.args),
@@ -154,7 +154,7 @@ impl RunContext<'_> {
     }
 
     /// Whether a task may be done, with what, and what it may do outside.
-    pub async fn clear_task(
+    pub(super) async fn clear_task(
         &self,
         run: &Run,
         task: &Task,
@@ -170,7 +170,7 @@ impl RunContext<'_> {
     }
 
     /// Whether a call of the action loop may be made, with what, and what it may do outside.
-    pub async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<(Clearance, Permit), DriveError> {
+    pub(super) async fn clear_call(&self, run: &Run, call: &ToolCall) -> Result<(Clearance, Permit), DriveError> {
         let (tools, labels) = (&self.drive.tools, self.labels_of_call(run, call).await?);
         let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
         let args = json::parse(call.args.trim().as_bytes()).unwrap_or_default();

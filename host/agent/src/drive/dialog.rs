@@ -34,7 +34,7 @@ struct Dialog {
 
 impl Dialogs {
     /// `request` as the continuation of what its role was asked before; `None` if that was nothing.
-    pub fn next(&self, request: &Request, secrets: &Secrets, boundary: &str) -> Option<Request> {
+    pub(super) fn next(&self, request: &Request, secrets: &Secrets, boundary: &str) -> Option<Request> {
         let Dialog { user, turns, told } = self.open().answered.get(&request.role)?.clone();
         // What is a secret by now was none, perhaps, when it was said.
         let turns = turns.into_iter().map(|turn| clean_turn(secrets, turn));
@@ -44,7 +44,7 @@ impl Dialogs {
     }
 
     /// The request is about to be sent.
-    pub fn sent(&self, request: &Request, boundary: &str) {
+    pub(super) fn sent(&self, request: &Request, boundary: &str) {
         let mut open = self.open();
         open.sent = ASKED_AGAIN.contains(&request.role).then(|| {
             let told = PieceHistory::new(&request.pieces, boundary);
@@ -53,7 +53,7 @@ impl Dialogs {
     }
 
     /// What was sent last was answered with `text`, which names no secrets.
-    pub fn answered(&self, text: &str, boundary: &str) {
+    pub(super) fn answered(&self, text: &str, boundary: &str) {
         let mut open = self.open();
         if let Some((role, mut dialog)) = mem::take(&mut open.sent) {
             dialog.turns.push(Turn::Assistant { text: without_marks(text, boundary), calls: Vec::new() });

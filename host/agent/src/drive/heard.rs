@@ -24,12 +24,12 @@ pub(super) struct HeardListener<'a> {
 }
 
 impl<'a> HeardListener<'a> {
-    pub fn new(listener: &'a mut dyn Listener) -> Self {
+    pub(super) fn new(listener: &'a mut dyn Listener) -> Self {
         Self { listener, command: None, stdout: String::new(), stderr: String::new(), reply: String::new() }
     }
 
     /// Puts what was heard of the step that was stopped before the other parts of the reply.
-    pub fn unfinished(&mut self) -> Vec<Block> {
+    pub(super) fn unfinished(&mut self) -> Vec<Block> {
         let mut parts = Vec::new();
         if let Some(command) = self.command.take() {
             let short = |text: &str| clip(text.trim_end(), MOST);

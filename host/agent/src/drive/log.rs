@@ -89,7 +89,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Writes down the message and its run in one transaction, sealed.
-    pub async fn begin(
+    pub(super) async fn begin(
         store: &Store,
         vault: &Vault,
         session: &SessionName,
@@ -115,7 +115,7 @@ impl Log {
     }
 
     /// Begins a run for the messages that wait in the session, which are sealed already; `None` where none waits.
-    pub async fn begin_queued(
+    pub(super) async fn begin_queued(
         store: &Store,
         vault: &Vault,
         session: &SessionName,
@@ -161,7 +161,7 @@ impl Log {
     }
 
     /// The log of a run that was cut off, with its spec and its events.
-    pub async fn load(
+    pub(super) async fn load(
         store: &Store,
         vault: &Vault,
         session: &SessionName,
@@ -205,7 +205,7 @@ impl Log {
 
     /// Takes an event with all that follows from it: tasks, usage, what was learned, the ledger, and, if the turn goes
     /// on, the messages `taking` that it goes on with. It is on disk after the next [`Log::commit`].
-    pub fn append(
+    pub(super) fn append(
         &mut self,
         event: &Event,
         run: &Run,
@@ -233,7 +233,7 @@ impl Log {
     }
 
     /// Commits what was appended, in one transaction.
-    pub async fn commit(&mut self) -> Result<(), DriveError> {
+    pub(super) async fn commit(&mut self) -> Result<(), DriveError> {
         match self.batch.is_empty() {
             true => Ok(()),
             false => self.commit_with(&AGAIN, |_| Ok(())).await,
@@ -241,7 +241,7 @@ impl Log {
     }
 
     /// Commits what was appended if that can be done at once: of a run that goes no further here.
-    pub async fn leave(&mut self) -> Result<(), DriveError> {
+    pub(super) async fn leave(&mut self) -> Result<(), DriveError> {
         match self.batch.is_empty() {
             true => Ok(()),
             false => self.commit_with(&[], |_| Ok(())).await,
@@ -400,7 +400,7 @@ impl Log {
 
     /// The outcome and the reply, and what is to be done in the background, in one transaction with what is not on disk
     /// yet. A session that has no name gets the `title`, if there is one. With `window_is_full`, its messages are summarized.
-    pub async fn finish(
+    pub(super) async fn finish(
         &mut self,
         outcome: &Outcome,
         run: &Run,

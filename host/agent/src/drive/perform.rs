@@ -28,7 +28,7 @@ const DIGEST: u32 = 5;
 
 impl RunContext<'_> {
     #[tracing::instrument(name = "drive.perform", level = "debug", skip_all, fields(node = run.node().name(), step = step.name()))]
-    pub async fn perform(
+    pub(super) async fn perform(
         &mut self,
         run: &Run,
         step: Step,

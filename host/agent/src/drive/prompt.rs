@@ -3,7 +3,7 @@
 use kiso_llm::{Request, Turn};
 
 /// A prompt as a person reads it in a trace.
-pub fn as_text(request: &Request) -> String {
+pub(super) fn as_text(request: &Request) -> String {
     let mut text = format!("[system]\n{}", request.system.trim());
     if !request.user.trim().is_empty() {
         text.push_str(&format!("\n[user]\n{}", request.user.trim()));

@@ -7,7 +7,7 @@ use kiso_plan::plan::CallerScope;
 
 impl RunContext<'_> {
     /// The line for the caller of this run.
-    pub fn rights(&self) -> String {
+    pub(super) fn rights(&self) -> String {
         // A project that cannot be read is reported where a command line wants it.
         let project = self.drive.home.project(&self.session).ok().flatten().map(|project| project.write);
         rights(self.caller, &self.drive.config.mounts, project)

@@ -80,7 +80,7 @@ pub(super) enum ModelFailure {
 }
 
 impl ModelFailure {
-    pub fn result(self) -> StepResult {
+    pub(super) fn result(self) -> StepResult {
         match self {
             Self::Limit(limit) => StepResult::Stopped { limit },
             Self::Failed(error) => StepResult::ModelFailed { message: error.to_string() },
@@ -89,7 +89,7 @@ impl ModelFailure {
 }
 
 impl<'a> RunContext<'a> {
-    pub fn new(drive: &'a RunExecutor, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
+    pub(super) fn new(drive: &'a RunExecutor, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
         // A run from before it was kept has one for each process that takes it up.
         let locale = drive.config.locale();
@@ -120,7 +120,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// What the session knows: the part of every prompt that talks to the user.
-    pub fn known(&self, run: &Run) -> Pieces {
+    pub(super) fn known(&self, run: &Run) -> Pieces {
         let Earlier { summary, core, facts, .. } = &self.earlier;
         let memory = run.lane().shared(SharedKind::ObservationalMemory);
         Pieces {
@@ -139,7 +139,7 @@ impl<'a> RunContext<'a> {
 
     /// [`RunContext::known`] for the actor: of the facts, those that the user has stated, as its text may be the reply. Behind a plan,
     /// what its planner was not shown of the conversation is data.
-    pub fn known_to_actor(&self, run: &Run, direct: bool) -> Pieces {
+    pub(super) fn known_to_actor(&self, run: &Run, direct: bool) -> Pieces {
         let mut known = self.known(run);
         let stated: Vec<_> = self.earlier.facts.iter().filter(|fact| fact.is_stated).take(STATED).collect();
         known.facts = (!stated.is_empty()).then(|| stated.into_iter().map(|fact| fact.line.clone()).collect());
@@ -154,7 +154,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// [`RunContext::known`] for who plans and routes: of what anybody else than the user may have written, only that it is there.
-    pub fn trusted_known(&self, run: &Run) -> Pieces {
+    pub(super) fn trusted_known(&self, run: &Run) -> Pieces {
         let Earlier { summary_label, core_label, .. } = &self.earlier;
         let mut known = self.known(run);
         if run.spec().policy.shows_all {
@@ -167,7 +167,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// [`RunContext::talk`] for them.
-    pub fn trusted_talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
+    pub(super) fn trusted_talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.talk(run, replies);
         if !run.spec().policy.shows_all {
             for (message, label) in messages.iter_mut().zip(&self.earlier.labels) {
@@ -186,7 +186,7 @@ impl<'a> RunContext<'a> {
 
     /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
     /// `replies` that stand elsewhere in the prompt.
-    pub fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
+    pub(super) fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.earlier.messages.clone();
         let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
         messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
@@ -198,29 +198,29 @@ impl<'a> RunContext<'a> {
     }
 
     /// Whether messages leave the window after this run. A subagent's window slides by the message, and so do small ones.
-    pub fn window_is_full(&self) -> bool {
+    pub(super) fn window_is_full(&self) -> bool {
         let most = usize::try_from(self.drive.window()).unwrap_or(usize::MAX);
         !self.subagent && hop(most) > 0 && slots_of(&self.earlier.messages) + self.slots > most
     }
 
-    pub async fn put_away(&self, stem: &'static str, text: String, label: &Label) -> Result<String, DriveError> {
+    pub(super) async fn put_away(&self, stem: &'static str, text: String, label: &Label) -> Result<String, DriveError> {
         let text = self.secrets.redact(&text);
         Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, label, now_ms()).await?)
     }
 
     /// What a question to memory means, if a model says so in time.
-    pub async fn meaning(&self, question: &str) -> Result<Option<Meaning>, DriveError> {
+    pub(super) async fn meaning(&self, question: &str) -> Result<Option<Meaning>, DriveError> {
         let (session, run, used) = (Some(&self.session), Some(&self.run), self.meter.used());
         self.drive.meaning(question, &self.secrets, session, run, used).await
     }
 
     /// The model of a role, with what it uses counted.
-    pub fn model(&self, role: Role) -> MeteredModel<'_> {
+    pub(super) fn model(&self, role: Role) -> MeteredModel<'_> {
         self.meter.of(self.drive.models.of(role))
     }
 
     /// Calls the model of the request's role.
-    pub async fn complete(
+    pub(super) async fn complete(
         &self,
         run: &Run,
         request: Request,
@@ -231,7 +231,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// [`RunContext::complete`] with the model of another role than the one that the prompt is of.
-    pub async fn complete_by(
+    pub(super) async fn complete_by(
         &self,
         run: &Run,
         request: Request,
@@ -246,13 +246,13 @@ impl<'a> RunContext<'a> {
     }
 
     /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
-    pub async fn ready(&self, run: &Run, request: Request) -> Result<Result<Request, LimitReached>, DriveError> {
+    pub(super) async fn ready(&self, run: &Run, request: Request) -> Result<Result<Request, LimitReached>, DriveError> {
         let by = request.role;
         self.ready_for(run, request, by).await
     }
 
     /// [`RunContext::ready`] for the model of another role than the one that the prompt is of.
-    pub async fn ready_for(
+    pub(super) async fn ready_for(
         &self,
         run: &Run,
         request: Request,
@@ -309,19 +309,19 @@ impl<'a> RunContext<'a> {
     }
 
     /// What a role that was asked said, as it may be shown to it again.
-    pub fn answered(&self, text: Option<String>) {
+    pub(super) fn answered(&self, text: Option<String>) {
         if let Some(text) = text {
             self.dialogs.answered(&self.secrets.redact(&text), &self.boundary);
         }
     }
 
     /// What models were asked since this was last called.
-    pub fn take_asked(&self) -> Vec<(Role, String)> {
+    pub(super) fn take_asked(&self) -> Vec<(Role, String)> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where the call at this place among those that are made together comes from.
-    pub fn at(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
+    pub(super) fn at(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
         CallContext {
             result_tokens,
             session: self.session.clone(),

@@ -25,17 +25,17 @@ struct Spent {
 
 impl Meter {
     /// Of prompts with this boundary.
-    pub fn new(boundary: String) -> Self {
+    pub(super) fn new(boundary: String) -> Self {
         Self { boundary, ..Self::default() }
     }
 
     /// `model`, with all that it uses counted here.
-    pub fn of<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
+    pub(super) fn of<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
         MeteredModel { model, meter: self }
     }
 
     /// What was used since the last event.
-    pub fn used(&self) -> Usage {
+    pub(super) fn used(&self) -> Usage {
         let spent = self.spent();
         let mut used = spent.answered;
         if let Some(call) = &spent.lost {
@@ -45,7 +45,7 @@ impl Meter {
     }
 
     /// Begins anew; returns what was used and is in no result.
-    pub fn take(&self) -> Option<Call> {
+    pub(super) fn take(&self) -> Option<Call> {
         std::mem::take(&mut *self.spent()).lost
     }
 

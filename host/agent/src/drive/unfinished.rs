@@ -179,7 +179,7 @@ pub(super) struct InHand {
 }
 
 impl InHand {
-    pub fn ended(self) {
+    pub(super) fn ended(self) {
         self.runs.runs().remove(&self.id);
     }
 }

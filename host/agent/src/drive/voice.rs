@@ -176,13 +176,13 @@ pub(super) struct Voice<'a> {
 }
 
 impl<'a> Voice<'a> {
-    pub fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
+    pub(super) fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
         let filters = Some((secrets.streaming(), Stripper::default()));
         Self { role, secrets, filters, line: String::new(), listener }
     }
 
     /// Lets go what was held back.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.end_line();
         if let Some((stream, mut stripper)) = self.filters.take() {
             let rest = stripper.push(&stream.finish()) + &stripper.finish();

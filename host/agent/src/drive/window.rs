@@ -91,7 +91,7 @@ pub(super) struct KnownFact {
 
 impl KnownFact {
     /// Without its day.
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         self.line.rsplit_once(" (").map_or(self.line.as_str(), |(text, _)| text)
     }
 }
@@ -104,7 +104,7 @@ impl From<Fact> for KnownFact {
 
 impl Earlier {
     /// Of all of it.
-    pub fn label(&self) -> Label {
+    pub(super) fn label(&self) -> Label {
         let mut label = Label::join_all(&self.labels);
         if self.summary.is_some() {
             label.join(&self.summary_label);

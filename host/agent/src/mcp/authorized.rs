@@ -12,7 +12,7 @@ use kiso_base::rpc::RequestId;
 
 /// Sends it. A token that the server refuses is renewed once, and the message sent again: who refuses it did not take it. What
 /// the server says of the token is taken out of its answer.
-pub async fn exchange(
+pub(super) async fn exchange(
     account: Option<(&Account, &str)>,
     uri: &Uri,
     headers: HeaderMap,

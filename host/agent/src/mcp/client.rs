@@ -84,7 +84,7 @@ struct Known {
 
 /// A server that can be asked.
 #[derive(Debug)]
-pub struct McpClient {
+pub(super) struct McpClient {
     pub settings: McpSettings,
     transport: Transport,
     /// The login, where one is possible: at a server over HTTP that is sent no key of the administrator's.
@@ -98,7 +98,7 @@ pub struct McpClient {
 
 impl McpClient {
     /// Does not connect, and starts nothing. `environment` has the values of headers and variables.
-    pub fn new(
+    pub(super) fn new(
         settings: McpSettings,
         skills: &Skills,
         store: &Store,
@@ -116,12 +116,12 @@ impl McpClient {
     }
 
     /// What runs on this machine, where something does.
-    pub fn transport(&self) -> &Transport {
+    pub(super) fn transport(&self) -> &Transport {
         &self.transport
     }
 
     /// Ends what was started. What is asked of it later starts another one.
-    pub async fn stop(&self) {
+    pub(super) async fn stop(&self) {
         let known = self.known.lock().await.take();
         if let Some(server) = known.and_then(|known| known.connection.server) {
             server.stop().await;
@@ -129,7 +129,7 @@ impl McpClient {
     }
 
     /// What the server says of its tools now.
-    pub async fn list(&self) -> Result<Arc<BTreeMap<String, ToolDefinition>>, McpError> {
+    pub(super) async fn list(&self) -> Result<Arc<BTreeMap<String, ToolDefinition>>, McpError> {
         self.transport.load().await.map_err(|fault| self.error(fault))?;
         let bounds = self.bounds();
         *self.known.lock().await = None;
@@ -139,7 +139,7 @@ impl McpClient {
 
     /// Calls a tool, if the server says the same of it as was allowed. What it says otherwise comes with the error.
     #[tracing::instrument(name = "mcp.call", level = "debug", skip_all, fields(server = %self.settings.name, tool = allowed.name.as_str()))]
-    pub async fn call(
+    pub(super) async fn call(
         &self,
         allowed: &ToolDefinition,
         args: &Value,
@@ -192,12 +192,12 @@ impl McpClient {
     }
 
     /// How its login stands; `None` where there can be none.
-    pub fn login(&self) -> Option<LoginState> {
+    pub(super) fn login(&self) -> Option<LoginState> {
         self.account.as_ref().map(Account::state)
     }
 
     /// Asks a person to log in; the issuer. `None` where there can be no login.
-    pub async fn log_in(
+    pub(super) async fn log_in(
         &self,
         told: impl FnOnce(&str),
         pasted: impl Future<Output = String>,
@@ -222,12 +222,12 @@ impl McpClient {
     }
 
     /// Forgets the login: whether there was one, and why the authorization server could not be told.
-    pub async fn log_out(&self) -> Option<Result<(bool, Option<OauthError>), McpError>> {
+    pub(super) async fn log_out(&self) -> Option<Result<(bool, Option<OauthError>), McpError>> {
         let out = self.account.as_ref()?.log_out().await;
         Some(out.map_err(|error| self.error(McpFault::Login(error))))
     }
 
-    pub fn error(&self, fault: McpFault) -> McpError {
+    pub(super) fn error(&self, fault: McpFault) -> McpError {
         McpError { server: self.settings.name.clone(), fault }
     }
 

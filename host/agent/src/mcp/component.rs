@@ -24,7 +24,7 @@ struct ServerInstance {
 }
 
 /// Starts one. It ends when the returned value is dropped.
-pub fn start(component: &Arc<ServerComponent>) -> StdioServer {
+pub(super) fn start(component: &Arc<ServerComponent>) -> StdioServer {
     let ((stdin, input), (output, stdout)) = (pipe(), pipe());
     let (told, ended) = watch::channel(None);
     let component = component.clone();
@@ -41,7 +41,7 @@ pub fn start(component: &Arc<ServerComponent>) -> StdioServer {
 }
 
 /// What an error of the sandbox is for the one who calls.
-pub fn fault(error: SkillError) -> McpFault {
+pub(super) fn fault(error: SkillError) -> McpFault {
     match (error.limit, error.blame, error.code.as_str()) {
         (Some(hit), ..) => McpFault::Limit(*hit),
         (None, Blame::Skill, "exit" | "trap") => McpFault::Broken(error.message),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Bytes of all that a server says of one tool, as JSON. It stands in prompts.
-pub const MAX_DEFINITION: usize = 32 << 10;
+pub(super) const MAX_DEFINITION: usize = 32 << 10;
 
 /// Characters of a description that models are told.
 const MAX_TOLD: usize = 1_000;

@@ -17,10 +17,10 @@ use kiso_base::net::pool::{self, SendError};
 use kiso_base::net::sse::Parser;
 use kiso_base::rpc::{self, RequestId, RpcMessage};
 
-pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Notifications and other messages before an answer. Progress comes a few times a second.
-pub const MAX_MESSAGES: usize = 10_000;
+pub(super) const MAX_MESSAGES: usize = 10_000;
 
 /// Bytes of the body of a refusal, in which an error of the protocol may stand.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -29,7 +29,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Within which an exchange has to stay.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub(super) struct Bounds {
     pub end: Instant,
     /// Seconds, of which `end` was made.
     pub timeout_s: u64,
@@ -37,14 +37,14 @@ pub struct Bounds {
 }
 
 /// What answers a request.
-pub struct RpcAnswer {
+pub(super) struct RpcAnswer {
     pub result: Value,
     /// The session that the server begins.
     pub session: Option<HeaderValue>,
 }
 
 /// Sends a message. The answer to a request is that with its id; a notification has none.
-pub async fn exchange(
+pub(super) async fn exchange(
     uri: &Uri,
     headers: HeaderMap,
     message: &Value,

@@ -35,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A program that can be started as a server.
 #[derive(Debug)]
-pub struct NativeServer {
+pub(super) struct NativeServer {
     name: String,
     place: CommandPlace,
     home: Home,
@@ -45,7 +45,7 @@ pub struct NativeServer {
 }
 
 impl NativeServer {
-    pub fn new(
+    pub(super) fn new(
         name: &str,
         place: &CommandPlace,
         home: &Home,
@@ -56,12 +56,12 @@ impl NativeServer {
     }
 
     /// The only directory that it can write to.
-    pub fn dir(&self) -> PathBuf {
+    pub(super) fn dir(&self) -> PathBuf {
         self.home.server_dir(&self.name)
     }
 
     /// Whether it would be confined, or why it cannot be started at all.
-    pub fn check(&self) -> Result<bool, McpFault> {
+    pub(super) fn check(&self) -> Result<bool, McpFault> {
         // Both would give it what the confinement is there to keep from it.
         let covers = |path: &String| {
             let path = PathBuf::from(path);
@@ -142,7 +142,7 @@ struct Started {
 }
 
 /// Starts the program.
-pub async fn start(server: &NativeServer) -> Result<StdioServer, McpFault> {
+pub(super) async fn start(server: &NativeServer) -> Result<StdioServer, McpFault> {
     let command = server.command()?;
     let (sender, receiver) = oneshot::channel();
     let (name, env) = (format!("kiso-mcp-{}", server.name), server.env.clone());

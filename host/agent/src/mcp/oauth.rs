@@ -16,8 +16,9 @@ mod flow;
 mod redirect;
 mod token;
 
-pub use account::{Account, AccountSetup, LoginState};
-pub use challenge::Challenge;
+pub use account::LoginState;
+pub(super) use account::{Account, AccountSetup};
+pub(super) use challenge::Challenge;
 
 /// Why a login did not come about. Texts of servers are cut and without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

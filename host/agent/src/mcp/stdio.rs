@@ -5,7 +5,7 @@
 
 mod streams;
 
-pub use self::streams::{ServerInput, ServerOutput};
+pub(super) use self::streams::{ServerInput, ServerOutput};
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const CLOSING: Duration = Duration::from_secs(10);
 
 /// What runs at the other end of the streams.
-pub trait ServerLife: Debug + Send + Sync {
+pub(super) trait ServerLife: Debug + Send + Sync {
     /// Ends it, if it has not ended.
     fn end(&self);
 
@@ -46,7 +46,7 @@ pub trait ServerLife: Debug + Send + Sync {
 
 /// A server that runs.
 #[derive(Debug)]
-pub struct StdioServer {
+pub(super) struct StdioServer {
     life: Box<dyn ServerLife>,
     input: AsyncMutex<ServerInput>,
     output: AsyncMutex<ServerLines>,
@@ -73,26 +73,26 @@ struct Waiter {
 }
 
 impl StdioServer {
-    pub fn new(life: Box<dyn ServerLife>, input: ServerInput, output: ServerOutput) -> StdioServer {
+    pub(super) fn new(life: Box<dyn ServerLife>, input: ServerInput, output: ServerOutput) -> StdioServer {
         let waiting = Waiting { requests: HashMap::new(), messages: 0, bytes: 0, heard: None, fault: None };
         let (input, output) = (AsyncMutex::new(input), AsyncMutex::new(ServerLines::new(output)));
         StdioServer { life, input, output, waiting: Mutex::new(waiting) }
     }
 
     /// Whether it answers no more. Another one must be started.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.lock().fault.is_some() || self.life.is_over()
     }
 
     /// Ends it, with a moment to write down what it holds.
-    pub async fn stop(&self) {
+    pub(super) async fn stop(&self) {
         self.life.ask_to_end();
         let _ = tokio::time::timeout(GRACE, self.life.ended()).await;
         self.fail(McpFault::Broken("kiso has ended it".to_owned()));
     }
 
     /// Sends a request and waits for its answer.
-    pub async fn ask(&self, id: &RequestId, message: &Value, bounds: Bounds) -> Result<Value, McpFault> {
+    pub(super) async fn ask(&self, id: &RequestId, message: &Value, bounds: Bounds) -> Result<Value, McpFault> {
         let begun = Instant::now();
         let (sender, answer) = oneshot::channel();
         let _request = Request::new(self, id, Waiter { max_kib: bounds.max_kib, answer: sender })?;
@@ -121,7 +121,7 @@ impl StdioServer {
     }
 
     /// Sends a notification.
-    pub async fn tell(&self, message: &Value, bounds: Bounds) -> Result<(), McpFault> {
+    pub(super) async fn tell(&self, message: &Value, bounds: Bounds) -> Result<(), McpFault> {
         match timeout_at(bounds.end, self.write(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.broken(&error).await),

@@ -44,7 +44,7 @@ pub struct ServerSummary {
 }
 
 /// Looks at nothing but this machine.
-pub fn of(client: &McpClient) -> ServerSummary {
+pub(super) fn of(client: &McpClient) -> ServerSummary {
     let name = client.settings.name.clone();
     let missing = |variable: &String| McpFault::Variable(variable.clone()).to_string();
     let (kind, source, about, trouble) = match (&client.settings.place, client.transport()) {

@@ -16,7 +16,7 @@ use kiso_store::secret::SecretValue;
 
 /// How a server is reached.
 #[derive(Debug)]
-pub enum Transport {
+pub(super) enum Transport {
     /// With the headers of the administrator, or the variable that is not there.
     Http { uri: Uri, headers: Result<HeaderMap, String> },
     /// A component, or the variable that is not there.
@@ -30,7 +30,7 @@ type Keys = Vec<(String, SecretValue)>;
 
 impl Transport {
     /// Does not connect, and starts nothing. Also gives the values that `environment` has.
-    pub fn new(
+    pub(super) fn new(
         settings: &McpSettings,
         skills: &Skills,
         gateway_port: u64,
@@ -64,7 +64,7 @@ impl Transport {
     }
 
     /// Makes ready what takes long at the first time, and does not count as time of a call.
-    pub async fn load(&self) -> Result<(), McpFault> {
+    pub(super) async fn load(&self) -> Result<(), McpFault> {
         match self {
             Self::Component(Ok(server)) => server.load().await.map_err(component::fault),
             _ => Ok(()),
@@ -72,7 +72,7 @@ impl Transport {
     }
 
     /// Starts a server that is not reached over HTTP.
-    pub async fn start(&self) -> Result<Option<Arc<StdioServer>>, McpFault> {
+    pub(super) async fn start(&self) -> Result<Option<Arc<StdioServer>>, McpFault> {
         let unset = |variable: &String| McpFault::Variable(variable.clone());
         let started = match self {
             Self::Http { .. } => return Ok(None),
@@ -83,12 +83,12 @@ impl Transport {
     }
 
     /// Whether each call is answered by a server of its own, and no server runs in between.
-    pub fn is_for_each_call(&self) -> bool {
+    pub(super) fn is_for_each_call(&self) -> bool {
         matches!(self, Self::Component(_))
     }
 
     /// Which file is started now. Another one has other tools.
-    pub fn file(&self) -> Option<FileStamp> {
+    pub(super) fn file(&self) -> Option<FileStamp> {
         match self {
             Self::Component(Ok(server)) => server.stamp(),
             _ => None,

@@ -10,7 +10,7 @@ use super::workspace::{FileError, FilePath, Incoming};
 use kiso_base::home::{Home, SessionName};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
-use kiso_sandbox::skill::sandbox::Quota;
+use kiso_sandbox::skill::Quota;
 
 /// A file that now stands in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use kiso_base::home::{Home, HomeError, SessionName, temp_name};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
-use kiso_sandbox::skill::sandbox::{Charge, Quota};
+use kiso_sandbox::skill::{Charge, Quota};
 
 /// Bytes of a path, and names in it.
 const MAX_PATH: usize = 1_024;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use kiso_sandbox::skill::InstalledSkill;
 
 /// Every text in a value, at any depth.
-pub fn texts(value: &Value) -> Vec<&str> {
+pub(super) fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(values) => values.iter().flat_map(texts).collect(),
@@ -18,7 +18,7 @@ pub fn texts(value: &Value) -> Vec<&str> {
 }
 
 /// The host of an address, with its port where that is not the scheme's own.
-pub fn host_and_port(text: &str) -> Option<String> {
+pub(super) fn host_and_port(text: &str) -> Option<String> {
     let uri: http::Uri = text.trim().parse().ok()?;
     let own = match uri.scheme_str()? {
         "http" => 80,
@@ -33,7 +33,7 @@ pub fn host_and_port(text: &str) -> Option<String> {
 }
 
 /// A host without its port.
-pub fn bare(host: &str) -> &str {
+pub(super) fn bare(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
@@ -41,12 +41,12 @@ pub fn bare(host: &str) -> &str {
 }
 
 /// The addresses among the words of a text.
-pub fn addresses(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn addresses(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
 }
 
 /// Says of a skill whether a command line names it.
-pub fn named_in(line: &str) -> impl FnMut(&&Arc<InstalledSkill>) -> bool {
+pub(super) fn named_in(line: &str) -> impl FnMut(&&Arc<InstalledSkill>) -> bool {
     let words: BTreeSet<&str> = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).collect();
     move |skill| words.contains(skill.name().as_str())
 }

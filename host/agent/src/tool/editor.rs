@@ -18,9 +18,9 @@ use kiso_store::scratchpad::parse_ref;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-pub const READ: &str = "file_read";
-pub const WRITE: &str = "file_write";
-pub const EDIT: &str = "file_edit";
+pub(super) const READ: &str = "file_read";
+pub(super) const WRITE: &str = "file_write";
+pub(super) const EDIT: &str = "file_edit";
 
 /// Bytes of a file that is changed, and of the lines that are read at once: more is work for a command line.
 const MAX_BYTES: usize = 4 << 20;
@@ -110,7 +110,7 @@ pub(super) fn specs() -> Vec<ToolSpec> {
 }
 
 /// Whether a tool of this name is one of these.
-pub fn has(name: &str) -> bool {
+pub(super) fn has(name: &str) -> bool {
     [READ, WRITE, EDIT].contains(&name)
 }
 
@@ -126,7 +126,7 @@ pub(super) fn args(name: &str) -> Option<&'static ArgsSchema> {
 
 impl FileCall {
     /// The call of one of these tools.
-    pub fn parse(name: &str, given: &Value) -> Result<FileCall, ToolFault> {
+    pub(super) fn parse(name: &str, given: &Value) -> Result<FileCall, ToolFault> {
         let schema = args(name).ok_or_else(|| wrong(format!("there is no tool {name:?}"), super::FITTING))?;
         let given = schema.check(given).map_err(|violations| wrong(super::told(&violations), super::FITTING))?;
         let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
@@ -151,12 +151,12 @@ impl FileCall {
     }
 
     /// Whether it leaves every file as it is.
-    pub fn only_reads(&self) -> bool {
+    pub(super) fn only_reads(&self) -> bool {
         matches!(self, FileCall::Read { .. })
     }
 
     /// The entry of the scratchpad that it reads.
-    pub fn reference(&self) -> Option<&str> {
+    pub(super) fn reference(&self) -> Option<&str> {
         match self {
             FileCall::Read { path: ReadPath::Ref(key), .. } => Some(key),
             _ => None,

@@ -51,7 +51,7 @@ pub(super) struct CallSinks {
 
 impl CallSinks {
     /// Why a person must be asked; nothing where the rules allow it.
-    pub fn problems(&self, enforcement: Enforcement) -> Vec<String> {
+    pub(super) fn problems(&self, enforcement: Enforcement) -> Vec<String> {
         if !enforcement.refuses() {
             return Vec::new();
         }

@@ -30,7 +30,7 @@ pub(super) struct TableFields<'a> {
 
 impl<'a> TableFields<'a> {
     /// `value` must be a table, and is read as `declared`.
-    pub fn new(
+    pub(super) fn new(
         declared: &NamedTable,
         path: String,
         span: Range<usize>,
@@ -44,17 +44,17 @@ impl<'a> TableFields<'a> {
     }
 
     /// Says that a key is wrong. `message` begins with what it is or is not: "must be …".
-    pub fn wrong(&mut self, span: Range<usize>, key: &str, message: &str) {
+    pub(super) fn wrong(&mut self, span: Range<usize>, key: &str, message: &str) {
         self.wrong.push((span, format!("{}.{key} {message}", self.path)));
     }
 
     /// Says that a key that must be there is not.
-    pub fn missing(&mut self, key: &str, message: &str) {
+    pub(super) fn missing(&mut self, key: &str, message: &str) {
         self.wrong.push((self.span.clone(), format!("[{}] needs {key}: {message}", self.path)));
     }
 
     /// Whether the table has a key, right or wrong.
-    pub fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
@@ -74,7 +74,7 @@ impl<'a> TableFields<'a> {
     }
 
     /// A text, and where it stands.
-    pub fn text(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
+    pub(super) fn text(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
         let most = match self.kind(key) {
             Kind::Characters(most, _) => most,
             Kind::Path => MAX_PATH,
@@ -95,13 +95,17 @@ impl<'a> TableFields<'a> {
 
     /// A text that `check` accepts in the form that it gives it, or says what is wrong with. What it says does not repeat
     /// the text, which may be a secret.
-    pub fn checked<T>(&mut self, key: &'static str, check: impl FnOnce(&str) -> Result<T, &'static str>) -> Option<T> {
+    pub(super) fn checked<T>(
+        &mut self,
+        key: &'static str,
+        check: impl FnOnce(&str) -> Result<T, &'static str>,
+    ) -> Option<T> {
         let (text, span) = self.text(key)?;
         check(&text).map_err(|why| self.wrong(span, key, why)).ok()
     }
 
     /// One of some words, given with what they mean.
-    pub fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+    pub(super) fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         let value = self.get(key)?;
         let found = match value.get_ref() {
             DeValue::String(text) => words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning),
@@ -114,7 +118,7 @@ impl<'a> TableFields<'a> {
         found
     }
 
-    pub fn bool(&mut self, key: &'static str) -> bool {
+    pub(super) fn bool(&mut self, key: &'static str) -> bool {
         let default = matches!(self.kind(key), Kind::Bool(true));
         let Some(value) = self.get(key) else { return default };
         let DeValue::Boolean(given) = value.get_ref() else {
@@ -125,13 +129,13 @@ impl<'a> TableFields<'a> {
     }
 
     /// An integer, or its default.
-    pub fn int(&mut self, key: &'static str) -> u64 {
+    pub(super) fn int(&mut self, key: &'static str) -> u64 {
         let default = if let Kind::Int(default, ..) = self.kind(key) { default } else { 0 };
         self.count(key).unwrap_or(default)
     }
 
     /// An integer that may be absent.
-    pub fn count(&mut self, key: &'static str) -> Option<u64> {
+    pub(super) fn count(&mut self, key: &'static str) -> Option<u64> {
         let (Kind::Int(_, min, max) | Kind::Count(min, max, _)) = self.kind(key) else { return None };
         let value = self.get(key)?;
         let DeValue::Integer(integer) = value.get_ref() else {
@@ -147,7 +151,7 @@ impl<'a> TableFields<'a> {
     }
 
     /// US dollars as millionths of them.
-    pub fn dollars(&mut self, key: &'static str) -> Option<u64> {
+    pub(super) fn dollars(&mut self, key: &'static str) -> Option<u64> {
         let most = if let Kind::Dollars(most, _) = self.kind(key) { most } else { 0 };
         let value = self.get(key)?;
         let number: Option<f64> = match value.get_ref() {
@@ -169,7 +173,7 @@ impl<'a> TableFields<'a> {
     }
 
     /// Texts, each accepted by `allowed`, or else the default.
-    pub fn list(&mut self, key: &'static str, rule: &str, allowed: impl Fn(&str) -> bool) -> Vec<String> {
+    pub(super) fn list(&mut self, key: &'static str, rule: &str, allowed: impl Fn(&str) -> bool) -> Vec<String> {
         let (default, most): (&[&str], _) = match self.kind(key) {
             Kind::Listed(default, _) => (default, MAX_LISTED),
             Kind::List(most) => (&[], most),
@@ -198,7 +202,7 @@ impl<'a> TableFields<'a> {
     }
 
     /// What tools do, by their names, each accepted by `is_tool`.
-    pub fn effects(
+    pub(super) fn effects(
         &mut self,
         key: &'static str,
         rule: &str,
@@ -229,7 +233,7 @@ impl<'a> TableFields<'a> {
     }
 
     /// Ports of TCP, none by default.
-    pub fn ports(&mut self, key: &'static str) -> Vec<u16> {
+    pub(super) fn ports(&mut self, key: &'static str) -> Vec<u16> {
         let most = if let Kind::Ports(most) = self.kind(key) { most } else { 0 };
         let Some(value) = self.get(key) else { return Vec::new() };
         let port = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
@@ -249,14 +253,14 @@ impl<'a> TableFields<'a> {
     }
 
     /// Says that a key cannot stand here, where it does.
-    pub fn unfit(&mut self, key: &str, message: &str) {
+    pub(super) fn unfit(&mut self, key: &str, message: &str) {
         if let Some(value) = self.table.get(key) {
             self.wrong(value.span(), key, message);
         }
     }
 
     /// What was wrong, unknown keys included. `hint` may say more about an unknown key than which ones there are.
-    pub fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<ValueError>> {
+    pub(super) fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<ValueError>> {
         let mut allowed: Vec<String> = self.asked.iter().map(|&key| key.to_owned()).collect();
         allowed.sort();
         for (key, _) in self.table {

@@ -84,7 +84,10 @@ pub const MAX_WORD: usize = 64;
 pub const TOO_MANY_RULES: usize = 2_000;
 
 /// An object with these properties and no others, of which those in `required` must be there.
-pub fn object<const N: usize, const M: usize>(required: [(&str, Value); N], optional: [(&str, Value); M]) -> Value {
+pub(super) fn object<const N: usize, const M: usize>(
+    required: [(&str, Value); N],
+    optional: [(&str, Value); M],
+) -> Value {
     let names: Vec<_> = required.iter().map(|(name, _)| *name).collect();
     let needed = json!(names);
     let properties = required.into_iter().chain(optional).map(|(name, value)| (name.to_owned(), value));
@@ -96,35 +99,35 @@ pub fn object<const N: usize, const M: usize>(required: [(&str, Value); N], opti
     })
 }
 
-pub fn text(most: usize) -> Value {
+pub(super) fn text(most: usize) -> Value {
     if most < TOO_MANY_RULES { json!({ "type": "string", "maxLength": most }) } else { json!({ "type": "string" }) }
 }
 
-pub fn flag() -> Value {
+pub(super) fn flag() -> Value {
     json!({ "type": "boolean" })
 }
 
-pub fn one_of(words: &[&str]) -> Value {
+pub(super) fn one_of(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }
 
-pub fn list(items: Value, most: usize) -> Value {
+pub(super) fn list(items: Value, most: usize) -> Value {
     json!({ "type": "array", "items": items, "maxItems": most })
 }
 
 /// The same list, not empty.
-pub fn at_least_one(mut list: Value) -> Value {
+pub(super) fn at_least_one(mut list: Value) -> Value {
     list["minItems"] = json!(1);
     list
 }
 
 /// Credentials, each with its name.
-pub fn secrets(lengths: &Lengths) -> Value {
+pub(super) fn secrets(lengths: &Lengths) -> Value {
     list(object([("name", text(MAX_WORD)), ("value", text(lengths.secret))], []), lengths.secrets)
 }
 
 /// A task of a plan, or one that is injected: a form for each type, so that none lacks what it needs.
-pub fn task(lengths: &Lengths) -> Value {
+pub(super) fn task(lengths: &Lengths) -> Value {
     let kind = |name: &str| ("type", one_of(&[name]));
     let (sentence, detail, name) = (|| text(lengths.sentence), || text(lengths.detail), || text(lengths.name));
     let checked = || [("expect", sentence()), ("review", flag()), ("notify", flag())];

@@ -15,7 +15,7 @@ use super::frame::{Frame, FrameEnds, FrameSender, MAX_DATA};
 use super::{TunnelError, TunnelLimits};
 
 /// Bytes that one side may have sent and the other has not passed on yet. With 50 ms between them, that is 5 MB a second.
-pub const WINDOW: usize = 256 << 10;
+pub(super) const WINDOW: usize = 256 << 10;
 
 /// The stream as it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ struct Pump<'a> {
 
 /// Carries a connection to its end. `first` is a frame that came already. The stream must not keep written bytes back until it is
 /// flushed. After an error, the other side has been told as far as that goes without waiting.
-pub async fn carry<S: AsyncRead + AsyncWrite>(
+pub(super) async fn carry<S: AsyncRead + AsyncWrite>(
     stream: S,
     ends: FrameEnds,
     first: Option<Vec<u8>>,

@@ -12,14 +12,14 @@ use super::wire::{Arrival, TunnelWire};
 
 /// Bytes of the client or the gateway in one frame: large enough that the rest weighs little, and small enough that other frames
 /// need not wait long behind it.
-pub const MAX_DATA: usize = 32 << 10;
+pub(super) const MAX_DATA: usize = 32 << 10;
 
 /// Bytes of a frame on the way: its number, the seal, its kind and the data. What is larger is looked at no further.
 const MAX_SEALED: usize = 8 + 28 + 1 + MAX_DATA;
 
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame<'a> {
+pub(super) enum Frame<'a> {
     /// 1 to [`MAX_DATA`] bytes of the client or the gateway.
     Data(&'a [u8]),
     /// No more data comes.
@@ -47,7 +47,7 @@ impl Frame<'_> {
     }
 
     /// `None` for what is no frame.
-    pub fn decoded(bytes: &[u8]) -> Option<Frame<'_>> {
+    pub(super) fn decoded(bytes: &[u8]) -> Option<Frame<'_>> {
         let (kind, rest) = bytes.split_first()?;
         match (kind, rest) {
             (0, data) if (1..=MAX_DATA).contains(&data.len()) => Some(Frame::Data(data)),
@@ -62,7 +62,7 @@ impl Frame<'_> {
 }
 
 /// The two directions of a connection, as one side has them.
-pub struct FrameEnds {
+pub(super) struct FrameEnds {
     /// To the other side.
     pub sender: FrameSender,
     /// From the other side.
@@ -84,14 +84,14 @@ impl FrameSeal {
 }
 
 /// Numbers, seals and sends.
-pub struct FrameSender {
+pub(super) struct FrameSender {
     seal: FrameSeal,
     next: u64,
     patience: Duration,
 }
 
 /// Receives, opens and counts.
-pub struct FrameReceiver {
+pub(super) struct FrameReceiver {
     seal: FrameSeal,
     next: u64,
     arrivals: BoxStream<'static, Arrival>,
@@ -99,12 +99,12 @@ pub struct FrameReceiver {
 
 impl FrameSender {
     /// `patience` is for NATS to take a frame.
-    pub fn new(wire: Arc<dyn TunnelWire>, subject: String, nonce: String, patience: Duration) -> FrameSender {
+    pub(super) fn new(wire: Arc<dyn TunnelWire>, subject: String, nonce: String, patience: Duration) -> FrameSender {
         FrameSender { seal: FrameSeal { wire, subject, nonce }, next: 0, patience }
     }
 
     /// Sends the next frame; waits while too much is on its way out of this machine.
-    pub async fn send(&mut self, frame: Frame<'_>) -> Result<(), TunnelError> {
+    pub(super) async fn send(&mut self, frame: Frame<'_>) -> Result<(), TunnelError> {
         let FrameSeal { wire, subject, .. } = &self.seal;
         let sealed = wire.seal().seal(&self.seal.place(self.next), &frame.encoded());
         let bytes = Bytes::from([&self.next.to_be_bytes()[..], &sealed].concat());
@@ -116,7 +116,7 @@ impl FrameSender {
 
 impl FrameReceiver {
     /// `arrivals` is what is published with that subject.
-    pub fn new(
+    pub(super) fn new(
         wire: Arc<dyn TunnelWire>,
         subject: String,
         nonce: String,
@@ -126,7 +126,7 @@ impl FrameReceiver {
     }
 
     /// The next frame, for [`Frame::decoded`]. Nothing is lost where the future is dropped.
-    pub async fn next(&mut self) -> Result<Vec<u8>, TunnelError> {
+    pub(super) async fn next(&mut self) -> Result<Vec<u8>, TunnelError> {
         loop {
             match self.arrivals.next().await {
                 Some(Arrival::Payload(bytes)) => {

@@ -23,7 +23,7 @@ const MAX_LETTER: usize = 1024;
 const RANDOM: usize = 16;
 
 /// Bytes between the tunnel and the gateway, in each direction.
-pub const TO_GATEWAY: usize = 32 << 10;
+pub(super) const TO_GATEWAY: usize = 32 << 10;
 
 /// What one who stands by asks of the owner.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Subjects {
 }
 
 /// Makes a connection to the owner, for a client that is at `peer`.
-pub async fn open(
+pub(super) async fn open(
     wire: &Arc<dyn TunnelWire>,
     limits: &TunnelLimits,
     owner: &str,
@@ -94,7 +94,7 @@ pub async fn open(
 }
 
 /// See [`super::accept`].
-pub async fn accept(
+pub(super) async fn accept(
     wire: &Arc<dyn TunnelWire>,
     limits: &TunnelLimits,
     member: &str,

@@ -13,7 +13,7 @@ use crate::bus::Bus;
 use crate::seal::Seal;
 
 /// Publishes and subscribes. A message comes once or not at all, and those of one sender in their order.
-pub trait TunnelWire: Send + Sync {
+pub(super) trait TunnelWire: Send + Sync {
     /// Seals what is published, and opens what comes.
     fn seal(&self) -> &Seal;
 
@@ -34,7 +34,7 @@ pub trait TunnelWire: Send + Sync {
 
 /// What comes to a subscription.
 #[derive(Debug, Clone)]
-pub enum Arrival {
+pub(super) enum Arrival {
     /// Of a message; anybody may have sent it.
     Payload(Bytes),
     /// Nobody hears what was published with this subject to be answered to.
@@ -42,7 +42,7 @@ pub enum Arrival {
 }
 
 /// NATS, without JetStream.
-pub struct NatsWire {
+pub(super) struct NatsWire {
     /// For its seal and its subjects.
     pub bus: Bus,
     /// What everything goes through.

@@ -38,7 +38,7 @@ routes! {
 /// Which approvals.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ApprovalsPart {
+pub(super) struct ApprovalsPart {
     /// Only this session's.
     session: Option<SessionName>,
     /// Whether those that wait no more are listed, too.
@@ -54,7 +54,7 @@ pub struct ApprovalsPart {
 /// What is said to an approval.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ApprovalReply {
+pub(super) struct ApprovalReply {
     /// Numbers of the effects that are accepted, from 1; all others are refused. An empty list refuses all.
     #[schemars(length(max = 20))]
     accept: Vec<usize>,
@@ -66,24 +66,28 @@ pub struct ApprovalReply {
 /// Which decisions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RememberedPart {
+pub(super) struct RememberedPart {
     /// Only those that hold in this session.
     session: Option<SessionName>,
 }
 
 /// Decisions that are remembered, the oldest first.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct RememberedApprovals {
+pub(super) struct RememberedApprovals {
     items: Vec<ApprovalRule>,
 }
 
 /// A decision that is forgotten.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ForgottenApproval {
+pub(super) struct ForgottenApproval {
     forgotten: i64,
 }
 
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<ApprovalsPart>) -> JsonResult<Page<ApprovalLine>> {
+pub(super) async fn list(
+    _: Who,
+    State(app): State<App>,
+    Query(part): Query<ApprovalsPart>,
+) -> JsonResult<Page<ApprovalLine>> {
     let limit = page_size(part.limit)?;
     let read =
         move |view: &kiso_store::store::View<'_>| view.approvals(part.session.as_ref(), part.all, part.before, limit);
@@ -92,12 +96,12 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<ApprovalsPa
     Ok(Json(Page { items, next }))
 }
 
-pub async fn one(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ApprovalLine> {
+pub(super) async fn one(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ApprovalLine> {
     let found = app.0.drive.store.read(move |view| view.approval(id)).await?;
     Ok(Json(found.ok_or(CardReplyError::Unknown(id))?))
 }
 
-pub async fn answer(
+pub(super) async fn answer(
     who: Who,
     State(app): State<App>,
     Path(id): Path<i64>,
@@ -116,7 +120,7 @@ pub async fn answer(
     one(who, State(app), Path(id)).await
 }
 
-pub async fn remembered(
+pub(super) async fn remembered(
     _: Who,
     State(app): State<App>,
     Query(part): Query<RememberedPart>,
@@ -125,7 +129,7 @@ pub async fn remembered(
     Ok(Json(RememberedApprovals { items: app.0.drive.store.read(read).await? }))
 }
 
-pub async fn forget(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ForgottenApproval> {
+pub(super) async fn forget(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ForgottenApproval> {
     match app.0.drive.store.write(move |tx| tx.forget_approval(id)).await? {
         true => Ok(Json(ForgottenApproval { forgotten: id })),
         false => Err(ApiError::not_found(format!("there is no remembered decision {id}"))),

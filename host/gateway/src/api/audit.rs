@@ -26,18 +26,18 @@ routes! {
 
 /// What a skill is allowed no more, and what it is allowed instead.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct TightenedGrant {
+pub(super) struct TightenedGrant {
     pub skill: SkillName,
     /// A line for each, with "-" or "+" before it; empty if nothing was taken away.
     pub changes: Vec<String>,
 }
 
-pub async fn audit(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<AuditView> {
+pub(super) async fn audit(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<AuditView> {
     let skills = app.0.drive.newest().tools.skills().clone();
     Ok(Json(blocking(move || skills.audit(&*skills.find(&name)?)).await?))
 }
 
-pub async fn tighten(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<TightenedGrant> {
+pub(super) async fn tighten(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<TightenedGrant> {
     let skills = app.0.drive.newest().tools.skills().clone();
     let tightened = blocking(move || {
         let skill = skills.find(&name)?;

@@ -32,7 +32,7 @@ const MAX_TEXT: usize = 16_000;
 /// How far a run is.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunShown")]
-pub struct Board {
+pub(super) struct Board {
     run: RunLine,
     /// Of the last plan; null before there is one, and as long as no model has checked the run for secrets.
     goal: Option<String>,
@@ -105,7 +105,7 @@ struct Read {
     sealed: bool,
 }
 
-pub async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {
+pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {
     let vault = app.0.drive.vault.clone();
     let of = id.clone();
     let read = app.0.drive.store.read(move |view| read(view, &vault, &of)).await?;

@@ -23,7 +23,11 @@ routes! {
 
 /// A part at a time, so that it may be as long as it
 /// likes and a client that is slow keeps nothing from anybody else.
-pub async fn export(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> Result<JsonLines, ApiError> {
+pub(super) async fn export(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+) -> Result<JsonLines, ApiError> {
     let of = session.clone();
     if !app.0.drive.store.read(move |view| view.has_session(&of)).await? {
         return Err(no_session(&session));

@@ -9,7 +9,7 @@ use kiso_store::store::{Figures, Scope, StoreError, Totals, WebhookLine};
 
 /// As it is at one moment.
 #[derive(Debug)]
-pub struct Snapshot {
+pub(super) struct Snapshot {
     pub at_ms: i64,
     /// Runs that are under way.
     pub running: u64,
@@ -27,7 +27,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub async fn read(app: &App) -> Result<Snapshot, StoreError> {
+    pub(super) async fn read(app: &App) -> Result<Snapshot, StoreError> {
         let at_ms = now_ms();
         let store = &app.0.drive.store;
         let read = store.read(move |view| {

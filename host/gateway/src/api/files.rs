@@ -46,7 +46,7 @@ const PLAYED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; medi
 const PLAYED: [&str; 6] = ["audio/mpeg", "audio/ogg", "audio/wav", "video/mp4", "video/ogg", "video/webm"];
 
 /// Whole or in part, as `Range` asks (RFC 9110, section 14).
-pub async fn published(
+pub(super) async fn published(
     State(app): State<App>,
     Path(id): Path<String>,
     asked: axum::http::HeaderMap,

@@ -21,7 +21,7 @@ routes! {
 /// NATS is asked by so many at once; more wait. Each has a thread until it answers.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-pub async fn fleet(_: Who, State(app): State<App>) -> JsonResult<FleetStatus> {
+pub(super) async fn fleet(_: Who, State(app): State<App>) -> JsonResult<FleetStatus> {
     let Some(member) = app.0.drive.member.clone() else {
         return Err(ApiError::not_found("this home is on one machine")
             .hint("[fleet] in config.toml makes it a member of a fleet: docs/fleet.md"));

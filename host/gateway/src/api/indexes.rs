@@ -35,13 +35,13 @@ static PLACES: Semaphore = Semaphore::const_new(2);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct IndexedSkillsQuery {
+pub(super) struct IndexedSkillsQuery {
     /// Words that must all be in the name or the summary of a skill; all skills without any.
     #[schemars(length(max = MAX_QUESTION))]
     q: Option<String>,
 }
 
-pub async fn search(
+pub(super) async fn search(
     _: Who,
     State(app): State<App>,
     Query(asked): Query<IndexedSkillsQuery>,

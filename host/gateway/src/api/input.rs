@@ -21,7 +21,7 @@ routes! {
 
 /// What can be typed into a message.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Input {
+pub(super) struct Input {
     pills: Vec<InputPill>,
     tags: Vec<InputTag>,
     commands: Vec<InputCommand>,
@@ -60,7 +60,7 @@ struct InputSkill {
     args: Vec<String>,
 }
 
-pub async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> {
+pub(super) async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> {
     let drive = app.0.drive.newest();
     let config = app.0.drive.newest_config();
     let tools = drive.tools.clone();

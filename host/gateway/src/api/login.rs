@@ -43,14 +43,14 @@ const WRONG_CODE: AuthProblem =
     { "required": ["token"], "properties": { "token": { "type": "string" }, "code": { "type": "null" } } },
     { "required": ["code"], "properties": { "code": { "type": "string" }, "token": { "type": "null" } } },
 ]))]
-pub struct Credentials {
+pub(super) struct Credentials {
     /// As `kiso token add` printed it.
     token: Option<String>,
     /// Behind `#code=` in the link of `kiso open`.
     code: Option<String>,
 }
 
-pub async fn log_in(
+pub(super) async fn log_in(
     State(app): State<App>,
     asked: Parts,
     Body(given): Body<Credentials>,
@@ -111,7 +111,11 @@ fn instead_of(
 }
 
 /// The login is void when this is answered.
-pub async fn log_out(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<(HeaderMap, NoContent), ApiError> {
+pub(super) async fn log_out(
+    who: Who,
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> Result<(HeaderMap, NoContent), ApiError> {
     let Via::Page { login } = who.via else {
         let message = "only a browser that is logged in to the page can be logged out";
         return Err(ApiError::bad_request(message).hint("`kiso token revoke NAME` takes a token away"));
@@ -122,6 +126,6 @@ pub async fn log_out(who: Who, State(app): State<App>, headers: HeaderMap) -> Re
     Ok((cookie.into_iter().collect(), NoContent))
 }
 
-pub async fn me(who: Who, State(app): State<App>) -> JsonResult<LoginView> {
+pub(super) async fn me(who: Who, State(app): State<App>) -> JsonResult<LoginView> {
     Ok(Json(LoginView::of(&who, &app).await?))
 }

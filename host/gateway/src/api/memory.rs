@@ -45,7 +45,7 @@ const MAX_QUESTION: usize = 1_000;
 /// Which part of a listing, or what it is about.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MemoryPart {
+pub(super) struct MemoryPart {
     /// Those that fit this best, instead of the newest; without pages, so `before` cannot be given too.
     #[schemars(length(max = MAX_QUESTION))]
     q: Option<String>,
@@ -58,7 +58,7 @@ pub struct MemoryPart {
 
 /// Core memory, and a part of archival memory.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct MemoryPage {
+pub(super) struct MemoryPage {
     #[schemars(with = "Map<String, Value>")]
     core: Value,
     #[serde(flatten)]
@@ -67,21 +67,21 @@ pub struct MemoryPage {
 
 /// Core memory.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct CoreMemory {
+pub(super) struct CoreMemory {
     #[schemars(with = "Map<String, Value>")]
     core: Value,
 }
 
 /// What was forgotten.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Forgotten {
+pub(super) struct Forgotten {
     /// Its id.
     forgotten: i64,
 }
 
 /// A fact that is known.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct FactId {
+pub(super) struct FactId {
     id: i64,
 }
 
@@ -98,7 +98,7 @@ impl MemoryPart {
     }
 }
 
-pub async fn show(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>) -> JsonResult<MemoryPage> {
+pub(super) async fn show(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>) -> JsonResult<MemoryPage> {
     let (limit, before) = (page_size(part.limit)?, part.before);
     let store = &app.0.drive.store;
     let core = memory::core(store).await?;
@@ -113,7 +113,7 @@ pub async fn show(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>
     Ok(Json(MemoryPage { core, page }))
 }
 
-pub async fn forget(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Forgotten> {
+pub(super) async fn forget(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Forgotten> {
     if !app.0.drive.store.write(move |tx| tx.delete_chunk(id)).await? {
         return Err(ApiError::not_found(format!("there is no passage {id}")));
     }
@@ -121,7 +121,7 @@ pub async fn forget(who: Who, State(app): State<App>, Path(id): Path<i64>) -> Js
     Ok(Json(Forgotten { forgotten: id }))
 }
 
-pub async fn facts(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>) -> JsonResult<Page<Fact>> {
+pub(super) async fn facts(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>) -> JsonResult<Page<Fact>> {
     let (limit, before) = (page_size(part.limit)?, part.before);
     let store = &app.0.drive.store;
     let page = match part.question()? {
@@ -135,14 +135,14 @@ pub async fn facts(_: Who, State(app): State<App>, Query(part): Query<MemoryPart
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "FactIn")]
-pub struct FactText {
+pub(super) struct FactText {
     /// At most 2,000 bytes.
     #[schemars(length(max = MAX_FACT_BYTES), regex(pattern = r"\S"))]
     text: String,
 }
 
 /// One that is known already is as new as this one.
-pub async fn add_fact(
+pub(super) async fn add_fact(
     who: Who,
     State(app): State<App>,
     Body(FactText { text }): Body<FactText>,
@@ -155,7 +155,7 @@ pub async fn add_fact(
 }
 
 /// It is told by a person then, with a new id.
-pub async fn change_fact(
+pub(super) async fn change_fact(
     who: Who,
     State(app): State<App>,
     Path(id): Path<i64>,
@@ -173,7 +173,7 @@ pub async fn change_fact(
 }
 
 /// `null` removes a member.
-pub async fn change_core(
+pub(super) async fn change_core(
     who: Who,
     State(app): State<App>,
     Body(patch): Body<Map<String, Value>>,
@@ -209,7 +209,7 @@ async fn without_secret(app: &App, text: &str) -> Result<(), ApiError> {
     }
 }
 
-pub async fn forget_fact(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Forgotten> {
+pub(super) async fn forget_fact(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Forgotten> {
     if !app.0.drive.store.write(move |tx| tx.delete_fact(id)).await? {
         return Err(ApiError::not_found(format!("there is no fact {id}")));
     }

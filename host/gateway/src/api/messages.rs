@@ -29,7 +29,7 @@ routes! {
     GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
 }
 
-pub async fn send(
+pub(super) async fn send(
     who: Who,
     State(app): State<App>,
     Body(given): Body<MessageIn>,
@@ -52,7 +52,7 @@ pub async fn send(
     })
 }
 
-pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Job> {
+pub(super) async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Job> {
     let polls = app.0.polls.is_asked_again(id);
     let first = read_job(&app, id).await?;
     if !polls || is_over(first.status) {

@@ -22,7 +22,7 @@ routes! {
 }
 
 /// What Prometheus asks for.
-pub async fn metrics(_: Who, State(app): State<App>) -> Result<Metrics, ApiError> {
+pub(super) async fn metrics(_: Who, State(app): State<App>) -> Result<Metrics, ApiError> {
     let now = Snapshot::read(&app).await?;
     let mut text = Text::default();
     of_gateway(&mut text, &app, &now);

@@ -35,7 +35,7 @@ routes! {
 /// A pill to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PillIn {
+pub(super) struct PillIn {
     /// What the message becomes; `{input}` is replaced with the text after the name.
     #[schemars(length(max = 8_000), regex(pattern = r"\S"))]
     template: String,
@@ -60,7 +60,7 @@ const NAME: &str = "^[A-Za-z0-9_-]{1,32}$";
 /// Name of a pill.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub struct PillName(#[schemars(regex(pattern = NAME))] String);
+pub(super) struct PillName(#[schemars(regex(pattern = NAME))] String);
 
 impl Segments for PillName {}
 
@@ -71,7 +71,7 @@ fn high() -> Effort {
 /// A pill, and whose it is.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Pill")]
-pub struct PillView {
+pub(super) struct PillView {
     #[serde(flatten)]
     pill: Pill,
     /// Whether it is defined in config.toml, or with whose rights it was made.
@@ -80,12 +80,12 @@ pub struct PillView {
 }
 
 /// All, because there are few.
-pub async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<PillView>> {
+pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<PillView>> {
     let all = of(&app).list().await?;
     Ok(Json(Page { items: all.into_iter().map(shown).collect(), next: None }))
 }
 
-pub async fn put(
+pub(super) async fn put(
     who: Who,
     State(app): State<App>,
     Path(PillName(name)): Path<PillName>,
@@ -98,7 +98,7 @@ pub async fn put(
     Ok(if new == [true] { Either::A(Created(shown)) } else { Either::B(Json(shown)) })
 }
 
-pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
+pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
     of(&app).remove(&name, who.caller()).await?;
     Ok(NoContent)
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 /// What to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyRange {
+pub(super) enum BodyRange {
     Whole,
     /// These bytes, both included.
     Part {
@@ -19,13 +19,13 @@ pub enum BodyRange {
 }
 
 /// What tells one state of a file from another: which file it is, its length, and when it was changed.
-pub fn tag(meta: &std::fs::Metadata) -> String {
+pub(super) fn tag(meta: &std::fs::Metadata) -> String {
     format!("\"{:x}-{:x}-{:x}.{:x}\"", meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec())
 }
 
 /// What a request asks for of a file with this tag and length. A `Range` that cannot be read, or asks for several parts,
 /// counts as none, which the standard allows.
-pub fn wanted(asked: &HeaderMap, tag: &str, length: u64) -> BodyRange {
+pub(super) fn wanted(asked: &HeaderMap, tag: &str, length: u64) -> BodyRange {
     let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
     if text(header::IF_NONE_MATCH).is_some_and(|known| is_among(tag, known)) {
         return BodyRange::Nothing;

@@ -35,7 +35,7 @@ routes! {
 /// Which part of the listing of runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RunsPart {
+pub(super) struct RunsPart {
     /// Only this session's.
     session: Option<SessionName>,
     /// Id of the last run of the page before.
@@ -48,7 +48,7 @@ pub struct RunsPart {
 /// An event of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Event")]
-pub struct EventLine {
+pub(super) struct EventLine {
     seq: u32,
     /// Milliseconds since 1970 (UTC).
     at_ms: i64,
@@ -64,14 +64,14 @@ pub struct EventLine {
 
 /// What a model was asked.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Prompt {
+pub(super) struct Prompt {
     role: String,
     text: String,
 }
 
 /// What becomes of a run.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct RunChange {
+pub(super) struct RunChange {
     run: RunId,
     /// "cancelling" or "running".
     status: &'static str,
@@ -83,7 +83,7 @@ const MAX_PROMPTED: u32 = 20;
 /// Which events of a trace.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Events {
+pub(super) struct Events {
     /// Events after this number.
     #[serde(default)]
     after: u32,
@@ -95,7 +95,7 @@ pub struct Events {
     prompts: bool,
 }
 
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<RunsPart>) -> JsonResult<Page<RunLine>> {
+pub(super) async fn list(_: Who, State(app): State<App>, Query(part): Query<RunsPart>) -> JsonResult<Page<RunLine>> {
     let of = part.session;
     let before = part.before.as_deref().map(run_id).transpose()?;
     let limit = page_size(part.limit)?;
@@ -104,7 +104,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<RunsPart>) 
     Ok(Json(Page { items: lines.into_iter().map(shown).collect(), next }))
 }
 
-pub async fn trace(
+pub(super) async fn trace(
     _: Who,
     State(app): State<App>,
     Path(id): Path<RunId>,
@@ -142,7 +142,7 @@ fn reflections(kind: &str, body: &Value) -> Option<Vec<Value>> {
     Some(results.iter().map(|result| serde_json::json!(Reflection::of_result(result))).collect())
 }
 
-pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<RunChange> {
+pub(super) async fn cancel(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<RunChange> {
     let row = {
         let id = id.clone();
         app.0.drive.store.read(move |view| view.run(&id)).await?
@@ -159,7 +159,7 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> 
     Ok(Json(RunChange { run: id, status: "cancelling" }))
 }
 
-pub async fn retry(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<RunChange> {
+pub(super) async fn retry(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<RunChange> {
     let wanted = id.clone();
     let row = app.0.drive.store.read(move |view| view.run(&wanted)).await?;
     match row.map(|row| row.status) {

@@ -54,7 +54,7 @@ routes! {
 /// A schedule to add.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScheduleIn {
+pub(super) struct ScheduleIn {
     #[schemars(regex(pattern = "^[a-z0-9][a-z0-9_-]{0,39}$"))]
     name: String,
     /// A cron expression, `@daily`, `@every 10m` or `at 2030-01-31 08:00`.
@@ -72,7 +72,7 @@ pub struct ScheduleIn {
 /// What changes of a schedule; what is left out stays as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScheduleChange {
+pub(super) struct ScheduleChange {
     /// A cron expression, `@daily`, `@every 10m` or `at 2030-01-31 08:00`.
     when: Option<String>,
     #[schemars(regex(pattern = r"\S"))]
@@ -96,7 +96,7 @@ fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 
 /// A message that a schedule sent.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct FiredMessage {
+pub(super) struct FiredMessage {
     name: String,
     /// The message's id; `GET /messages/{id}` says what became of it.
     message: Option<i64>,
@@ -104,13 +104,13 @@ pub struct FiredMessage {
 }
 
 /// All, because there are few.
-pub async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
+pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
     let schedules = of(&app);
     let items = schedules.list().await?.into_iter().map(|schedule| schedules.shown(schedule));
     Ok(Json(Page { items: items.collect(), next: None }))
 }
 
-pub async fn add(
+pub(super) async fn add(
     who: Who,
     State(app): State<App>,
     Body(given): Body<ScheduleIn>,
@@ -130,7 +130,7 @@ pub async fn add(
     Ok(Created(schedules.shown(added)))
 }
 
-pub async fn change(
+pub(super) async fn change(
     who: Who,
     State(app): State<App>,
     Path(name): Path<String>,
@@ -143,12 +143,12 @@ pub async fn change(
     Ok(Json(schedules.shown(changed)))
 }
 
-pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
+pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
     of(&app).remove(&name, who.caller()).await?;
     Ok(NoContent)
 }
 
-pub async fn receipts(
+pub(super) async fn receipts(
     _: Who,
     State(app): State<App>,
     Path(name): Path<String>,
@@ -160,18 +160,22 @@ pub async fn receipts(
     Ok(Json(Page { items: found, next }))
 }
 
-pub async fn run(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<Queued<FiredMessage>, ApiError> {
+pub(super) async fn run(
+    who: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Queued<FiredMessage>, ApiError> {
     let receipt = of(&app).run(&name, who.caller(), now_ms()).await?;
     Ok(Queued(FiredMessage { name, message: receipt.message, status: receipt.state }))
 }
 
-pub async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
+pub(super) async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
     let schedules = of(&app);
     let schedule = schedules.pause(&name, true, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(schedule)))
 }
 
-pub async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
+pub(super) async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
     let schedules = of(&app);
     let schedule = schedules.pause(&name, false, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(schedule)))

@@ -27,7 +27,7 @@ const MAX_QUESTION: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SearchQuery {
+pub(super) struct SearchQuery {
     /// Words and `#tags` that a message must have, all of them, in any order and case; a word may be the beginning of one.
     #[schemars(length(min = 1, max = MAX_QUESTION), regex(pattern = r"[\p{L}\p{N}]"))]
     q: String,
@@ -40,7 +40,11 @@ pub struct SearchQuery {
     limit: Option<u32>,
 }
 
-pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<SearchQuery>) -> JsonResult<Page<Message>> {
+pub(super) async fn search(
+    _: Who,
+    State(app): State<App>,
+    Query(asked): Query<SearchQuery>,
+) -> JsonResult<Page<Message>> {
     let search = Search::of(&asked.q).filter(|_| asked.q.chars().count() <= MAX_QUESTION);
     let Some(search) = search else {
         return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));

@@ -43,7 +43,7 @@ routes! {
 /// Which part of the listing of sessions: it is in the order of activity, of which two sessions may have the same.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SessionsPart {
+pub(super) struct SessionsPart {
     /// The `next` of the page before.
     #[schemars(regex(pattern = "^[0-9]{1,18}-[0-9]{1,18}$"))]
     before: Option<String>,
@@ -55,7 +55,11 @@ pub struct SessionsPart {
     placement: Option<String>,
 }
 
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SessionsPart>) -> JsonResult<Page<SessionLine>> {
+pub(super) async fn list(
+    _: Who,
+    State(app): State<App>,
+    Query(part): Query<SessionsPart>,
+) -> JsonResult<Page<SessionLine>> {
     let before = match part.before.as_deref() {
         None => None,
         Some(text) => {
@@ -74,7 +78,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SessionsPar
     Ok(Json(Page { items: rows, next }))
 }
 
-pub async fn of_session(
+pub(super) async fn of_session(
     _: Who,
     State(app): State<App>,
     Path(session): Path<SessionName>,
@@ -96,12 +100,12 @@ pub async fn of_session(
     Ok(Json(Page { items, next }))
 }
 
-pub async fn status(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<Status> {
+pub(super) async fn status(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<Status> {
     Ok(Json(status_of(&app, session).await?))
 }
 
 /// How things stand in a session.
-pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiError> {
+pub(crate) async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiError> {
     let drive = app.0.drive.for_session(&session).await?;
     let of = session.clone();
     let read = app.0.drive.store.read(move |view| {
@@ -128,7 +132,7 @@ const TITLE: &str = r"^[^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202
     { "required": ["placement"], "properties": { "placement": { "type": "string" } } },
     { "required": ["runs_on"], "properties": { "runs_on": { "type": "string" } } },
 ]))]
-pub struct SessionChange {
+pub(super) struct SessionChange {
     /// 1 to 200 visible characters on one line.
     #[schemars(length(min = 1, max = 200), regex(pattern = TITLE))]
     title: Option<String>,
@@ -141,7 +145,7 @@ pub struct SessionChange {
 /// Characters of a title.
 const MAX_TITLE: usize = 200;
 
-pub async fn change(
+pub(super) async fn change(
     _: Who,
     State(app): State<App>,
     Path(session): Path<SessionName>,
@@ -191,13 +195,13 @@ fn placement(name: &str) -> Result<Placement, ApiError> {
 /// How far a session was read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReadPosition {
+pub(super) struct ReadPosition {
     /// Id of the last message that was read.
     message: i64,
 }
 
 /// That another tab has read further stays so.
-pub async fn read(
+pub(super) async fn read(
     _: Who,
     State(app): State<App>,
     Path(session): Path<SessionName>,
@@ -216,14 +220,18 @@ pub async fn read(
 
 /// Sessions that were deleted.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct DeletedSessions {
+pub(super) struct DeletedSessions {
     deleted: Vec<SessionName>,
     /// Files could not be removed at once; the daemon tries again. Absent where all were.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     files_left: bool,
 }
 
-pub async fn delete(who: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<DeletedSessions> {
+pub(super) async fn delete(
+    who: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+) -> JsonResult<DeletedSessions> {
     let (this, of) = (app.clone(), session.clone());
     // In a task of its own: a client that hangs up must leave neither files behind nor listeners that do not know.
     let removing = tokio::spawn(async move {

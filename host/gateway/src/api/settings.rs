@@ -35,7 +35,7 @@ routes! {
 /// The models of the configuration, and the providers that can be added to it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Models")]
-pub struct ModelsView {
+pub(super) struct ModelsView {
     /// The one for every session that has none of its own.
     default: String,
     items: Vec<ModelView>,
@@ -46,7 +46,7 @@ pub struct ModelsView {
 /// A model of the configuration.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Model")]
-pub struct ModelView {
+pub(super) struct ModelView {
     model: String,
     /// Tokens of a prompt.
     context_budget: u64,
@@ -58,7 +58,7 @@ pub struct ModelView {
 /// A provider that can be added to config.toml.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Preset")]
-pub struct PresetView {
+pub(super) struct PresetView {
     name: &'static str,
     model: &'static str,
     advice: String,
@@ -71,7 +71,7 @@ pub struct PresetView {
 
 /// What checks of models found.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ModelChecks {
+pub(super) struct ModelChecks {
     checks: Vec<ModelCheck>,
     /// False where the daemon still uses an older file.
     in_use: bool,
@@ -79,7 +79,7 @@ pub struct ModelChecks {
 
 /// What a check of a model found.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ModelCheck {
+pub(super) struct ModelCheck {
     model: String,
     ok: bool,
     detail: String,
@@ -95,14 +95,14 @@ impl ModelCheck {
     }
 }
 
-pub async fn config(_: Who, State(app): State<App>) -> Json<Map<String, Value>> {
+pub(super) async fn config(_: Who, State(app): State<App>) -> Json<Map<String, Value>> {
     match app.0.drive.newest_config().to_json(is_set) {
         Value::Object(object) => Json(object),
         other => unreachable!("a configuration is an object: {other}"),
     }
 }
 
-pub async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
+pub(super) async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
     let config = app.0.drive.newest_config();
     let models = config.model_strings().into_iter().map(|string| {
         let settings = config.named(string).ok().and_then(|named| config.settings_of(named));
@@ -133,7 +133,7 @@ pub async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
 static CHECK: Mutex<()> = Mutex::const_new(());
 
 /// The keys come from the daemon's environment; none is in the answer.
-pub async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
+pub(super) async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
     let Ok(_alone) = CHECK.try_lock() else {
         let message = "the models are being checked already";
         return Err(ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check"));
@@ -172,7 +172,7 @@ pub async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
 /// Which part of the listing of days.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Days {
+pub(super) struct Days {
     /// A day, such as 2027-01-31.
     #[schemars(extend("format" = "date"))]
     before: Option<String>,
@@ -183,7 +183,7 @@ pub struct Days {
 
 /// What models used on a day (UTC).
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Day {
+pub(super) struct Day {
     #[schemars(extend("format" = "date"))]
     day: String,
     calls: u64,
@@ -196,7 +196,7 @@ pub struct Day {
 }
 
 /// Days on which models were called.
-pub async fn usage(_: Who, State(app): State<App>, Query(part): Query<Days>) -> JsonResult<Page<Day>> {
+pub(super) async fn usage(_: Who, State(app): State<App>, Query(part): Query<Days>) -> JsonResult<Page<Day>> {
     let before = part.before.as_deref().map(day_of).transpose()?;
     let limit = page_size(part.limit)?;
     let days = app.0.drive.store.read(move |view| view.usage_by_day(before, limit)).await?;

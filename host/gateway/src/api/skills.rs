@@ -55,7 +55,7 @@ const MAX_GRANTED: usize = 100;
 /// Which part of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SkillsPart {
+pub(super) struct SkillsPart {
     /// Name of the last skill of the page before.
     before: Option<String>,
     /// Entries of the page; 50 without it.
@@ -64,7 +64,11 @@ pub struct SkillsPart {
 }
 
 /// Components, bundled ones first, then Agent Skills; each group by name. One that cannot be used has an `error` instead.
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>) -> JsonResult<Page<SkillLine>> {
+pub(super) async fn list(
+    _: Who,
+    State(app): State<App>,
+    Query(part): Query<SkillsPart>,
+) -> JsonResult<Page<SkillLine>> {
     let limit = page_size(part.limit)? as usize;
     let skills = app.0.drive.newest().tools.skills().clone();
     let listed = blocking(move || Ok(skills.lines()));
@@ -79,7 +83,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>
     Ok(Json(Page { items: listed, next }))
 }
 
-pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<SkillInfo> {
+pub(super) async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<SkillInfo> {
     let skills = app.0.drive.newest().tools.skills().clone();
     Ok(Json(blocking(move || skills.info(&name)).await?))
 }
@@ -87,7 +91,7 @@ pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> J
 /// What comes with a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AddQuery {
+pub(super) struct AddQuery {
     /// Name to install it under instead of its own.
     #[schemars(with = "Option<SkillName>")]
     name: Option<String>,
@@ -99,7 +103,7 @@ pub struct AddQuery {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "GrantChoice")]
-pub enum Choice {
+pub(super) enum Choice {
     /// Everything that it asks for.
     All,
     /// What every skill gets, and `/work` as its manifest asks, as far as that is not more than was allowed before.
@@ -109,7 +113,7 @@ pub enum Choice {
 }
 
 /// One that asks for something is installed only where the request says what it is granted.
-pub async fn add(
+pub(super) async fn add(
     who: Who,
     State(app): State<App>,
     Query(adding): Query<AddQuery>,
@@ -152,11 +156,11 @@ pub async fn add(
 
 /// A skill that was removed.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct RemovedSkill {
+pub(super) struct RemovedSkill {
     removed: SkillName,
 }
 
-pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<RemovedSkill> {
+pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<RemovedSkill> {
     let skills = app.0.drive.newest().tools.skills().clone();
     let removed = blocking(move || {
         // Whether there is one is said in the same words as everywhere.
@@ -192,7 +196,7 @@ pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) 
         ],
     },
 ]))]
-pub struct GrantRequest {
+pub(super) struct GrantRequest {
     grant: Option<Choice>,
     #[schemars(length(max = MAX_GRANTED))]
     hosts: Option<Vec<GrantedHost>>,
@@ -208,7 +212,7 @@ pub struct GrantRequest {
 /// A host that is granted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GrantedHost {
+pub(super) struct GrantedHost {
     host: String,
     /// Also where its address is private.
     #[serde(default)]
@@ -218,7 +222,7 @@ pub struct GrantedHost {
 /// A thing by its name in the terms of a capability.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NamedGrant {
+pub(super) struct NamedGrant {
     /// As in a grant's file.
     capability: String,
     name: String,
@@ -226,14 +230,14 @@ pub struct NamedGrant {
 
 /// What a skill is granted now.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct SkillGrant {
+pub(super) struct SkillGrant {
     skill: SkillName,
     grant: GrantView,
     /// What it asks for and was not granted, a sentence each.
     asks: Vec<String>,
 }
 
-pub async fn grant(
+pub(super) async fn grant(
     who: Who,
     State(app): State<App>,
     Path(name): Path<String>,
@@ -289,7 +293,7 @@ pub async fn grant(
 /// A call by hand.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CallRequest {
+pub(super) struct CallRequest {
     /// Whose workspace the skill sees.
     #[serde(default)]
     session: SessionName,
@@ -299,7 +303,7 @@ pub struct CallRequest {
     args: Option<Value>,
 }
 
-pub async fn call(
+pub(super) async fn call(
     _: Who,
     State(app): State<App>,
     Path(name): Path<String>,

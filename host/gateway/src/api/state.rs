@@ -35,7 +35,7 @@ routes! {
 
 /// That messages are accepted.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Ready {
+pub(super) struct Ready {
     #[schemars(extend("const" = "ok"))]
     status: &'static str,
     version: &'static str,
@@ -43,14 +43,14 @@ pub struct Ready {
 
 /// That the process answers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Alive {
+pub(super) struct Alive {
     #[schemars(extend("const" = "alive"))]
     status: &'static str,
 }
 
 /// How the daemon is.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Health {
+pub(super) struct Health {
     #[schemars(extend("enum" = ["ok", "ending"]))]
     status: &'static str,
     version: &'static str,
@@ -131,7 +131,7 @@ struct McpServerHealth {
 const MAX_HELD: u32 = 5;
 
 /// That needs a store that can be read, and a daemon that is not ending.
-pub async fn health(State(app): State<App>) -> JsonResult<Ready> {
+pub(super) async fn health(State(app): State<App>) -> JsonResult<Ready> {
     let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
     if *app.0.ending.borrow() {
         return Err(not_ready("the daemon is shutting down"));
@@ -143,7 +143,7 @@ pub async fn health(State(app): State<App>) -> JsonResult<Ready> {
     Ok(Json(Ready { status: "ok", version: env!("CARGO_PKG_VERSION") }))
 }
 
-pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
+pub(super) async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
     let now = Snapshot::read(&app).await?;
     let (home, tools) = (app.0.drive.home.clone(), app.0.drive.newest().tools.clone());
     // The disk, the records of skills and the kernel are asked.
@@ -204,11 +204,11 @@ fn server_health(summary: ServerSummary) -> McpServerHealth {
     McpServerHealth { name, kind, outside_the_sandbox, place, usable: trouble.is_none() }
 }
 
-pub async fn live() -> Json<Alive> {
+pub(super) async fn live() -> Json<Alive> {
     Json(Alive { status: "alive" })
 }
 
-pub async fn openapi() -> Json<&'static Map<String, Value>> {
+pub(super) async fn openapi() -> Json<&'static Map<String, Value>> {
     static DOCUMENT: LazyLock<Map<String, Value>> = LazyLock::new(|| document(super::routes()));
     Json(&DOCUMENT)
 }

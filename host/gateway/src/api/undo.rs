@@ -73,7 +73,7 @@ impl From<&UndoEntry> for UndoLine {
 /// Which part of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UndoPart {
+pub(super) struct UndoPart {
     /// The `next` of the page before.
     before: Option<u64>,
     /// Entries of the page; 50 without it.
@@ -84,7 +84,7 @@ pub struct UndoPart {
 /// What is asked about.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PlanPart {
+pub(super) struct PlanPart {
     /// "undo" without it.
     kind: Option<UndoKind>,
     /// Only this task of the run and those behind it; counted from 1.
@@ -94,7 +94,7 @@ pub struct PlanPart {
 /// How far to go, and whether also where files have changed since.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UndoRequest {
+pub(super) struct UndoRequest {
     /// Only this task of the run and those behind it; counted from 1.
     #[serde(default)]
     task: Option<NonZeroUsize>,
@@ -106,7 +106,7 @@ pub struct UndoRequest {
 /// Whether also where files have changed since.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RedoRequest {
+pub(super) struct RedoRequest {
     /// Also where files were changed since. What is overwritten is kept, and an undo brings it back.
     #[serde(default)]
     force: bool,
@@ -114,7 +114,7 @@ pub struct RedoRequest {
 
 /// What was changed, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct UndoView {
+pub(super) struct UndoView {
     run: String,
     changes: Vec<ChangeLine>,
     /// What somebody has changed since, in words.
@@ -132,7 +132,7 @@ impl UndoView {
     }
 }
 
-pub async fn list(
+pub(super) async fn list(
     _: Who,
     State(app): State<App>,
     Path(session): Path<SessionName>,
@@ -152,7 +152,7 @@ pub async fn list(
     Ok(Json(Page { items, next }))
 }
 
-pub async fn plan(
+pub(super) async fn plan(
     _: Who,
     State(app): State<App>,
     Path(run): Path<RunId>,
@@ -170,7 +170,7 @@ pub async fn plan(
     Ok(Json(UndoView::of(plan, Vec::new())))
 }
 
-pub async fn undo(
+pub(super) async fn undo(
     who: Who,
     State(app): State<App>,
     Path(run): Path<RunId>,
@@ -179,7 +179,7 @@ pub async fn undo(
     change(who, &app, UndoKind::Undo, run, request).await
 }
 
-pub async fn redo(
+pub(super) async fn redo(
     who: Who,
     State(app): State<App>,
     Path(run): Path<RunId>,

@@ -15,7 +15,7 @@ use kiso_sandbox::skill::{MAX_WASM_BYTES, SkillError};
 
 /// A directory of the home with the one file in it. There is one at a time.
 #[derive(Debug)]
-pub struct Upload {
+pub(super) struct Upload {
     dir: PathBuf,
     _one: OwnedSemaphorePermit,
 }
@@ -25,7 +25,7 @@ const WHOLE: Duration = Duration::from_secs(600);
 
 impl Upload {
     /// Receives the body of a request. Each piece of it must come within `gateway.request_timeout_s`.
-    pub async fn receive(app: &App, request: Request, one: OwnedSemaphorePermit) -> Result<Upload, ApiError> {
+    pub(super) async fn receive(app: &App, request: Request, one: OwnedSemaphorePermit) -> Result<Upload, ApiError> {
         let dir = app.0.drive.home.cache_dir().join("upload");
         let begin = move || {
             // A crash may have left it.
@@ -45,12 +45,12 @@ impl Upload {
         }
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.dir.join("skill.wasm")
     }
 
     /// What is said of the file, without where it stood for a moment.
-    pub fn name(&self, mut error: SkillError) -> SkillError {
+    pub(super) fn name(&self, mut error: SkillError) -> SkillError {
         let path = self.path().display().to_string();
         if error.skill == path {
             error.skill = "the file".to_owned();

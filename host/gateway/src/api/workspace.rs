@@ -42,7 +42,7 @@ routes! {
 /// Which part of the listing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FilesPart {
+pub(super) struct FilesPart {
     /// The `next` of the page before.
     before: Option<String>,
     /// Entries of the page; 50 without it.
@@ -52,7 +52,7 @@ pub struct FilesPart {
 
 /// A part of the listing of a workspace.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct FilesPage {
+pub(super) struct FilesPage {
     items: Vec<WorkspaceFile>,
     /// What to give for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct FilesPage {
 
 /// A file of a workspace.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct WorkspaceFile {
+pub(super) struct WorkspaceFile {
     path: String,
     bytes: u64,
     /// Milliseconds since 1970 (UTC).
@@ -74,7 +74,7 @@ pub struct WorkspaceFile {
 
 /// A file that was uploaded.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct UploadedFile {
+pub(super) struct UploadedFile {
     path: String,
     bytes: u64,
     media_type: String,
@@ -82,7 +82,7 @@ pub struct UploadedFile {
 
 impl Segments for FilePath {}
 
-pub async fn list(
+pub(super) async fn list(
     _: Who,
     State(app): State<App>,
     Path(session): Path<SessionName>,
@@ -108,7 +108,7 @@ pub async fn list(
     Ok(Json(FilesPage { items: items.collect(), next, incomplete: !whole }))
 }
 
-pub async fn show(
+pub(super) async fn show(
     _: Who,
     State(app): State<App>,
     Path((session, path)): Path<(SessionName, FilePath)>,
@@ -126,14 +126,14 @@ pub async fn show(
 /// What becomes of a file that is there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PutQuery {
+pub(super) struct PutQuery {
     /// Whether a file that is there is replaced.
     #[serde(default)]
     replace: bool,
 }
 
 /// The body becomes the file, also while the session is at work: a person adds what a task may wait for.
-pub async fn put(
+pub(super) async fn put(
     who: Who,
     State(app): State<App>,
     Path((session, path)): Path<(SessionName, FilePath)>,
@@ -179,7 +179,7 @@ pub async fn put(
     Ok(Created(UploadedFile { path: path.into(), bytes, media_type }))
 }
 
-pub async fn remove(
+pub(super) async fn remove(
     who: Who,
     State(app): State<App>,
     Path((session, path)): Path<(SessionName, FilePath)>,

@@ -21,7 +21,7 @@ const VALUE: usize = 64;
 
 /// The cookie with which a request shows who its browser is logged in as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionCookie<'a> {
+pub(crate) enum SessionCookie<'a> {
     /// There is none.
     Nothing,
     Value(&'a str),
@@ -31,7 +31,7 @@ pub enum SessionCookie<'a> {
 
 /// Whose page made the browser send a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sender {
+pub(crate) enum Sender {
     /// The page of this daemon.
     Own,
     Foreign,
@@ -45,7 +45,7 @@ fn cookie(port: u16) -> String {
 }
 
 /// The login cookie of the daemon at this port.
-pub fn shown(headers: &HeaderMap, port: u16) -> SessionCookie<'_> {
+pub(crate) fn shown(headers: &HeaderMap, port: u16) -> SessionCookie<'_> {
     let name = cookie(port);
     let mut shown = SessionCookie::Nothing;
     // By bytes: programs at other ports may have put anything beside it.
@@ -66,12 +66,12 @@ pub fn shown(headers: &HeaderMap, port: u16) -> SessionCookie<'_> {
 
 /// Has the browser keep a value as long as the login lives that it is of. Where a proxy says that it was asked with TLS, it
 /// is shown in such requests alone.
-pub fn keep(asked: &HeaderMap, port: u16, value: &str) -> Option<HeaderValue> {
+pub(crate) fn keep(asked: &HeaderMap, port: u16, value: &str) -> Option<HeaderValue> {
     cookie_for(asked, port, value, LOGIN_MS / 1_000)
 }
 
 /// Has the browser forget it.
-pub fn forget(asked: &HeaderMap, port: u16) -> Option<HeaderValue> {
+pub(crate) fn forget(asked: &HeaderMap, port: u16) -> Option<HeaderValue> {
     cookie_for(asked, port, "", 0)
 }
 
@@ -86,13 +86,13 @@ fn cookie_for(asked: &HeaderMap, port: u16, value: &str, seconds: i64) -> Option
 }
 
 /// Whether the request says that it is from the page. Only together with [`sender`] is that worth anything.
-pub fn says_page(headers: &HeaderMap) -> bool {
+pub(crate) fn says_page(headers: &HeaderMap) -> bool {
     headers.get(PAGE).is_some_and(|value| value == "1")
 }
 
 /// Whose page a request is from. `Sec-Fetch-Site` counts more than `Origin`, which names another host than the request does
 /// where a proxy stands between.
-pub fn sender(headers: &HeaderMap, uri: &Uri) -> Sender {
+pub(crate) fn sender(headers: &HeaderMap, uri: &Uri) -> Sender {
     let mut sites = headers.get_all(FETCH_SITE).iter();
     match (sites.next(), sites.next()) {
         (None, _) => {}
@@ -123,7 +123,7 @@ fn is_host(origin: &HeaderValue, headers: &HeaderMap, uri: &Uri) -> bool {
 
 /// Whether a page that a browser shows may have made it send the request, also one that reaches this machine by a name of
 /// its own.
-pub fn is_of_a_page(headers: &HeaderMap, uri: &Uri) -> bool {
+pub(crate) fn is_of_a_page(headers: &HeaderMap, uri: &Uri) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let named = is_own_name(host) && uri.authority().is_none_or(|authority| is_own_name(authority.as_str()));
     sender(headers, uri) != Sender::Nobody || headers.contains_key(header::ORIGIN) || says_page(headers) || !named

@@ -10,7 +10,7 @@ use kiso_store::store::{StoreError, TokenScope};
 
 /// Who a caller is.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct LoginView {
+pub(crate) struct LoginView {
     /// Name of the token, also of the one that the browser logged in with; null without one.
     name: Option<String>,
     scope: TokenScope,
@@ -35,7 +35,7 @@ enum Way {
 }
 
 impl LoginView {
-    pub async fn of(who: &Who, app: &App) -> Result<LoginView, StoreError> {
+    pub(crate) async fn of(who: &Who, app: &App) -> Result<LoginView, StoreError> {
         let via = match who.via {
             Via::Machine => Way::Machine,
             Via::Token { .. } => Way::Token,

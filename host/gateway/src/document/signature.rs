@@ -18,7 +18,7 @@ use crate::wire::{
 };
 
 /// A handler whose types say what it takes and answers.
-pub trait Handler<P> {
+pub(crate) trait Handler<P> {
     fn describe(&self, operation: &mut Operation<'_>);
 }
 
@@ -42,7 +42,7 @@ macro_rules! handlers {
 handlers!(() (A) (A B) (A B C) (A B C D) (A B C D E));
 
 /// What a type in the signature of a handler says of its operation.
-pub trait Describe {
+pub(crate) trait Describe {
     fn describe(operation: &mut Operation<'_>);
 }
 

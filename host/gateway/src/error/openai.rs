@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::ApiError;
 
 /// Whether what is served at this path speaks OpenAI's interface.
-pub fn serves(path: &str) -> bool {
+pub(crate) fn serves(path: &str) -> bool {
     path.starts_with("/v1/")
 }
 
 /// Every error below `/v1/` has this form.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OpenAiError")]
-pub struct ErrorBody {
+pub(crate) struct ErrorBody {
     error: ErrorDetails,
 }
 
@@ -34,7 +34,7 @@ struct ErrorDetails {
 }
 
 impl ErrorBody {
-    pub fn of(error: &ApiError) -> ErrorBody {
+    pub(crate) fn of(error: &ApiError) -> ErrorBody {
         let kind = match error.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::FORBIDDEN => "permission_error",
@@ -51,7 +51,7 @@ impl ErrorBody {
 }
 
 /// The body that says an error in this form.
-pub fn body(error: &ApiError) -> Body {
+pub(crate) fn body(error: &ApiError) -> Body {
     Body::from(kiso_base::json::bytes(&ErrorBody::of(error)))
 }
 

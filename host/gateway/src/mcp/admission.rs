@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Places of clients in the sandbox. Of those that the sandbox has, a quarter is left to runs, and one tool has half at most: ten
 /// calls of a tool that spins leave room for every other tool.
 #[derive(Debug)]
-pub struct SandboxQueue {
+pub(super) struct SandboxQueue {
     all: Arc<Semaphore>,
     of_one: usize,
     by_tool: Mutex<HashMap<String, Weak<Semaphore>>>,
@@ -16,21 +16,21 @@ pub struct SandboxQueue {
 
 /// A place, which is given back when this is dropped.
 #[derive(Debug)]
-pub struct SandboxPermit {
+pub(super) struct SandboxPermit {
     _of_tool: (OwnedSemaphorePermit, Arc<Semaphore>),
     _of_all: OwnedSemaphorePermit,
 }
 
 impl SandboxQueue {
     /// `max_calls` is how many calls the sandbox takes at once.
-    pub fn new(max_calls: u64) -> SandboxQueue {
+    pub(super) fn new(max_calls: u64) -> SandboxQueue {
         let calls = usize::try_from(max_calls).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let all = Arc::new(Semaphore::new((calls - calls / 4).max(1)));
         SandboxQueue { all, of_one: (calls / 2).max(1), by_tool: Mutex::default() }
     }
 
     /// Waits for a place for a call of this tool. Those of one tool wait behind each other, in their order.
-    pub async fn enter(&self, tool: &str) -> SandboxPermit {
+    pub(super) async fn enter(&self, tool: &str) -> SandboxPermit {
         let of_tool = self.of_tool(tool);
         let own = kiso_base::compute::permit(&of_tool).await;
         let all = kiso_base::compute::permit(&self.all).await;

@@ -7,17 +7,17 @@ use kiso_agent::tool::builtin::MEMORY_SEARCH;
 use kiso_llm::ToolSpec;
 
 /// The tool that hands a message to kiso.
-pub const RUN: &str = "run";
+pub(super) const RUN: &str = "run";
 
 /// A tool as it is called, and as it is listed.
 #[derive(Debug)]
-pub struct OfferedTool {
+pub(super) struct OfferedTool {
     pub spec: ToolSpec,
     pub listed: Value,
 }
 
 /// Makes the list of tools. A skill of the name `run` gives way to the tool.
-pub fn offered(specs: Vec<ToolSpec>) -> Vec<OfferedTool> {
+pub(super) fn offered(specs: Vec<ToolSpec>) -> Vec<OfferedTool> {
     let run = ToolSpec {
         name: RUN.to_owned(),
         description:

@@ -10,10 +10,10 @@ use kiso_base::rpc::{self, RequestId, RpcError};
 
 /// How often it is looked whether the tools are still the same, while somebody wants to hear of that: who installs a skill may be
 /// another process.
-pub const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// Waits until the tools are others than those of a revision; the new one.
-pub async fn changed(server: &Server, known: u64) -> u64 {
+pub(super) async fn changed(server: &Server, known: u64) -> u64 {
     loop {
         tokio::time::sleep(LOOK).await;
         let now = server.revision().await;
@@ -24,12 +24,12 @@ pub async fn changed(server: &Server, known: u64) -> u64 {
 }
 
 /// What a client of the older era is told.
-pub fn list_changed() -> Value {
+pub(super) fn list_changed() -> Value {
     rpc::notification("notifications/tools/list_changed", json!({}))
 }
 
 /// Changes of the tools that a client of the newer era listens to.
-pub struct Changes {
+pub(super) struct Changes {
     id: Value,
     /// Whether it wants to hear of the tools; there is nothing else to hear of.
     tools: bool,
@@ -38,7 +38,7 @@ pub struct Changes {
 
 impl Changes {
     /// `id` is of the request that listens.
-    pub async fn new(server: &Server, id: &RequestId, params: &Map<String, Value>) -> Result<Changes, RpcError> {
+    pub(super) async fn new(server: &Server, id: &RequestId, params: &Map<String, Value>) -> Result<Changes, RpcError> {
         let Some(Value::Object(wanted)) = params.get("notifications") else {
             return Err(RpcError::params("`notifications` must be an object that says what is wanted"));
         };
@@ -47,19 +47,19 @@ impl Changes {
     }
 
     /// What is said first: what the client will hear of.
-    pub fn acknowledged(&self) -> Value {
+    pub(super) fn acknowledged(&self) -> Value {
         let honoured = if self.tools { json!({ "toolsListChanged": true }) } else { json!({}) };
         let params = json!({ "_meta": { SUBSCRIPTION: self.id }, "notifications": honoured });
         rpc::notification("notifications/subscriptions/acknowledged", params)
     }
 
     /// What is said last, where the stream ends on this side.
-    pub fn closed(&self, id: &RequestId) -> Value {
+    pub(super) fn closed(&self, id: &RequestId) -> Value {
         rpc::response(id, Ok(json!({ "resultType": "complete", "_meta": { SUBSCRIPTION: self.id } })))
     }
 
     /// Waits for the next change.
-    pub async fn next(&mut self, server: &Server) -> Value {
+    pub(super) async fn next(&mut self, server: &Server) -> Value {
         if !self.tools {
             std::future::pending::<()>().await;
         }

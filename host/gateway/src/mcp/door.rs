@@ -74,13 +74,13 @@ const CANCELLED: i64 = 499;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct McpQuery {
+pub(super) struct McpQuery {
     /// The session of kiso to work in; without it, each token and program has one.
     session: Option<SessionName>,
 }
 
 /// A message, as it came.
-pub struct MessageBody(Bytes);
+pub(super) struct MessageBody(Bytes);
 
 impl FromRequest<App> for MessageBody {
     type Rejection = ApiError;
@@ -98,7 +98,7 @@ impl Describe for MessageBody {
 }
 
 /// What answers a message, in the form that fits it.
-pub struct DoorAnswer(Response);
+pub(super) struct DoorAnswer(Response);
 
 impl IntoResponse for DoorAnswer {
     fn into_response(self) -> Response {
@@ -119,7 +119,7 @@ impl Describe for DoorAnswer {
 }
 
 /// A stream of messages.
-pub struct EventStream(Response);
+pub(super) struct EventStream(Response);
 
 impl IntoResponse for EventStream {
     fn into_response(self) -> Response {
@@ -138,7 +138,7 @@ fn refused(status: StatusCode, id: Option<&RequestId>, error: RpcError) -> DoorA
     DoorAnswer((status, Json(rpc::refusal(id, error))).into_response())
 }
 
-pub async fn post(
+pub(super) async fn post(
     who: Who,
     State(app): State<App>,
     Query(McpQuery { session }): Query<McpQuery>,
@@ -362,7 +362,7 @@ impl Listener {
     }
 }
 
-pub async fn listen(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<EventStream, ApiError> {
+pub(super) async fn listen(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<EventStream, ApiError> {
     check_origin(&headers)?;
     if !headers.contains_key(SESSION) {
         return Err(no_session_sent());
@@ -383,7 +383,7 @@ pub async fn listen(who: Who, State(app): State<App>, headers: HeaderMap) -> Res
     }))))
 }
 
-pub async fn end(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<NoContent, ApiError> {
+pub(super) async fn end(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<NoContent, ApiError> {
     check_origin(&headers)?;
     let Some(id) = headers.get(SESSION) else { return Err(no_session_sent()) };
     match id.to_str().is_ok_and(|id| app.0.mcp_sessions.end(id, &owner(&who))) {

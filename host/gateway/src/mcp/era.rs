@@ -5,19 +5,19 @@ use serde_json::{Map, Value, json};
 use kiso_base::rpc::RpcError;
 
 use kiso_agent::mcp::version::{CAPABILITIES, CLIENT, UNSUPPORTED_VERSION, VERSION};
-pub use kiso_agent::mcp::version::{LEGACY, MODERN};
+pub(super) use kiso_agent::mcp::version::{LEGACY, MODERN};
 
 /// A header does not say what the message says.
-pub const HEADER_MISMATCH: i64 = -32_020;
+pub(super) const HEADER_MISMATCH: i64 = -32_020;
 
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
-pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Milliseconds for which a client may keep a list of tools or prompts. What changes them meanwhile is told to whoever listens.
 const LIST_TTL_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
+pub(super) enum Era {
     /// Up to 2025-11-25.
     Legacy,
     /// From 2026-07-28 on.
@@ -26,7 +26,7 @@ pub enum Era {
 
 /// How long a client may keep a result, in the modern era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caching {
+pub(super) enum Caching {
     /// It is no result of the kind that says so.
     None,
     /// The same for everybody.
@@ -37,7 +37,7 @@ pub enum Caching {
 
 /// What a request says of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RequestMeta {
+pub(super) struct RequestMeta {
     pub era: Era,
     /// What the client calls itself, where it says so with the request.
     pub client: Option<String>,
@@ -47,7 +47,7 @@ pub struct RequestMeta {
 
 impl RequestMeta {
     /// Reads `_meta`.
-    pub fn read(params: &Map<String, Value>) -> Result<RequestMeta, RpcError> {
+    pub(super) fn read(params: &Map<String, Value>) -> Result<RequestMeta, RpcError> {
         let none = Map::new();
         let meta = match params.get("_meta") {
             None => &none,
@@ -78,24 +78,24 @@ impl RequestMeta {
 }
 
 /// The version that a message says it is in.
-pub fn version_of(params: &Map<String, Value>) -> Option<&str> {
+pub(super) fn version_of(params: &Map<String, Value>) -> Option<&str> {
     params.get("_meta")?.get(VERSION)?.as_str()
 }
 
 /// A version that is not spoken here.
-pub fn unsupported(version: &str) -> RpcError {
+pub(super) fn unsupported(version: &str) -> RpcError {
     let requested: String = version.chars().take(64).collect();
     let data = json!({ "supported": supported(), "requested": requested });
     RpcError { data: Some(Box::new(data)), ..RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version") }
 }
 
 /// Every version that is spoken.
-pub fn supported() -> Vec<&'static str> {
+pub(super) fn supported() -> Vec<&'static str> {
     std::iter::once(MODERN).chain(LEGACY).collect()
 }
 
 /// A result as its era has it.
-pub fn dress(era: Era, caching: Caching, mut result: Value) -> Value {
+pub(super) fn dress(era: Era, caching: Caching, mut result: Value) -> Value {
     if era == Era::Modern {
         result["resultType"] = json!("complete");
         let (ttl, scope) = match caching {
@@ -111,7 +111,7 @@ pub fn dress(era: Era, caching: Caching, mut result: Value) -> Value {
     result
 }
 
-pub fn server_info() -> Value {
+pub(super) fn server_info() -> Value {
     json!({ "name": "kiso", "title": "kiso", "version": env!("CARGO_PKG_VERSION") })
 }
 

@@ -18,7 +18,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 
 /// A page of another origin may not speak here, whatever token it has got hold of.
-pub fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     match browser::sender(headers, &Uri::from_static("/mcp")) {
         Sender::Foreign => Err(auth::foreign()),
         Sender::Own | Sender::Nobody => Ok(()),
@@ -26,7 +26,7 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// Whether a client takes JSON, and events.
-pub fn accepts(headers: &HeaderMap) -> (bool, bool) {
+pub(super) fn accepts(headers: &HeaderMap) -> (bool, bool) {
     let mut all = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     if all.peek().is_none() {
         return (true, false);
@@ -44,7 +44,11 @@ pub fn accepts(headers: &HeaderMap) -> (bool, bool) {
 }
 
 /// What a message says of itself. In the newer era, headers repeat that for whoever stands between, and must not say anything else.
-pub fn read_meta(headers: &HeaderMap, method: &str, params: &Map<String, Value>) -> Result<RequestMeta, RpcError> {
+pub(super) fn read_meta(
+    headers: &HeaderMap,
+    method: &str,
+    params: &Map<String, Value>,
+) -> Result<RequestMeta, RpcError> {
     let mismatch = |what: &str| Err(RpcError::new(HEADER_MISMATCH, format!("Header mismatch: {what}")));
     let version = headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
     let said = era::version_of(params);

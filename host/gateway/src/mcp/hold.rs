@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The sessions that clients work in. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Holds(Arc<Mutex<HashMap<SessionName, Held>>>);
+pub(super) struct Holds(Arc<Mutex<HashMap<SessionName, Held>>>);
 
 #[derive(Debug)]
 struct Held {
@@ -30,14 +30,14 @@ struct Held {
 
 /// One call's part in a lock.
 #[derive(Debug)]
-pub struct Hold {
+pub(super) struct Hold {
     holds: Holds,
     session: SessionName,
 }
 
 impl Holds {
     /// Takes the session's lock, or joins in it.
-    pub async fn take(&self, home: &Home, session: &SessionName) -> Result<Hold, HomeError> {
+    pub(super) async fn take(&self, home: &Home, session: &SessionName) -> Result<Hold, HomeError> {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.try_take(home, session) {

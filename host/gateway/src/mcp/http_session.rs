@@ -18,13 +18,13 @@ const MAX_UNDER_WAY: usize = 64;
 
 /// The sessions of a daemon. They end with it, and their clients begin new ones.
 #[derive(Debug, Default)]
-pub struct HttpSessions {
+pub(crate) struct HttpSessions {
     all: Mutex<HashMap<String, Arc<HttpSession>>>,
     uses: AtomicU64,
 }
 
 #[derive(Debug)]
-pub struct HttpSession {
+pub(crate) struct HttpSession {
     /// What tells its token from others. Nobody else may use it.
     owner: String,
     /// Where the client works.
@@ -36,7 +36,7 @@ pub struct HttpSession {
 
 impl HttpSessions {
     /// Begins a session, and returns its id, which nobody can guess.
-    pub fn begin(&self, owner: String, session: SessionName) -> Result<String, RpcError> {
+    pub(crate) fn begin(&self, owner: String, session: SessionName) -> Result<String, RpcError> {
         let mut bytes = [0; 16];
         SystemRandom::new()
             .fill(&mut bytes)
@@ -58,14 +58,14 @@ impl HttpSessions {
     }
 
     /// The session of that id, for the one who began it.
-    pub fn find(&self, id: &str, owner: &str) -> Option<Arc<HttpSession>> {
+    pub(crate) fn find(&self, id: &str, owner: &str) -> Option<Arc<HttpSession>> {
         let session = self.lock().get(id).filter(|session| session.owner == owner).cloned()?;
         session.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         Some(session)
     }
 
     /// Ends a session and what is under way in it; false where there is none of the owner's.
-    pub fn end(&self, id: &str, owner: &str) -> bool {
+    pub(crate) fn end(&self, id: &str, owner: &str) -> bool {
         if self.find(id, owner).is_none() {
             return false;
         }
@@ -75,7 +75,7 @@ impl HttpSessions {
     }
 
     /// Whether the session is still there: a stream of it ends with it.
-    pub fn has(&self, id: &str) -> bool {
+    pub(crate) fn has(&self, id: &str) -> bool {
         self.lock().contains_key(id)
     }
 
@@ -86,7 +86,7 @@ impl HttpSessions {
 
 impl HttpSession {
     /// Takes a place for a request; it is given back when what this returns is dropped.
-    pub fn admit(self: &Arc<Self>, id: RequestId) -> Result<RequestSlot, RpcError> {
+    pub(crate) fn admit(self: &Arc<Self>, id: RequestId) -> Result<RequestSlot, RpcError> {
         let mut under_way = self.under_way();
         if under_way.contains_key(&id) {
             return Err(RpcError::new(INVALID_REQUEST, "a request with this id is still under way"));
@@ -99,20 +99,20 @@ impl HttpSession {
     }
 
     /// What stops the request of that id.
-    pub fn is_done_by(&self, id: &RequestId, task: AbortHandle) {
+    pub(crate) fn is_done_by(&self, id: &RequestId, task: AbortHandle) {
         if let Some(under_way) = self.under_way().get_mut(id) {
             *under_way = Some(task);
         }
     }
 
-    pub fn cancel(&self, id: &RequestId) {
+    pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(Some(task)) = self.under_way().get(id) {
             task.abort();
         }
     }
 
     /// Takes the one place for a stream of what happens; false where it is taken.
-    pub fn begin_listening(self: &Arc<Self>) -> Option<Listening> {
+    pub(crate) fn begin_listening(self: &Arc<Self>) -> Option<Listening> {
         (!self.listens.swap(true, Ordering::AcqRel)).then(|| Listening(self.clone()))
     }
 
@@ -127,7 +127,7 @@ impl HttpSession {
 
 /// A request's place.
 #[derive(Debug)]
-pub struct RequestSlot {
+pub(crate) struct RequestSlot {
     session: Arc<HttpSession>,
     id: RequestId,
 }
@@ -140,7 +140,7 @@ impl Drop for RequestSlot {
 
 /// A stream's place.
 #[derive(Debug)]
-pub struct Listening(Arc<HttpSession>);
+pub(crate) struct Listening(Arc<HttpSession>);
 
 impl Drop for Listening {
     fn drop(&mut self) {

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const MAX_UNTOLD: usize = 64;
 
 /// Performs runs in this process.
-pub struct LocalRunner {
+pub(super) struct LocalRunner {
     pub drive: RunExecutor,
     /// Of the environment.
     pub secrets: Secrets,

@@ -9,7 +9,7 @@ use super::{prompts, resources, tools};
 use kiso_base::rpc::{METHOD_NOT_FOUND, RpcError};
 
 /// Answers a request.
-pub async fn answer(
+pub(super) async fn answer(
     server: &Server,
     (era, method): (Era, &str),
     params: &Map<String, Value>,

@@ -10,7 +10,7 @@ use kiso_plan::pill::expand;
 /// The argument of every prompt.
 const INPUT: &str = "input";
 
-pub async fn list(server: &Server, asker: &Asker) -> Result<Value, RpcError> {
+pub(super) async fn list(server: &Server, asker: &Asker) -> Result<Value, RpcError> {
     let pills = pills(server).of(asker.caller).await.map_err(|error| RpcError::internal(&error))?;
     let prompts: Vec<Value> = pills
         .into_iter()
@@ -28,7 +28,7 @@ pub async fn list(server: &Server, asker: &Asker) -> Result<Value, RpcError> {
     Ok(json!({ "prompts": prompts }))
 }
 
-pub async fn get(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
+pub(super) async fn get(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
     let name = text_of(params, "name")?;
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),

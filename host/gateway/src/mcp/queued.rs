@@ -14,7 +14,7 @@ use kiso_agent::tool::builtin::ToolFault;
 use kiso_store::store::{JobPriority, JobState};
 
 /// Has messages worked on by the daemon's queue.
-pub struct QueuedRunner {
+pub(super) struct QueuedRunner {
     pub app: App,
     pub who: Who,
 }

@@ -29,7 +29,7 @@ fn is_plain(byte: u8) -> bool {
 }
 
 /// The address of a file of a session.
-pub fn uri(session: &SessionName, path: &str) -> String {
+pub(super) fn uri(session: &SessionName, path: &str) -> String {
     let encoded: String = path
         .bytes()
         .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
@@ -53,7 +53,7 @@ fn decoded(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-pub async fn list(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
+pub(super) async fn list(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
     let (home, session) = (server.drive().home.clone(), asker.session.clone());
     let listed = tokio::task::spawn_blocking(move || workspace::list(&home, &session)).await;
     let listed = listed.map_err(|panic| RpcError::internal(&panic))?;
@@ -92,7 +92,7 @@ pub async fn list(server: &Server, asker: &Asker, params: &Map<String, Value>) -
     Ok(result)
 }
 
-pub fn templates() -> Value {
+pub(super) fn templates() -> Value {
     json!({ "resourceTemplates": [
         {
             "uriTemplate": "kiso://files/{session}/{+path}",
@@ -107,7 +107,7 @@ pub fn templates() -> Value {
     ] })
 }
 
-pub async fn read(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcError> {
+pub(super) async fn read(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcError> {
     let uri = text_of(params, "uri")?.to_owned();
     let missing = || {
         let data = json!({ "uri": uri.chars().take(2_048).collect::<String>() });

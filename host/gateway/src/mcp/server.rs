@@ -39,14 +39,14 @@ struct Inner {
 
 /// Who asks, and in which session of kiso.
 #[derive(Debug, Clone)]
-pub struct Asker {
+pub(super) struct Asker {
     pub caller: CallerScope,
     pub session: SessionName,
 }
 
 /// What a message came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunAnswer {
+pub(super) struct RunAnswer {
     pub text: String,
     /// "done", "failed", "cancelled" or "limit".
     pub status: &'static str,
@@ -54,7 +54,7 @@ pub struct RunAnswer {
 }
 
 /// Has a message worked on. Whoever stops waiting has the run cancelled.
-pub trait Runner: Send + Sync {
+pub(super) trait Runner: Send + Sync {
     fn run<'a>(
         &'a self,
         asker: &'a Asker,

@@ -20,7 +20,7 @@ use kiso_sandbox::skill::Caller;
 /// Largest message of it, in bytes; more belongs into a file.
 const MAX_MESSAGE: usize = 256 << 10;
 
-pub fn list(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcError> {
+pub(super) fn list(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcError> {
     if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
         return Err(RpcError::params("`cursor`: the list of tools has one page"));
     }
@@ -29,13 +29,13 @@ pub fn list(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcEr
 }
 
 /// Whether a call may take long enough for its client to want a stream.
-pub fn is_run(params: &Map<String, Value>) -> bool {
+pub(super) fn is_run(params: &Map<String, Value>) -> bool {
     params.get("name").is_some_and(|name| name == RUN)
 }
 
 /// Calls a tool. What a tool has to say, also that it failed or that its arguments do not fit, is a result; a tool that there is
 /// not is an error of the protocol.
-pub async fn call(
+pub(super) async fn call(
     server: &Server,
     params: &Map<String, Value>,
     asker: &Asker,

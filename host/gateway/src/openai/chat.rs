@@ -42,7 +42,7 @@ const ID: &str = "chatcmpl-";
 
 /// A conversation to answer. Members that are not listed here are ignored: kiso has its own models, tools and settings.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct ChatCompletionIn {
+pub(crate) struct ChatCompletionIn {
     /// `kiso`, `kiso/SESSION` or `kiso/PILL`.
     model: String,
     /// At most 4,000, and the last one is the user's.
@@ -73,20 +73,20 @@ pub struct ChatCompletionIn {
 
 /// Something that was said.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct ChatMessage {
+pub(crate) struct ChatMessage {
     role: Speaker,
     content: Option<Content>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct StreamOptions {
+pub(crate) struct StreamOptions {
     /// Whether the last event says what was used.
     include_usage: Option<bool>,
 }
 
 /// An answer.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ChatCompletion {
+pub(crate) struct ChatCompletion {
     id: String,
     #[schemars(extend("const" = "chat.completion"))]
     object: &'static str,
@@ -98,7 +98,7 @@ pub struct ChatCompletion {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ChatChoice {
+pub(crate) struct ChatChoice {
     index: u32,
     message: ChatAnswer,
     #[schemars(extend("const" = "stop"))]
@@ -106,7 +106,7 @@ pub struct ChatChoice {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ChatAnswer {
+pub(crate) struct ChatAnswer {
     #[schemars(extend("const" = "assistant"))]
     role: &'static str,
     /// Markdown.
@@ -118,7 +118,7 @@ pub struct ChatAnswer {
 
 /// Tokens of all model calls of the run.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub struct ChatUsage {
+pub(crate) struct ChatUsage {
     prompt_tokens: u64,
     completion_tokens: u64,
     total_tokens: u64,
@@ -133,7 +133,7 @@ impl From<Usage> for ChatUsage {
 
 type Completed = Either<(HeaderMap, Json<ChatCompletion>), (HeaderMap, Streamed)>;
 
-pub async fn complete(
+pub(crate) async fn complete(
     who: Who,
     State(app): State<App>,
     headers: HeaderMap,
@@ -195,7 +195,7 @@ async fn read(app: &App, who: Who, headers: &HeaderMap, given: ChatCompletionIn)
 }
 
 /// Where the conversation is in kiso.
-pub fn session_header(admission: &Admission) -> HeaderMap {
+pub(crate) fn session_header(admission: &Admission) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let name = admission.request.session.as_ref().and_then(|session| HeaderValue::from_str(session.as_str()).ok());
     headers.extend(name.map(|name| (HeaderName::from_static("x-kiso-session"), name)));

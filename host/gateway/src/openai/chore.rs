@@ -7,7 +7,7 @@ use super::history::Line;
 
 /// What a client wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chore {
+pub(super) enum Chore {
     Title(Form),
     Tags,
     FollowUps,
@@ -19,7 +19,7 @@ pub enum Chore {
 
 /// In which form a title is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum Form {
     Json,
     Text,
 }
@@ -49,7 +49,7 @@ const MEMBERS: [(&str, Chore); 5] = [
 
 impl Chore {
     /// What is wanted, if it is not a message. Such a request has one message and nothing before it.
-    pub fn of(lines: &[Line]) -> Option<Chore> {
+    pub(super) fn of(lines: &[Line]) -> Option<Chore> {
         let [Line { by_user: true, text }] = lines else { return None };
         let text = text.trim_start();
         if TITLES.iter().any(|begin| text.starts_with(begin)) {
@@ -65,7 +65,7 @@ impl Chore {
     }
 
     /// The answer. `title` is the session's, if it has one.
-    pub fn answer(self, lines: &[Line], title: Option<String>) -> String {
+    pub(super) fn answer(self, lines: &[Line], title: Option<String>) -> String {
         let said = || lines.first().map(|line| first_question(&line.text)).unwrap_or_default();
         let answer: Value = match self {
             Chore::Title(form) => {

@@ -17,7 +17,7 @@ const MAX_PARTS: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ChatRole")]
-pub enum Speaker {
+pub(super) enum Speaker {
     System,
     Developer,
     User,
@@ -30,7 +30,7 @@ pub enum Speaker {
 /// A text, or parts.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(untagged, rename = "ChatContent")]
-pub enum Content {
+pub(super) enum Content {
     Text(String),
     Parts(Vec<Part>),
 }
@@ -39,7 +39,7 @@ pub enum Content {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(rename = "ChatPart")]
-pub enum Part {
+pub(super) enum Part {
     Text { text: String },
     InputText { text: String },
     OutputText { text: String },
@@ -53,14 +53,14 @@ pub enum Part {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatImage")]
-pub struct ImageUrl {
+pub(super) struct ImageUrl {
     /// `data:image/png;base64,…`
     url: String,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatFile")]
-pub struct InlineFile {
+pub(super) struct InlineFile {
     filename: Option<String>,
     /// `data:text/csv;base64,…`
     file_data: Option<String>,
@@ -69,7 +69,7 @@ pub struct InlineFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatAudio")]
-pub struct InlineAudio {
+pub(super) struct InlineAudio {
     /// In base64.
     data: String,
     format: String,
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Content {
 
 impl Content {
     /// Its texts as one.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Content::Text(text) => text.clone(),
             Content::Parts(parts) => {
@@ -117,7 +117,7 @@ impl Content {
     }
 
     /// The files in it. `param` is where it stands in the request.
-    pub fn files(&self, param: &str) -> Result<Vec<Attachment>, ApiError> {
+    pub(super) fn files(&self, param: &str) -> Result<Vec<Attachment>, ApiError> {
         let Content::Parts(parts) = self else { return Ok(Vec::new()) };
         if parts.len() > MAX_PARTS {
             let message = format!("a message has at most {MAX_PARTS} parts, and this one has {}", parts.len());

@@ -29,7 +29,7 @@ const MAX_ALIKE: u32 = 16;
 
 /// What became of a request: the message that it is, or the answer to a command, and what is remembered of it.
 #[derive(Debug)]
-pub struct Admission {
+pub(crate) struct Admission {
     pub request: ChatRequest,
     /// The last notice that there was before; what is told of the message comes behind it.
     pub after: i64,
@@ -47,7 +47,7 @@ struct Destination {
 }
 
 /// Admits a request. `id` is what it is called by from now on.
-pub async fn admit(app: &App, prompt: Prompt, id: &str) -> Result<Admission, ApiError> {
+pub(super) async fn admit(app: &App, prompt: Prompt, id: &str) -> Result<Admission, ApiError> {
     let (app, id) = (app.clone(), format!("{id}{}", random()?));
     // In a task of its own: a client that hangs up must not leave a message whose conversation does not know of it.
     let admitting = tokio::spawn(async move {
@@ -144,7 +144,7 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
 }
 
 /// Answers what a client wants beside the conversation, of which no session hears.
-pub async fn answer_chore(app: &App, prompt: &Prompt, chore: Chore, id: &str) -> Result<Admission, ApiError> {
+pub(super) async fn answer_chore(app: &App, prompt: &Prompt, chore: Chore, id: &str) -> Result<Admission, ApiError> {
     let chat = prompt.chat.as_deref().map(|chat| session_of_chat(&prompt.caller, chat)).transpose()?;
     let title = match chat {
         Some(session) => app.0.drive.store.read(move |view| view.session(&session)).await?.and_then(|line| line.title),

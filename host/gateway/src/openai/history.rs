@@ -8,27 +8,27 @@ const MAX_QUOTE: usize = 16 << 10;
 
 /// Something that a user or the assistant said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub(super) struct Line {
     pub by_user: bool,
     pub text: String,
 }
 
 /// Digests of what was said. They are keyed: a short secret that somebody wrote cannot be guessed from the store.
 #[derive(Debug, Clone)]
-pub struct Digester(hmac::Key);
+pub(super) struct Digester(hmac::Key);
 
 /// Keeps these digests apart from everything else that is made with the home's key.
 const INFO: &[u8] = b"kiso chat 1: what was said";
 
 impl Digester {
     /// With the home's key.
-    pub fn new(key: &[u8]) -> Digester {
+    pub(super) fn new(key: &[u8]) -> Digester {
         let own = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), INFO);
         Digester(hmac::Key::new(hmac::HMAC_SHA256, own.as_ref()))
     }
 
     /// Of all that was said, as [`content`] has it.
-    pub fn lines(&self, lines: &[Line]) -> Vec<u8> {
+    pub(super) fn lines(&self, lines: &[Line]) -> Vec<u8> {
         let mut all = hmac::Context::with_key(&self.0);
         for line in lines {
             let content = content(&line.text);
@@ -40,13 +40,13 @@ impl Digester {
     }
 
     /// Of one text.
-    pub fn text(&self, text: &str) -> Vec<u8> {
+    pub(super) fn text(&self, text: &str) -> Vec<u8> {
         self.lines(&[Line { by_user: false, text: text.to_owned() }])
     }
 }
 
 /// Whether two texts say the same.
-pub fn is_same(one: &str, other: &str) -> bool {
+pub(super) fn is_same(one: &str, other: &str) -> bool {
     content(one) == content(other)
 }
 
@@ -69,7 +69,7 @@ const THOUGHTS: &str = "<details type=\"reasoning\"";
 const THOUGHTS_END: &str = "</details>";
 
 /// The end of a conversation, for a model that has not seen it.
-pub fn quote(lines: &[Line]) -> Option<String> {
+pub(super) fn quote(lines: &[Line]) -> Option<String> {
     let mut quoted = Vec::new();
     let mut left = MAX_QUOTE;
     for line in lines.iter().rev() {

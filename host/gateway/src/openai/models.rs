@@ -24,10 +24,10 @@ routes! {
 }
 
 /// Kiso itself.
-pub const OWN: &str = "kiso";
+pub(crate) const OWN: &str = "kiso";
 
 /// What begins the names of sessions that programs of this interface begin.
-pub const CHATS: &str = "chat-";
+pub(crate) const CHATS: &str = "chat-";
 
 /// Sessions that are listed.
 const MAX_LISTED: usize = 50;
@@ -37,7 +37,7 @@ const MAX_LOOKED_AT: u32 = 500;
 
 /// What is meant by the name of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Model {
+pub(crate) enum Model {
     /// The program's conversation decides on the session.
     Own,
     Session(SessionName),
@@ -47,7 +47,7 @@ pub enum Model {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OpenAiModel")]
-pub struct ModelView {
+pub(crate) struct ModelView {
     id: String,
     #[schemars(extend("const" = "model"))]
     object: &'static str,
@@ -59,13 +59,13 @@ pub struct ModelView {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OpenAiModels")]
-pub struct ModelList {
+pub(crate) struct ModelList {
     #[schemars(extend("const" = "list"))]
     object: &'static str,
     data: Vec<ModelView>,
 }
 
-pub async fn list(_: Who, State(app): State<App>) -> JsonResult<ModelList> {
+pub(crate) async fn list(_: Who, State(app): State<App>) -> JsonResult<ModelList> {
     let began = app.0.began_ms;
     let mut data = vec![view(OWN.to_owned(), began)];
     for (pill, _) in pills(&app).list().await? {
@@ -78,7 +78,7 @@ pub async fn list(_: Who, State(app): State<App>) -> JsonResult<ModelList> {
     Ok(Json(ModelList { object: "list", data }))
 }
 
-pub async fn show(_: Who, State(app): State<App>, Path(model): Path<String>) -> JsonResult<ModelView> {
+pub(crate) async fn show(_: Who, State(app): State<App>, Path(model): Path<String>) -> JsonResult<ModelView> {
     let created = match find(&app, &model).await? {
         Model::Own | Model::Pill(_) => app.0.began_ms,
         Model::Session(session) => {
@@ -90,7 +90,7 @@ pub async fn show(_: Who, State(app): State<App>, Path(model): Path<String>) -> 
 }
 
 /// What a program means by the name of a model. Where a pill and a session have one name, it is the pill.
-pub async fn find(app: &App, name: &str) -> Result<Model, ApiError> {
+pub(crate) async fn find(app: &App, name: &str) -> Result<Model, ApiError> {
     let unknown = || {
         let name: String = name.chars().take(80).collect();
         ApiError::new(StatusCode::NOT_FOUND, "model_not_found", format!("there is no model {name:?}"))

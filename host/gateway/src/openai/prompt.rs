@@ -30,7 +30,7 @@ const MAX_PAIR: usize = 512;
 
 /// A request of either endpoint.
 #[derive(Debug)]
-pub struct Prompt {
+pub(super) struct Prompt {
     pub model: Model,
     /// The model as the program calls it.
     pub model_name: String,
@@ -55,7 +55,7 @@ pub struct Prompt {
 
 /// Who asks.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub(super) struct Caller {
     pub who: Who,
     /// Handle of the token; empty for a program of the machine that needs none.
     pub token: String,
@@ -64,7 +64,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub fn new(who: Who, person: Option<&str>) -> Result<Caller, ApiError> {
+    pub(super) fn new(who: Who, person: Option<&str>) -> Result<Caller, ApiError> {
         let person = person.map(|person| id(person, "user")).transpose()?.unwrap_or_default();
         let token = match &who.via {
             Via::Machine => String::new(),
@@ -75,13 +75,13 @@ impl Caller {
     }
 
     /// Tells the conversations of one person with one token from all others.
-    pub fn owner(&self) -> String {
+    pub(super) fn owner(&self) -> String {
         name(&["owner", &self.token, &self.person])
     }
 }
 
 /// 32 digits for a list of texts; no two lists have the same.
-pub fn name(parts: &[&str]) -> String {
+pub(super) fn name(parts: &[&str]) -> String {
     let mut all = Context::new(&SHA256);
     for part in parts {
         all.update(&(part.len() as u64).to_le_bytes());
@@ -92,7 +92,7 @@ pub fn name(parts: &[&str]) -> String {
 
 /// The lines of a conversation, while a request is read.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub(super) struct Lines {
     pub instructions: String,
     pub lines: Vec<Line>,
     pub asked: usize,
@@ -103,7 +103,7 @@ pub struct Lines {
 
 impl Lines {
     /// Adds what somebody said. `param` is where it stands in the request.
-    pub fn add(&mut self, speaker: Speaker, content: Option<Content>, param: &str) -> Result<(), ApiError> {
+    pub(super) fn add(&mut self, speaker: Speaker, content: Option<Content>, param: &str) -> Result<(), ApiError> {
         if self.lines.len() >= MAX_MESSAGES {
             return Err(ApiError::bad_request(format!("a request has at most {MAX_MESSAGES} messages")).param(param));
         }
@@ -125,7 +125,7 @@ impl Lines {
         Ok(())
     }
 
-    pub fn instruct(&mut self, text: &str) {
+    pub(super) fn instruct(&mut self, text: &str) {
         if !self.instructions.is_empty() {
             self.instructions.push_str("\n\n");
         }
@@ -133,7 +133,7 @@ impl Lines {
     }
 
     /// Takes the files of what is asked out of it. Those of earlier messages are in the workspace since then.
-    pub fn close(&mut self, param: &str) -> Result<(), ApiError> {
+    pub(super) fn close(&mut self, param: &str) -> Result<(), ApiError> {
         if self.open.is_empty() {
             return Err(ApiError::bad_request("the last message must be the user's").param(param));
         }
@@ -153,7 +153,7 @@ impl Lines {
 }
 
 /// Where the program says which of its chats it is, by a header or in `metadata`.
-pub fn chat_id(headers: &HeaderMap, metadata: &Map<String, Value>) -> Result<Option<String>, ApiError> {
+pub(super) fn chat_id(headers: &HeaderMap, metadata: &Map<String, Value>) -> Result<Option<String>, ApiError> {
     let header = CHAT_HEADERS.iter().find_map(|name| Some((*name, headers.get(*name)?)));
     if let Some((name, value)) = header {
         let value = value.to_str().map_err(|_| ApiError::bad_request(format!("{name} has odd characters")))?;
@@ -165,7 +165,7 @@ pub fn chat_id(headers: &HeaderMap, metadata: &Map<String, Value>) -> Result<Opt
 }
 
 /// A name that a program gives.
-pub fn id(value: &str, param: &str) -> Result<String, ApiError> {
+pub(super) fn id(value: &str, param: &str) -> Result<String, ApiError> {
     if value.is_empty() || value.chars().count() > MAX_ID || value.chars().any(char::is_control) {
         let rule = format!("`{param}` must have 1 to {MAX_ID} characters, and no control characters");
         return Err(ApiError::bad_request(rule).param(param));
@@ -174,7 +174,7 @@ pub fn id(value: &str, param: &str) -> Result<String, ApiError> {
 }
 
 /// The key by which a request that comes again is known.
-pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let value = value.to_str().ok().filter(|key| (1..=MAX_CLIENT_KEY).contains(&key.chars().count()));
     let rule = || ApiError::bad_request(format!("Idempotency-Key must have 1 to {MAX_CLIENT_KEY} plain characters"));
@@ -182,7 +182,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
 }
 
 /// What a program wants to have back with the answer.
-pub fn metadata(given: Option<Map<String, Value>>) -> Result<Map<String, Value>, ApiError> {
+pub(super) fn metadata(given: Option<Map<String, Value>>) -> Result<Map<String, Value>, ApiError> {
     let given = given.unwrap_or_default();
     let fits = |text: &str| text.chars().count() <= MAX_PAIR;
     let is_pair = |(name, value): (&String, &Value)| fits(name) && value.as_str().is_some_and(fits);
@@ -194,12 +194,12 @@ pub fn metadata(given: Option<Map<String, Value>>) -> Result<Map<String, Value>,
 }
 
 /// What the interface has and kiso does not, where leaving it out would be another answer than was asked for.
-pub fn unsupported(param: &str, why: &str) -> ApiError {
+pub(super) fn unsupported(param: &str, why: &str) -> ApiError {
     ApiError::bad_request(format!("`{param}` is not supported: {why}")).param(param)
 }
 
 /// Whether a choice of tools demands a call of a tool of the program's.
-pub fn check_tool_choice(choice: Option<&Value>) -> Result<(), ApiError> {
+pub(super) fn check_tool_choice(choice: Option<&Value>) -> Result<(), ApiError> {
     match choice {
         None | Some(Value::Null) => Ok(()),
         Some(Value::String(word)) if word == "auto" || word == "none" => Ok(()),
@@ -208,7 +208,7 @@ pub fn check_tool_choice(choice: Option<&Value>) -> Result<(), ApiError> {
 }
 
 /// Whether a form of the answer is wanted that nobody can promise.
-pub fn check_form(format: Option<&Value>, param: &str) -> Result<(), ApiError> {
+pub(super) fn check_form(format: Option<&Value>, param: &str) -> Result<(), ApiError> {
     match format.and_then(|format| format.get("type")).and_then(Value::as_str) {
         None | Some("text") => Ok(()),
         Some(_) => Err(unsupported(param, "answers are Markdown; ask for JSON in the message")),

@@ -55,7 +55,7 @@ const ID: &str = "resp_";
 
 /// A conversation to answer. Members that are not listed here are ignored: kiso has its own models, tools and settings.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct ResponseIn {
+pub(crate) struct ResponseIn {
     /// `kiso`, `kiso/SESSION` or `kiso/PILL`.
     model: String,
     input: Input,
@@ -89,7 +89,7 @@ pub struct ResponseIn {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "ResponseInput")]
-pub enum Input {
+pub(crate) enum Input {
     Text(String),
     #[schemars(with = "Vec<InputItem>")]
     Items(Vec<Value>),
@@ -98,7 +98,7 @@ pub enum Input {
 /// Something that was said, or that a model did.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ResponseInputItem")]
-pub struct InputItem {
+pub(crate) struct InputItem {
     /// `message` without; thoughts are left out.
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -108,21 +108,21 @@ pub struct InputItem {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum ConversationName {
+pub(crate) enum ConversationName {
     Name(String),
     Object { id: String },
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ResponseTextForm")]
-pub struct TextForm {
+pub(crate) struct TextForm {
     format: Option<Value>,
 }
 
 /// A response that is forgotten.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DeletedResponse")]
-pub struct Deleted {
+pub(crate) struct Deleted {
     id: String,
     #[schemars(extend("const" = "response"))]
     object: &'static str,
@@ -131,7 +131,7 @@ pub struct Deleted {
 
 type CreatedResponse = Either<(HeaderMap, Json<Response>), (HeaderMap, Streamed)>;
 
-pub async fn create(
+pub(crate) async fn create(
     who: Who,
     State(app): State<App>,
     headers: HeaderMap,
@@ -160,7 +160,7 @@ pub async fn create(
     Ok(Either::A((told, Json(Response::of(&admission.request, Ok(answer), thoughts)))))
 }
 
-pub async fn show(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
+pub(crate) async fn show(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
     let request = find(&app, who, &id).await?;
     let standing: Result<_, JobState> = turn::standing(&app, &request).await?;
     let thoughts = match &standing {
@@ -170,7 +170,7 @@ pub async fn show(who: Who, State(app): State<App>, Path(id): Path<String>) -> J
     Ok(Json(Response::of(&request, standing, thoughts)))
 }
 
-pub async fn delete(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Deleted> {
+pub(crate) async fn delete(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Deleted> {
     let (token, of) = (Caller::new(who, None)?.token, id.clone());
     match app.0.drive.store.write(move |tx| tx.hide_chat_request(&token, &of)).await? {
         true => Ok(Json(Deleted { id, object: "response", deleted: true })),
@@ -178,7 +178,7 @@ pub async fn delete(who: Who, State(app): State<App>, Path(id): Path<String>) ->
     }
 }
 
-pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
+pub(crate) async fn cancel(who: Who, State(app): State<App>, Path(id): Path<String>) -> JsonResult<Response> {
     let request = find(&app, who.clone(), &id).await?;
     let message = request.message;
     let job = app.0.drive.store.read(move |view| message.map_or(Ok(None), |message| view.job(message))).await?;

@@ -14,20 +14,20 @@ use super::turn::{Piece, Turn};
 /// Time without anything, after which a comment shows that the connection stands.
 const ALIVE: Duration = Duration::from_secs(15);
 
-pub type Events = Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>>;
+pub(super) type Events = Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>>;
 
 /// What a handler answers with.
-pub type Streamed = Sse<KeepAliveStream<Events>>;
+pub(super) type Streamed = Sse<KeepAliveStream<Events>>;
 
 /// How an endpoint says what is told.
-pub trait Form: Send + 'static {
+pub(super) trait Form: Send + 'static {
     /// Before anything is told.
     fn begin(&mut self) -> Vec<Event>;
 
     fn say(&mut self, piece: Piece) -> Vec<Event>;
 }
 
-pub fn stream(turn: Turn, form: impl Form) -> Streamed {
+pub(super) fn stream(turn: Turn, form: impl Form) -> Streamed {
     let sending = Sending { turn, ready: VecDeque::new(), form, begun: false };
     let events: Events =
         Box::pin(unfold(sending, |mut sending| async move { Some((Ok(sending.next().await?), sending)) }));

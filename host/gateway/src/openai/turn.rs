@@ -28,7 +28,7 @@ const MAX_THOUGHTS: usize = 256 << 10;
 
 /// What is told of a message.
 #[derive(Debug)]
-pub enum Piece {
+pub(crate) enum Piece {
     /// What the run does.
     Thought(String),
     /// The next part of the reply.
@@ -40,7 +40,7 @@ pub enum Piece {
 }
 
 /// What a message has come to, if it is answered; how it stands otherwise.
-pub async fn standing(app: &App, request: &ChatRequest) -> Result<Result<TurnAnswer, JobState>, ApiError> {
+pub(crate) async fn standing(app: &App, request: &ChatRequest) -> Result<Result<TurnAnswer, JobState>, ApiError> {
     let Some(message) = request.message else {
         return Ok(Ok(TurnAnswer::at_once(request.answer.clone().unwrap_or_default())));
     };
@@ -57,13 +57,13 @@ async fn standing_of(
 }
 
 /// A place among the requests that are waited for.
-pub struct TurnSlot {
+pub(crate) struct TurnSlot {
     _counted: Box<dyn Send>,
 }
 
 impl TurnSlot {
     /// Before the message is accepted: afterwards, nobody is to be told that there is none.
-    pub fn take(app: &App) -> Result<TurnSlot, ApiError> {
+    pub(crate) fn take(app: &App) -> Result<TurnSlot, ApiError> {
         let counted = count::counted(app, |counters| &counters.http_streams);
         let max = app.0.drive.newest_config().gateway.max_streams;
         if app.0.counters.http_streams.load(Ordering::Relaxed) > max {
@@ -75,7 +75,7 @@ impl TurnSlot {
 }
 
 /// A message that is followed.
-pub struct Turn {
+pub(crate) struct Turn {
     app: App,
     who: Who,
     /// `None` for a command, which is answered at once.
@@ -97,7 +97,13 @@ pub struct Turn {
 }
 
 impl Turn {
-    pub async fn new(app: &App, who: Who, admission: &Admission, live: bool, slot: TurnSlot) -> Result<Turn, ApiError> {
+    pub(crate) async fn new(
+        app: &App,
+        who: Who,
+        admission: &Admission,
+        live: bool,
+        slot: TurnSlot,
+    ) -> Result<Turn, ApiError> {
         let request = &admission.request;
         let Some(message) = request.message else {
             let answer = TurnAnswer::at_once(request.answer.clone().unwrap_or_default());
@@ -109,7 +115,7 @@ impl Turn {
     }
 
     /// Of a message that was accepted behind the notice after which `wanted` begins.
-    pub async fn of_message(
+    pub(crate) async fn of_message(
         app: &App,
         who: Who,
         message: i64,
@@ -139,7 +145,7 @@ impl Turn {
     }
 
     /// Waits for what is told next; `None` behind the last.
-    pub async fn next(&mut self) -> Option<Piece> {
+    pub(crate) async fn next(&mut self) -> Option<Piece> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
                 return Some(piece);
@@ -155,7 +161,7 @@ impl Turn {
     }
 
     /// What was thought and what is answered, when it is.
-    pub async fn whole(&mut self) -> Result<(Option<String>, TurnAnswer), ApiError> {
+    pub(crate) async fn whole(&mut self) -> Result<(Option<String>, TurnAnswer), ApiError> {
         let mut thoughts = String::new();
         loop {
             match self.next().await {
@@ -297,7 +303,7 @@ impl Turn {
 }
 
 /// What a run that has ended did, from its log.
-pub async fn thoughts(app: &App, run: Option<&RunId>) -> Result<Option<String>, ApiError> {
+pub(crate) async fn thoughts(app: &App, run: Option<&RunId>) -> Result<Option<String>, ApiError> {
     /// Events that say something to a reader.
     const KINDS: [&str; 5] = ["planned", "executed", "called", "reviewed", "told"];
     const MAX_EVENTS: u32 = 200;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The scripts that the document names, in the order in which they run.
-pub const ENTRIES: [&str; 2] = ["early.js", "app.js"];
+pub(super) const ENTRIES: [&str; 2] = ["early.js", "app.js"];
 
 /// Bytes of modules that are sent with the page although only some screens need them: a request of its own would cost more.
 const SMALL: usize = 6_000;
@@ -26,7 +26,7 @@ struct Module {
 }
 
 /// The scripts as they are sent, by name. Those that no entry leads to stay as they are: workers, which are fetched by themselves.
-pub fn bundled(scripts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(super) fn bundled(scripts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let modules: BTreeMap<&str, Module> =
         scripts.iter().map(|(name, text)| (name.as_str(), Module::read(name, text, scripts))).collect();
     let chunks = chunks(&modules);
@@ -175,7 +175,7 @@ fn renamed(from: &str, between: &str, to: &str) -> String {
 }
 
 /// How a script names another one.
-pub fn path(from: &str, to: &str) -> String {
+pub(super) fn path(from: &str, to: &str) -> String {
     let (from, to): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
     let same = from.iter().zip(&to).take(from.len().min(to.len()) - 1).take_while(|(a, b)| a == b).count();
     let up = "../".repeat(from.len() - 1 - same);

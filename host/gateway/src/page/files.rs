@@ -145,7 +145,7 @@ const DIGEST: usize = 8;
 
 /// The page in one version: its files refer to each other.
 #[derive(Debug)]
-pub struct Files {
+pub(super) struct Files {
     /// Of all names and contents.
     pub digest: String,
     pub index: Arc<File>,
@@ -156,7 +156,7 @@ pub struct Files {
 
 /// One of them.
 #[derive(Debug)]
-pub struct File {
+pub(super) struct File {
     pub media_type: &'static str,
     pub bytes: Bytes,
     /// Made when it is first asked for; `None` inside where that makes it no smaller.
@@ -166,7 +166,7 @@ pub struct File {
 impl Files {
     /// What is served now: what was compiled in; in a debug build, what lies in the folder that `KISO_PAGE` names, if it
     /// does, so that a change needs no build.
-    pub fn now() -> io::Result<Arc<Files>> {
+    pub(super) fn now() -> io::Result<Arc<Files>> {
         #[cfg(debug_assertions)]
         if let Some(folder) = std::env::var_os("KISO_PAGE").filter(|folder| !folder.is_empty()) {
             return Ok(Arc::new(Files::new(read(folder.as_ref())?, Scripts::AsWritten)));
@@ -199,13 +199,13 @@ impl Files {
     }
 
     /// The document with who is logged in, in JSON.
-    pub fn index_for(&self, who: &str) -> Arc<File> {
+    pub(super) fn index_for(&self, who: &str) -> Arc<File> {
         // In there, nothing of it may be taken for the end of the element.
         Arc::new(File::new(INDEX, self.document.replace(WHO, &who.replace('<', "\\u003c")).into()))
     }
 
     /// The file of that name; the one at `/` is none of them.
-    pub fn get(&self, name: &str) -> Option<Arc<File>> {
+    pub(super) fn get(&self, name: &str) -> Option<Arc<File>> {
         self.rest.get(name).cloned()
     }
 }
@@ -257,7 +257,7 @@ impl File {
     }
 
     /// The file in its shortest form, and whether that is gzip. Takes a moment the first time.
-    pub fn gzip(&self) -> (Bytes, bool) {
+    pub(super) fn gzip(&self) -> (Bytes, bool) {
         let zipped = self.gzip.get_or_init(|| zip(&self.bytes).ok().filter(|zipped| zipped.len() < self.bytes.len()));
         zipped.clone().map_or_else(|| (self.bytes.clone(), false), |zipped| (zipped, true))
     }

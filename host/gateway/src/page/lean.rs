@@ -2,7 +2,7 @@
 
 /// The script with an empty line for each that is nothing but a comment, so that what the browser says of a line is true
 /// of the source. Nothing else is touched. A text that goes over several lines must not have one that begins as a comment.
-pub fn lean(script: &str) -> String {
+pub(super) fn lean(script: &str) -> String {
     let mut within = false;
     let mut kept = String::with_capacity(script.len());
     for line in script.split_inclusive('\n') {

@@ -15,13 +15,13 @@ const FIRST: &str = "{{modules}}";
 const LATER: &str = "{{later}}";
 
 /// The imports of every script, by its name.
-pub struct Modules {
+pub(super) struct Modules {
     fixed: BTreeMap<String, Vec<String>>,
     later: BTreeSet<String>,
 }
 
 impl Modules {
-    pub fn of(scripts: &BTreeMap<String, String>) -> Modules {
+    pub(super) fn of(scripts: &BTreeMap<String, String>) -> Modules {
         let mut modules = Modules { fixed: BTreeMap::new(), later: BTreeSet::new() };
         for (name, script) in scripts {
             let there = |path: &str| resolve(name, path).filter(|name| scripts.contains_key(name));
@@ -33,7 +33,7 @@ impl Modules {
     }
 
     /// The document with what it says of scripts. `base` is the address below which they are.
-    pub fn written(&self, document: &str, base: &str) -> String {
+    pub(super) fn written(&self, document: &str, base: &str) -> String {
         let first = self.with_all(ENTRY, &BTreeSet::new());
         let links: Vec<String> =
             first.iter().map(|name| format!("<link rel=\"modulepreload\" href=\"{base}/{name}\">")).collect();
@@ -69,7 +69,7 @@ fn paths<'a>(script: &'a str, beginnings: &'a [&'a str]) -> impl Iterator<Item =
 }
 
 /// The file that a path means in a script of that name; none for what is no path.
-pub fn resolve(script: &str, path: &str) -> Option<String> {
+pub(super) fn resolve(script: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = script.split('/').collect();
     parts.pop();
     for (at, part) in path.split('/').enumerate() {

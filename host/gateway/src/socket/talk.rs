@@ -31,7 +31,7 @@ struct Registered {
 
 /// Talks with a client until it goes, breaks a rule that ends the connection, or the daemon ends. An error means that it
 /// could not be written to.
-pub async fn converse(app: &App, mut lines: Lines) -> io::Result<()> {
+pub(super) async fn converse(app: &App, mut lines: Lines) -> io::Result<()> {
     let wait = Duration::from_secs(app.0.drive.newest_config().gateway.request_timeout_s);
     let mut ending = app.0.ending.clone();
     let registered = tokio::select! {

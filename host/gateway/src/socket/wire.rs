@@ -9,7 +9,7 @@ use kiso_base::home::SessionName;
 use kiso_base::json::{self, JsonError};
 
 /// The version of the protocol that is spoken.
-pub const PROTOCOL: u64 = 1;
+pub(super) const PROTOCOL: u64 = 1;
 
 /// Characters of a `ref`, which comes back with the answer.
 const MAX_REF: usize = 128;
@@ -20,7 +20,7 @@ const MAX_REASON: usize = 300;
 /// What a client says.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Line {
+pub(super) enum Line {
     /// The first line: who it is, and what it wants to hear.
     Register {
         /// A word for the log.
@@ -58,13 +58,13 @@ pub enum Line {
 
 /// A line with the word that comes back with its answer.
 #[derive(Debug)]
-pub struct RequestLine {
+pub(super) struct RequestLine {
     pub reference: Option<String>,
     pub line: Result<Line, ApiError>,
 }
 
 /// Reads a line. Where it is wrong, the answer still bears its `ref` if that can be read.
-pub fn read(text: &str) -> RequestLine {
+pub(super) fn read(text: &str) -> RequestLine {
     let no_json = |error: JsonError| ApiError::bad_request(format!("the line is not JSON: {error}"));
     let object = match json::parse::<Value>(text.as_bytes()).map_err(no_json) {
         Ok(Value::Object(object)) => Ok(object),
@@ -92,7 +92,7 @@ pub fn read(text: &str) -> RequestLine {
 }
 
 /// An answer to a line: its type, the `ref` where there was one, and the rest.
-pub fn answer(kind: &str, reference: Option<&str>, rest: Value) -> Value {
+pub(super) fn answer(kind: &str, reference: Option<&str>, rest: Value) -> Value {
     let mut object = Map::new();
     object.insert("type".to_owned(), kind.into());
     if let Some(reference) = reference {
@@ -105,7 +105,7 @@ pub fn answer(kind: &str, reference: Option<&str>, rest: Value) -> Value {
 }
 
 /// The answer to a line that was refused.
-pub fn error(reference: Option<&str>, error: &ApiError) -> Value {
+pub(super) fn error(reference: Option<&str>, error: &ApiError) -> Value {
     let mut rest = json!({ "code": error.code, "message": error.message });
     if let Some(hint) = &error.hint {
         rest["hint"] = hint.as_str().into();
@@ -114,7 +114,7 @@ pub fn error(reference: Option<&str>, error: &ApiError) -> Value {
 }
 
 /// Something that happened. A reply has a line of its own kind, so that a client needs no more than that to talk.
-pub fn told(told: Notification) -> Value {
+pub(super) fn told(told: Notification) -> Value {
     let Notification { name, id, data, answers } = told;
     match (name, id) {
         ("shutdown", _) => json!({ "type": "shutdown" }),

@@ -25,12 +25,12 @@ pub(super) struct Approvals {
 }
 
 impl Approvals {
-    pub fn waiting(&self) -> Option<&Card> {
+    pub(super) fn waiting(&self) -> Option<&Card> {
         self.card.as_ref()
     }
 
     /// Nobody needs the answer any more.
-    pub fn withdraw(&mut self) {
+    pub(super) fn withdraw(&mut self) {
         self.card = None;
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct RunLabels {
 
 impl RunLabels {
     /// Something that a model is about to be told.
-    pub fn take_in(&mut self, label: &Label) {
+    pub(super) fn take_in(&mut self, label: &Label) {
         self.seen.join(label);
     }
 }

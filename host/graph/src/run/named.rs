@@ -26,7 +26,7 @@ pub(super) struct NamedEffects {
 }
 
 impl NamedEffects {
-    pub fn planned_from(label: Label) -> Self {
+    pub(super) fn planned_from(label: Label) -> Self {
         Self { label, used: BTreeSet::new() }
     }
 }

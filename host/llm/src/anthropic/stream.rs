@@ -85,7 +85,7 @@ impl<'a> EventReader<'a> for MessageStream<'a> {
 }
 
 impl<'a> MessageStream<'a> {
-    pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
+    pub(super) fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
         Self { wire, heard: PartialAnswer::new(draft), forced, blocks: HashMap::new(), last: 0 }
     }
 

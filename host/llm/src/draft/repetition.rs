@@ -19,7 +19,7 @@ pub(super) struct Repetition {
 
 impl Repetition {
     /// A piece of whatever the model writes: text, thoughts, arguments.
-    pub fn push(&mut self, piece: &str) {
+    pub(super) fn push(&mut self, piece: &str) {
         for part in piece.as_bytes().chunks(STEP) {
             self.tail.extend_from_slice(part);
             self.unseen += part.len();
@@ -31,7 +31,7 @@ impl Repetition {
     }
 
     /// Whether it has come to nothing but repetition.
-    pub fn is_found(&self) -> bool {
+    pub(super) fn is_found(&self) -> bool {
         self.found
     }
 

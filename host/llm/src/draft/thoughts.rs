@@ -65,7 +65,7 @@ enum Mark {
 
 impl Thoughts {
     /// What `piece`, and what was held back, says.
-    pub fn push(&mut self, piece: &str) -> ThoughtPiece {
+    pub(super) fn push(&mut self, piece: &str) -> ThoughtPiece {
         let mut heard = ThoughtPiece::default();
         let mut piece = piece.to_owned();
         loop {
@@ -146,7 +146,7 @@ impl Thoughts {
     }
 
     /// What was held back, after the last piece. Thoughts without an end are not an answer.
-    pub fn rest(&mut self) -> ThoughtPiece {
+    pub(super) fn rest(&mut self) -> ThoughtPiece {
         let state = std::mem::replace(&mut self.state, ReadState::Answer { tail: String::new() });
         match state {
             ReadState::Beginning { space, mark, after_thoughts: false } => {
@@ -160,7 +160,7 @@ impl Thoughts {
     }
 
     /// Nothing of an answer is held back.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match &self.state {
             ReadState::Beginning { space, mark, .. } => space.is_empty() && mark.is_empty(),
             ReadState::Inside { .. } => true,

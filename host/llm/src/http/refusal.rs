@@ -66,13 +66,13 @@ impl Refusal {
     }
 
     /// Whether the request itself is at fault, and the provider names one of `words`, each in lower case.
-    pub fn names(&self, words: &[&str]) -> bool {
+    pub(crate) fn names(&self, words: &[&str]) -> bool {
         matches!(self.status, 400 | 422 | 500 | 501) && words.iter().any(|word| self.said.contains(word))
     }
 
     /// The limit of an answer's tokens to try instead of `sent`, where the provider finds that too large: the largest smaller number that
     /// it names, or half.
-    pub fn smaller_limit(&self, sent: u32) -> Option<u32> {
+    pub(crate) fn smaller_limit(&self, sent: u32) -> Option<u32> {
         let large = ["too large", "at most", "maximum", "exceed", "less than", "greater than", &format!("{sent} >")];
         if !self.names(&["max_tokens", "max_completion_tokens"]) || !large.iter().any(|word| self.said.contains(word)) {
             return None;
@@ -84,7 +84,7 @@ impl Refusal {
     }
 
     /// What it means for the call.
-    pub fn into_error(self, model: &str) -> LlmError {
+    pub(crate) fn into_error(self, model: &str) -> LlmError {
         let (model, message) = (model.to_owned(), self.message);
         match self.status {
             // The status of too many requests, but of no credit: waiting does not help.

@@ -72,12 +72,12 @@ pub(super) struct SaySink<'a> {
 }
 
 impl<'a> SaySink<'a> {
-    pub fn new(sink: &'a mut dyn Sink) -> Self {
+    pub(super) fn new(sink: &'a mut dyn Sink) -> Self {
         Self { sink, object: None, head: String::new(), field: SayField::default(), said: String::new() }
     }
 
     /// The completion of the answer that was heard, with its calls. `schema` is the one that was sent.
-    pub fn finish(self, completion: Completion, schema: Option<&Value>) -> Completion {
+    pub(super) fn finish(self, completion: Completion, schema: Option<&Value>) -> Completion {
         let completion = Completion { calling: Calling::Json, ..completion };
         if self.object != Some(true) {
             if !self.head.is_empty() {

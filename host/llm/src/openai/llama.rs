@@ -20,7 +20,7 @@ pub(super) struct LlamaServer {
 
 impl LlamaServer {
     /// From its properties; `None` where it does not say them.
-    pub fn new(properties: Option<&Value>) -> Self {
+    pub(super) fn new(properties: Option<&Value>) -> Self {
         let of = |pointer: &str| properties.and_then(|properties| properties.pointer(pointer));
         let slots = of("/total_slots").and_then(Value::as_u64).unwrap_or(0).min(MAX_SLOTS);
         Self {
@@ -30,7 +30,7 @@ impl LlamaServer {
     }
 
     /// The slot that requests with this key have, so that they find there what they had it read before.
-    pub fn slot(&self, key: &str) -> Option<u64> {
+    pub(super) fn slot(&self, key: &str) -> Option<u64> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).of(key)
     }
 }

@@ -46,7 +46,7 @@ const SHORT: &str = "max_tokens";
 const LONG: &str = "max_completion_tokens";
 
 impl RequestShape {
-    pub fn new(schema: Support, tools: Support) -> Self {
+    pub(super) fn new(schema: Support, tools: Support) -> Self {
         Self {
             format: if schema == Support::No { Format::Plain } else { Format::Schema },
             fixed: schema == Support::Yes,
@@ -65,14 +65,14 @@ impl RequestShape {
 
     /// With calls as JSON, where the server is known not to show its model any tools; `None` where they are asked for so already,
     /// or the administrator said that it does.
-    pub fn without_tools(self) -> Option<Self> {
+    pub(super) fn without_tools(self) -> Option<Self> {
         let native = self.calling == Calling::Native && !self.calls_fixed;
         native.then_some(Self { calling: Calling::Json, ..self })
     }
 
     /// Without what the refusal of `body` names; `None` if it names nothing that can be left out or put
     /// differently.
-    pub fn without(self, refusal: &Refusal, body: &Value) -> Option<Self> {
+    pub(super) fn without(self, refusal: &Refusal, body: &Value) -> Option<Self> {
         let sent = |field: &str| body.get(field).is_some();
         let limit = body.get(self.limit).and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
         // Servers say so in their own words, and "max_tokens is too large" is not a refusal of the field.
@@ -121,7 +121,7 @@ impl RequestShape {
     }
 
     /// How the form of the answer to `request` is asked for.
-    pub fn form(self, request: &Request) -> Form {
+    pub(super) fn form(self, request: &Request) -> Form {
         match (&request.answer, self.format) {
             (Answer::Text, _) if !self.calls_json(request) => Form::Prompt,
             (_, Format::Plain) => Form::Prompt,
@@ -131,12 +131,12 @@ impl RequestShape {
     }
 
     /// Whether the answer to `request` is asked for as JSON because it may call tools.
-    pub fn calls_json(self, request: &Request) -> bool {
+    pub(super) fn calls_json(self, request: &Request) -> bool {
         self.calling == Calling::Json && !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto
     }
 
     /// The endpoint answered to `other`. What it refused before, it is not sent again.
-    pub fn learn(&mut self, other: Self) {
+    pub(super) fn learn(&mut self, other: Self) {
         self.format = self.format.max(other.format);
         if other.calling == Calling::Json {
             self.calling = Calling::Json;

@@ -59,7 +59,7 @@ impl<'a> EventReader<'a> for CompletionStream<'a> {
 }
 
 impl<'a> CompletionStream<'a> {
-    pub fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
+    pub(super) fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
         Self { wire, heard: PartialAnswer::new(draft), begun: Vec::new() }
     }
 

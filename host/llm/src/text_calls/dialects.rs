@@ -37,7 +37,7 @@ const AROUND: [&str; 19] = [
 
 impl WrittenCall {
     /// Of an object with a name and arguments.
-    pub fn of(map: &Map<String, Value>) -> Option<Self> {
+    pub(super) fn of(map: &Map<String, Value>) -> Option<Self> {
         if let Some(function) = map.get("function").and_then(Value::as_object) {
             return Self::of(function);
         }
@@ -53,7 +53,7 @@ impl WrittenCall {
     }
 
     /// Arguments that were written as text become what the schema says they are.
-    pub fn fit(&mut self, parameters: &Value) {
+    pub(super) fn fit(&mut self, parameters: &Value) {
         let Some(args) = self.args.as_object_mut() else { return };
         for (name, value) in args {
             let Value::String(text) = value else { continue };

@@ -16,7 +16,7 @@ pub(crate) struct HeldText {
 
 impl HeldText {
     /// What of the text so far can be shown.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub(crate) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         if self.closed {
             return String::new();
@@ -73,7 +73,7 @@ impl HeldText {
     }
 
     /// What was held back.
-    pub fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }

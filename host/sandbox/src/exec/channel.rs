@@ -61,7 +61,7 @@ impl IoError {
 /// Why a process goes no further: another one of its task reached a limit.
 #[derive(Debug, thiserror::Error)]
 #[error("the task has reached a limit")]
-pub struct TaskEnded;
+pub(super) struct TaskEnded;
 
 impl From<Errno> for IoError {
     fn from(errno: Errno) -> Self {
@@ -197,7 +197,7 @@ pub fn pipe() -> (PipeReader, PipeWriter) {
 }
 
 /// A new pipe in a task that ends with `hit`.
-pub fn pipe_of(hit: HitCell) -> (PipeReader, PipeWriter) {
+pub(super) fn pipe_of(hit: HitCell) -> (PipeReader, PipeWriter) {
     let pipe = Arc::new(Pipe { hit, ..Pipe::default() });
     (PipeReader(Arc::new(ReadEnd { pipe: pipe.clone() })), PipeWriter(Arc::new(WriteEnd { pipe })))
 }

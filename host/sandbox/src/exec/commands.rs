@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// What implements a command.
 #[derive(Debug, Clone)]
-pub enum Program {
+pub(super) enum Program {
     /// A shell of its own, started by a command such as `xargs sh -c`.
     Shell,
     Coreutils,
@@ -33,7 +33,7 @@ pub enum Program {
 
 /// The commands that a task may start.
 #[derive(Debug)]
-pub struct Commands {
+pub(super) struct Commands {
     pub home: Home,
     pub skills: Skills,
     pub session: SessionName,
@@ -55,7 +55,7 @@ pub struct Commands {
 const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
 
 /// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
-pub fn plain_name(name: &str) -> &str {
+pub(super) fn plain_name(name: &str) -> &str {
     ["/usr/local/bin/", "/usr/bin/", "/bin/"].iter().find_map(|dir| name.strip_prefix(dir)).unwrap_or(name)
 }
 
@@ -64,7 +64,7 @@ fn is_coreutils(name: &str) -> bool {
 }
 
 /// Every name that can be started, sorted.
-pub fn names(skills: &Skills) -> Vec<String> {
+pub(super) fn names(skills: &Skills) -> Vec<String> {
     let commands = skills.list().into_iter().flatten().filter(|skill| skill.shape == Shape::Command);
     let all = |skill: Arc<InstalledSkill>| match package::of_source(skill.source()) {
         Some(package) => package.commands.iter().map(|name| (*name).to_owned()).collect(),
@@ -87,12 +87,12 @@ fn installed_package(skills: &Skills, package: &Package) -> Option<Arc<Installed
 
 impl Commands {
     /// Whether a skill was run as a command.
-    pub fn has_run_skill(&self) -> bool {
+    pub(super) fn has_run_skill(&self) -> bool {
         self.skill_ran.load(Relaxed)
     }
 
     /// What a name stands for.
-    pub fn find(&self, name: &str) -> Option<Program> {
+    pub(super) fn find(&self, name: &str) -> Option<Program> {
         let name = plain_name(name);
         if SHELLS.contains(&name) {
             return Some(Program::Shell);
@@ -109,12 +109,12 @@ impl Commands {
     }
 
     /// Every name, sorted.
-    pub fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         names(&self.skills)
     }
 
     /// What helps whoever asked for a command that there is not: what to use instead, or names that may have been meant.
-    pub fn instead(&self, name: &str) -> Option<String> {
+    pub(super) fn instead(&self, name: &str) -> Option<String> {
         let is_there = |wanted: &str| self.find(wanted).is_some() || self.skills.find(wanted).is_ok();
         if let Some(hint) = hint::instead(name, is_there) {
             return Some(hint.to_owned());
@@ -125,7 +125,7 @@ impl Commands {
     }
 
     /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.
-    pub async fn run_skill(
+    pub(super) async fn run_skill(
         &self,
         skill: &Arc<InstalledSkill>,
         given: ProcessSpec,

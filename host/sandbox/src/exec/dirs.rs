@@ -20,7 +20,7 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 /// A directory that processes see.
 #[derive(Debug)]
-pub struct MountPoint {
+pub(super) struct MountPoint {
     /// Where they see it, such as "/work".
     pub at: String,
     /// Where it is on this machine.
@@ -30,7 +30,7 @@ pub struct MountPoint {
 }
 
 impl MountPoint {
-    pub fn open(at: &str, path: PathBuf, write: bool) -> io::Result<Self> {
+    pub(super) fn open(at: &str, path: PathBuf, write: bool) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
         Ok(Self { at: at.to_owned(), path, write, dir })
     }
@@ -43,7 +43,7 @@ impl MountPoint {
 
 /// All directories of a task.
 #[derive(Debug)]
-pub struct Dirs {
+pub(super) struct Dirs {
     mounted: Vec<MountPoint>,
     roots: Roots,
     published: PublishedFiles,
@@ -54,7 +54,7 @@ const OWN: [&str; 2] = ["/work", "/tmp"];
 
 impl Dirs {
     /// Where a directory is seen that tasks may write to and that is not of the session; none for every other.
-    pub fn machine(&self, dir: &std::fs::File) -> Option<&str> {
+    pub(super) fn machine(&self, dir: &std::fs::File) -> Option<&str> {
         use std::os::unix::fs::MetadataExt;
         if !self.mounted.iter().any(MountPoint::is_of_machine) {
             return None;
@@ -72,7 +72,7 @@ impl Dirs {
 
     /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
     /// It is made at `root`, where it stays from one line to the next: no task can change it.
-    pub fn new(root: PathBuf, mut mounted: Vec<MountPoint>, published: PublishedFiles) -> io::Result<Self> {
+    pub(super) fn new(root: PathBuf, mut mounted: Vec<MountPoint>, published: PublishedFiles) -> io::Result<Self> {
         for mounted in &mounted {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
@@ -82,7 +82,7 @@ impl Dirs {
     }
 
     /// Where `/tmp` is on this machine.
-    pub fn tmp(&self) -> &Path {
+    pub(super) fn tmp(&self) -> &Path {
         self.mounted
             .iter()
             .find(|mounted| mounted.at == "/tmp")
@@ -90,7 +90,7 @@ impl Dirs {
     }
 
     /// Where the folders of Agent Skills are on this machine, where the task sees them.
-    pub fn skills(&self) -> Option<&Path> {
+    pub(super) fn skills(&self) -> Option<&Path> {
         self.mounted
             .iter()
             .find(|mounted| mounted.at == SKILLS_MOUNT && !mounted.write)
@@ -98,24 +98,24 @@ impl Dirs {
     }
 
     /// The labels of the files in there.
-    pub fn published(&self) -> &PublishedFiles {
+    pub(super) fn published(&self) -> &PublishedFiles {
         &self.published
     }
 
     /// Each directory as processes see it, whether they may write there, and whether it counts against the quota of the
     /// workspace from the first byte on.
-    pub fn volumes(&self) -> impl Iterator<Item = (&str, bool, bool)> {
+    pub(super) fn volumes(&self) -> impl Iterator<Item = (&str, bool, bool)> {
         let kept = self.mounted.iter().filter(|mounted| mounted.at != "/");
         kept.map(|mounted| (mounted.at.as_str(), mounted.write, matches!(mounted.at.as_str(), "/work" | "/tmp")))
     }
 
     /// What the system knows them as.
-    pub fn roots(&self) -> &Roots {
+    pub(super) fn roots(&self) -> &Roots {
         &self.roots
     }
 
     /// Gives a process all of them.
-    pub fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
+    pub(super) fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
         for mounted in &self.mounted {
             let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
             wasi.preopened_dir(&mounted.path, &mounted.at, perms)?;
@@ -124,7 +124,7 @@ impl Dirs {
     }
 
     /// Opens a file for a redirection, by its absolute path, charged to the task's quota.
-    pub fn open_file(
+    pub(super) fn open_file(
         &self,
         path: &str,
         mode: Mode,
@@ -267,7 +267,7 @@ fn lexical(path: &str) -> Option<PathBuf> {
 }
 
 /// What a directory of this machine that cannot be used is told as.
-pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
+pub(super) fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
     let whose = match at {
         "/" | "/work" | "/tmp" | SKILLS_MOUNT => "",
         PROJECT => "; it is the project of the editor that this session was opened in",

@@ -6,7 +6,7 @@ use wasmtime::CustomCodeMemory;
 
 /// Bytes on a boundary of every page size that kiso runs on: 4, 16 and 64 KiB.
 #[repr(C)]
-pub struct PageAligned<T: ?Sized> {
+pub(super) struct PageAligned<T: ?Sized> {
     _align: [Page; 0],
     pub code: T,
 }
@@ -16,7 +16,7 @@ struct Page;
 
 /// Makes code executable where it lies in the program. wasmtime changes only memory that it has mapped itself.
 #[derive(Debug)]
-pub struct InPlace;
+pub(super) struct InPlace;
 
 impl CustomCodeMemory for InPlace {
     fn required_alignment(&self) -> usize {

@@ -15,14 +15,14 @@ use wasmtime::component::Component;
 use wasmtime::{InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
-pub const STACK_BYTES: usize = 4 << 20;
+pub(super) const STACK_BYTES: usize = 4 << 20;
 /// Core modules in one of the bundled components: the program, and what binds it to its imports.
 const MODULES: u32 = 8;
 /// Elements of a table: the functions whose address is taken, some ten thousand in `coreutils`.
 const TABLE_ELEMENTS: usize = 64 << 10;
 
 /// The engine, and the threads that run its instances.
-pub struct Engine {
+pub(super) struct Engine {
     engine: wasmtime::Engine,
     in_place: bool,
     pub ticker: Arc<Ticker>,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Reserves address space for all processes and starts the threads.
-    pub fn new(config: &ExecConfig) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &ExecConfig) -> anyhow::Result<Self> {
         let engine = wasmtime::Engine::new(&pooled(config)?).map_err(|e| {
             anyhow::anyhow!(
                 "failed to start the engine of exec tasks (lower [exec] max_tasks or max_processes?): {e:#}"
@@ -66,24 +66,24 @@ impl Engine {
         })
     }
 
-    pub fn wasmtime(&self) -> &wasmtime::Engine {
+    pub(super) fn wasmtime(&self) -> &wasmtime::Engine {
         &self.engine
     }
 
     /// Where processes run.
     #[expect(clippy::expect_used, reason = "the runtime ends with the engine")]
-    pub fn runtime(&self) -> &Runtime {
+    pub(super) fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("the runtime ends with the engine")
     }
 
     /// One of the embedded components that is unpacked when it is used.
-    pub fn unpacked(&self, code: &DeflatedBytes) -> wasmtime::Result<Component> {
+    pub(super) fn unpacked(&self, code: &DeflatedBytes) -> wasmtime::Result<Component> {
         // SAFETY: as below; wasmtime keeps a copy of its own.
         unsafe { Component::deserialize(&self.engine, code.unpack()) }
     }
 
     /// One of the embedded components that lie in the program as they are mapped.
-    pub fn embedded(&self, code: &'static PageAligned<[u8]>) -> wasmtime::Result<Component> {
+    pub(super) fn embedded(&self, code: &'static PageAligned<[u8]>) -> wasmtime::Result<Component> {
         // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, so they are what wasmtime wrote itself.
         // They lie in the program's own read-only memory, aligned to any page size, and stay there as long as the process.
         // In place nothing is copied: pages are read from the program's file when they are used.

@@ -29,7 +29,7 @@ const TRANSFER_BYTES: usize = 32 << 20;
 const RANDOM_BYTES: u64 = 1 << 20;
 
 /// The bundled components, each compiled code that is ready to be instantiated.
-pub struct Components {
+pub(super) struct Components {
     pub engine: Arc<Engine>,
     linker: Linker<ProcessCtx>,
     shell: Loaded<ShPre<ProcessCtx>>,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Components {
 
 impl Components {
     /// Starts an engine for them. Each is loaded when it is first used.
-    pub fn new(config: &ExecConfig) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &ExecConfig) -> anyhow::Result<Self> {
         let engine = Arc::new(Engine::new(config)?);
         let mut linker = Linker::new(engine.wasmtime());
         link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
@@ -53,16 +53,16 @@ impl Components {
         Ok(Self { engine, linker, shell, coreutils, js })
     }
 
-    pub fn shell(&self) -> wasmtime::Result<&ShPre<ProcessCtx>> {
+    pub(super) fn shell(&self) -> wasmtime::Result<&ShPre<ProcessCtx>> {
         self.shell.get(|| ShPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::SHELL)?)?))
     }
 
-    pub fn coreutils(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
+    pub(super) fn coreutils(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
         self.coreutils
             .get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::COREUTILS)?)?))
     }
 
-    pub fn js(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
+    pub(super) fn js(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
         self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.unpacked(&embedded::JS)?)?))
     }
 }
@@ -100,7 +100,7 @@ fn link(linker: &mut Linker<ProcessCtx>) -> wasmtime::Result<()> {
 }
 
 /// The data of a process's store.
-pub struct ProcessCtx {
+pub(super) struct ProcessCtx {
     wasi: WasiCtx,
     pub table: ResourceTable,
     pub task: Arc<ExecTask>,
@@ -116,7 +116,7 @@ pub struct ProcessCtx {
 
 impl ProcessCtx {
     /// The channels that it was started with. A shell takes them over; a command's standard streams hold them anyway.
-    pub fn inherited(&mut self) -> BTreeMap<u32, Channel> {
+    pub(super) fn inherited(&mut self) -> BTreeMap<u32, Channel> {
         match self.hands_over {
             true => std::mem::take(&mut self.channels),
             false => self.channels.clone(),
@@ -172,7 +172,7 @@ impl ChargedFiles for ProcessCtx {
 
 /// How a process reaches its channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Streams {
+pub(super) enum Streams {
     /// Through `kiso:exec` alone.
     Shell,
     /// As standard streams.
@@ -180,7 +180,7 @@ pub enum Streams {
 }
 
 /// A store with the process's limits.
-pub fn store(
+pub(super) fn store(
     components: &Arc<Components>,
     task: &Arc<ExecTask>,
     process: &Arc<Process>,

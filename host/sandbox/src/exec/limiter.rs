@@ -7,14 +7,14 @@ use wasmtime::ResourceLimiter;
 
 /// What all processes of a task hold together.
 #[derive(Debug, Default)]
-pub struct MemoryUse {
+pub(super) struct MemoryUse {
     held: AtomicU64,
     peak: AtomicU64,
 }
 
 impl MemoryUse {
     /// The most bytes that were held at once.
-    pub fn peak(&self) -> u64 {
+    pub(super) fn peak(&self) -> u64 {
         self.peak.load(Relaxed)
     }
 
@@ -31,7 +31,7 @@ impl MemoryUse {
 
 /// The share of one process; given back when it is dropped.
 #[derive(Debug)]
-pub struct Share {
+pub(super) struct Share {
     memory: Arc<MemoryUse>,
     held: u64,
     budget: Budget,
@@ -39,7 +39,7 @@ pub struct Share {
 }
 
 impl Share {
-    pub fn new(memory: Arc<MemoryUse>, budget: Budget, hit: HitCell) -> Self {
+    pub(super) fn new(memory: Arc<MemoryUse>, budget: Budget, hit: HitCell) -> Self {
         Self { memory, held: 0, budget, hit }
     }
 }

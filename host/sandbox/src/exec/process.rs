@@ -12,11 +12,12 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 /// 128 + SIGKILL: it was killed.
-pub const KILLED: u8 = 137;
+pub(super) const KILLED: u8 = 137;
 /// 128 + SIGABRT: it crashed.
-pub const CRASHED: u8 = 134;
+pub(super) const CRASHED: u8 = 134;
 /// A process that runs or has ended, as its parent knows it.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "a part of `Child`")]
 pub struct Process {
     pub id: u32,
     /// The process that started it; a number, because a chain of children that each start one must not keep the dead.
@@ -43,7 +44,7 @@ enum Abort {
 }
 
 impl Process {
-    pub fn new(id: u32, parent: Option<u32>, title: String, label: LabelCell) -> Arc<Self> {
+    pub(super) fn new(id: u32, parent: Option<u32>, title: String, label: LabelCell) -> Arc<Self> {
         Arc::new(Self {
             id,
             parent,
@@ -56,13 +57,13 @@ impl Process {
     }
 
     /// For how long a thread has worked for it.
-    pub fn busy(&self) -> Duration {
+    pub(super) fn busy(&self) -> Duration {
         Duration::from_nanos(self.busy.load(Relaxed))
     }
 
     /// The same work, with the time that it takes a thread counted. A process that spins gives its thread back at every tick, and
     /// one that waits is not polled.
-    pub async fn counted(self: Arc<Self>, work: impl Future<Output = ()>) {
+    pub(super) async fn counted(self: Arc<Self>, work: impl Future<Output = ()>) {
         let mut work = pin!(work);
         poll_fn(|context| {
             let started = Instant::now();
@@ -75,24 +76,24 @@ impl Process {
     }
 
     /// Waits for its end.
-    pub async fn wait(&self) -> u8 {
+    pub(super) async fn wait(&self) -> u8 {
         let mut ended = self.ended.subscribe();
         let code = ended.wait_for(Option::is_some).await;
         code.ok().and_then(|code| *code).unwrap_or(KILLED)
     }
 
     /// The code that it has ended with, if it has.
-    pub fn code(&self) -> Option<u8> {
+    pub(super) fn code(&self) -> Option<u8> {
         *self.ended.borrow()
     }
 
     /// It has ended, with this code.
-    pub fn ended(&self, code: u8) {
+    pub(super) fn ended(&self, code: u8) {
         self.ended.send_replace(Some(code));
     }
 
     /// Ends it alone; what it started goes on.
-    pub fn kill(&self) {
+    pub(super) fn kill(&self) {
         let mut abort = self.abort.lock().unwrap_or_else(PoisonError::into_inner);
         match &*abort {
             Abort::With(handle) => handle.abort(),
@@ -101,7 +102,7 @@ impl Process {
     }
 
     /// Says how its future is aborted; at once if somebody wanted that already.
-    pub fn aborts_with(&self, handle: AbortHandle) {
+    pub(super) fn aborts_with(&self, handle: AbortHandle) {
         let mut abort = self.abort.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*abort, Abort::Wanted) {
             handle.abort();
@@ -111,11 +112,12 @@ impl Process {
 }
 
 /// A process in the hands of its parent.
+#[expect(unreachable_pub, reason = "the generated bindings export it again")]
 pub type Child = Arc<Process>;
 
 /// What a process is started with.
 #[derive(Debug, Default)]
-pub struct ProcessSpec {
+pub(super) struct ProcessSpec {
     pub argv: Vec<String>,
     pub env: Vec<(String, String)>,
     /// Absolute, as the process sees it.
@@ -124,12 +126,12 @@ pub struct ProcessSpec {
 }
 
 impl ProcessSpec {
-    pub fn channel(&self, number: u32) -> Channel {
+    pub(super) fn channel(&self, number: u32) -> Channel {
         self.channels.get(&number).cloned().unwrap_or(Channel::Null)
     }
 
     /// As people write it, cut.
-    pub fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let mut title = self.argv.join(" ");
         title.truncate(title.floor_char_boundary(200));
         title

@@ -38,7 +38,7 @@ const MAX_MILLIS: u64 = 86_400_000;
 
 /// Who asks for a command.
 #[derive(Debug, Clone, Copy)]
-pub struct Parent<'a> {
+pub(super) struct Parent<'a> {
     pub components: &'a Arc<Components>,
     pub task: &'a Arc<ExecTask>,
     pub process: &'a Arc<Process>,
@@ -46,7 +46,7 @@ pub struct Parent<'a> {
 
 /// Why a command was not started.
 #[derive(Debug)]
-pub enum StartRefusal {
+pub(super) enum StartRefusal {
     /// There is none of that name; what may help, as a phrase.
     Unknown(Option<String>),
     /// As a sentence without a dot.
@@ -54,10 +54,10 @@ pub enum StartRefusal {
 }
 
 /// Starts what the first word names, as a child of whoever asks.
-pub type StartCommand = fn(Parent<'_>, ProcessSpec) -> Result<Result<Child, StartRefusal>, LimitHit>;
+pub(super) type StartCommand = fn(Parent<'_>, ProcessSpec) -> Result<Result<Child, StartRefusal>, LimitHit>;
 
 /// The commands of one process, and what it has of them.
-pub struct ChildRequests {
+pub(super) struct ChildRequests {
     components: Arc<Components>,
     task: Arc<ExecTask>,
     process: Arc<Process>,
@@ -149,7 +149,7 @@ macro_rules! told {
 }
 
 impl ChildRequests {
-    pub fn new(parent: Parent<'_>, own: [Channel; 3], start: StartCommand) -> Self {
+    pub(super) fn new(parent: Parent<'_>, own: [Channel; 3], start: StartCommand) -> Self {
         let (components, task, process) = (parent.components.clone(), parent.task.clone(), parent.process.clone());
         let (pipes, children) = (BTreeMap::new(), BTreeMap::new());
         Self { components, task, process, start, own, pipes, children, pipes_made: 0 }

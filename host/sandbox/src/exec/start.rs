@@ -21,7 +21,7 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// What the shell is to do.
 #[derive(Debug)]
-pub enum ShellWork {
+pub(super) enum ShellWork {
     /// Run a line.
     Line { source: String, state: Vec<u8>, args: Vec<String>, partial: bool },
     /// Go on as a child.
@@ -32,7 +32,7 @@ pub enum ShellWork {
 const MAX_ARGUMENTS: usize = 2 << 20;
 
 /// Starts what the first word names, as a child of the process that asks.
-pub fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Process>, StartRefusal>, LimitHit> {
+pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<Arc<Process>, StartRefusal>, LimitHit> {
     let name = plain_name(spec.argv.first().map_or("", String::as_str)).to_owned();
     let Some(program) = parent.task.commands.find(&name) else {
         return Ok(Err(StartRefusal::Unknown(parent.task.commands.instead(&name))));
@@ -85,7 +85,7 @@ fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Res
 }
 
 /// Starts a shell. What it came to arrives at the receiver if it was given a line.
-pub fn start_shell(
+pub(super) fn start_shell(
     components: &Arc<Components>,
     task: &Arc<ExecTask>,
     parent: Option<&Process>,

@@ -15,7 +15,7 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 /// What ends a process whose output cannot be written. Many would go on and end as if all were well.
 #[derive(Debug, thiserror::Error)]
 #[error("its output cannot be written: {}", .0.in_words())]
-pub struct WriteError(pub Errno);
+pub(super) struct WriteError(pub Errno);
 
 /// Standard input, output or error of one process.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// A task while it runs.
 #[derive(Debug)]
-pub struct ExecTask {
+pub(super) struct ExecTask {
     pub engine: Arc<Engine>,
     pub budget: Budget,
     pub quota: Arc<Quota>,
@@ -41,16 +41,16 @@ pub struct ExecTask {
 }
 
 /// What people call a process that is a shell.
-pub const SHELL: &str = "sh";
+pub(super) const SHELL: &str = "sh";
 
 /// The end of a task's time in which it is seen who works.
-pub const LAST_LOOK: Duration = Duration::from_secs(1);
+pub(super) const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// Work in it that makes a process one that spins rather than one that waits.
 const AT_WORK: Duration = Duration::from_millis(50);
 
 /// What a task is made of.
-pub struct Parts {
+pub(super) struct Parts {
     pub engine: Arc<Engine>,
     pub budget: Budget,
     pub hit: HitCell,
@@ -61,7 +61,7 @@ pub struct Parts {
 }
 
 impl ExecTask {
-    pub fn new(parts: Parts) -> Arc<Self> {
+    pub(super) fn new(parts: Parts) -> Arc<Self> {
         let Parts { engine, budget, hit, quota, dirs, commands, place } = parts;
         engine.ticker.enter();
         Arc::new(Self {
@@ -84,59 +84,59 @@ impl ExecTask {
     }
 
     /// Records that a limit was reached; the task ends then.
-    pub fn hit(&self, limit: Limit) -> LimitHit {
+    pub(super) fn hit(&self, limit: Limit) -> LimitHit {
         self.hit_with(self.budget.hit(limit))
     }
 
-    pub fn hit_with(&self, hit: LimitHit) -> LimitHit {
+    pub(super) fn hit_with(&self, hit: LimitHit) -> LimitHit {
         let hit = self.hit.set(hit);
         self.changed.notify_waiters();
         hit
     }
 
     /// The limit that ended the task.
-    pub fn limit(&self) -> Option<LimitHit> {
+    pub(super) fn limit(&self) -> Option<LimitHit> {
         self.hit.get()
     }
 
     /// Names the command that reached the limit; the first that did stays.
-    pub fn blame_command(&self, title: &str) {
+    pub(super) fn blame_command(&self, title: &str) {
         let _ = self.culprit.set(title.to_owned());
         self.changed.notify_waiters();
     }
 
     /// Of what may be said of a limit that was reached; complete when the last process is gone.
-    pub fn cut_off(&self) -> LabelId {
+    pub(super) fn cut_off(&self) -> LabelId {
         self.cut_off.get()
     }
 
     /// The command that reached the limit.
-    pub fn culprit(&self) -> Option<&str> {
+    pub(super) fn culprit(&self) -> Option<&str> {
         self.culprit.get().map(String::as_str)
     }
 
     /// A new pipe, which tells nobody of an end that a limit made.
-    pub fn pipe(&self) -> (PipeReader, PipeWriter) {
+    pub(super) fn pipe(&self) -> (PipeReader, PipeWriter) {
         pipe_of(self.hit.clone())
     }
 
     /// The share of one more process.
-    pub fn share(&self) -> Share {
+    pub(super) fn share(&self) -> Share {
         Share::new(self.memory.clone(), self.budget.clone(), self.hit.clone())
     }
 
     /// The most bytes that all processes held at once.
-    pub fn peak_memory(&self) -> u64 {
+    pub(super) fn peak_memory(&self) -> u64 {
         self.memory.peak()
     }
 
     /// Processes that were started, and the most that ran at once.
-    pub fn counts(&self) -> (u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64) {
         (u64::from(self.started.load(Relaxed)), self.most_at_once.load(Relaxed))
     }
 
     /// Waits until the last process is gone.
-    pub async fn idle(&self) {
+    pub(super) async fn idle(&self) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -149,7 +149,7 @@ impl ExecTask {
     }
 
     /// Waits until a limit was reached.
-    pub async fn stopped(&self) -> LimitHit {
+    pub(super) async fn stopped(&self) -> LimitHit {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -163,7 +163,7 @@ impl ExecTask {
 
     /// A new process, if the task may have one more.
     /// What it is started with is of its parent, or of the line.
-    pub fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
+    pub(super) fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
         let BudgetKind::Exec { processes: most, .. } = self.budget.of else {
             unreachable!("a task has the limits of a task")
         };
@@ -188,13 +188,13 @@ impl ExecTask {
     }
 
     /// How long threads have worked for each process that runs.
-    pub fn busy(&self) -> BTreeMap<u32, Duration> {
+    pub(super) fn busy(&self) -> BTreeMap<u32, Duration> {
         self.lock().iter().map(|(id, process)| (*id, process.busy())).collect()
     }
 
     /// Takes the deadline to be the fault of the process that worked most since `before`. Where all of them waited, it is that of
     /// the command that was started last and still runs: the others wait for it.
-    pub fn blame(&self, before: &BTreeMap<u32, Duration>) {
+    pub(super) fn blame(&self, before: &BTreeMap<u32, Duration>) {
         let processes = self.lock();
         let worked =
             |process: &Process| process.busy().saturating_sub(before.get(&process.id).copied().unwrap_or_default());
@@ -207,7 +207,7 @@ impl ExecTask {
     }
 
     /// Ends a process and those below it that it, or one of them, started and that still run.
-    pub fn kill(&self, process: &Process) {
+    pub(super) fn kill(&self, process: &Process) {
         let processes = self.lock();
         process.kill();
         let mut doomed = BTreeSet::from([process.id]);
@@ -221,14 +221,14 @@ impl ExecTask {
     }
 
     /// Ends every process, and starts no more.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         let processes = self.lock();
         self.closing.store(true, Relaxed);
         processes.values().for_each(|process| process.kill());
     }
 
     /// A process is gone, with its memory.
-    pub fn gone(&self, process: &Process) {
+    pub(super) fn gone(&self, process: &Process) {
         if self.limit().is_some() {
             self.cut_off.join(process.label.get());
         }
@@ -241,7 +241,7 @@ impl ExecTask {
     }
 
     /// Runs what a process does, until it ends or is killed.
-    pub fn spawn(&self, process: &Arc<Process>, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn(&self, process: &Arc<Process>, work: impl Future<Output = ()> + Send + 'static) {
         let counted = process.clone().counted(work);
         process.aborts_with(self.engine.runtime().spawn(counted).abort_handle());
     }

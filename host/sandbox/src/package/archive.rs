@@ -31,7 +31,7 @@ pub enum PackageError {
 }
 
 /// The component, and behind it each of the package's parts.
-pub fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, PackageError> {
+pub(super) fn files(package: &Package, sources: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, PackageError> {
     let &Package { name, version, sha256: expected, also, .. } = package;
     let is_archive = |bytes: &&Vec<u8>| bytes.starts_with(b"PK");
     if let [bytes] = sources
@@ -92,7 +92,7 @@ fn unpacked(method: CompressionMethod, data: &[u8], size: u64) -> Result<Option<
 }
 
 /// The file at a path in an archive whose digest is known already.
-pub fn at(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
+pub(super) fn at(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
     let archive = ZipArchive::from_slice(bytes).map_err(unreadable)?;
     let mut entries = archive.entries();
     while let Some(entry) = entries.next_entry().map_err(unreadable)? {
@@ -105,7 +105,7 @@ pub fn at(bytes: &[u8], path: &str) -> Result<Option<Vec<u8>>, PackageError> {
 }
 
 /// Every file of an archive whose digest is known already, by its path.
-pub fn tree(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, PackageError> {
+pub(super) fn tree(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, PackageError> {
     let archive = ZipArchive::from_slice(bytes).map_err(unreadable)?;
     let (mut entries, mut files) = (archive.entries(), Vec::new());
     while let Some(entry) = entries.next_entry().map_err(unreadable)? {

@@ -11,7 +11,7 @@ const LIBRARY: &str = "/usr/local/lib/dulwich";
 
 const PROGRAM: &str = "_git.py";
 
-pub static GIT: Package = Package {
+pub(super) static GIT: Package = Package {
     name: "git",
     version: "1.2.21+3",
     summary: "Git's commands for a repository in the workspace, by the library dulwich, as git in every command line",

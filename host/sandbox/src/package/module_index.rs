@@ -3,11 +3,11 @@
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload, TypeRef, ValType};
 
 /// What a program for WASI preview 1 imports.
-pub const WASI: &str = "wasi_snapshot_preview1";
+pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// The types of a module, and which one each of its functions has. What is imported has the first indices.
 #[derive(Debug, Default)]
-pub struct ModuleIndex<'a> {
+pub(super) struct ModuleIndex<'a> {
     types: Vec<Option<FuncType>>,
     /// Module and name of each imported function, and its type.
     imports: Vec<((&'a str, &'a str), u32)>,
@@ -18,7 +18,7 @@ pub struct ModuleIndex<'a> {
 }
 
 impl<'a> ModuleIndex<'a> {
-    pub fn read(module: &'a [u8]) -> Result<ModuleIndex<'a>, String> {
+    pub(super) fn read(module: &'a [u8]) -> Result<ModuleIndex<'a>, String> {
         let wrong = |error: wasmparser::Error| error.to_string();
         let mut index = ModuleIndex::default();
         for payload in Parser::new(0).parse_all(module) {
@@ -60,26 +60,26 @@ impl<'a> ModuleIndex<'a> {
         Ok(index)
     }
 
-    pub fn import(&self, module: &str, name: &str) -> Result<u32, String> {
+    pub(super) fn import(&self, module: &str, name: &str) -> Result<u32, String> {
         let found = self.imports.iter().position(|(import, _)| *import == (module, name));
         found.map(|at| at as u32).ok_or_else(|| format!("it does not import {module} {name}"))
     }
 
-    pub fn export(&self, name: &str) -> Result<u32, String> {
+    pub(super) fn export(&self, name: &str) -> Result<u32, String> {
         let found = self.exports.iter().find(|(exported, _)| *exported == name);
         found.map(|(_, index)| *index).ok_or_else(|| format!("it does not export {name}"))
     }
 
-    pub fn imported(&self) -> u32 {
+    pub(super) fn imported(&self) -> u32 {
         self.imports.len() as u32
     }
 
-    pub fn functions(&self) -> u32 {
+    pub(super) fn functions(&self) -> u32 {
         (self.imports.len() + self.defined.len()) as u32
     }
 
     /// The index of the type of a function.
-    pub fn type_of(&self, function: u32) -> Option<u32> {
+    pub(super) fn type_of(&self, function: u32) -> Option<u32> {
         let function = function as usize;
         match function.checked_sub(self.imports.len()) {
             None => Some(self.imports[function].1),
@@ -88,16 +88,16 @@ impl<'a> ModuleIndex<'a> {
     }
 
     /// The parameters and results of a function.
-    pub fn signature(&self, function: u32) -> Option<&FuncType> {
+    pub(super) fn signature(&self, function: u32) -> Option<&FuncType> {
         self.types.get(self.type_of(function)? as usize)?.as_ref()
     }
 
-    pub fn has_type(&self, function: u32, params: &[ValType], results: &[ValType]) -> bool {
+    pub(super) fn has_type(&self, function: u32, params: &[ValType], results: &[ValType]) -> bool {
         self.signature(function).is_some_and(|ty| ty.params() == params && ty.results() == results)
     }
 
     /// The index of a type of functions.
-    pub fn type_index(&self, params: &[ValType], results: &[ValType]) -> Result<u32, String> {
+    pub(super) fn type_index(&self, params: &[ValType], results: &[ValType]) -> Result<u32, String> {
         let is_it =
             |ty: &Option<FuncType>| ty.as_ref().is_some_and(|ty| ty.params() == params && ty.results() == results);
         let found = self.types.iter().position(is_it);

@@ -38,7 +38,7 @@ pub struct NestedArchive {
 }
 
 /// Writes them: whole, or nothing.
-pub fn keep(package: &Package, home: &Home, parts: &[Vec<u8>]) -> Result<()> {
+pub(super) fn keep(package: &Package, home: &Home, parts: &[Vec<u8>]) -> Result<()> {
     let dir = directory(package, home);
     if package.parts.is_empty() || dir.is_dir() {
         return Ok(());
@@ -76,7 +76,7 @@ fn write(dir: &Path, path: &str, bytes: &[u8]) -> Result<()> {
 }
 
 /// Where they are, and where the command sees them.
-pub fn directories(package: &Package, home: &Home) -> Result<Vec<(PathBuf, &'static str)>> {
+pub(super) fn directories(package: &Package, home: &Home) -> Result<Vec<(PathBuf, &'static str)>> {
     let dir = directory(package, home);
     if !package.parts.is_empty() && !dir.is_dir() {
         let message = format!("they are not there; `kiso package add {}` writes them again", package.name);

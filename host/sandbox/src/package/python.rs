@@ -6,13 +6,13 @@ use super::{CONTROL_FILE, MARK, Package, StartedInterpreter};
 use std::sync::LazyLock;
 
 /// Where the interpreter looks for what is not in its standard library, and for `sitecustomize`.
-pub const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
+pub(super) const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages";
 
 /// A command that is a program of kiso's own, with the module of its name: the shell of SQLite is not in the component.
 const SQLITE3: &str = "sqlite3";
 const SQLITE3_PROGRAM: &str = "_sqlite_shell.py";
 
-pub static PYTHON: Package = Package {
+pub(super) static PYTHON: Package = Package {
     name: "python",
     // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew; before the
     // fourth, it started no commands; before the fifth, it could not make a directory that is mounted, where that may be there.
@@ -37,7 +37,7 @@ pub static PYTHON: Package = Package {
 };
 
 /// How this build is kept once it has started.
-pub const STARTED: StartedInterpreter = StartedInterpreter {
+pub(super) const STARTED: StartedInterpreter = StartedInterpreter {
     record: &["python3", "-c", "import _kiso_started; _kiso_started.record()"],
     // `vectorcall` in a `PyFunctionObject`; `ob_size` and `ob_start` in a `PyByteArrayObject`.
     call: 64,
@@ -50,7 +50,7 @@ pub const STARTED: StartedInterpreter = StartedInterpreter {
 };
 
 /// What makes up for what an interpreter on WASI cannot know or do.
-pub const START_FILES: [(&str, &[u8]); 6] = [
+pub(super) const START_FILES: [(&str, &[u8]); 6] = [
     ("sitecustomize.py", include_bytes!("../../../../packages/python/sitecustomize.py")),
     ("_thread_pool.py", include_bytes!("../../../../packages/python/_thread_pool.py")),
     ("_kiso_subprocess.py", include_bytes!("../../../../packages/python/_kiso_subprocess.py")),
@@ -60,7 +60,7 @@ pub const START_FILES: [(&str, &[u8]); 6] = [
 ];
 
 /// What starts a program in the interpreter that is kept.
-pub const STARTED_FILE: (&str, &[u8]) =
+pub(super) const STARTED_FILE: (&str, &[u8]) =
     ("_kiso_started.py", include_bytes!("../../../../packages/python/_kiso_started.py"));
 
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {

@@ -22,7 +22,7 @@ const START: &str = "__import__('linecache')._interactive_cache.clear() or \
 
 const REACTOR: Reactor = Reactor { run: "run", callback: ("host", "call"), nobody: -1 };
 
-pub static PYTHON_SCI: Package = Package {
+pub(super) static PYTHON_SCI: Package = Package {
     name: "python-sci",
     version: "3.15.0",
     summary: "CPython 3.15 with numpy, pandas, scipy, scikit-learn, matplotlib, Pillow, lxml and more, as python3 in every command line",

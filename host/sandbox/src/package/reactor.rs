@@ -17,7 +17,7 @@ const EXIT_CODES: i32 = 0xff;
 
 /// What is special about a reactor.
 #[derive(Debug, Clone, Copy)]
-pub struct Reactor {
+pub(super) struct Reactor {
     /// The exported function without parameters that runs one program and returns its exit code.
     pub run: &'static str,
     /// Module and name of the imported function that calls whoever embeds it.
@@ -27,7 +27,7 @@ pub struct Reactor {
 }
 
 /// The module as a program.
-pub fn program(module: &[u8], reactor: &Reactor) -> Result<Vec<u8>, String> {
+pub(super) fn program(module: &[u8], reactor: &Reactor) -> Result<Vec<u8>, String> {
     let unfit = |what: String| format!("no program can be made of it: {what}");
     let mut shaping = Shaping::new(module, reactor).map_err(unfit)?;
     let mut made = Module::new();

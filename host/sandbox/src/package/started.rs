@@ -62,7 +62,7 @@ struct Recorded<'a> {
 }
 
 /// The module that writes down what it is. Debugging information is left out.
-pub fn recorder(module: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn recorder(module: &[u8]) -> Result<Vec<u8>, String> {
     let unfit = |what: String| format!("its interpreter cannot be recorded: {what}");
     let mut recorder = Recorder::new(module).map_err(unfit)?;
     let mut made = Module::new();
@@ -72,7 +72,7 @@ pub fn recorder(module: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// The module that goes on where a recorder ended, of the module that the recorder was made of. `recorded` is what that one printed.
-pub fn started(module: &[u8], recorded: &[u8], interpreter: &StartedInterpreter) -> Result<Vec<u8>, String> {
+pub(super) fn started(module: &[u8], recorded: &[u8], interpreter: &StartedInterpreter) -> Result<Vec<u8>, String> {
     let unfit = |what: String| format!("its interpreter cannot be started from what was recorded: {what}");
     Recorded::read(recorded).and_then(|recorded| restart(module, &recorded, interpreter)).map_err(unfit)
 }

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 /// Files by their path below the directory, and a name for all of them together.
 #[derive(Debug)]
-pub struct SupportFiles {
+pub(super) struct SupportFiles {
     files: Vec<(String, &'static [u8])>,
     digest: String,
 }
 
 impl SupportFiles {
-    pub fn new(files: Vec<(String, &'static [u8])>) -> Self {
+    pub(super) fn new(files: Vec<(String, &'static [u8])>) -> Self {
         let mut context = Context::new(&SHA256);
         for (path, bytes) in &files {
             context.update(path.as_bytes());
@@ -31,7 +31,7 @@ impl SupportFiles {
 
     /// Each by its path.
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = &(String, &'static [u8])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(String, &'static [u8])> {
         self.files.iter()
     }
 
@@ -46,7 +46,7 @@ impl SupportFiles {
 }
 
 /// The directory with the package's files, whole or not there.
-pub fn directory(package: &Package, home: &Home) -> Result<PathBuf> {
+pub(super) fn directory(package: &Package, home: &Home) -> Result<PathBuf> {
     let files = (package.files)();
     let parent = home.package_dir(package.name);
     let dir = parent.join(&files.digest);

@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 use std::sync::OnceLock;
 
 /// Largest arguments of a call, as JSON text.
-pub const MAX_ARGS_BYTES: usize = 1 << 20;
+pub(super) const MAX_ARGS_BYTES: usize = 1 << 20;
 
 /// Most violations that are told at once; a list of a million wrong items would drown the first.
 const MAX_VIOLATIONS: usize = 20;

@@ -65,7 +65,7 @@ pub struct CommandEnded {
 /// Runs a skill of the command shape as a command. What it did with what it was granted is in `did` where it came so far, also after
 /// an error.
 #[expect(clippy::expect_used, reason = "it was looked at")]
-pub async fn call<I, O>(
+pub(super) async fn call<I, O>(
     sandbox: &Sandbox,
     entry: &EntryPoint,
     given: CallInput<'_>,

@@ -27,7 +27,7 @@ const MAX_BYTES: u64 = 640 << 20;
 const USED: Duration = Duration::from_secs(3_600);
 
 /// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
-pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
+pub(super) fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
     let bytes = code.len();
     let tag = sign(sandbox, home, digest, &Digest::of(&code));
     code.extend_from_slice(tag.as_ref());
@@ -72,19 +72,19 @@ unsafe fn mapped(sandbox: &Sandbox, file: &File) -> Option<Component> {
 }
 
 /// Removes the code of a component that is not used again.
-pub fn forget(sandbox: &Sandbox, home: &Home, digest: &Digest) {
+pub(super) fn forget(sandbox: &Sandbox, home: &Home, digest: &Digest) {
     // What stays goes when room is wanted.
     let _ = std::fs::remove_file(entry_path(sandbox, home, digest));
 }
 
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
-pub fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
+pub(super) fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
     // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
     unsafe { Component::deserialize(sandbox.engine(), bundled.code.unpack()) }.ok()
 }
 
 /// The compiled form of a component, if a valid entry is there. Blocking.
-pub fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component> {
+pub(super) fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component> {
     let path = entry_path(sandbox, home, digest);
     let mut file = File::open(&path).ok()?;
     let discard = |why: &str| {

@@ -21,8 +21,9 @@ mod secrets;
 
 pub use self::ask::{AskEffective, AskGrant};
 pub use self::files::Workspace;
-pub use self::http::{ChannelHost, RefusedRequest, add_host};
-pub use self::list::{Doc, Flag, FlagValues, SkillAccess};
+pub(super) use self::http::{ChannelHost, RefusedRequest, add_host};
+pub(super) use self::list::{Doc, SkillAccess};
+pub use self::list::{Flag, FlagValues};
 
 use self::basics::Basics;
 use self::files::WorkspaceFiles;
@@ -309,7 +310,7 @@ fn refused(error: &StoreError) -> Failure {
 }
 
 /// Whether an import is one of the list, in a version that is compatible. `drafts`: also those that only a draft has.
-pub fn is_offered(import: &str, drafts: bool) -> bool {
+pub(super) fn is_offered(import: &str, drafts: bool) -> bool {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     Capabilities::imports().any(|offer| {
         offer.interface == interface && offer.version.takes(version) && (drafts || !offer.version.is_draft())
@@ -317,7 +318,7 @@ pub fn is_offered(import: &str, drafts: bool) -> bool {
 }
 
 /// What components may import, in a few words.
-pub fn offers() -> String {
+pub(super) fn offers() -> String {
     let finished = Capabilities::imports().filter(|offer| !offer.version.is_draft());
     let worlds: BTreeSet<String> = finished.map(|offer| format!("{}@{}", offer.world, offer.version)).collect();
     let mut worlds: Vec<_> = worlds.into_iter().collect();

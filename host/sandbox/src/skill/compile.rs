@@ -5,13 +5,14 @@
 use wasmtime::{Collector, Config, Strategy};
 
 /// Address space of a memory of an exec process, and so the most that one can have.
-pub const EXEC_RESERVATION: u64 = 1 << 30;
+pub(crate) const EXEC_RESERVATION: u64 = 1 << 30;
 
 /// Address space of a memory of a skill, while `[engine] max_memory_mib` has its default.
-pub const SKILL_RESERVATION: u64 = 512 << 20;
+#[allow(dead_code, reason = "the build script uses it, which includes this file")]
+pub(crate) const SKILL_RESERVATION: u64 = 512 << 20;
 
 /// The settings that compiled code depends on.
-pub fn settings(memory_reservation: u64) -> Config {
+pub(crate) fn settings(memory_reservation: u64) -> Config {
     let mut engine = Config::new();
     engine
         .strategy(Strategy::Cranelift)

@@ -11,7 +11,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 /// The data of a call's store. A host function sees its own part of the capabilities, and nothing else of it.
-pub struct Ctx {
+pub(super) struct Ctx {
     pub(super) wasi: WasiCtx,
     pub(super) table: ResourceTable,
     pub(super) meter: Meter,

@@ -6,17 +6,17 @@ use std::io::{Read, Result};
 
 /// SHA-256 of a component's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Digest([u8; 32]);
+pub(super) struct Digest([u8; 32]);
 
 impl Digest {
-    pub fn of(bytes: &[u8]) -> Self {
+    pub(super) fn of(bytes: &[u8]) -> Self {
         let mut sum = [0; 32];
         sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
         Self(sum)
     }
 
     /// Of all that is read.
-    pub fn of_reader(reader: &mut impl Read) -> Result<Self> {
+    pub(super) fn of_reader(reader: &mut impl Read) -> Result<Self> {
         let (mut context, mut piece) = (Context::new(&SHA256), vec![0; 256 << 10]);
         loop {
             match reader.read(&mut piece)? {
@@ -29,7 +29,7 @@ impl Digest {
         Ok(Self(sum))
     }
 
-    pub fn bytes(&self) -> [u8; 32] {
+    pub(super) fn bytes(&self) -> [u8; 32] {
         self.0
     }
 }

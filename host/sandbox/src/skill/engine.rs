@@ -19,7 +19,7 @@ use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAl
 const TICK: Duration = Duration::from_millis(10);
 
 /// Engine, linker and the number of calls at once.
-pub struct Sandbox {
+pub(super) struct Sandbox {
     engine: Engine,
     linker: Linker<Ctx>,
     calls: Arc<Semaphore>,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Sandbox {
 
 impl Sandbox {
     /// Reserves the pool and starts the ticker. Address space is reserved here, memory is not.
-    pub fn new(config: &EngineConfig) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &EngineConfig) -> anyhow::Result<Self> {
         let engine = Engine::new(&settings(config)?).map_err(|e| {
             anyhow::anyhow!("failed to start the wasm engine (lower [engine] max_calls or max_memory_mib?): {e:#}")
         })?;
@@ -53,35 +53,35 @@ impl Sandbox {
     }
 
     /// The engine.
-    pub fn engine(&self) -> &Engine {
+    pub(super) fn engine(&self) -> &Engine {
         &self.engine
     }
 
     /// What guests may import.
-    pub fn linker(&self) -> &Linker<Ctx> {
+    pub(super) fn linker(&self) -> &Linker<Ctx> {
         &self.linker
     }
 
     /// The turns of guests that compute for long.
-    pub fn turns(&self) -> &GuestTurns {
+    pub(super) fn turns(&self) -> &GuestTurns {
         &self.turns
     }
 
     /// Digest of everything that compiled code depends on besides the component.
-    pub fn compatibility(&self) -> &[u8; 32] {
+    pub(super) fn compatibility(&self) -> &[u8; 32] {
         &self.compatibility
     }
 
     /// Waits for a free slot of the pool. Guests are interrupted only while somebody holds one, so that an idle daemon
     /// wakes no core.
-    pub async fn enter(&self) -> CallSlot<'_> {
+    pub(super) async fn enter(&self) -> CallSlot<'_> {
         let permit = kiso_base::compute::permit(&self.calls).await;
         self.ticker.enter();
         CallSlot { _permit: permit, ticker: &self.ticker }
     }
 
     /// A free slot of the pool, if there is one now.
-    pub fn try_enter(&self) -> Option<CallSlot<'_>> {
+    pub(super) fn try_enter(&self) -> Option<CallSlot<'_>> {
         let permit = self.calls.clone().try_acquire_owned().ok()?;
         self.ticker.enter();
         Some(CallSlot { _permit: permit, ticker: &self.ticker })
@@ -90,7 +90,7 @@ impl Sandbox {
 
 /// One call of the pool; given back when dropped.
 #[derive(Debug)]
-pub struct CallSlot<'a> {
+pub(super) struct CallSlot<'a> {
     _permit: OwnedSemaphorePermit,
     ticker: &'a Ticker,
 }
@@ -155,7 +155,7 @@ fn linker(engine: &Engine) -> anyhow::Result<Linker<Ctx>> {
 
 /// Advances the engine's epoch while calls are running, and sleeps without waking otherwise.
 #[derive(Debug, Default)]
-pub struct Ticker {
+pub(crate) struct Ticker {
     running: Mutex<Running>,
     changed: Condvar,
 }
@@ -170,7 +170,7 @@ struct Running {
 
 impl Ticker {
     /// Starts the thread.
-    pub fn start(engine: &Engine) -> anyhow::Result<Arc<Self>> {
+    pub(crate) fn start(engine: &Engine) -> anyhow::Result<Arc<Self>> {
         let ticker = Arc::new(Self::default());
         let (engine, of_thread): (EngineWeak, _) = (engine.weak(), ticker.clone());
         std::thread::Builder::new().name("kiso-ticker".into()).spawn(move || of_thread.run(&engine))?;
@@ -195,7 +195,7 @@ impl Ticker {
     }
 
     /// A call begins.
-    pub fn enter(&self) {
+    pub(crate) fn enter(&self) {
         let mut running = self.lock();
         running.calls += 1;
         let waits = running.waits;
@@ -206,12 +206,12 @@ impl Ticker {
     }
 
     /// A call has ended.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.lock().calls -= 1;
     }
 
     /// Ends the thread.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_one();
     }

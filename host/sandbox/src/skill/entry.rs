@@ -14,7 +14,7 @@ use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Links a compiled component and finds what is called in it; for plain functions also the schema of each.
-pub fn entry(
+pub(super) fn entry(
     sandbox: &Sandbox,
     component: &Component,
     shape: Shape,

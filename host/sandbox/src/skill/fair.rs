@@ -13,11 +13,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The turns of each runtime in which guests are called.
 #[derive(Debug, Default)]
-pub struct GuestTurns(Mutex<HashMap<Id, Arc<Semaphore>>>);
+pub(super) struct GuestTurns(Mutex<HashMap<Id, Arc<Semaphore>>>);
 
 impl GuestTurns {
     /// Those of the runtime of the caller.
-    pub fn here(&self) -> Option<Arc<Semaphore>> {
+    pub(super) fn here(&self) -> Option<Arc<Semaphore>> {
         let runtime = Handle::try_current().ok()?;
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_new = || Arc::new(Semaphore::new(runtime.metrics().num_workers().saturating_sub(1).max(1)));
@@ -27,16 +27,16 @@ impl GuestTurns {
 
 /// The turn that a guest has, if it has one.
 #[derive(Debug, Default)]
-pub struct GuestTurn(Mutex<Option<OwnedSemaphorePermit>>);
+pub(super) struct GuestTurn(Mutex<Option<OwnedSemaphorePermit>>);
 
 impl GuestTurn {
     /// The guest computes no more for now.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.set(None);
     }
 
     /// Lets others go first, and waits for the next turn.
-    pub async fn next(self: Arc<Self>, turns: Option<Arc<Semaphore>>) {
+    pub(super) async fn next(self: Arc<Self>, turns: Option<Arc<Semaphore>>) {
         self.end();
         tokio::task::yield_now().await;
         if let Some(turns) = turns {

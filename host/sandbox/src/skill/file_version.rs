@@ -19,7 +19,7 @@ impl FileVersion {
 
     /// `None` where there is no such file, and while it may still change without being seen. To be asked for before the file is
     /// read: what takes its place meanwhile has another one.
-    pub fn of(path: &Path) -> Option<FileVersion> {
+    pub(super) fn of(path: &Path) -> Option<FileVersion> {
         let found = std::fs::metadata(path).ok()?;
         let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
         let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);

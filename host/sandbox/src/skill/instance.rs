@@ -29,7 +29,7 @@ use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 
 /// What is called in a component.
 #[derive(Clone)]
-pub enum EntryPoint {
+pub(super) enum EntryPoint {
     Skill(SkillPre<Ctx>),
     Command(CommandPre<Ctx>),
     Functions { pre: InstancePre<Ctx>, functions: Vec<Function> },
@@ -38,7 +38,7 @@ pub enum EntryPoint {
 
 /// One exported function.
 #[derive(Clone)]
-pub struct Function {
+pub(super) struct Function {
     /// Name of the tool, unique in the component.
     pub tool: String,
     pub index: ComponentExportIndex,
@@ -79,7 +79,12 @@ const MAX_FILES: usize = 100;
 
 /// Runs one call to its end. The future may be dropped at any time: the instance goes with it.
 #[tracing::instrument(name = "skill.call", level = "debug", skip_all, fields(session = %given.session, skill = %given.skill, tool = given.tool))]
-pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, allowed: &EffectiveGrant) -> CallEnd {
+pub(super) async fn call(
+    sandbox: &Sandbox,
+    entry: &EntryPoint,
+    given: CallInput<'_>,
+    allowed: &EffectiveGrant,
+) -> CallEnd {
     let _slot = sandbox.enter().await;
     let started = Instant::now();
     let hit = HitCell::default();

@@ -12,7 +12,7 @@ pub(super) struct Listing(Mutex<Option<(FileVersion, Arc<[SkillName]>)>>);
 
 impl Listing {
     /// The entries of `dir` that have a name, sorted; none if there is no such directory.
-    pub fn of(&self, dir: &Path, name: impl Fn(&str) -> Option<SkillName>) -> Arc<[SkillName]> {
+    pub(super) fn of(&self, dir: &Path, name: impl Fn(&str) -> Option<SkillName>) -> Arc<[SkillName]> {
         let version = FileVersion::of(dir);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, names)) = known.as_ref()

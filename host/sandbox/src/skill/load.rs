@@ -13,7 +13,7 @@ use wasmtime::component::Component;
 
 /// Why a component is not ready to be called.
 #[derive(Debug)]
-pub enum NotLoaded {
+pub(super) enum NotLoaded {
     /// A limit ended its compilation.
     Limit(LimitHit),
     /// The component is at fault.
@@ -24,7 +24,7 @@ pub enum NotLoaded {
 
 impl NotLoaded {
     /// The error of the skill of this name.
-    pub fn of(self, name: &str) -> SkillError {
+    pub(super) fn of(self, name: &str) -> SkillError {
         match self {
             Self::Limit(hit) => SkillError::limit(name, hit),
             Self::Component(message) => SkillError::new(name, Blame::Skill, "bad-component", message),

@@ -37,7 +37,7 @@ impl Shape {
 
 /// A file that can be compiled.
 #[derive(Debug)]
-pub struct ParsedComponent {
+pub(super) struct ParsedComponent {
     pub shape: Shape,
     /// The component; a core module for WASI preview 1 is wrapped already.
     pub wasm: Vec<u8>,
@@ -55,7 +55,7 @@ pub struct ParsedComponent {
 
 /// Why a file cannot be a skill.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
+pub(super) enum LoadError {
     #[error("this is not WebAssembly: {0}")]
     NotWasm(String),
     #[error("the file is larger than {} MiB", MAX_WASM_BYTES >> 20)]
@@ -98,12 +98,12 @@ fn few(names: &[String]) -> String {
 const MAX_SDK: usize = 100;
 
 /// Reads a file's outside. Bounded work: one pass over the bytes, and the wrapping of a core module.
-pub fn parse(bytes: &[u8]) -> Result<ParsedComponent, LoadError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<ParsedComponent, LoadError> {
     parse_for(bytes, wit::loads_drafts())
 }
 
 /// The bytes of a file, if it can be one.
-pub fn read_file(file: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn read_file(file: &Path) -> Result<Vec<u8>, String> {
     let found = std::fs::metadata(file).map_err(|e| format!("cannot read it: {e}"))?;
     if !found.is_file() {
         return Err("this is not a file; `kiso skill add` takes a .wasm file, or a folder with a SKILL.md".to_owned());
@@ -115,7 +115,7 @@ pub fn read_file(file: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// The names that a file imports and exports, and whether it is a component.
-pub fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>, bool), LoadError> {
+pub(super) fn names(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>, bool), LoadError> {
     let outside = Outside::read(bytes)?;
     let exports = outside.export_names();
     Ok((outside.imports, exports, outside.encoding == Encoding::Component))

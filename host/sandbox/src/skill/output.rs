@@ -12,19 +12,19 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
 /// Collects what the guest writes. Clones share one buffer.
 #[derive(Debug, Clone)]
-pub struct Capture {
+pub(super) struct Capture {
     bytes: Arc<Mutex<Vec<u8>>>,
     budget: Budget,
     hit: HitCell,
 }
 
 impl Capture {
-    pub fn new(budget: Budget, hit: HitCell) -> Self {
+    pub(super) fn new(budget: Budget, hit: HitCell) -> Self {
         Self { bytes: Arc::default(), budget, hit }
     }
 
     /// What was written so far.
-    pub fn take(&self) -> Vec<u8> {
+    pub(super) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock())
     }
 

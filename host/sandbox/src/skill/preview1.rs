@@ -10,7 +10,7 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 /// The module that such a program imports from.
-pub const PREVIEW1: &str = adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
+pub(super) const PREVIEW1: &str = adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
 
 /// How it ends itself.
 const PROC_EXIT: &str = "proc_exit";
@@ -23,7 +23,7 @@ interface exit { exit-with-code: func(status-code: u8); }
 world program { import exit; }";
 
 /// The component, a `wasi:cli/command`. The error is for whoever built the program.
-pub fn wrap(module: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn wrap(module: &[u8]) -> Result<Vec<u8>, String> {
     let ends = with_exit_code(module)?;
     let encode = || {
         ComponentEncoder::default()

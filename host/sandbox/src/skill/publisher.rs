@@ -25,7 +25,7 @@ pub struct TrustedKey {
 
 /// What a signature beside a file comes to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SignatureCheck {
+pub(super) struct SignatureCheck {
     /// The key that signed it, where that is trusted: a line of base64.
     pub by: Option<String>,
     /// Why a signature that is there does not count.

@@ -8,12 +8,12 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 /// Where a file comes from: its path without links.
-pub fn of_file(path: &Path) -> std::io::Result<String> {
+pub(super) fn of_file(path: &Path) -> std::io::Result<String> {
     Ok(format!("file:{}", path.canonicalize()?.display()))
 }
 
 /// The source of a file that a client sent. Nobody knows where that client has it from, so every file is a source of its own.
-pub fn of_upload(digest: &Digest) -> String {
+pub(super) fn of_upload(digest: &Digest) -> String {
     format!("upload:{digest}")
 }
 
@@ -29,7 +29,7 @@ fn shown(source: Option<&str>) -> String {
 
 /// What can be known of a file before anything of it is believed.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity<'a> {
+pub(super) struct Identity<'a> {
     pub version: &'a str,
     pub digest: &'a str,
     /// None where an older kiso did not note it.
@@ -37,7 +37,7 @@ pub struct Identity<'a> {
 }
 
 /// Why a new file is not taken for the next version of what is installed under its name; none where it is.
-pub fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<String> {
+pub(super) fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<String> {
     let (was, is) = (shown(old.source), shown(new.source));
     if old.digest != new.digest && (old.source.is_none() || old.source != new.source) {
         return Some(format!(
@@ -51,7 +51,7 @@ pub fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<String>
 }
 
 /// Which of two versions comes later. One that is no version is as good as any.
-pub fn compare(one: &str, other: &str) -> Ordering {
+pub(super) fn compare(one: &str, other: &str) -> Ordering {
     match (parsed(one), parsed(other)) {
         (Some(one), Some(other)) => one.cmp_precedence(&other),
         _ => Ordering::Equal,
@@ -59,13 +59,13 @@ pub fn compare(one: &str, other: &str) -> Ordering {
 }
 
 /// Whether a text is a version that can be compared, also with a v before it, as tags often have.
-pub fn of_tag(tag: &str) -> Option<&str> {
+pub(super) fn of_tag(tag: &str) -> Option<&str> {
     let version = tag.strip_prefix('v').unwrap_or(tag);
     parsed(version).map(|_| version)
 }
 
 /// Whether a version comes before another one. Of versions that cannot be compared, every other one does; before none at all, none does.
-pub fn is_lower(new: &str, old: &str) -> bool {
+pub(super) fn is_lower(new: &str, old: &str) -> bool {
     match (parsed(new), parsed(old)) {
         (Some(new), Some(old)) => new.cmp_precedence(&old) == Ordering::Less,
         _ => new != old && !old.is_empty(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 /// Most bytes that are told of one skill, as they stand in a prompt. The default context has room for two such skills.
-pub const MAX_BYTES: usize = 32 << 10;
+pub(super) const MAX_BYTES: usize = 32 << 10;
 
 /// Longest name of a tool; the strictest provider takes 1 to 64 of `[a-zA-Z0-9_-]`.
 const MAX_NAME: usize = 64;
@@ -20,7 +20,7 @@ const MAX_NAME: usize = 64;
 const RESERVED: [&str; 2] = ["exec", "scratchpad"];
 
 /// Whether a built-in tool has the name.
-pub fn is_reserved(name: &str) -> bool {
+pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
@@ -30,7 +30,7 @@ pub fn is_kept_free(wire: &str) -> bool {
 }
 
 /// Says what of a skill with these tools, each a name and a schema, goes too far, and the way out.
-pub fn check(manifest: &Manifest, tools: &[(String, &Value)]) -> Result<(), String> {
+pub(super) fn check(manifest: &Manifest, tools: &[(String, &Value)]) -> Result<(), String> {
     let mut names = HashSet::new();
     for (name, _) in tools {
         if RESERVED.contains(&name.as_str()) {
@@ -71,7 +71,7 @@ pub fn check(manifest: &Manifest, tools: &[(String, &Value)]) -> Result<(), Stri
 }
 
 /// The bytes that are told of a skill: every tool stands in a prompt with the summary and the examples.
-pub fn bytes(manifest: &Manifest, tools: &[(String, &Value)]) -> usize {
+pub(super) fn bytes(manifest: &Manifest, tools: &[(String, &Value)]) -> usize {
     let examples: usize = manifest.examples.iter().map(String::len).sum();
     let each = manifest.summary.len() + manifest.category.len() + examples;
     tools.iter().map(|(name, schema)| name.len() + json_bytes(schema) + each).sum()
@@ -96,7 +96,7 @@ fn json_bytes(value: &Value) -> usize {
 }
 
 /// The beginning of a text that a stranger chose, for a message.
-pub fn brief(text: &str, max: usize) -> String {
+pub(super) fn brief(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

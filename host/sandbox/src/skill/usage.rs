@@ -67,7 +67,7 @@ impl CapabilityUse {
 }
 
 /// The same for every capability, by its key in manifests and grants.
-pub type GrantUse = BTreeMap<&'static str, CapabilityUse>;
+pub(super) type GrantUse = BTreeMap<&'static str, CapabilityUse>;
 
 /// What a call used, once it has ended.
 #[derive(Debug, Clone, Default)]
@@ -138,7 +138,7 @@ impl PendingUse {
 
 impl UseLedger {
     /// Writes what waits.
-    pub fn write(&self, store: &Store) {
+    pub(super) fn write(&self, store: &Store) {
         let pending = std::mem::take(&mut *lock(&self.0));
         for (skill, pending) in pending.into_iter().filter(|(_, pending)| pending.waiting.calls > 0) {
             store.post(move |tx| tx.add_skill_use(&skill, &pending.waiting));

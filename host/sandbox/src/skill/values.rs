@@ -26,7 +26,7 @@ const MAX_NAME_BYTES: usize = super::surface::MAX_BYTES;
 /// levels takes a few bytes in the component and a million parts when it is written out, and one long name in a type that is
 /// used a thousand times is written a thousand times.
 #[derive(Debug)]
-pub struct SchemaRoom {
+pub(super) struct SchemaRoom {
     parts: usize,
     name_bytes: usize,
 }
@@ -39,7 +39,7 @@ impl Default for SchemaRoom {
 
 /// Why a type has no schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoSchema {
+pub(super) enum NoSchema {
     #[error("a {0}, which has no JSON form")]
     NoForm(String),
     #[error("types of more than 4,000 parts, nested ones counted each time, which is the limit for a component")]
@@ -74,7 +74,7 @@ impl SchemaRoom {
 }
 
 /// The schema of a type, within the room that there is for its component.
-pub fn schema(ty: &Type, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
+pub(super) fn schema(ty: &Type, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
     room.part()?;
     let integer =
         |min: i128, max: i128| Ok(json!({ "type": "integer", "minimum": number(min), "maximum": number(max) }));
@@ -116,7 +116,10 @@ pub fn schema(ty: &Type, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
 }
 
 /// The schema of an object whose members have these types.
-pub fn object<'a>(fields: impl Iterator<Item = (&'a str, Type)>, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
+pub(super) fn object<'a>(
+    fields: impl Iterator<Item = (&'a str, Type)>,
+    room: &mut SchemaRoom,
+) -> Result<Value, NoSchema> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, ty) in fields {
         room.name(name)?;
@@ -157,7 +160,7 @@ fn number(n: i128) -> Value {
 
 /// JSON as a value of this type. The JSON was validated against [`schema`], so an error here is rare; it says what was
 /// expected.
-pub fn from_json(ty: &Type, json: &Value) -> Result<Val, String> {
+pub(super) fn from_json(ty: &Type, json: &Value) -> Result<Val, String> {
     let expected = |what: &str| format!("expected {what}, found {json}");
     macro_rules! int {
         ($case:ident, $ty:ty) => {{
@@ -244,7 +247,7 @@ fn tag(json: &Value) -> Option<(&str, Option<&Value>)> {
 }
 
 /// A value as JSON. Numbers that JSON cannot hold (NaN, infinities) become strings.
-pub fn to_json(value: &Val) -> Value {
+pub(super) fn to_json(value: &Val) -> Value {
     let float = |f: f64| Number::from_f64(f).map_or_else(|| json!(f.to_string()), Value::Number);
     let tagged = |name: &str, value: &Option<Box<Val>>| json!({ name: value.as_deref().map_or(Value::Null, to_json) });
     match value {

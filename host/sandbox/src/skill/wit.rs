@@ -3,9 +3,9 @@
 //! A version has only what is new in it or differs from the one before; what stayed as it was is imported from that. So two
 //! versions stand side by side in one component and in one linker.
 
-pub mod channel;
-pub mod draft;
-pub mod since_v0_1;
+pub(super) mod channel;
+pub(super) mod draft;
+pub(super) mod since_v0_1;
 
 use self::since_v0_1::kiso::skill::types::{Call, Failure, Reply};
 use std::fmt;
@@ -13,7 +13,7 @@ use wasmtime::Store;
 use wasmtime::component::InstancePre;
 
 /// The package of kiso's own interfaces.
-pub const SKILL: &str = "kiso:skill";
+pub(super) const SKILL: &str = "kiso:skill";
 
 /// A version of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub struct Version {
 }
 
 /// `wit/since_v0_1`, which is frozen.
-pub const V0_1: Version = Version { name: "0.1", compatible: Some("0.1.") };
+pub(super) const V0_1: Version = Version { name: "0.1", compatible: Some("0.1.") };
 
 /// `wit/draft`, which may change at any time. Only builds from source for development load it: [`loads_drafts`].
-pub const DRAFT: Version = Version { name: "0.2.0-draft", compatible: None };
+pub(super) const DRAFT: Version = Version { name: "0.2.0-draft", compatible: None };
 
 /// WASI, which wasmtime implements.
-pub const WASI: Version = Version { name: "0.2", compatible: Some("0.2.") };
+pub(super) const WASI: Version = Version { name: "0.2", compatible: Some("0.2.") };
 
 /// The versions of `kiso:skill`, oldest first.
-pub const VERSIONS: [Version; 2] = [V0_1, DRAFT];
+pub(super) const VERSIONS: [Version; 2] = [V0_1, DRAFT];
 
 impl Version {
     /// Whether what is behind an `@` is this version, or one that is compatible with it.
@@ -54,7 +54,7 @@ impl fmt::Display for Version {
 }
 
 /// Whether this build loads components for a draft. Released ones do not: what is built against a draft breaks with the next.
-pub const fn loads_drafts() -> bool {
+pub(super) const fn loads_drafts() -> bool {
     cfg!(debug_assertions)
 }
 
@@ -82,13 +82,13 @@ impl ImportSpec {
 
 /// The version of an interface of `kiso:skill` that a name has, such as "kiso:skill/skill@0.1.0"; none where it is another
 /// interface, or no version that this host knows.
-pub fn version_of(name: &str, interface: &str) -> Option<Version> {
+pub(super) fn version_of(name: &str, interface: &str) -> Option<Version> {
     let version = name.strip_prefix(SKILL)?.strip_prefix('/')?.strip_prefix(interface)?.strip_prefix('@')?;
     VERSIONS.into_iter().find(|known| known.takes(version))
 }
 
 /// A component that exports `skill.run`, in one of the versions; `T` is the state of a call.
-pub enum SkillPre<T: 'static> {
+pub(super) enum SkillPre<T: 'static> {
     V0_1(since_v0_1::SandboxWithHttpPre<T>),
     Draft(draft::SandboxPre<T>),
 }
@@ -103,14 +103,14 @@ impl<T: 'static> Clone for SkillPre<T> {
 }
 
 impl<T: Send + 'static> SkillPre<T> {
-    pub fn new(version: Version, pre: InstancePre<T>) -> wasmtime::Result<Self> {
+    pub(super) fn new(version: Version, pre: InstancePre<T>) -> wasmtime::Result<Self> {
         match version {
             DRAFT => draft::SandboxPre::new(pre).map(Self::Draft),
             _ => since_v0_1::SandboxWithHttpPre::new(pre).map(Self::V0_1),
         }
     }
 
-    pub fn instance_pre(&self) -> &InstancePre<T> {
+    pub(super) fn instance_pre(&self) -> &InstancePre<T> {
         match self {
             Self::V0_1(pre) => pre.instance_pre(),
             Self::Draft(pre) => pre.instance_pre(),
@@ -118,7 +118,7 @@ impl<T: Send + 'static> SkillPre<T> {
     }
 
     /// Makes an instance and calls it. The inner error is the guest's.
-    pub async fn call(&self, store: &mut Store<T>, call: &Call) -> wasmtime::Result<Result<Reply, Failure>> {
+    pub(super) async fn call(&self, store: &mut Store<T>, call: &Call) -> wasmtime::Result<Result<Reply, Failure>> {
         match self {
             Self::V0_1(pre) => {
                 let instance = pre.instantiate_async(&mut *store).await?;

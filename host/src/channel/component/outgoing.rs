@@ -28,7 +28,7 @@ fn once(mut notes: Vec<FileNote>) -> Vec<FileNote> {
 
 /// The letter as a component gets it. A file that is not there any more is left out, and so is one that may not be sent to `sink`, which
 /// the text says.
-pub async fn of(home: &Home, session: &SessionName, letter: &Letter, sink: &ChannelSink) -> Outgoing {
+pub(super) async fn of(home: &Home, session: &SessionName, letter: &Letter, sink: &ChannelSink) -> Outgoing {
     let mut text = match (&letter.message, &letter.text) {
         (Some(message), _) => message.text.clone(),
         (None, text) => text.clone().unwrap_or_default(),

@@ -47,13 +47,13 @@ const NOT_FOUND: i64 = -32_002;
 
 /// What the command line says.
 #[derive(Debug, Clone)]
-pub struct AgentOptions {
+pub(super) struct AgentOptions {
     pub session: Option<SessionName>,
     pub project: Option<ProjectAccess>,
 }
 
 /// Serves the editor at `input` and `output` until it closes its end.
-pub async fn serve(
+pub(super) async fn serve(
     drive: RunExecutor,
     options: AgentOptions,
     input: impl Read + Send + 'static,

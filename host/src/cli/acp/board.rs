@@ -9,24 +9,24 @@ const MAX_ENTRIES: usize = 200;
 
 /// The tasks of a run: those that were begun, and those that wait.
 #[derive(Debug, Default)]
-pub struct PlanBoard {
+pub(super) struct PlanBoard {
     begun: Vec<(String, &'static str)>,
     waiting: VecDeque<Task>,
 }
 
 impl PlanBoard {
     /// A plan, in the place of what was left of the one before.
-    pub fn plan(&mut self, tasks: &[Task]) {
+    pub(super) fn plan(&mut self, tasks: &[Task]) {
         self.waiting = tasks.iter().cloned().collect();
     }
 
     /// Tasks that come next.
-    pub fn inject(&mut self, tasks: &[Task]) {
+    pub(super) fn inject(&mut self, tasks: &[Task]) {
         tasks.iter().rev().for_each(|task| self.waiting.push_front(task.clone()));
     }
 
     /// The next task begins, which is this one.
-    pub fn start(&mut self) -> Option<Task> {
+    pub(super) fn start(&mut self) -> Option<Task> {
         self.end();
         let task = self.waiting.pop_front()?;
         self.begun.push((label(&task), "in_progress"));
@@ -37,18 +37,18 @@ impl PlanBoard {
     }
 
     /// What was begun has ended: the protocol has no word for what failed, which its tool call says.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         if let Some((_, status)) = self.begun.last_mut() {
             *status = "completed";
         }
     }
 
     /// What each task is, and how it stands.
-    pub fn entries(&self) -> impl Iterator<Item = (String, &'static str)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (String, &'static str)> {
         self.begun.iter().cloned().chain(self.waiting.iter().map(|task| (label(task), "pending")))
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.waiting.is_empty()
     }
 }

@@ -16,7 +16,7 @@ const MAX_PARTS: usize = 200;
 
 /// A prompt whose files do not have their names yet.
 #[derive(Debug)]
-pub struct PromptContent {
+pub(super) struct PromptContent {
     parts: Vec<Part>,
     pub files: Vec<Attachment>,
 }
@@ -34,7 +34,7 @@ enum Part {
 
 impl PromptContent {
     /// Reads content blocks. A link to a file below `project` is named as command lines see it.
-    pub fn read(blocks: &[Value], project: Option<&Path>) -> Result<PromptContent, RpcError> {
+    pub(super) fn read(blocks: &[Value], project: Option<&Path>) -> Result<PromptContent, RpcError> {
         if blocks.len() > MAX_PARTS {
             return Err(RpcError::params(format!("a prompt has at most {MAX_PARTS} content blocks")));
         }
@@ -98,7 +98,7 @@ impl PromptContent {
     }
 
     /// The message, with the names that the files have in the workspace.
-    pub fn message(&self, names: &[String]) -> String {
+    pub(super) fn message(&self, names: &[String]) -> String {
         // In a command line, a name is a word of the shell.
         let is_line = matches!(self.parts.first(), Some(Part::Text(text)) if text.trim_start().starts_with('$'));
         let named = |name: &str| match is_line {

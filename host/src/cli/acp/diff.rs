@@ -20,7 +20,7 @@ const MAX_CHANGES: usize = 50;
 
 /// A file that was made, changed or deleted.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Change {
+pub(super) struct Change {
     pub path: PathBuf,
     /// What was in it, if it was there, and what is; only where both are known and short.
     pub text: Option<(Option<String>, String)>,
@@ -28,7 +28,7 @@ pub struct Change {
 
 /// A directory that is looked at again and again. Whatever stands in it may change meanwhile; no link is followed.
 #[derive(Debug)]
-pub struct WatchedDir {
+pub(super) struct WatchedDir {
     place: PathBuf,
     known: HashMap<String, Known>,
     kept: usize,
@@ -43,14 +43,14 @@ struct Known {
 
 impl WatchedDir {
     /// Looks at it for the first time.
-    pub fn new(place: PathBuf) -> WatchedDir {
+    pub(super) fn new(place: PathBuf) -> WatchedDir {
         let mut watched = WatchedDir { place, known: HashMap::new(), kept: 0 };
         watched.look(|_| {});
         watched
     }
 
     /// What changed since the last look, at most so many that a person reads them.
-    pub fn changes(&mut self) -> Vec<Change> {
+    pub(super) fn changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         self.look(|change| {
             if changes.len() < MAX_CHANGES {
@@ -115,12 +115,12 @@ fn text_of(dir: &Dir, file: &FileLine) -> Option<String> {
 }
 
 /// Several of them, in their order.
-pub fn changes_of(watched: &mut [WatchedDir]) -> Vec<Change> {
+pub(super) fn changes_of(watched: &mut [WatchedDir]) -> Vec<Change> {
     watched.iter_mut().flat_map(WatchedDir::changes).take(MAX_CHANGES).collect()
 }
 
 /// Whether this is below one of them.
-pub fn relative<'a>(top: &Path, path: &'a Path) -> Option<&'a str> {
+pub(super) fn relative<'a>(top: &Path, path: &'a Path) -> Option<&'a str> {
     path.strip_prefix(top).ok().and_then(Path::to_str).filter(|relative| !relative.is_empty())
 }
 

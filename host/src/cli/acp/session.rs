@@ -35,7 +35,7 @@ const MAX_THOUGHTS: usize = 256 << 10;
 
 /// What the editor wants of a conversation.
 #[derive(Debug)]
-pub enum SessionRequest {
+pub(super) enum SessionRequest {
     Prompt {
         id: RequestId,
         blocks: Vec<Value>,
@@ -49,7 +49,7 @@ pub enum SessionRequest {
     },
 }
 
-pub struct AcpSession {
+pub(super) struct AcpSession {
     session: SessionName,
     drive: RunExecutor,
     client: Client,
@@ -89,7 +89,7 @@ struct PromptTurn {
 impl AcpSession {
     /// Begins a conversation in a task of its own, which ends when nobody can request anything of it any more and its prompt is
     /// answered.
-    pub fn start(
+    pub(super) fn start(
         session: SessionName,
         drive: RunExecutor,
         out: mpsc::Sender<Value>,

@@ -13,17 +13,17 @@ use kiso_base::rpc;
 const MAX_OUTPUT: usize = 16 << 10;
 
 /// A notification with this update.
-pub fn of(session: &SessionName, update: Value) -> Value {
+pub(super) fn of(session: &SessionName, update: Value) -> Value {
     rpc::notification("session/update", json!({ "sessionId": session, "update": update }))
 }
 
 /// A piece of a text: `agent_message_chunk`, `agent_thought_chunk` or `user_message_chunk`.
-pub fn text(session: &SessionName, kind: &str, text: &str) -> Value {
+pub(super) fn text(session: &SessionName, kind: &str, text: &str) -> Value {
     of(session, json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
 }
 
 /// The slash commands.
-pub fn commands(session: &SessionName, config: &Config) -> Value {
+pub(super) fn commands(session: &SessionName, config: &Config) -> Value {
     let commands = command::listed(config).into_iter().map(|(name, argument, does)| {
         let mut command = json!({ "name": name, "description": does });
         if !argument.is_empty() {
@@ -38,14 +38,14 @@ pub fn commands(session: &SessionName, config: &Config) -> Value {
 }
 
 /// The plan as it stands.
-pub fn plan(session: &SessionName, board: &PlanBoard) -> Value {
+pub(super) fn plan(session: &SessionName, board: &PlanBoard) -> Value {
     let entries =
         board.entries().map(|(label, status)| json!({ "content": label, "priority": "medium", "status": status }));
     of(session, json!({ "sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>() }))
 }
 
 /// A tool call that begins.
-pub fn call(session: &SessionName, id: &str, title: &str, kind: &str, input: Value) -> Value {
+pub(super) fn call(session: &SessionName, id: &str, title: &str, kind: &str, input: Value) -> Value {
     of(
         session,
         json!({
@@ -56,7 +56,7 @@ pub fn call(session: &SessionName, id: &str, title: &str, kind: &str, input: Val
 }
 
 /// A tool call that has ended, with what it wrote and which files it changed.
-pub fn called(session: &SessionName, id: &str, is_done: bool, output: &str, changes: Vec<Change>) -> Value {
+pub(super) fn called(session: &SessionName, id: &str, is_done: bool, output: &str, changes: Vec<Change>) -> Value {
     let mut content = Vec::new();
     let output = output.trim_end();
     if !output.is_empty() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FigureUnit {
+pub(super) enum FigureUnit {
     Bytes,
     Nanoseconds,
 }
@@ -32,7 +32,7 @@ impl FigureUnit {
 }
 
 #[derive(Debug)]
-pub struct Figure {
+pub(super) struct Figure {
     /// By which another machine's is found.
     name: &'static str,
     what: &'static str,
@@ -43,19 +43,19 @@ pub struct Figure {
 
 impl Figure {
     /// Of something that is measured once.
-    pub fn bytes(name: &'static str, what: &'static str, bytes: u64) -> Self {
+    pub(super) fn bytes(name: &'static str, what: &'static str, bytes: u64) -> Self {
         Self { name, what, unit: FigureUnit::Bytes, minimum: bytes, median: bytes }
     }
 
     /// Of something that was repeated at least once.
-    pub fn times(name: &'static str, what: &'static str, mut times: Vec<Duration>) -> Self {
+    pub(super) fn times(name: &'static str, what: &'static str, mut times: Vec<Duration>) -> Self {
         times.sort();
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (minimum, median) = (nanos(times[0]), nanos(times[times.len() / 2]));
         Self { name, what, unit: FigureUnit::Nanoseconds, minimum, median }
     }
 
-    pub fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::json!({
             "type": "figure", "name": self.name, "what": self.what, "unit": self.unit.name(),
             "minimum": self.minimum, "median": self.median,
@@ -63,13 +63,13 @@ impl Figure {
     }
 
     /// Name and median out of such a line of JSON.
-    pub fn parse_median(line: &str) -> Option<(String, u64)> {
+    pub(super) fn parse_median(line: &str) -> Option<(String, u64)> {
         let value: Value = json::parse(line.as_bytes()).ok()?;
         let is_figure = value["type"] == "figure";
         is_figure.then(|| Some((value["name"].as_str()?.to_owned(), value["median"].as_u64()?))).flatten()
     }
 
-    pub fn print(&self, against: &HashMap<String, u64>) {
+    pub(super) fn print(&self, against: &HashMap<String, u64>) {
         let (minimum, median) = (self.unit.show(self.minimum), self.unit.show(self.median));
         let minimum = if self.unit == FigureUnit::Bytes { String::new() } else { minimum };
         if against.is_empty() {
@@ -82,7 +82,7 @@ impl Figure {
 }
 
 /// The head of the table, in Markdown.
-pub fn print_heading(against: &HashMap<String, u64>) {
+pub(super) fn print_heading(against: &HashMap<String, u64>) {
     match against.is_empty() {
         true => outln!("| what | minimum | median |\n|---|---|---|"),
         false => outln!("| what | minimum | median | against the other |\n|---|---|---|---|"),

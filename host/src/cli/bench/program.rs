@@ -6,7 +6,7 @@ use crate::cli::show::Show;
 use crate::cli::{Exit, Failure};
 use std::time::Instant;
 
-pub fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(), Failure> {
+pub(super) fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(), Failure> {
     let size = std::fs::metadata(&bench.program)
         .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be read: {error}", bench.program.display())))?;
     print(Figure::bytes("program", "the program on disk", size.len()));

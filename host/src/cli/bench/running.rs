@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// A line from a process that is longer is not one of kiso's.
 const MAX_LINE: u64 = 8 << 20;
 
-pub fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(), Failure> {
+pub(super) fn measure(bench: &Bench, show: &Show, print: &dyn Fn(Figure)) -> Result<(), Failure> {
     show.busy("command lines and calls");
     let mut tools = Tools::start(bench)?;
     tools.call("exec", &json!({ "command": "printf 'city,t\\nOslo,1\\nLisbon,2\\n' > t.csv" }))?;

@@ -10,11 +10,11 @@ const LOOKED_AT: u32 = 100;
 
 /// The card that a person at the terminal can answer: of those that wait in the session, the one that was asked first.
 #[derive(Debug, Default)]
-pub struct Asking(Option<ApprovalLine>);
+pub(super) struct Asking(Option<ApprovalLine>);
 
 impl Asking {
     /// Looks what waits now.
-    pub async fn look(&mut self, store: &Store, session: &SessionName) -> Result<(), StoreError> {
+    pub(super) async fn look(&mut self, store: &Store, session: &SessionName) -> Result<(), StoreError> {
         let session = session.clone();
         let waiting = store.read(move |view| {
             let mut first = None;
@@ -35,7 +35,7 @@ impl Asking {
         Ok(())
     }
 
-    pub fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.0.is_some()
     }
 
@@ -45,7 +45,7 @@ impl Asking {
     }
 
     /// What stands above the prompt.
-    pub fn activity(&self) -> Option<Activity> {
+    pub(super) fn activity(&self) -> Option<Activity> {
         let card = self.0.as_ref()?;
         let some = if card.card.effects.len() > 1 { ", 1 3 some" } else { "" };
         let always = if self.lasts() { ", s accepts for this session" } else { "" };
@@ -54,7 +54,7 @@ impl Asking {
     }
 
     /// The command that a line stands for; none where it is no answer.
-    pub fn command(&self, line: &str) -> Option<String> {
+    pub(super) fn command(&self, line: &str) -> Option<String> {
         let card = self.0.as_ref()?;
         let id = card.id;
         Some(match line.trim().to_ascii_lowercase().as_str() {

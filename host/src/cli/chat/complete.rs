@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The names that there are.
 #[derive(Debug, Default)]
-pub struct Names {
+pub(super) struct Names {
     pub models: Vec<String>,
     pub pills: Vec<String>,
     /// Categories of tools, which are what tags name.
@@ -17,7 +17,7 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn new(config: &Config, skills: &Skills, pills: Vec<String>) -> Names {
+    pub(super) fn new(config: &Config, skills: &Skills, pills: Vec<String>) -> Names {
         let mut names = Names {
             models: config.model_strings().into_iter().map(str::to_owned).collect(),
             pills,
@@ -41,7 +41,7 @@ impl Names {
     }
 
     /// Where the word before `at` begins, and what it may become.
-    pub fn complete(&self, line: &str, at: usize) -> (usize, Vec<String>) {
+    pub(super) fn complete(&self, line: &str, at: usize) -> (usize, Vec<String>) {
         let before = &line[..at];
         let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
         let word = &before[start..];

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 /// What a person did.
 #[derive(Debug)]
-pub enum KeyboardInput {
+pub(super) enum KeyboardInput {
     Line(String),
     /// Ctrl-C.
     Interrupt,
@@ -29,14 +29,14 @@ pub enum KeyboardInput {
 
 /// A terminal that is being read.
 #[derive(Debug)]
-pub struct LineReader {
+pub(super) struct LineReader {
     typed: mpsc::Receiver<KeyboardInput>,
     go: SyncSender<()>,
 }
 
 impl LineReader {
     /// Begins to read. Also returns what prints above the prompt.
-    pub fn start(
+    pub(super) fn start(
         prompt: String,
         names: Names,
         history: InputHistory,
@@ -76,11 +76,11 @@ impl LineReader {
     }
 
     /// Waits for what a person does next. After it, [`LineReader::go_on`] has the next line read.
-    pub async fn typed(&mut self) -> KeyboardInput {
+    pub(super) async fn typed(&mut self) -> KeyboardInput {
         self.typed.recv().await.unwrap_or(KeyboardInput::End)
     }
 
-    pub fn go_on(&self) {
+    pub(super) fn go_on(&self) {
         // There is one place, and it is free: the reader waits.
         let _ = self.go.try_send(());
     }

@@ -19,11 +19,11 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 const MAX_BLOCK: usize = 16 << 10;
 
 /// Columns where the terminal does not say how many it has.
-pub const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 
 /// How it is to look.
 #[derive(Debug, Clone, Copy)]
-pub struct Looks {
+pub(super) struct Looks {
     pub paint: Paint,
     /// Columns of the terminal.
     pub width: usize,
@@ -31,7 +31,7 @@ pub struct Looks {
 
 /// A text that is being printed.
 #[derive(Debug)]
-pub struct Markdown {
+pub(super) struct Markdown {
     looks: Looks,
     charts: Charts,
     /// Without its end.
@@ -67,7 +67,7 @@ fn options() -> Options {
 }
 
 impl Markdown {
-    pub fn new(looks: Looks) -> Markdown {
+    pub(super) fn new(looks: Looks) -> Markdown {
         Markdown {
             looks,
             charts: Charts::default(),
@@ -79,12 +79,12 @@ impl Markdown {
     }
 
     /// What is printed from here on fits so many columns.
-    pub fn resize(&mut self, columns: usize) {
+    pub(super) fn resize(&mut self, columns: usize) {
         self.looks.width = columns;
     }
 
     /// Takes a piece; what is finished with it, as whole lines.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub(super) fn push(&mut self, piece: &str) -> String {
         let shown = self.charts.push(piece);
         self.push_shown(&shown)
     }
@@ -103,7 +103,7 @@ impl Markdown {
     }
 
     /// The text is at its end: what is left of it. Another one may follow.
-    pub fn finish(&mut self) -> String {
+    pub(super) fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.charts).finish();
         let mut out = self.push_shown(&held);
         let line = std::mem::take(&mut self.line);
@@ -116,7 +116,7 @@ impl Markdown {
     }
 
     /// The last line of what is not printed yet.
-    pub fn unfinished(&self) -> &str {
+    pub(super) fn unfinished(&self) -> &str {
         match self.line.trim() {
             "" => self.block.trim_end().lines().next_back().unwrap_or_default(),
             line => line,

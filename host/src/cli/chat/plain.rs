@@ -13,7 +13,7 @@ use std::io::{BufRead, Read};
 use tokio::sync::mpsc;
 
 /// Reads to the end of standard input, and ends as the last run did.
-pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
+pub(super) async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     let mut talk = Talk::new(TextForm::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, false);
     let (tell, mut lines) = mpsc::channel(1);

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Milliseconds for which one frame of the spinner stands.
-pub const FRAME_MS: u64 = 250;
+pub(super) const FRAME_MS: u64 = 250;
 
 const FRAMES: [&str; 4] = ["⠋", "⠹", "⠼", "⠧"];
 
@@ -27,10 +27,10 @@ const AGAIN: &str = "\x1b[A\n";
 
 /// The line that says what goes on. The editor reads it while it draws.
 #[derive(Debug, Clone, Default)]
-pub struct StatusLine(Arc<Mutex<String>>);
+pub(super) struct StatusLine(Arc<Mutex<String>>);
 
 impl StatusLine {
-    pub fn get(&self) -> String {
+    pub(super) fn get(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -50,7 +50,7 @@ enum Draw {
 
 /// What prints above the prompt.
 #[derive(Debug)]
-pub struct Screen {
+pub(super) struct Screen {
     draw: Sender<Draw>,
     drawn: Receiver<()>,
     status: StatusLine,
@@ -59,7 +59,7 @@ pub struct Screen {
 
 impl Screen {
     /// Prints with the editor's printer, from a thread: the editor may keep it waiting while it shows a list.
-    pub fn new(printer: impl ExternalPrinter + Send + 'static, status: StatusLine, paint: Paint) -> Screen {
+    pub(super) fn new(printer: impl ExternalPrinter + Send + 'static, status: StatusLine, paint: Paint) -> Screen {
         let (draw, draws) = channel();
         let (done, drawn) = channel();
         thread::spawn(move || {
@@ -70,13 +70,13 @@ impl Screen {
     }
 
     /// Prints whole lines.
-    pub fn print(&self, lines: &str) {
+    pub(super) fn print(&self, lines: &str) {
         let end = if lines.ends_with('\n') { "" } else { "\n" };
         let _ = self.draw.send(Draw::Text(format!("{}{end}", backstop(lines))));
     }
 
     /// Says what goes on, in at most so many columns. Where that is the same as before, nothing is drawn.
-    pub fn busy(&self, busy: Option<&Activity>, now_ms: i64, width: usize) {
+    pub(super) fn busy(&self, busy: Option<&Activity>, now_ms: i64, width: usize) {
         let text = busy.map(|busy| line(self.paint, busy, now_ms, width)).unwrap_or_default();
         if self.status.set(text) {
             let _ = self.draw.send(Draw::Status);
@@ -84,7 +84,7 @@ impl Screen {
     }
 
     /// Waits until everything stands there.
-    pub fn end(self) {
+    pub(super) fn end(self) {
         drop(self.draw);
         let _ = self.drawn.recv_timeout(PATIENCE);
     }

@@ -5,7 +5,7 @@ use crate::cli::show::{WrittenText, printable};
 
 /// How texts are shown.
 #[derive(Debug, Clone, Copy)]
-pub enum TextForm {
+pub(super) enum TextForm {
     /// As Markdown, while they are written.
     Rendered(Looks),
     /// As they are, when they are complete.
@@ -14,7 +14,7 @@ pub enum TextForm {
 
 /// A text while it is written.
 #[derive(Debug)]
-pub struct Stream {
+pub(super) struct Stream {
     run: String,
     pub role: String,
     pub written: WrittenText,
@@ -22,7 +22,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn new(form: TextForm) -> Stream {
+    pub(super) fn new(form: TextForm) -> Stream {
         let markdown = match form {
             TextForm::Rendered(looks) => Some(Markdown::new(looks)),
             TextForm::Raw => None,
@@ -31,7 +31,7 @@ impl Stream {
     }
 
     /// Takes a piece of what a role of the run writes.
-    pub fn push(&mut self, run: &str, role: &str, piece: &str) -> String {
+    pub(super) fn push(&mut self, run: &str, role: &str, piece: &str) -> String {
         let Some(markdown) = &mut self.markdown else { return String::new() };
         let mut out = String::new();
         if self.run != run {
@@ -43,7 +43,7 @@ impl Stream {
     }
 
     /// What is still to be printed of a text that is complete.
-    pub fn end(&mut self, run: Option<&str>, text: &str) -> String {
+    pub(super) fn end(&mut self, run: Option<&str>, text: &str) -> String {
         let Some(markdown) = &mut self.markdown else { return format!("{}\n", printable(text).trim_end()) };
         let mut out = String::new();
         if run != Some(self.run.as_str()) {
@@ -56,12 +56,12 @@ impl Stream {
     }
 
     /// What was written so far is not part of what follows.
-    pub fn leave(&mut self) -> String {
+    pub(super) fn leave(&mut self) -> String {
         self.written = WrittenText::default();
         self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
     }
 
-    pub fn unfinished(&self) -> &str {
+    pub(super) fn unfinished(&self) -> &str {
         self.markdown.as_ref().map(Markdown::unfinished).unwrap_or_default()
     }
 }

@@ -27,7 +27,7 @@ const STRANGER: usize = 160;
 
 /// Something to print, in whole lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScreenText {
+pub(super) enum ScreenText {
     /// A reply, an answer, or a part of one.
     Text(String),
     /// A word about what goes on.
@@ -36,7 +36,7 @@ pub enum ScreenText {
 
 /// What is being done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Activity {
+pub(super) struct Activity {
     /// For a person, one line.
     pub what: String,
     pub since_ms: i64,
@@ -44,7 +44,7 @@ pub struct Activity {
 
 /// A conversation in one session.
 #[derive(Debug)]
-pub struct Talk {
+pub(super) struct Talk {
     form: TextForm,
     paint: Paint,
     skills: Skills,
@@ -100,7 +100,7 @@ struct Doing {
 
 impl Talk {
     /// `work` is the session's workspace.
-    pub fn new(form: TextForm, skills: Skills, work: PathBuf) -> Talk {
+    pub(super) fn new(form: TextForm, skills: Skills, work: PathBuf) -> Talk {
         let paint = match form {
             TextForm::Rendered(looks) => looks.paint,
             TextForm::Raw => Paint::never(),
@@ -127,7 +127,7 @@ impl Talk {
     }
 
     /// The terminal has another width now: what is printed from here on fits it.
-    pub fn resize(&mut self, columns: usize) {
+    pub(super) fn resize(&mut self, columns: usize) {
         for stream in [&mut self.reply, &mut self.planner] {
             if let Some(markdown) = &mut stream.markdown {
                 markdown.resize(columns);
@@ -139,7 +139,7 @@ impl Talk {
     }
 
     /// What is to be said of a line that was typed. `key` is a new one.
-    pub fn say(&mut self, text: &str, key: String, now_ms: i64) -> Say {
+    pub(super) fn say(&mut self, text: &str, key: String, now_ms: i64) -> Say {
         let text = text.trim();
         let reference = self.reference();
         if SlashCommand::parse(text).is_some() {
@@ -153,7 +153,7 @@ impl Talk {
 
     /// What stops the run that is under way, or one that waits for a person where `waits` says so; `None` where none is that was not
     /// stopped already.
-    pub fn cancel(&mut self, waits: bool) -> Option<Say> {
+    pub(super) fn cancel(&mut self, waits: bool) -> Option<Say> {
         match &mut self.run {
             Some(run) if !run.cancelled => run.cancelled = true,
             None if waits => {}
@@ -165,27 +165,27 @@ impl Talk {
     }
 
     /// Whether runs began, ended or came to wait since it was asked last.
-    pub fn has_changed(&mut self) -> bool {
+    pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
     /// What the conversation itself has to ask.
-    pub fn asks(&mut self) -> Vec<Say> {
+    pub(super) fn asks(&mut self) -> Vec<Say> {
         std::mem::take(&mut self.asks)
     }
 
     /// Whether nothing that was said here waits, and nothing is running.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.asked.is_empty() && self.open.is_empty() && self.run.is_none()
     }
 
     /// How the last run ended.
-    pub fn exit(&self) -> Exit {
+    pub(super) fn exit(&self) -> Exit {
         self.exit
     }
 
     /// What is being done at the moment.
-    pub fn busy(&self) -> Option<Activity> {
+    pub(super) fn busy(&self) -> Option<Activity> {
         if self.away {
             return None;
         }
@@ -203,7 +203,7 @@ impl Talk {
     }
 
     /// The connection broke.
-    pub fn lost(&mut self) -> Vec<ScreenText> {
+    pub(super) fn lost(&mut self) -> Vec<ScreenText> {
         self.away = true;
         // Whether it heard that the run is to be stopped is not known; it can be told again.
         if let Some(run) = &mut self.run {
@@ -224,13 +224,13 @@ impl Talk {
     }
 
     /// The connection stands.
-    pub fn connected(&mut self, again: bool) -> Vec<ScreenText> {
+    pub(super) fn connected(&mut self, again: bool) -> Vec<ScreenText> {
         (self.away, self.changed) = (false, true);
         if again { vec![self.quiet("reconnected")] } else { Vec::new() }
     }
 
     /// Takes a line of the daemon.
-    pub fn hear(&mut self, heard: ServerLine, now_ms: i64) -> Vec<ScreenText> {
+    pub(super) fn hear(&mut self, heard: ServerLine, now_ms: i64) -> Vec<ScreenText> {
         match heard {
             ServerLine::Accepted { reference, message } => self.accepted(reference.as_deref(), message, now_ms),
             ServerLine::Outbound(outbound) => self.outbound(outbound),

@@ -25,7 +25,7 @@ use tokio::time::MissedTickBehavior;
 const ENDED_BY_SIGNAL: u8 = 130;
 
 /// Talks until Ctrl-D, a second Ctrl-C, or a signal.
-pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Failure> {
+pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Failure> {
     let _restored = Restored::new();
     let paint = Paint::new(true);
     let pills = Pills::new(&place.opened.config, &place.opened.store).list().await?;

@@ -22,7 +22,7 @@ const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A daemon of the client's own, if the home has none. `what` is what the client calls itself before people.
-pub async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<Daemon>, Failure> {
+pub(crate) async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<Daemon>, Failure> {
     for _ in 0..LOOKS {
         if is_served(&opened.home)? {
             return Ok(None);
@@ -51,7 +51,7 @@ pub async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<D
 }
 
 /// Whether a daemon listens at the home's socket.
-pub fn is_served(home: &Home) -> Result<bool, Failure> {
+pub(crate) fn is_served(home: &Home) -> Result<bool, Failure> {
     let path = home.socket_path();
     match UnixStream::connect(&path) {
         Ok(_) => Ok(true),
@@ -65,7 +65,7 @@ pub fn is_served(home: &Home) -> Result<bool, Failure> {
 }
 
 /// The name of a message, by which it is done once however often it is sent.
-pub fn new_key(prefix: &str) -> Result<String, Failure> {
+pub(crate) fn new_key(prefix: &str) -> Result<String, Failure> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| Failure::new(Exit::Failed, "the system provides no random numbers"))?;
@@ -74,7 +74,7 @@ pub fn new_key(prefix: &str) -> Result<String, Failure> {
 
 /// A line of the daemon with the step that it left out for its size: it stands in the home's store, too. What is sealed
 /// stays so.
-pub async fn whole(store: &Store, mut heard: ServerLine) -> ServerLine {
+pub(crate) async fn whole(store: &Store, mut heard: ServerLine) -> ServerLine {
     if let ServerLine::Event(happened) = &mut heard
         && happened.event == "event"
         && happened.data["body"].is_null()

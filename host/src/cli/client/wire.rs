@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of the protocol that is spoken.
-pub const PROTOCOL: u64 = 1;
+pub(crate) const PROTOCOL: u64 = 1;
 
 /// What is said. Where no session is named, the one that was registered is meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Say {
+pub(crate) enum Say {
     Register {
         client: &'static str,
         protocol: u64,
@@ -40,7 +40,7 @@ pub enum Say {
 /// What is heard. Types and fields that are not known are left out.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum ServerLine {
+pub(crate) enum ServerLine {
     Registered {
         last: i64,
     },
@@ -69,7 +69,7 @@ pub enum ServerLine {
 
 /// The answer to a command, or a reply.
 #[derive(Debug, Deserialize)]
-pub struct Outbound {
+pub(crate) struct Outbound {
     #[serde(rename = "ref")]
     pub reference: Option<String>,
     pub id: Option<i64>,
@@ -81,7 +81,7 @@ pub struct Outbound {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct NoticeLine {
+pub(crate) struct NoticeLine {
     /// By which a client that was away goes on; what is worth nothing later has none.
     pub id: Option<i64>,
     pub event: String,
@@ -89,7 +89,7 @@ pub struct NoticeLine {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct MessageLine {
+pub(crate) struct MessageLine {
     pub id: i64,
     pub role: String,
     pub text: String,
@@ -107,7 +107,7 @@ struct ReplyLine {
 
 impl MessageLine {
     /// The text without the list of files at its end, which a client that shows these itself leaves out.
-    pub fn without_files(&self) -> &str {
+    pub(crate) fn without_files(&self) -> &str {
         match self.reply.as_ref().map(|reply| &reply.blocks[..]) {
             Some([block]) if block["type"] == "text" => block["text"].as_str().unwrap_or(&self.text),
             _ => &self.text,
@@ -117,7 +117,7 @@ impl MessageLine {
 
 /// A run that has begun or ended.
 #[derive(Debug, Deserialize)]
-pub struct RunNotice {
+pub(crate) struct RunNotice {
     pub id: String,
     /// "running", "waiting", "done", "failed" or "cancelled".
     pub status: String,
@@ -125,7 +125,7 @@ pub struct RunNotice {
 
 /// A step of a run.
 #[derive(Debug, Deserialize)]
-pub struct StepLine {
+pub(crate) struct StepLine {
     pub run: String,
     /// Null where it is too large or sealed.
     pub body: Value,
@@ -133,7 +133,7 @@ pub struct StepLine {
 
 /// What a run says at the moment.
 #[derive(Debug, Deserialize)]
-pub struct LiveLine {
+pub(crate) struct LiveLine {
     pub run: String,
     #[serde(flatten)]
     pub said: LiveText,
@@ -141,7 +141,7 @@ pub struct LiveLine {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum LiveText {
+pub(crate) enum LiveText {
     Token {
         role: String,
         text: String,
@@ -159,7 +159,7 @@ pub enum LiveText {
 
 impl ServerLine {
     /// The line that it answers.
-    pub fn reference(&self) -> Option<&str> {
+    pub(crate) fn reference(&self) -> Option<&str> {
         match self {
             ServerLine::Accepted { reference, .. }
             | ServerLine::Outbound(Outbound { reference, .. })
@@ -169,7 +169,7 @@ impl ServerLine {
     }
 
     /// The id by which a client that was away goes on.
-    pub fn id(&self) -> Option<i64> {
+    pub(crate) fn id(&self) -> Option<i64> {
         match self {
             ServerLine::Outbound(outbound) => outbound.id,
             ServerLine::Event(happened) => happened.id,

@@ -9,10 +9,10 @@ use serde_json::json;
 use std::path::Path;
 
 #[derive(Debug, clap::Args)]
-pub struct CheckArgs {}
+pub(crate) struct CheckArgs {}
 
 impl CheckArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = match Config::load(&home) {
             Ok(config) => config,

@@ -6,7 +6,7 @@ use kiso_base::home::{Home, HomeError};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct PresetArgs {
+pub(crate) struct PresetArgs {
     /// openrouter, openai, anthropic, ollama, llama.cpp or vllm [default: list them]
     name: Option<String>,
     /// Write it to config.toml, unless it already sets a provider or a model
@@ -15,7 +15,7 @@ pub struct PresetArgs {
 }
 
 impl PresetArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {
             list(shared);
             return Ok(Exit::Done);

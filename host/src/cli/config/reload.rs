@@ -7,10 +7,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct ReloadArgs {}
+pub(crate) struct ReloadArgs {}
 
 impl ReloadArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         // What the daemon would refuse is told here, where somebody reads it. A file that is gone is not made anew: the
         // daemon would take the defaults for what somebody wanted.

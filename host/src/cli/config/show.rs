@@ -6,10 +6,10 @@ use kiso_base::config::Config;
 use kiso_base::home::Home;
 
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {}
+pub(crate) struct ShowArgs {}
 
 impl ShowArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;
         let path = home.config_path();

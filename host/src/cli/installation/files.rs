@@ -6,20 +6,20 @@ use std::path::{Component, Path, PathBuf};
 
 /// One that was installed.
 #[derive(Debug)]
-pub struct InstalledFile {
+pub(super) struct InstalledFile {
     pub path: PathBuf,
     sha256: Vec<u8>,
 }
 
 /// One that is not what was installed.
 #[derive(Debug)]
-pub struct FileDifference {
+pub(super) struct FileDifference {
     pub path: PathBuf,
     pub why: String,
 }
 
 impl InstalledFile {
-    pub fn wrong(&self) -> Option<FileDifference> {
+    pub(super) fn wrong(&self) -> Option<FileDifference> {
         let why = match std::fs::read(&self.path) {
             Ok(bytes) if digest(&SHA256, &bytes).as_ref() == self.sha256 => return None,
             Ok(_) => "changed".to_owned(),
@@ -31,7 +31,7 @@ impl InstalledFile {
 }
 
 /// Those of a file as `sha256sum` writes it. Whoever changed it must not have anything outside the prefix removed.
-pub fn listed(prefix: &Path, sums: &Path) -> Result<Vec<InstalledFile>, String> {
+pub(super) fn listed(prefix: &Path, sums: &Path) -> Result<Vec<InstalledFile>, String> {
     let text = std::fs::read_to_string(sums).map_err(|e| format!("{}: {e}", sums.display()))?;
     let of_line = |line: &str| {
         let (hex, path) = line.split_once("  ")?;
@@ -46,7 +46,7 @@ pub fn listed(prefix: &Path, sums: &Path) -> Result<Vec<InstalledFile>, String> 
 }
 
 /// Those of the `RECORD` of a wheel that have a digest. What pip itself writes has none.
-pub fn recorded(record: &Path) -> Result<Vec<InstalledFile>, String> {
+pub(super) fn recorded(record: &Path) -> Result<Vec<InstalledFile>, String> {
     let text = std::fs::read_to_string(record).map_err(|e| format!("{}: {e}", record.display()))?;
     let packages = record.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let of_line = |line: &str| {

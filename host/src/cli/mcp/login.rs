@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Bytes of an address that is pasted.
 const MAX_PASTED: u64 = 16 << 10;
 
-pub const AFTER: &str = "The browser must return to a port on this machine within ten minutes. If it is on another machine (over ssh), it cannot: paste the address it was sent to, http://127.0.0.1:…, here. Tokens are encrypted in the home and valid only for the server's url. See docs/mcp.md.";
+pub(super) const AFTER: &str = "The browser must return to a port on this machine within ten minutes. If it is on another machine (over ssh), it cannot: paste the address it was sent to, http://127.0.0.1:…, here. Tokens are encrypted in the home and valid only for the server's url. See docs/mcp.md.";
 
-pub fn log_in(shared: &Shared, name: &str, print: bool) -> Result<Exit, Failure> {
+pub(super) fn log_in(shared: &Shared, name: &str, print: bool) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
     let settings = settings(&opened, name)?;
     let servers = opened.servers();
@@ -41,7 +41,7 @@ pub fn log_in(shared: &Shared, name: &str, print: bool) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-pub fn log_out(shared: &Shared, name: &str) -> Result<Exit, Failure> {
+pub(super) fn log_out(shared: &Shared, name: &str) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
     let settings = settings(&opened, name)?;
     let servers = opened.servers();

@@ -13,7 +13,7 @@ use similar::TextDiff;
 use std::sync::Arc;
 
 /// Asks every server. One that cannot be asked is told, and the others are listed all the same.
-pub fn list(shared: &Shared) -> Result<Exit, Failure> {
+pub(super) fn list(shared: &Shared) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
     let servers = opened.servers();
     if opened.config.mcp.is_empty() && !shared.json {
@@ -73,7 +73,7 @@ fn head(shared: &Shared, summary: &ServerSummary, error: Option<&McpError>) {
 }
 
 /// The server of this name.
-pub fn settings<'a>(opened: &'a Opened, name: &str) -> Result<&'a McpSettings, Failure> {
+pub(super) fn settings<'a>(opened: &'a Opened, name: &str) -> Result<&'a McpSettings, Failure> {
     opened.config.mcp.iter().find(|settings| settings.name == name).ok_or_else(|| {
         let message = format!("there is no MCP server {name:?}; add it as [mcp.{name}] in config.toml");
         Failure::new(Exit::Usage, message)
@@ -81,7 +81,7 @@ pub fn settings<'a>(opened: &'a Opened, name: &str) -> Result<&'a McpSettings, F
 }
 
 /// Allows what `config.toml` names, or one tool of that.
-pub fn allow(shared: &Shared, name: &str, tool: Option<&str>) -> Result<Exit, Failure> {
+pub(super) fn allow(shared: &Shared, name: &str, tool: Option<&str>) -> Result<Exit, Failure> {
     let opened = Opened::new(shared, Arc::new(Quiet))?;
     let settings = settings(&opened, name)?;
     if let Some(tool) = tool.filter(|tool| !settings.allow.iter().any(|allowed| allowed == tool)) {

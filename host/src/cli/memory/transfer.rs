@@ -14,7 +14,7 @@ use std::path::Path;
 /// Standard input is kept in memory, because it is read twice. More goes through a file.
 const MAX_STDIN: u64 = 64 << 20;
 
-pub fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failure> {
+pub(super) fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failure> {
     let Some(path) = file else {
         crate::cli::out::is_json();
         memory::export::<StoreError>(&opened.store, |record| {
@@ -65,7 +65,7 @@ impl From<StoreError> for WriteError {
     }
 }
 
-pub fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure> {
+pub(super) fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure> {
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
     let failed = |why: String| Failure::new(Exit::Failed, format!("{name} cannot be read: {why}"));
     let secrets = environment_secrets();

@@ -15,14 +15,14 @@ use tokio::time::sleep;
 const LOOK: Duration = Duration::from_millis(300);
 
 /// How a card is answered from elsewhere.
-pub fn how_to_answer(approval: i64) -> String {
+pub(super) fn how_to_answer(approval: i64) -> String {
     format!(
         "approval {approval} is waiting: `kiso approval accept {approval}` or `kiso approval refuse {approval}` answers it"
     )
 }
 
 /// Returns the run once its card is answered, its time is over, or it is to be stopped.
-pub async fn until_answered(
+pub(super) async fn until_answered(
     drive: &RunExecutor,
     show: &Show,
     as_json: bool,

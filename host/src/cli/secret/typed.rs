@@ -9,7 +9,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Stdin};
 const MAX_VALUE: usize = 16 << 10;
 
 /// The value, without the line break at its end.
-pub fn read(name: &str) -> Result<SecretValue, Failure> {
+pub(super) fn read(name: &str) -> Result<SecretValue, Failure> {
     let stdin = io::stdin();
     let bytes = if stdin.is_terminal() { typed(&stdin, name)? } else { piped(&stdin)? };
     let text = String::from_utf8(bytes).map_err(|_| Failure::new(Exit::Usage, "the value is not UTF-8 text"))?;

@@ -52,7 +52,7 @@ const UNANNOUNCED: &str = "could not announce that the home was given up; the ot
 const LAST: Duration = Duration::from_secs(5);
 
 /// The home, owned.
-pub struct Membership {
+pub(super) struct Membership {
     bus: Bus,
     listener: TcpListener,
     lease: Lease,
@@ -69,7 +69,7 @@ pub struct Membership {
 impl Membership {
     /// Stands by until the home can be taken, and takes it; `None` for a home of one machine. `listens` is told where clients can
     /// connect from now on, whoever owns the home.
-    pub fn join(
+    pub(super) fn join(
         home: &Home,
         config: &Config,
         port: Option<u16>,
@@ -139,7 +139,7 @@ impl Membership {
     }
 
     /// What the daemon listens on: the port, and what other members hand on. Within its runtime.
-    pub fn port(&self) -> Result<Port, Failure> {
+    pub(super) fn port(&self) -> Result<Port, Failure> {
         let (sender, tunnelled) = mpsc::channel(HANDED_ON);
         let (bus, name) = (tunnel_of(&self.bus), self.bus.settings().member.clone());
         let (ending, ended) = watch::channel(false);
@@ -155,12 +155,12 @@ impl Membership {
     }
 
     /// What runs need of it.
-    pub fn member(&self) -> Arc<dyn FleetMember> {
+    pub(super) fn member(&self) -> Arc<dyn FleetMember> {
         self.files.clone()
     }
 
     /// The next request to give the home up.
-    pub async fn asked(&self) -> GiveUp {
+    pub(super) async fn asked(&self) -> GiveUp {
         let (bus, epoch) = (self.bus.clone(), self.lease.epoch());
         let asked = self.bus.runtime().spawn(async move { GiveUp::asked(&bus, epoch).await });
         match asked.await {
@@ -171,7 +171,7 @@ impl Membership {
     }
 
     /// Gives the home up, after everything has ended; and stands by again if a request says so.
-    pub async fn give_up(self, asked: Option<GiveUp>) -> Result<(), Failure> {
+    pub(super) async fn give_up(self, asked: Option<GiveUp>) -> Result<(), Failure> {
         self.ending.store(true, Ordering::Release);
         if let Some((ending, accepts)) = self.handed_on.into_inner() {
             ending.send_replace(true);

@@ -18,7 +18,7 @@ use kiso_store::store::Store;
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Goes on until somebody says that the home is taken, or is not waited for any more. Waits on the caller's thread.
-pub fn prepare(bus: &Bus, home: &Home, config: &Config, taken: watch::Receiver<bool>) {
+pub(super) fn prepare(bus: &Bus, home: &Home, config: &Config, taken: watch::Receiver<bool>) {
     let store = home.cache_dir().join("standby.db");
     follow(bus, home, config, taken, &store);
     for ending in ["", "-wal", "-shm"] {

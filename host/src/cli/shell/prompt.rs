@@ -16,7 +16,7 @@ use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
 /// Reads and runs lines until Ctrl-D or `exit`.
-pub fn run(
+pub(super) fn run(
     shell: &Hand,
     runtime: &tokio::runtime::Runtime,
     history: InputHistory,

@@ -8,7 +8,7 @@ const CLOSES: &str = "```";
 
 /// A text on its way to the terminal, in pieces.
 #[derive(Debug, Default)]
-pub struct Charts {
+pub(crate) struct Charts {
     /// Whether the next character is not the first of its line.
     within: bool,
     /// The beginning of a line that may open a block.
@@ -19,7 +19,7 @@ pub struct Charts {
 
 impl Charts {
     /// What is to be shown of the next piece.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for part in piece.split_inclusive('\n') {
             let ends = part.ends_with('\n');
@@ -48,7 +48,7 @@ impl Charts {
     }
 
     /// What is left at the end.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         match self.block {
             Some(block) if is_closed(&block) => shown(&block),
             Some(block) => format!("{OPENS}\n{block}"),
@@ -58,7 +58,7 @@ impl Charts {
 }
 
 /// A whole text, as its pieces would be shown.
-pub fn folded(text: &str) -> String {
+pub(crate) fn folded(text: &str) -> String {
     let mut charts = Charts::default();
     let out = charts.push(text);
     out + &charts.finish()
@@ -74,7 +74,7 @@ fn shown(block: &str) -> String {
 }
 
 /// The line that stands for the data of a chart; `None` where it is none.
-pub fn line(data: &str) -> Option<String> {
+pub(crate) fn line(data: &str) -> Option<String> {
     let chart: Value = serde_json::from_str(data).ok()?;
     let series = chart.get("series")?.as_array()?;
     let title = chart.get("title").and_then(Value::as_str).filter(|title| !title.is_empty()).unwrap_or("no title");

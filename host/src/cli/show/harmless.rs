@@ -8,13 +8,13 @@ use std::fmt::Write;
 
 /// Whether a terminal does something with the character other than to draw it: a control character, one that turns the
 /// direction of a text, or one that breaks a line.
-pub fn is_active(c: char) -> bool {
+pub(crate) fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Text of one or several lines. Only the end of a line and the tab keep their meaning.
-pub fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -29,7 +29,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Text that is a part of one line, such as a name, a title or a summary: it can neither end the line nor begin one.
-pub fn printable_line(text: &str) -> String {
+pub(crate) fn printable_line(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
         push(&mut clean, if c == '\t' { ' ' } else { c });
@@ -38,7 +38,7 @@ pub fn printable_line(text: &str) -> String {
 }
 
 /// What kiso itself is about to print on a terminal, for whoever forgot the above: only its own colours act.
-pub fn backstop(text: &str) -> String {
+pub(crate) fn backstop(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -100,20 +100,20 @@ fn only_colours(parameters: &str) -> bool {
 /// The output of a command on its way to a terminal, in pieces as they come. Colours act, and end with the command;
 /// everything else that would act is shown. A byte that is not a character is shown as `⟦0x9B⟧`.
 #[derive(Debug, Default)]
-pub struct Output {
+pub(crate) struct Output {
     /// The beginning of what may become a character, a colour or the end of a line.
     held: Vec<u8>,
     coloured: bool,
 }
 
 impl Output {
-    pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         self.take(false)
     }
 
     /// The rest.
-    pub fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         let mut clean = self.take(true);
         if self.coloured {
             clean.extend_from_slice(b"\x1b[0m");

@@ -2,51 +2,51 @@
 
 /// Whether and how text is painted. Without colour every method gives the text as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paint(bool);
+pub(crate) struct Paint(bool);
 
 impl Paint {
     /// Paints for a terminal, unless `NO_COLOR` or a dumb terminal says otherwise.
-    pub fn new(terminal: bool) -> Paint {
+    pub(crate) fn new(terminal: bool) -> Paint {
         Paint(terminal && std::env::var_os("NO_COLOR").is_none() && !is_dumb())
     }
 
     #[cfg(test)]
-    pub const fn always() -> Paint {
+    pub(crate) const fn always() -> Paint {
         Paint(true)
     }
 
     /// Paints nothing.
-    pub const fn never() -> Paint {
+    pub(crate) const fn never() -> Paint {
         Paint(false)
     }
 
-    pub fn is_coloured(self) -> bool {
+    pub(crate) fn is_coloured(self) -> bool {
         self.0
     }
 
-    pub fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    pub fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    pub fn green(self, text: &str) -> String {
+    pub(crate) fn green(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    pub fn red(self, text: &str) -> String {
+    pub(crate) fn red(self, text: &str) -> String {
         self.with("31", text)
     }
 
     /// Text with the codes of "Select Graphic Rendition", such as "1;36".
-    pub fn with(self, codes: &str, text: &str) -> String {
+    pub(crate) fn with(self, codes: &str, text: &str) -> String {
         if self.0 && !codes.is_empty() { format!("\x1b[{codes}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
 /// Whether the terminal says that it can do nothing but print.
-pub fn is_dumb() -> bool {
+pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -23,7 +23,7 @@ const ARG: usize = 60;
 const LINES: usize = 3;
 
 /// The lines about an event; none for one that shows itself or says nothing to a person.
-pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
+pub(crate) fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
     match &event.result {
         StepResult::Admitted { unknown, .. } => {
             unknown.iter().map(|tag| paint.dim(&printable(&tag.to_string()))).collect()
@@ -123,7 +123,7 @@ fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<
 }
 
 /// The line of a task that has ended. What is written for the user shows itself.
-pub fn task(paint: Paint, report: &TaskReport) -> Option<String> {
+pub(crate) fn task(paint: Paint, report: &TaskReport) -> Option<String> {
     if report.task.kind == TaskKind::Msg || report.task.kind == TaskKind::Act && report.task.notify {
         return None;
     }
@@ -136,7 +136,7 @@ pub fn task(paint: Paint, report: &TaskReport) -> Option<String> {
 }
 
 /// A line for each file that comes with a reply: where it is on this machine, how large, and its title.
-pub fn files(paint: Paint, work: &Path, files: &[FileNote]) -> Vec<String> {
+pub(crate) fn files(paint: Paint, work: &Path, files: &[FileNote]) -> Vec<String> {
     let line = |file: &FileNote| {
         let title = file.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
         paint.dim(&printable_line(&format!("{} ({}){title}", work.join(&file.path).display(), size(file.bytes))))
@@ -144,7 +144,7 @@ pub fn files(paint: Paint, work: &Path, files: &[FileNote]) -> Vec<String> {
     files.iter().map(line).collect()
 }
 
-pub fn status_of(verdict: &Verdict) -> &'static str {
+pub(crate) fn status_of(verdict: &Verdict) -> &'static str {
     match verdict.status {
         Status::Ok => "ok",
         Status::NeedsFix => "needs_fix",
@@ -175,13 +175,13 @@ fn describe(task: &Task, skills: &Skills) -> String {
 
 /// What the last task of a run that was more than a message ran into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastError {
+pub(crate) enum LastError {
     Limit,
     Policy,
 }
 
 impl LastError {
-    pub fn of(report: &TaskReport) -> Option<LastError> {
+    pub(crate) fn of(report: &TaskReport) -> Option<LastError> {
         report.error.as_ref().and_then(|error| match error {
             error if error.limit.is_some() => Some(LastError::Limit),
             error if error.policy => Some(LastError::Policy),
@@ -190,7 +190,7 @@ impl LastError {
     }
 
     /// How a command ends whose run has failed.
-    pub fn exit(last: Option<LastError>) -> Exit {
+    pub(crate) fn exit(last: Option<LastError>) -> Exit {
         match last {
             Some(LastError::Limit) => Exit::Limit,
             Some(LastError::Policy) => Exit::Policy,

@@ -1,12 +1,12 @@
 //! How many columns of a terminal a text takes.
 
 /// Columns of a text without control characters, as terminals count them.
-pub fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
 /// The beginning of a text that fits into so many columns; "…" says that there is more.
-pub fn clip(text: &str, width: usize) -> String {
+pub(crate) fn clip(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }

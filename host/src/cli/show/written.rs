@@ -2,7 +2,7 @@
 
 /// The text as far as it was written, so that its end can be told from all of it.
 #[derive(Debug, Default)]
-pub struct WrittenText {
+pub(crate) struct WrittenText {
     text: String,
     /// Space at the end, which is only written when more follows.
     held: String,
@@ -12,7 +12,7 @@ pub struct WrittenText {
 
 impl WrittenText {
     /// What is to be written of the next piece.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut out = std::mem::take(&mut self.held);
         // The text begins with its first word.
         out.push_str(if self.text.is_empty() && out.is_empty() { piece.trim_start() } else { piece });
@@ -27,14 +27,14 @@ impl WrittenText {
     }
 
     /// What is to be written of something that stands between the parts of the text.
-    pub fn say(&mut self, text: &str) -> String {
+    pub(crate) fn say(&mut self, text: &str) -> String {
         let before = if self.is_empty() { "" } else { "\n\n" };
         self.beside = true;
         format!("{before}{}", text.trim())
     }
 
     /// What is to be written so that the text is the whole of `reply`.
-    pub fn end(&mut self, reply: &str) -> String {
+    pub(crate) fn end(&mut self, reply: &str) -> String {
         let written = std::mem::take(self);
         match reply.trim_end().strip_prefix(written.text.as_str()) {
             Some(rest) if !written.text.is_empty() => rest.to_owned(),
@@ -43,17 +43,17 @@ impl WrittenText {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && !self.beside
     }
 
     /// Whether nothing of the text itself was written.
-    pub fn has_no_text(&self) -> bool {
+    pub(crate) fn has_no_text(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Another text follows.
-    pub fn part(&mut self) {
+    pub(crate) fn part(&mut self) {
         self.held = if self.text.is_empty() { String::new() } else { "\n\n".to_owned() };
     }
 }

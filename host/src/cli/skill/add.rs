@@ -10,7 +10,7 @@ use kiso_sandbox::skill::{Skills, WebError, WebPlace};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
+pub(crate) struct AddArgs {
     /// The .wasm file, or an Agent Skill: a folder with a SKILL.md, or a .zip or .skill file of one; or either at https://HOST/FILE with --sha256, at oci://HOST/NAME:TAG, or by its name in an index
     file: PathBuf,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct AddArgs {
 }
 
 impl AddArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let skills = &opened.skills;
         let file = self.file(skills, &show)?;

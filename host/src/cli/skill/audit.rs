@@ -11,7 +11,7 @@ use kiso_store::store::SkillUse;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     /// The skill, a component
     name: String,
     /// Grant it the least that would have done for its calls so far; this never grants anything more
@@ -20,7 +20,7 @@ pub struct AuditArgs {
 }
 
 impl AuditArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let skill = opened.skills.find(&self.name)?;
         if self.tighten {

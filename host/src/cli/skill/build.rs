@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 #[derive(Debug, clap::Args)]
-pub struct BuildArgs {
+pub(crate) struct BuildArgs {
     /// The project
     #[arg(default_value = ".")]
     dir: PathBuf,
 }
 
 impl BuildArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let built = build(&self.dir)?;
         if shared.json {
             outln!("{}", json!({ "type": "built", "file": built }));

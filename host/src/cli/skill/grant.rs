@@ -9,7 +9,7 @@ use kiso_sandbox::skill::grant::{Capabilities, FlagValues, Grant};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct GrantArgs {
+pub(crate) struct GrantArgs {
     /// The skill
     name: String,
     /// Everything its manifest asks for; without a manifest, everything it imports
@@ -70,7 +70,7 @@ impl clap::FromArgMatches for CapabilityFlags {
 }
 
 impl GrantArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let skill = opened.skills.find(&self.name)?;
         let manifest = &skill.manifest;

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct IndexArgs {
+pub(crate) struct IndexArgs {
     /// The folder with .wasm, .zip and .skill files, and the signatures of their publishers beside them
     folder: PathBuf,
     /// The secret key that signs the index: a file of `kiso trust new`, or of `minisign -G -W`
@@ -26,7 +26,7 @@ pub struct IndexArgs {
 }
 
 impl IndexArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let key = SecretKey::read(&read(&self.key)?)
             .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", self.key.display())))?;

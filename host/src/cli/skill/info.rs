@@ -9,13 +9,13 @@ use kiso_sandbox::skill::{AgentSkill, Tool, TrustedKey, called, effect_sentences
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
-pub struct InfoArgs {
+pub(crate) struct InfoArgs {
     /// The skill
     name: String,
 }
 
 impl InfoArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         if shared.json {
             outln!("{}", typed("info", &opened.skills.info(&self.name)?));

@@ -50,7 +50,7 @@ pub(super) enum SkillCandidate {
 
 impl SkillCandidate {
     /// Reads it. Changes nothing.
-    pub fn examine(
+    pub(super) fn examine(
         skills: &Skills,
         from: &SkillFile,
         manifest: Option<&Path>,
@@ -77,7 +77,7 @@ impl SkillCandidate {
         Ok(Self::Component(candidate.into()))
     }
 
-    pub fn version(&self) -> &str {
+    pub(super) fn version(&self) -> &str {
         match self {
             Self::Component(candidate) => &candidate.manifest().version,
             Self::Agent(candidate) => candidate.skill.version(),
@@ -85,7 +85,7 @@ impl SkillCandidate {
     }
 
     /// Where it was got, its digest, and who signed it.
-    pub fn provenance(&self) -> &Provenance {
+    pub(super) fn provenance(&self) -> &Provenance {
         match self {
             Self::Component(candidate) => candidate.provenance(),
             Self::Agent(candidate) => &candidate.skill.provenance,
@@ -93,7 +93,13 @@ impl SkillCandidate {
     }
 
     /// Installs it. What it asks for beyond what was granted is asked first.
-    pub fn install(self, skills: &Skills, grant: Option<GrantAnswer>, show: &Show, json: bool) -> Result<(), Failure> {
+    pub(super) fn install(
+        self,
+        skills: &Skills,
+        grant: Option<GrantAnswer>,
+        show: &Show,
+        json: bool,
+    ) -> Result<(), Failure> {
         match self {
             Self::Component(candidate) => install_component(skills, *candidate, grant, show, json),
             Self::Agent(candidate) => install_agent_skill(skills, *candidate, grant, show, json),

@@ -6,10 +6,10 @@ use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {}
+pub(crate) struct ListArgs {}
 
 impl ListArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let mut exit = Exit::Done;
         for skill in opened.skills.list() {

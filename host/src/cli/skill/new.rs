@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
 #[derive(Debug, clap::Args)]
-pub struct NewArgs {
+pub(crate) struct NewArgs {
     /// The skill's name: a-z, 0-9 and -
     name: String,
     /// The language to write it in
@@ -53,7 +53,7 @@ impl Language {
 }
 
 impl NewArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = SkillName::parse(&self.name)?;
         if name.as_str().starts_with(|c: char| c.is_ascii_digit()) {
             // No build tool takes such a name for a package.

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct PackArgs {
+pub(crate) struct PackArgs {
     /// The .wasm file
     file: PathBuf,
     /// The manifest to put inside [default: kiso.toml beside the file, then in the current directory]
@@ -20,7 +20,7 @@ pub struct PackArgs {
 }
 
 impl PackArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if !self.file.is_file() {
             return Err(Failure::new(Exit::Usage, format!("{} is not a file", self.file.display())));
         }

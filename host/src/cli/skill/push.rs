@@ -15,7 +15,7 @@ use std::path::PathBuf;
 const VARIABLE: &str = "KISO_REGISTRY_AUTH";
 
 #[derive(Debug, clap::Args)]
-pub struct RegistryArgs {
+pub(super) struct RegistryArgs {
     /// For a registry: a file with names and passwords, in the form of Docker's config.json [default: what KISO_REGISTRY_AUTH holds]
     #[arg(long, value_name = "FILE")]
     auth: Option<PathBuf>,
@@ -62,7 +62,7 @@ impl RegistryArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct PushArgs {
+pub(crate) struct PushArgs {
     /// The .wasm file, or the folder, .zip or .skill file of an Agent Skill; the signature beside it goes with it
     file: PathBuf,
     /// Where to put it: oci://HOST/NAME:TAG
@@ -72,7 +72,7 @@ pub struct PushArgs {
 }
 
 impl PushArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let to = OciReference::parse(&self.to)?;
         if to.digest().is_some() {

@@ -6,13 +6,13 @@ use kiso_base::home::SkillName;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct RemoveArgs {
+pub(crate) struct RemoveArgs {
     /// The skill
     name: String,
 }
 
 impl RemoveArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let name = SkillName::parse(&self.name)?;
         opened.skills.remove(&name)?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct CallArgs {
+pub(crate) struct CallArgs {
     /// The skill, or SKILL.FUNCTION for one of several functions
     name: String,
     /// Arguments; of an Agent Skill one of its scripts and the words for it, or nothing to read its instructions
@@ -28,7 +28,7 @@ pub struct CallArgs {
 }
 
 impl CallArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(self.session.as_deref())?;
         let (opened, show) = open(shared)?;
         if let Some(skill) = opened.skills.agent_skill(&self.name)? {

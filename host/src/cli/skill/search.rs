@@ -16,7 +16,7 @@ const MAX_TAGS: usize = 50;
 const MAX_SHOWN: usize = 200;
 
 #[derive(Debug, clap::Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// Words that must all be in the name or the summary [default: list all]
     words: Vec<String>,
     /// Search the tags of this name in a registry instead: oci://HOST/NAME; repeat for several
@@ -27,7 +27,7 @@ pub struct SearchArgs {
 }
 
 impl SearchArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         if !self.names.is_empty() {
             return self.registries(&opened.skills, &show, shared.json);

@@ -10,13 +10,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct StatementArgs {
+pub(crate) struct StatementArgs {
     /// The .wasm file, or the folder or archive of an Agent Skill
     file: PathBuf,
 }
 
 impl StatementArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let statement = opened.skills.statement(&self.file)?;
         if shared.json {
@@ -29,7 +29,7 @@ impl StatementArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct SignArgs {
+pub(crate) struct SignArgs {
     /// The .wasm file, or the folder or archive of an Agent Skill
     file: PathBuf,
     /// The secret key: a file of `kiso trust new`, or of `minisign -G -W`
@@ -41,7 +41,7 @@ pub struct SignArgs {
 }
 
 impl SignArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let text = read(&self.key)?;
         let key = SecretKey::read(&text)

@@ -12,7 +12,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct SyncArgs {
+pub(crate) struct SyncArgs {
     /// The skills.lock of the other home
     file: PathBuf,
     /// Grant everything that each one asks for, or nothing, not even /work [default: what every skill gets]
@@ -26,7 +26,7 @@ pub struct SyncArgs {
 }
 
 impl SyncArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let skills = &opened.skills;
         let wanted = read_lock(&self.file)?;

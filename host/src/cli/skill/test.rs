@@ -8,7 +8,7 @@ use kiso_sandbox::skill::Caller;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct TestArgs {
+pub(crate) struct TestArgs {
     /// Arguments
     #[arg(value_name = "KEY=VALUE")]
     words: Vec<String>,
@@ -27,7 +27,7 @@ pub struct TestArgs {
 }
 
 impl TestArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(Some(&self.session))?;
         let built = build(&self.dir)?;
         let (opened, show) = open(shared)?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct OutdatedArgs {
+pub(crate) struct OutdatedArgs {
     /// The skill [default: all that are installed]
     name: Option<String>,
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub struct OutdatedArgs {
 }
 
 impl OutdatedArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let (who, mut exit) = (self.registry.credentials()?, Exit::Done);
         for locked in chosen(&opened.skills, self.name.as_deref())? {
@@ -43,7 +43,7 @@ impl OutdatedArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct UpdateArgs {
+pub(crate) struct UpdateArgs {
     /// The skill [default: all that are installed]
     name: Option<String>,
     /// Grant everything that the new version asks for, or nothing, not even /work [default: what was granted; more is asked for]
@@ -57,7 +57,7 @@ pub struct UpdateArgs {
 }
 
 impl UpdateArgs {
-    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let (who, mut exit) = (self.registry.credentials()?, Exit::Done);
         let all = chosen(&opened.skills, self.name.as_deref())?;

@@ -9,7 +9,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct TrustProjectArgs {
+pub(crate) struct TrustProjectArgs {
     /// The project: a directory with .agents/skills or .claude/skills in it
     project: PathBuf,
     /// Trust them as they are now, without a question
@@ -18,7 +18,7 @@ pub struct TrustProjectArgs {
 }
 
 impl TrustProjectArgs {
-    pub fn execute(&self, skills: &Skills, show: &Show, as_json: bool) -> Result<Exit, Failure> {
+    pub(crate) fn execute(&self, skills: &Skills, show: &Show, as_json: bool) -> Result<Exit, Failure> {
         let found = skills.project_skills(&self.project)?;
         if found.is_empty() {
             let shown = self.project.display();

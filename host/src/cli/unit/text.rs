@@ -9,7 +9,7 @@ const NOTIFY_RELOAD: u32 = 253;
 
 /// What a unit depends on.
 #[derive(Debug, Clone)]
-pub struct Unit {
+pub(super) struct Unit {
     /// The binary.
     pub kiso: PathBuf,
     pub owner: Owner,
@@ -21,7 +21,7 @@ pub struct Unit {
 
 /// Who runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owner {
+pub(super) enum Owner {
     /// The user's own systemd. `namespaces` says whether users may make some here.
     Session { namespaces: bool },
     /// The machine's, as a user that exists only while it runs.
@@ -66,10 +66,10 @@ RemoveIPC=yes
 ";
 
 /// Where the unit of the machine keeps what changes.
-pub const STATE: &str = "/var/lib/kiso";
+pub(super) const STATE: &str = "/var/lib/kiso";
 
 impl Unit {
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = format!(
             "# Written by `kiso service install` of kiso {}. Make changes with `systemctl edit kiso`.\n\n\
              [Unit]\nDescription=kiso: an agent whose skills and commands run in a sandbox\n",

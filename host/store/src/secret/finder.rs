@@ -36,7 +36,7 @@ impl fmt::Debug for Finder {
 
 impl Finder {
     #[expect(clippy::expect_used, reason = "some thousand short patterns fit")]
-    pub fn new(forms: Vec<(String, SecretForm)>) -> Finder {
+    pub(super) fn new(forms: Vec<(String, SecretForm)>) -> Finder {
         let search = |in_url| {
             let wanted: Vec<usize> = (0..forms.len()).filter(|at| forms[*at].1.in_url == in_url).collect();
             let beginnings = wanted.iter().map(|at| {
@@ -53,16 +53,16 @@ impl Finder {
     }
 
     /// Whether there is nothing to look for.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.forms.is_empty()
     }
 
-    pub fn forms(&self) -> &[(String, SecretForm)] {
+    pub(super) fn forms(&self) -> &[(String, SecretForm)] {
         &self.forms
     }
 
     /// The forms that stand in the text, in their order.
-    pub fn standing(&self, text: &str) -> Vec<(String, SecretForm)> {
+    pub(super) fn standing(&self, text: &str) -> Vec<(String, SecretForm)> {
         let mut stands = vec![false; self.forms.len()];
         self.plain.mark(&self.forms, text, &mut stands);
         if url::is_encoded(text) {

@@ -21,14 +21,14 @@ const LEVELS: usize = 4;
 
 /// What to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretForm {
+pub(super) struct SecretForm {
     pub text: SecretValue,
     /// Whether it is looked for in the text as it is, or as it reads when its URL-encoding is undone.
     pub in_url: bool,
 }
 
 /// Every form in which a value may stand in a text, the value itself first; none of one that is too short to be looked for.
-pub fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
+pub(super) fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
     let value = value.expose();
     if value.chars().count() < LEAST {
         return Vec::new();

@@ -3,7 +3,7 @@
 
 /// A byte of the decoded text, and where it stands in the text itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecodedByte {
+pub(super) struct DecodedByte {
     pub byte: u8,
     pub start: usize,
     pub end: usize,
@@ -11,14 +11,14 @@ pub struct DecodedByte {
 
 /// Decodes a text that may arrive in pieces.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub(super) struct Decoder {
     /// What may be the beginning of an encoded byte: `%`, or `%` and a digit.
     pending: Vec<DecodedByte>,
 }
 
 impl Decoder {
     /// The next byte of the text, which stands at `at`; `out` gets what is settled by it.
-    pub fn push(&mut self, byte: u8, at: usize, out: &mut Vec<DecodedByte>) {
+    pub(super) fn push(&mut self, byte: u8, at: usize, out: &mut Vec<DecodedByte>) {
         self.pending.push(DecodedByte { byte, start: at, end: at + 1 });
         loop {
             match self.pending[..] {
@@ -46,14 +46,14 @@ impl Decoder {
     }
 
     /// The text is at its end.
-    pub fn finish(&mut self, out: &mut Vec<DecodedByte>) {
+    pub(super) fn finish(&mut self, out: &mut Vec<DecodedByte>) {
         while !self.pending.is_empty() {
             self.settle(out);
         }
     }
 
     /// Where the first byte stands that is not settled.
-    pub fn unsettled(&self) -> Option<usize> {
+    pub(super) fn unsettled(&self) -> Option<usize> {
         self.pending.first().map(|first| first.start)
     }
 }
@@ -63,11 +63,11 @@ fn digit(byte: u8) -> Option<u8> {
 }
 
 /// Whether decoding changes anything.
-pub fn is_encoded(text: &str) -> bool {
+pub(super) fn is_encoded(text: &str) -> bool {
     text.contains(['%', '+'])
 }
 
-pub fn decode(text: &str) -> Vec<DecodedByte> {
+pub(super) fn decode(text: &str) -> Vec<DecodedByte> {
     let (mut decoder, mut out) = (Decoder::default(), Vec::with_capacity(text.len()));
     for (at, byte) in text.bytes().enumerate() {
         decoder.push(byte, at, &mut out);
@@ -77,13 +77,13 @@ pub fn decode(text: &str) -> Vec<DecodedByte> {
 }
 
 /// The bytes alone.
-pub fn bytes(decoded: &[DecodedByte]) -> Vec<u8> {
+pub(super) fn bytes(decoded: &[DecodedByte]) -> Vec<u8> {
     decoded.iter().map(|decoded| decoded.byte).collect()
 }
 
 /// A value as it is looked for in decoded text. One that would not be text any more is looked for as it is: what is found
 /// must begin and end between two characters.
-pub fn decoded_value(value: &str) -> String {
+pub(super) fn decoded_value(value: &str) -> String {
     String::from_utf8(bytes(&decode(value))).unwrap_or_else(|_| value.replace('+', " "))
 }
 

@@ -10,10 +10,10 @@ use super::{StoreError, Tx, View};
 pub const PAIRING_MS: i64 = 60 * 60_000;
 
 /// Strangers of a channel who have a code at once. Further ones get none until one of these has run out.
-pub const MAX_WAITING: u32 = 20;
+pub(super) const MAX_WAITING: u32 = 20;
 
 /// Senders of a channel who may write.
-pub const MAX_SENDERS: u32 = 100;
+pub(super) const MAX_SENDERS: u32 = 100;
 
 /// Notes of a channel that wait; a further one is not kept.
 const MAX_NOTES: u32 = 500;

@@ -55,17 +55,17 @@ pub(super) struct Gate(RwLock<()>);
 
 impl Gate {
     /// For the writer, from before a commit until it is kept.
-    pub fn close(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(super) fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For a reader, until its snapshot has begun.
-    pub fn pass(&self) -> RwLockReadGuard<'_, ()> {
+    pub(super) fn pass(&self) -> RwLockReadGuard<'_, ()> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a reader would not have to wait.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         !matches!(self.0.try_read(), Err(TryLockError::WouldBlock))
     }
 }
@@ -83,7 +83,7 @@ pub(super) struct Shipper {
 
 impl Shipper {
     /// For a store at `path` that has nothing in its write-ahead log.
-    pub fn new(path: &Path, log: Box<dyn CommitLog>) -> Shipper {
+    pub(super) fn new(path: &Path, log: Box<dyn CommitLog>) -> Shipper {
         let beside = |ending: &str| {
             let mut name = path.as_os_str().to_owned();
             name.push(ending);
@@ -93,12 +93,12 @@ impl Shipper {
     }
 
     /// Why nothing is written any more, if that is so.
-    pub fn fenced(&self) -> Option<StoreError> {
+    pub(super) fn fenced(&self) -> Option<StoreError> {
         self.fenced.clone().map(|why| StoreError::Fenced { why })
     }
 
     /// Keeps what was committed since the last time.
-    pub fn ship(&mut self, conn: &Connection) -> Result<(), StoreError> {
+    pub(super) fn ship(&mut self, conn: &Connection) -> Result<(), StoreError> {
         self.try_ship(conn).map_err(|why| {
             self.fenced = Some(why.clone());
             StoreError::Fenced { why }

@@ -20,7 +20,7 @@ pub(super) struct FileId {
 
 impl FileId {
     /// Of what is at `path`, if something is.
-    pub fn of(path: &Path) -> Option<FileId> {
+    pub(super) fn of(path: &Path) -> Option<FileId> {
         let found = std::fs::metadata(path).ok()?;
         Some(FileId { device: found.dev(), inode: found.ino() })
     }

@@ -37,13 +37,13 @@ struct FileConnection {
 }
 
 impl Readers {
-    pub fn new(path: &Path, gate: Option<Arc<Gate>>) -> Readers {
+    pub(super) fn new(path: &Path, gate: Option<Arc<Gate>>) -> Readers {
         let (idle, slots) = (Mutex::new(Some(Vec::new())), Arc::new(Semaphore::new(IDLE)));
         Readers { path: path.to_path_buf(), idle, slots, gate }
     }
 
     /// Waits until a connection is free that is kept open; not for long.
-    pub async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+    pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         match self.slots.clone().try_acquire_owned().ok() {
             Some(slot) => Some(slot),
             None => timeout(PATIENCE, self.slots.clone().acquire_owned()).await.ok()?.ok(),
@@ -51,14 +51,14 @@ impl Readers {
     }
 
     /// The same for who does not wait at all.
-    pub fn free_place(&self) -> Option<OwnedSemaphorePermit> {
+    pub(super) fn free_place(&self) -> Option<OwnedSemaphorePermit> {
         if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return None;
         }
         self.slots.clone().try_acquire_owned().ok()
     }
 
-    pub fn read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.try_read(work).map_err(|error| error.in_file(&self.path))
     }
 
@@ -110,7 +110,7 @@ impl Readers {
         Ok(())
     }
 
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

@@ -72,7 +72,7 @@ pub(super) struct WriterFile {
 }
 
 impl WriterFile {
-    pub fn new(path: PathBuf, conn: Connection, file: FileId) -> WriterFile {
+    pub(super) fn new(path: PathBuf, conn: Connection, file: FileId) -> WriterFile {
         // A run has the writer do some eighty different things, and parsing one takes longer than doing it.
         conn.set_prepared_statement_cache_capacity(192);
         WriterFile { path, conn, file }

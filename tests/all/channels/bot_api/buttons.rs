@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 impl BotApi {
     /// A person presses the button of a message that has this on it; the press's id.
-    pub fn press(&self, person: i64, label: &str) -> String {
+    pub(crate) fn press(&self, person: i64, label: &str) -> String {
         let has = |sent: &&Sent| sent.chat == person && sent.buttons().iter().any(|(text, _)| text == label);
         let found = self.shown().iter().rev().find(has).cloned().unwrap_or_else(|| panic!("no button {label:?}"));
         let data = found.buttons().into_iter().find(|(text, _)| text == label).unwrap().1;
@@ -13,7 +13,7 @@ impl BotApi {
     }
 
     /// A person presses a button of a message in a chat that says this, whether it is there or not.
-    pub fn press_data(&self, person: i64, chat: i64, message: i64, data: &str) -> String {
+    pub(crate) fn press_data(&self, person: i64, chat: i64, message: i64, data: &str) -> String {
         self.with(|state| {
             state.count += 1;
             let id = format!("438200{:08}", state.count);
@@ -30,24 +30,24 @@ impl BotApi {
     }
 
     /// Telegram takes no answer to this press any more.
-    pub fn forget_press(&self, id: &str) {
+    pub(crate) fn forget_press(&self, id: &str) {
         self.with(|state| state.presses.remove(id));
     }
 
     /// What was said to who made a press.
-    pub fn answer_to(&self, id: &str) -> Option<String> {
+    pub(crate) fn answer_to(&self, id: &str) -> Option<String> {
         self.with(|state| state.answers.iter().find(|(press, _)| press == id).map(|(_, text)| text.clone()))
     }
 
     /// Somebody deletes a message.
-    pub fn delete(&self, message: i64) {
+    pub(crate) fn delete(&self, message: i64) {
         self.with(|state| state.shown.retain(|sent| sent.id != message));
     }
 }
 
 impl Sent {
     /// What stands on the buttons below it, and what each says.
-    pub fn buttons(&self) -> Vec<(String, String)> {
+    pub(crate) fn buttons(&self) -> Vec<(String, String)> {
         let rows = self.arguments["reply_markup"]["inline_keyboard"].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let of_row = |row: Value| row.as_array().unwrap().clone();

@@ -26,13 +26,13 @@ const EVERYTHING: &str = "{ resultTypes: ['violations'] }";
 impl Tab {
     /// Asserts that axe-core finds nothing against the screen as it is. `screen` is its name in the report.
     #[track_caller]
-    pub fn audit(&self, screen: &str) {
+    pub(crate) fn audit(&self, screen: &str) {
         self.finds_nothing(screen, EVERYTHING);
     }
 
     /// The same of the colours alone, for a screen that was looked at in another theme.
     #[track_caller]
-    pub fn audit_colours(&self, screen: &str) {
+    pub(crate) fn audit_colours(&self, screen: &str) {
         self.finds_nothing(screen, COLOURS);
     }
 

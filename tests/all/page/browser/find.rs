@@ -7,19 +7,19 @@ use std::fmt::{Display, Formatter};
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
-pub enum Find<'a> {
+pub(crate) enum Find<'a> {
     Role(&'a str, &'a str),
     Css(&'a str),
 }
 
 /// An element by its role and a part of its name, whatever its case; one whose whole name it is goes before. An empty
 /// name stands for any.
-pub fn role<'a>(role: &'a str, name: &'a str) -> Find<'a> {
+pub(crate) fn role<'a>(role: &'a str, name: &'a str) -> Find<'a> {
     Find::Role(role, name)
 }
 
 /// An element by a selector, for what has no role.
-pub fn css(selector: &str) -> Find<'_> {
+pub(crate) fn css(selector: &str) -> Find<'_> {
     Find::Css(selector)
 }
 
@@ -34,7 +34,7 @@ impl Display for Find<'_> {
 
 /// An element of the page, as long as its document is there.
 #[derive(Debug, Clone)]
-pub struct Element {
+pub(crate) struct Element {
     pub(super) object: String,
 }
 
@@ -92,22 +92,22 @@ impl Tab {
 
     /// The names of all elements of a role, in order.
     #[track_caller]
-    pub fn names(&self, role: &str) -> Vec<String> {
+    pub(crate) fn names(&self, role: &str) -> Vec<String> {
         let nodes = self.nodes(role).unwrap_or_else(|error| panic!("{role}: {error}"));
         nodes.iter().map(|node| node["name"]["value"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    pub fn count(&self, find: Find<'_>) -> usize {
+    pub(crate) fn count(&self, find: Find<'_>) -> usize {
         self.elements(find).map_or(0, |elements| elements.len())
     }
 
-    pub fn has(&self, find: Find<'_>) -> bool {
+    pub(crate) fn has(&self, find: Find<'_>) -> bool {
         self.count(find) > 0
     }
 
     /// Waits until it is there.
     #[track_caller]
-    pub fn wait_for(&self, find: Find<'_>) -> Element {
+    pub(crate) fn wait_for(&self, find: Find<'_>) -> Element {
         // The one that was seen: a text that is being written may be made anew before a second look.
         let found = RefCell::new(None);
         self.wait(&format!("there is {find}"), || {
@@ -121,7 +121,7 @@ impl Tab {
 
     /// Waits until it is not there.
     #[track_caller]
-    pub fn wait_gone(&self, find: Find<'_>) {
+    pub(crate) fn wait_gone(&self, find: Find<'_>) {
         self.wait(&format!("{find} is gone"), || self.elements(find).is_ok_and(|elements| elements.is_empty()));
     }
 
@@ -141,7 +141,7 @@ impl Tab {
 
     /// The value of an expression of the first such element, `it`.
     #[track_caller]
-    pub fn of(&self, find: Find<'_>, expression: &str) -> Value {
+    pub(crate) fn of(&self, find: Find<'_>, expression: &str) -> Value {
         let element = self.wait_for(find);
         let function = format!("function () {{ const it = this; return ({expression}); }}");
         self.on(&element, &function, &[]).unwrap_or_else(|error| panic!("{find}: {error}\n{}", self.describe()))
@@ -149,7 +149,7 @@ impl Tab {
 
     /// Waits until an expression of the first such element, `it`, is true.
     #[track_caller]
-    pub fn wait_of(&self, find: Find<'_>, expression: &str) {
+    pub(crate) fn wait_of(&self, find: Find<'_>, expression: &str) {
         let function = format!("function () {{ const it = this; return !!({expression}); }}");
         self.wait(&format!("{expression}, of {find}"), || {
             let found = self.elements(find).ok().and_then(|elements| elements.into_iter().next());
@@ -158,7 +158,7 @@ impl Tab {
     }
 
     /// Role and name of what has the focus, as in `button "Send"`.
-    pub fn focused(&self) -> String {
+    pub(crate) fn focused(&self) -> String {
         let focused = || -> Result<String, String> {
             let active = self.try_call("Runtime.evaluate", json!({ "expression": "document.activeElement" }))?;
             let asked = json!({ "objectId": active["result"]["objectId"], "fetchRelatives": false });

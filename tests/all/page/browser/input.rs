@@ -49,7 +49,7 @@ addEventListener('drop', () => { globalThis.kisoDropHeard = true; }, { capture: 
 impl Tab {
     /// Waits until it can be clicked, and clicks it.
     #[track_caller]
-    pub fn click(&self, find: Find<'_>) {
+    pub(crate) fn click(&self, find: Find<'_>) {
         for _ in 0..CLICKS {
             let (element, x, y) = self.point(find);
             let hears = self.on(&element, HEAR_CLICK, &[]).is_ok();
@@ -65,7 +65,7 @@ impl Tab {
 
     /// Waits until it can be reached, and moves the pointer there.
     #[track_caller]
-    pub fn hover(&self, find: Find<'_>) {
+    pub(crate) fn hover(&self, find: Find<'_>) {
         let (_, x, y) = self.point(find);
         self.mouse("mouseMoved", x, y, 0);
     }
@@ -98,19 +98,19 @@ impl Tab {
 
     /// Turns the wheel over it, down by so many pixels.
     #[track_caller]
-    pub fn scroll(&self, find: Find<'_>, down: i32) {
+    pub(crate) fn scroll(&self, find: Find<'_>, down: i32) {
         let (_, x, y) = self.point(find);
         let event = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": down });
         self.call("Input.dispatchMouseEvent", event);
     }
 
     #[track_caller]
-    pub fn focus(&self, find: Find<'_>) {
+    pub(crate) fn focus(&self, find: Find<'_>) {
         self.of(find, "it.focus()");
     }
 
     /// Types into what has the focus, key by key.
-    pub fn type_text(&self, text: &str) {
+    pub(crate) fn type_text(&self, text: &str) {
         for c in text.chars() {
             if c == '\n' {
                 self.press("Shift+Enter");
@@ -124,13 +124,13 @@ impl Tab {
     }
 
     /// Puts a text in at once where the focus is, as an input method does.
-    pub fn insert_text(&self, text: &str) {
+    pub(crate) fn insert_text(&self, text: &str) {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
     /// A key with its modifiers, as in "Control+Enter", "Shift+Tab", "Escape", "k".
     #[track_caller]
-    pub fn press(&self, keys: &str) {
+    pub(crate) fn press(&self, keys: &str) {
         let mut parts: Vec<&str> = keys.split('+').collect();
         let key = parts.pop().expect("split gives one");
         let modifiers: u8 = parts.iter().map(|part| modifier(part)).sum();
@@ -152,14 +152,14 @@ impl Tab {
 
     /// Drops a file of the disk on an element, as from the desktop.
     #[track_caller]
-    pub fn drop_file(&self, find: Find<'_>, file: &Path) {
+    pub(crate) fn drop_file(&self, find: Find<'_>, file: &Path) {
         self.drop_files(find, &[file]);
     }
 
     /// Drops files of the disk on an element, all at once. The page below may change while they are held, and what they
     /// were let go over be gone; a person whose files were not taken does it again.
     #[track_caller]
-    pub fn drop_files(&self, find: Find<'_>, files: &[&Path]) {
+    pub(crate) fn drop_files(&self, find: Find<'_>, files: &[&Path]) {
         self.eval(HEAR_DROP);
         for _ in 0..DROPS {
             let (_, x, y) = self.point(find);
@@ -175,14 +175,14 @@ impl Tab {
 
     /// Chooses a file of the disk in an input for files.
     #[track_caller]
-    pub fn choose_file(&self, find: Find<'_>, file: &Path) {
+    pub(crate) fn choose_file(&self, find: Find<'_>, file: &Path) {
         let element = self.wait_for(find);
         self.call("DOM.setFileInputFiles", json!({ "files": [file], "objectId": element.object }));
     }
 
     /// Pastes a file where the focus is, as a picture that was copied.
     #[track_caller]
-    pub fn paste_file(&self, find: Find<'_>, name: &str, media_type: &str, bytes: &[u8]) {
+    pub(crate) fn paste_file(&self, find: Find<'_>, name: &str, media_type: &str, bytes: &[u8]) {
         let element = self.wait_for(find);
         let paste = "function (name, type, bytes) {
           const data = new DataTransfer();
@@ -243,7 +243,7 @@ fn known(key: &str) -> (String, u32, String) {
 }
 
 /// The bytes that the protocol sends as text.
-pub fn from_base64(text: &str) -> Vec<u8> {
+pub(super) fn from_base64(text: &str) -> Vec<u8> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => Some(u32::from(byte - b'A')),
         b'a'..=b'z' => Some(u32::from(byte - b'a') + 26),

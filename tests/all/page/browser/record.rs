@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A request that the page made.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(crate) struct Request {
     id: String,
     /// The load of a document that it belongs to.
     pub loader: String,
@@ -29,18 +29,18 @@ pub struct Request {
 
 impl Request {
     /// What stands behind the host.
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
         rest.find('/').map_or("/", |at| &rest[at..])
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 }
 
 #[derive(Debug, Default)]
-pub struct Record {
+pub(super) struct Record {
     pub requests: Vec<Request>,
     /// What should not be: errors on the console, exceptions, breaches of the policy, dialogs, windows, frames, crashes.
     pub problems: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn hear(&mut self, event: &str, params: &Value) {
+    pub(super) fn hear(&mut self, event: &str, params: &Value) {
         match event {
             "Runtime.consoleAPICalled" => {
                 let args = params["args"].as_array().into_iter().flatten().map(printed);
@@ -109,13 +109,13 @@ impl Record {
         }
     }
 
-    pub fn begin_trace(&mut self) {
+    pub(super) fn begin_trace(&mut self) {
         self.tasks.clear();
         self.traced = false;
     }
 
     /// How long the traced tasks of pages' main threads took.
-    pub fn tasks(&self) -> Vec<Duration> {
+    pub(super) fn tasks(&self) -> Vec<Duration> {
         let of_mains = self.tasks.iter().filter(|(process, thread, _)| self.mains.contains(&(*process, *thread)));
         of_mains.map(|(_, _, micros)| Duration::from_secs_f64(micros / 1e6)).collect()
     }
@@ -170,7 +170,7 @@ fn refused(entry: &Value) -> Option<String> {
 }
 
 /// An exception with where it came from.
-pub fn thrown(details: &Value) -> String {
+pub(super) fn thrown(details: &Value) -> String {
     let description = details["exception"]["description"].as_str().or(details["exception"]["value"].as_str());
     let description = description.map_or_else(|| string(&details["text"]), str::to_owned);
     match details["url"].as_str() {

@@ -19,7 +19,7 @@ document.addEventListener('securitypolicyviolation', (event) => tell(
   `${event.effectiveDirective} of ${event.blockedURI || 'inline'} at ${event.sourceFile || 'the document'}:${event.lineNumber} ${event.sample}`)); })()";
 
 /// A tab of the browser. When a test ends well and its tab has seen what should not be, the test fails after all.
-pub struct Tab {
+pub(crate) struct Tab {
     pub(super) wire: Arc<Wire>,
     pub(super) session: String,
     profile: Arc<Profile>,
@@ -51,7 +51,7 @@ impl Tab {
 
     /// Another tab of the same profile, as when a person opens the page twice.
     #[track_caller]
-    pub fn beside(&self) -> Tab {
+    pub(crate) fn beside(&self) -> Tab {
         let tab = Tab::open(&self.wire, self.profile.clone());
         tab.expected.borrow_mut().clone_from(&self.expected.borrow());
         tab
@@ -104,7 +104,7 @@ impl Tab {
 
     /// A method of the protocol.
     #[track_caller]
-    pub fn call(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&self, method: &str, params: Value) -> Value {
         self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
@@ -118,7 +118,7 @@ impl Tab {
 
     /// Leads the tab to an address, and waits until the document is loaded.
     #[track_caller]
-    pub fn goto(&self, url: &str) {
+    pub(crate) fn goto(&self, url: &str) {
         let answer = self.call("Page.navigate", json!({ "url": url }));
         assert!(answer["errorText"].is_null(), "{url}: {}", answer["errorText"]);
         // Without a loader it was a fragment of the same document.
@@ -128,7 +128,7 @@ impl Tab {
     }
 
     #[track_caller]
-    pub fn reload(&self) {
+    pub(crate) fn reload(&self) {
         let before = self.record().loaded.len();
         self.call("Page.reload", json!({}));
         self.wait("the document is loaded again", || self.record().loaded.len() > before);
@@ -136,7 +136,7 @@ impl Tab {
 
     /// The value of an expression; of a promise, what it becomes.
     #[track_caller]
-    pub fn eval(&self, expression: &str) -> Value {
+    pub(crate) fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}\n{error}\n{}", self.describe()))
     }
 
@@ -151,14 +151,14 @@ impl Tab {
 
     /// Waits until an expression is true.
     #[track_caller]
-    pub fn wait_until(&self, expression: &str) {
+    pub(crate) fn wait_until(&self, expression: &str) {
         // A document that is being replaced has no answer yet.
         self.wait(expression, || self.try_eval(&format!("!!({expression})")).is_ok_and(|value| value == true));
     }
 
     /// Waits until something that can be seen is so.
     #[track_caller]
-    pub fn wait(&self, what: &str, so: impl Fn() -> bool) {
+    pub(crate) fn wait(&self, what: &str, so: impl Fn() -> bool) {
         let (began, mut pause) = (Instant::now(), LOOK);
         while !so() {
             assert!(began.elapsed() < PATIENCE, "it did not come about: {what}\n{}", self.describe());
@@ -168,30 +168,30 @@ impl Tab {
     }
 
     /// The text that stands on the page.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let text = self.try_eval("document.body?.innerText ?? ''").unwrap_or_else(Value::String);
         text.as_str().unwrap_or_default().to_owned()
     }
 
     /// Waits until a text stands on the page.
     #[track_caller]
-    pub fn shows(&self, text: &str) {
+    pub(crate) fn shows(&self, text: &str) {
         self.wait(&format!("the page shows {text:?}"), || self.text().contains(text));
     }
 
     /// Width and height in pixels of CSS; `mobile` for a phone with a touch screen.
-    pub fn set_viewport(&self, width: u32, height: u32, mobile: bool) {
+    pub(crate) fn set_viewport(&self, width: u32, height: u32, mobile: bool) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.call("Emulation.setDeviceMetricsOverride", size);
         self.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": mobile }));
     }
 
     /// "light" or "dark", as the system says it.
-    pub fn set_theme(&self, theme: &'static str) {
+    pub(crate) fn set_theme(&self, theme: &'static str) {
         self.set_media(0, theme);
     }
 
-    pub fn set_reduced_motion(&self, reduced: bool) {
+    pub(crate) fn set_reduced_motion(&self, reduced: bool) {
         self.set_media(1, if reduced { "reduce" } else { "no-preference" });
     }
 
@@ -202,14 +202,14 @@ impl Tab {
     }
 
     /// Cuts the network of this tab, or mends it.
-    pub fn set_offline(&self, offline: bool) {
+    pub(crate) fn set_offline(&self, offline: bool) {
         let conditions = json!({ "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.call("Network.emulateNetworkConditions", conditions);
     }
 
     /// Gives the tab's profile a cookie that no script can read.
     #[track_caller]
-    pub fn set_cookie(&self, url: &str, name: &str, value: &str) {
+    pub(crate) fn set_cookie(&self, url: &str, name: &str, value: &str) {
         let cookie = json!({ "name": name, "value": value, "url": url, "httpOnly": true, "sameSite": "Strict" });
         self.call("Network.setCookie", cookie);
     }
@@ -218,7 +218,7 @@ impl Tab {
     /// alone until what is returned goes.
     #[must_use = "others may use the clipboard when this is dropped"]
     #[track_caller]
-    pub fn allow_clipboard(&self) -> MutexGuard<'static, ()> {
+    pub(crate) fn allow_clipboard(&self) -> MutexGuard<'static, ()> {
         static CLIPBOARD: Mutex<()> = Mutex::new(());
         let alone = CLIPBOARD.lock().unwrap_or_else(PoisonError::into_inner);
         let params = json!({
@@ -230,13 +230,13 @@ impl Tab {
 
     /// The text in the clipboard.
     #[track_caller]
-    pub fn clipboard(&self) -> String {
+    pub(crate) fn clipboard(&self) -> String {
         self.eval("navigator.clipboard.readText()").as_str().unwrap_or_default().to_owned()
     }
 
     /// How long each task of the page's main thread took while something was done. Other tabs of the browser count as well.
     #[track_caller]
-    pub fn tasks_during(&self, work: impl FnOnce()) -> Vec<Duration> {
+    pub(crate) fn tasks_during(&self, work: impl FnOnce()) -> Vec<Duration> {
         let categories = json!(["toplevel"]);
         let config = json!({ "recordMode": "recordContinuously", "includedCategories": categories });
         self.record().begin_trace();
@@ -248,23 +248,23 @@ impl Tab {
     }
 
     /// What is seen, as PNG.
-    pub fn screenshot(&self) -> Vec<u8> {
+    pub(crate) fn screenshot(&self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         super::input::from_base64(shot["data"].as_str().expect("it is a picture"))
     }
 
     /// What the page has asked for so far, in order.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.record().requests.clone()
     }
 
     /// Those to paths that begin so.
-    pub fn requests_to(&self, path: &str) -> Vec<Request> {
+    pub(crate) fn requests_to(&self, path: &str) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.path().starts_with(path)).collect()
     }
 
     /// Those since the document was loaded last.
-    pub fn requests_of_this_load(&self) -> Vec<Request> {
+    pub(crate) fn requests_of_this_load(&self) -> Vec<Request> {
         let all = self.requests();
         let last = all.iter().rposition(|request| request.kind == "Document").unwrap_or(0);
         // The document before may ask for something until the next one takes its place.
@@ -273,36 +273,36 @@ impl Tab {
         here.iter().filter(|request| !of_before(request)).cloned().collect()
     }
 
-    pub fn forget_requests(&self) {
+    pub(crate) fn forget_requests(&self) {
         self.record().requests.clear();
     }
 
     /// Documents that the tab was led to so far.
-    pub fn navigations(&self) -> Vec<String> {
+    pub(crate) fn navigations(&self) -> Vec<String> {
         self.record().navigations.clone()
     }
 
     /// Everything on the console so far, with its level.
-    pub fn console(&self) -> Vec<String> {
+    pub(crate) fn console(&self) -> Vec<String> {
         self.record().console.clone()
     }
 
     /// What should not be and was not expected.
-    pub fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let expected = self.expected.borrow();
         let problems = self.record().problems.clone();
         problems.into_iter().filter(|problem| !expected.iter().any(|part| problem.contains(part.as_str()))).collect()
     }
 
     /// A problem with this text in it belongs to the test.
-    pub fn expects(&self, part: &str) -> &Self {
+    pub(crate) fn expects(&self, part: &str) -> &Self {
         self.expected.borrow_mut().push(part.to_owned());
         self
     }
 
     /// Fails if anything happened that should not; else done when the test ends.
     #[track_caller]
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         self.checked.set(true);
         let problems = self.problems();
         assert!(
@@ -314,7 +314,7 @@ impl Tab {
     }
 
     /// For the one who reads that a test failed: where the tab is, what it shows, what went wrong in it, and a picture.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let url = self.try_eval("location.href").unwrap_or_else(Value::String);
         let mut text = self.text();
         if let Some((at, _)) = text.char_indices().nth(4_000) {

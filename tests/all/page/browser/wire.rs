@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A guard against a browser that hangs; no test waits for it to pass.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Hears the events of one tab: name and parameters. It is called in the order of the wire, before any answer that
 /// comes after the event, and must not call and wait.
-pub type Listener = dyn Fn(&Wire, &str, &Value) + Send + Sync;
+pub(super) type Listener = dyn Fn(&Wire, &str, &Value) + Send + Sync;
 
-pub struct Wire {
+pub(super) struct Wire {
     out: Mutex<ChildStdin>,
     state: Mutex<State>,
     /// Where the browser's own words are.
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl Wire {
-    pub fn new(mut child: Child, said: PathBuf) -> Arc<Wire> {
+    pub(super) fn new(mut child: Child, said: PathBuf) -> Arc<Wire> {
         let out = child.stdin.take().expect("it is a pipe");
         let mut input = BufReader::with_capacity(1 << 20, child.stdout.take().expect("it is a pipe"));
         let wire = Arc::new(Wire { out: Mutex::new(out), state: Mutex::default(), said });
@@ -78,16 +78,16 @@ impl Wire {
         }
     }
 
-    pub fn listen(&self, session: &str, listener: Arc<Listener>) {
+    pub(super) fn listen(&self, session: &str, listener: Arc<Listener>) {
         self.state().listeners.insert(session.to_owned(), listener);
     }
 
-    pub fn leave(&self, session: &str) {
+    pub(super) fn leave(&self, session: &str) {
         self.state().listeners.remove(session);
     }
 
     /// Calls a method, of one tab or of the browser itself; its result, or what it says against it.
-    pub fn call(&self, session: Option<&str>, method: &str, params: &Value) -> Result<Value, String> {
+    pub(super) fn call(&self, session: Option<&str>, method: &str, params: &Value) -> Result<Value, String> {
         let (sender, answer) = channel();
         self.send(session, method, params, Some(sender))?;
         match answer.recv_timeout(PATIENCE) {
@@ -98,7 +98,7 @@ impl Wire {
     }
 
     /// The same without waiting for the answer.
-    pub fn tell(&self, session: Option<&str>, method: &str, params: &Value) {
+    pub(super) fn tell(&self, session: Option<&str>, method: &str, params: &Value) {
         let _ = self.send(session, method, params, None);
     }
 

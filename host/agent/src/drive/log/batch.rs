@@ -8,19 +8,19 @@ use kiso_store::store::{RunId, StoreError, Tx};
 
 /// Events that are not on disk yet.
 #[derive(Default)]
-pub struct Batch {
+pub(super) struct Batch {
     events: Vec<(Entry, Projection)>,
     /// As they were known at the last event.
     secrets: Secrets,
 }
 
 impl Batch {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
     /// What the entry opens, and is not on disk, is written in clear from the beginning.
-    pub fn add(&mut self, mut entry: Entry, projection: Projection, secrets: &Secrets) {
+    pub(super) fn add(&mut self, mut entry: Entry, projection: Projection, secrets: &Secrets) {
         let (events, opens) = (&mut self.events, entry.opens);
         entry.rewrite.retain_mut(|(seq, body)| match events.iter_mut().find(|(event, _)| event.seq == *seq) {
             Some((event, _)) => {
@@ -37,7 +37,13 @@ impl Batch {
         self.secrets = secrets.clone();
     }
 
-    pub fn commit(&self, tx: &Tx<'_>, id: &RunId, session: &SessionName, vault: &Vault) -> Result<(), StoreError> {
+    pub(super) fn commit(
+        &self,
+        tx: &Tx<'_>,
+        id: &RunId,
+        session: &SessionName,
+        vault: &Vault,
+    ) -> Result<(), StoreError> {
         let opener = Opener { vault, secrets: &self.secrets };
         for (entry, projection) in &self.events {
             entry.commit(tx, id, session, &opener)?;

@@ -14,7 +14,7 @@ use kiso_store::store::{LabelledRow, MessageRole, NewFact, Prompt, RunId, StoreE
 const LEARNED: u8 = 70;
 
 /// Opens what was sealed, and takes out the secrets that are known by now.
-pub struct Opener<'a> {
+pub(super) struct Opener<'a> {
     pub vault: &'a Vault,
     pub secrets: &'a Secrets,
 }
@@ -26,7 +26,7 @@ impl Opener<'_> {
 }
 
 /// An event as it is written down, with what is rewritten when the log is opened.
-pub struct Entry {
+pub(super) struct Entry {
     pub seq: u32,
     pub at_ms: i64,
     pub kind: &'static str,
@@ -42,7 +42,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub fn commit(
+    pub(super) fn commit(
         &self,
         tx: &Tx<'_>,
         id: &RunId,
@@ -73,7 +73,7 @@ impl Entry {
 }
 
 /// What an event changes beside the log, without secrets.
-pub struct Projection {
+pub(super) struct Projection {
     pub seq: u32,
     pub at_ms: i64,
     pub tasks: Vec<TaskRow>,
@@ -93,7 +93,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    pub fn commit(
+    pub(super) fn commit(
         &self,
         tx: &Tx<'_>,
         id: &RunId,

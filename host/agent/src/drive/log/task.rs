@@ -9,7 +9,7 @@ use kiso_store::store::{self, TaskRow};
 const MAX_OUTPUT: usize = 16_000;
 
 /// The same state, as the store has it.
-pub fn state(state: TaskState) -> store::TaskState {
+pub(super) fn state(state: TaskState) -> store::TaskState {
     match state {
         TaskState::Planned => store::TaskState::Planned,
         TaskState::Running => store::TaskState::Running,
@@ -21,7 +21,13 @@ pub fn state(state: TaskState) -> store::TaskState {
 }
 
 /// What is on record of a task at `position` of the plan.
-pub fn row(entry: &BoardTask<'_>, position: usize, old: Option<&TaskRow>, secrets: &Secrets, at: i64) -> TaskRow {
+pub(super) fn row(
+    entry: &BoardTask<'_>,
+    position: usize,
+    old: Option<&TaskRow>,
+    secrets: &Secrets,
+    at: i64,
+) -> TaskRow {
     let report = entry.report;
     let output = report.map(|report| secrets.redact(&clip(&report.text, MAX_OUTPUT)));
     let error = entry.rejected.map(str::to_owned).or_else(|| report.and_then(|report| report.trouble()));

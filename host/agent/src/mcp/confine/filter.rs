@@ -13,7 +13,7 @@ use seccompiler::{
 
 /// What decides about some calls.
 #[derive(Debug)]
-pub struct FilterRules {
+pub(super) struct FilterRules {
     /// Whether it may have sockets of TCP.
     pub tcp: bool,
     /// Whether Landlock keeps its signals from others.
@@ -177,7 +177,7 @@ const KINDS: std::ops::Range<u64> = 0..16;
 const KIND_BITS: u64 = 0xf;
 
 /// Keeps the calls from this process, and from what it becomes and starts.
-pub fn enforce(rules: &FilterRules) -> Result<(), String> {
+pub(super) fn enforce(rules: &FilterRules) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("seccomp cannot confine it: {error}");
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let filter = SeccompFilter::new(refused(rules), SeccompAction::Allow, refuse, arch()?);
@@ -187,7 +187,7 @@ pub fn enforce(rules: &FilterRules) -> Result<(), String> {
 }
 
 /// Whether this kernel can. Otherwise what is missing.
-pub fn support() -> Result<(), String> {
+pub(super) fn support() -> Result<(), String> {
     arch()?;
     let available = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
     match available.split_whitespace().any(|action| action == "errno") {

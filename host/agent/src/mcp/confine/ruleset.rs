@@ -46,7 +46,7 @@ const NETWORK: [&str; 10] = [
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Confines this process, and what it becomes and starts. Whether signals stay within that.
-pub fn enforce(confinement: &Confinement) -> Result<bool, String> {
+pub(super) fn enforce(confinement: &Confinement) -> Result<bool, String> {
     let signals_are_scoped = scopes_signals();
     restrict(confinement).map(|()| signals_are_scoped)
 }
@@ -102,7 +102,7 @@ fn scopes_signals() -> bool {
 }
 
 /// Whether this kernel keeps enough from a program. Otherwise what is missing.
-pub fn support(tcp: bool) -> Result<(), String> {
+pub(super) fn support(tcp: bool) -> Result<(), String> {
     let version =
         if tcp { "version 4 of its interface, of Linux 6.7" } else { "version 3 of its interface, of Linux 6.2" };
     created(tcp).map(drop).map_err(|_| format!("the kernel has no Landlock, or not {version}"))

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server's login, if it has one. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Account(Arc<Inner>);
+pub(crate) struct Account(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -65,7 +65,7 @@ struct KeptLogin {
 
 /// A token that is sent.
 #[derive(Debug, Clone)]
-pub struct Bearer {
+pub(crate) struct Bearer {
     server: String,
     access: SecretValue,
     refresh: Option<SecretValue>,
@@ -82,14 +82,14 @@ pub enum LoginState {
 }
 
 impl Bearer {
-    pub fn header(&self) -> Option<HeaderValue> {
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", self.access.expose())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
     /// What must be taken out of everything that the server says.
-    pub fn secrets(&self) -> Secrets {
+    pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         secrets.add_key(format!("{}_access_token", self.server), self.access.clone());
         if let Some(refresh) = &self.refresh {
@@ -100,7 +100,7 @@ impl Bearer {
 }
 
 /// What an account is made of.
-pub struct AccountSetup<'a> {
+pub(crate) struct AccountSetup<'a> {
     pub server: &'a str,
     pub url: &'a str,
     pub timeout_s: u64,
@@ -111,7 +111,7 @@ pub struct AccountSetup<'a> {
 }
 
 impl Account {
-    pub fn new(setup: AccountSetup<'_>) -> Account {
+    pub(crate) fn new(setup: AccountSetup<'_>) -> Account {
         let AccountSetup { server, url, timeout_s, client_id, secret, home, store } = setup;
         let uri: Uri = url.parse().unwrap_or_default();
         let reach = LoginReach { local: is_loopback(&uri), timeout_s: timeout_s.min(MAX_REQUEST_S) };
@@ -122,7 +122,7 @@ impl Account {
     }
 
     /// The token for a request, renewed if its end is near; `None` without a login.
-    pub async fn bearer(&self) -> Result<Option<Bearer>, OauthError> {
+    pub(crate) async fn bearer(&self) -> Result<Option<Bearer>, OauthError> {
         let Some(kept) = self.0.read().await? else { return Ok(None) };
         let bearer = self.0.bearer(&kept);
         match kept.renew_ms {
@@ -133,14 +133,14 @@ impl Account {
 
     /// Another token than this one. Whoever waits meanwhile gets the same. It is got to the end and kept also if nobody waits any
     /// more: the authorization server forgets the token that it was got with.
-    pub async fn renewed(&self, old: &Bearer) -> Result<Bearer, OauthError> {
+    pub(crate) async fn renewed(&self, old: &Bearer) -> Result<Bearer, OauthError> {
         let (inner, old) = (self.0.clone(), old.access.clone());
         let renewed = tokio::spawn(async move { inner.renew(&old).await });
         renewed.await.map_err(|_| OauthError::Kept("renewing it was interrupted".to_owned()))?
     }
 
     /// Keeps what a call needed beyond the scope of the login, so that the next login asks for it.
-    pub async fn wants(&self, scope: &str) -> Result<(), OauthError> {
+    pub(crate) async fn wants(&self, scope: &str) -> Result<(), OauthError> {
         let _renewing = self.0.renewing.lock().await;
         let _lock = self.0.lock().await?;
         let Some(mut kept) = self.0.read().await? else { return Ok(()) };
@@ -149,7 +149,7 @@ impl Account {
     }
 
     /// Asks a person to log in. The server has refused with `challenge`.
-    pub async fn log_in(
+    pub(crate) async fn log_in(
         &self,
         challenge: Challenge,
         told: impl FnOnce(&str),
@@ -174,7 +174,7 @@ impl Account {
     }
 
     /// Forgets the login, and tells the authorization server; whether there was one, and why it could not be told.
-    pub async fn log_out(&self) -> Result<(bool, Option<OauthError>), OauthError> {
+    pub(crate) async fn log_out(&self) -> Result<(bool, Option<OauthError>), OauthError> {
         let inner = &self.0;
         let _renewing = inner.renewing.lock().await;
         let _lock = inner.lock().await?;
@@ -189,7 +189,7 @@ impl Account {
         Ok((there, revoked.await.err()))
     }
 
-    pub fn state(&self) -> LoginState {
+    pub(crate) fn state(&self) -> LoginState {
         let inner = &self.0;
         let row = inner.store.read_blocking(|view| view.mcp_login(&inner.server));
         match row.map_err(|error| OauthError::Kept(error.to_string())).and_then(|row| inner.open(row)) {

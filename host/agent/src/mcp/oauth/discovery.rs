@@ -11,7 +11,7 @@ use super::fetch::{FetchBody, LoginReach};
 
 /// What is known of where one logs in.
 #[derive(Debug, Clone)]
-pub struct AuthorityMetadata {
+pub(super) struct AuthorityMetadata {
     /// The server, as tokens are asked for it.
     pub resource: String,
     /// Rights that the server has at all.
@@ -30,7 +30,11 @@ pub struct AuthorityMetadata {
 }
 
 /// Finds it out from what the server refused with.
-pub async fn discover(reach: LoginReach, server: &Uri, challenge: &Challenge) -> Result<AuthorityMetadata, OauthError> {
+pub(super) async fn discover(
+    reach: LoginReach,
+    server: &Uri,
+    challenge: &Challenge,
+) -> Result<AuthorityMetadata, OauthError> {
     let (resource, issuer, scopes) = resource(reach, server, challenge).await?;
     let metadata = authorization_server(reach, &issuer).await?;
     let host = shown(&issuer);

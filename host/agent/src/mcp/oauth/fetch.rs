@@ -19,7 +19,7 @@ const MAX_KIB: usize = 128;
 
 /// What a login may reach, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub struct LoginReach {
+pub(super) struct LoginReach {
     /// Whether the server is on this machine: only then an authorization server may be, and over http.
     pub local: bool,
     /// Seconds for each request.
@@ -27,21 +27,21 @@ pub struct LoginReach {
 }
 
 /// What is sent.
-pub enum FetchBody {
+pub(super) enum FetchBody {
     Nothing,
     Json(Value),
     /// Of a form, with the value of `Authorization`.
     Form(String, Option<HeaderValue>),
 }
 
-pub struct FetchAnswer {
+pub(super) struct FetchAnswer {
     pub status: u16,
     /// Null where it is no JSON.
     pub body: Value,
 }
 
 /// Whether an address is one of this machine by how it is written.
-pub fn is_loopback(uri: &Uri) -> bool {
+pub(super) fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(ip) => ip.to_canonical().is_loopback() || ip.is_unspecified(),
@@ -51,7 +51,7 @@ pub fn is_loopback(uri: &Uri) -> bool {
 
 impl LoginReach {
     /// An address that a server named.
-    pub fn address(self, text: &str) -> Result<Uri, OauthError> {
+    pub(super) fn address(self, text: &str) -> Result<Uri, OauthError> {
         let wrong = |why| OauthError::Address(shown(text), why);
         if text.len() > 2_000 || text.contains('#') {
             return Err(wrong("it is too long, or has a #"));
@@ -68,7 +68,7 @@ impl LoginReach {
         }
     }
 
-    pub async fn send(self, uri: &Uri, what: FetchBody) -> Result<FetchAnswer, OauthError> {
+    pub(super) async fn send(self, uri: &Uri, what: FetchBody) -> Result<FetchAnswer, OauthError> {
         let place = shown(uri.authority().map_or("", |authority| authority.as_str()));
         let (mut parts, ()) = Request::new(()).into_parts();
         let (method, kind, body) = match what {

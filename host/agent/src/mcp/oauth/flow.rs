@@ -19,7 +19,7 @@ use super::token::{self, OauthClient, Tokens};
 const MINUTES: u64 = 10;
 
 /// Asks a person to log in. `told` gets the address for the browser; `pasted` is what was pasted in its stead, if anything.
-pub async fn log_in(
+pub(super) async fn log_in(
     reach: LoginReach,
     at: &AuthorityMetadata,
     client: Option<OauthClient>,
@@ -90,7 +90,7 @@ fn code(at: &AuthorityMetadata, returned: RedirectAnswer) -> Result<String, Oaut
 }
 
 /// The scopes of all of these, each once.
-pub fn union(scopes: &[Option<&str>]) -> Option<String> {
+pub(super) fn union(scopes: &[Option<&str>]) -> Option<String> {
     let all: BTreeSet<&str> = scopes.iter().flatten().flat_map(|scope| scope.split_ascii_whitespace()).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" "))
 }

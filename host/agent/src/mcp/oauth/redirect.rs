@@ -24,7 +24,7 @@ const PATH: &str = "/callback";
 
 /// What the browser brings back.
 #[derive(Default, PartialEq, Eq)]
-pub struct RedirectAnswer {
+pub(super) struct RedirectAnswer {
     pub state: Option<String>,
     pub code: Option<String>,
     pub issuer: Option<String>,
@@ -32,13 +32,13 @@ pub struct RedirectAnswer {
     pub description: Option<String>,
 }
 
-pub struct Redirect {
+pub(super) struct Redirect {
     listener: TcpListener,
     pub uri: String,
 }
 
 impl Redirect {
-    pub async fn listen() -> Result<Redirect, OauthError> {
+    pub(super) async fn listen() -> Result<Redirect, OauthError> {
         let failed = |error: std::io::Error| OauthError::Listen(error.to_string());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
@@ -47,7 +47,7 @@ impl Redirect {
 
     /// The first that comes back with this state. Whoever comes with another one is turned away.
     #[expect(clippy::expect_used, reason = "a sender is kept")]
-    pub async fn wait(&self, state: &str) -> RedirectAnswer {
+    pub(super) async fn wait(&self, state: &str) -> RedirectAnswer {
         let (sender, mut returned) = mpsc::channel(1);
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let accept = async {
@@ -109,7 +109,7 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<RedirectAnswer> {
 }
 
 /// What stands behind the path of a redirect. `target` may be a whole address.
-pub fn parse(target: &str) -> Option<RedirectAnswer> {
+pub(super) fn parse(target: &str) -> Option<RedirectAnswer> {
     let (path, query) = target.split_once('?')?;
     if !(path == PATH || (path.starts_with("http://127.0.0.1:") && path.ends_with(PATH))) {
         return None;

@@ -20,7 +20,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// How a client is known to an authorization server.
 #[derive(Debug, Clone)]
-pub struct OauthClient {
+pub(super) struct OauthClient {
     pub id: String,
     pub secret: Option<SecretValue>,
     /// As the server said at the registration.
@@ -29,7 +29,7 @@ pub struct OauthClient {
 
 /// What a token endpoint gives.
 #[derive(Debug)]
-pub struct Tokens {
+pub(super) struct Tokens {
     pub access: SecretValue,
     pub refresh: Option<SecretValue>,
     pub expires_s: Option<u64>,
@@ -38,20 +38,20 @@ pub struct Tokens {
 
 /// A client as it is kept.
 #[derive(Serialize, Deserialize)]
-pub struct KeptClient {
+pub(super) struct KeptClient {
     pub id: String,
     pub secret: Option<String>,
     pub auth: Option<String>,
 }
 
 /// Pairs as a form.
-pub fn form(pairs: &[(&str, &str)]) -> String {
+pub(super) fn form(pairs: &[(&str, &str)]) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
     pairs.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
 }
 
 /// Registers a client for one redirect URI (RFC 7591).
-pub async fn register(
+pub(super) async fn register(
     reach: LoginReach,
     at: &AuthorityMetadata,
     redirect: &str,
@@ -78,7 +78,7 @@ pub async fn register(
 }
 
 /// Asks for tokens.
-pub async fn tokens(
+pub(super) async fn tokens(
     reach: LoginReach,
     at: &AuthorityMetadata,
     client: &OauthClient,
@@ -102,7 +102,7 @@ pub async fn tokens(
 }
 
 /// Says that a token counts no more (RFC 7009).
-pub async fn revoke(
+pub(super) async fn revoke(
     reach: LoginReach,
     at: &AuthorityMetadata,
     client: &OauthClient,
@@ -160,7 +160,7 @@ fn accepted(place: &Uri, answer: FetchAnswer) -> Result<Value, OauthError> {
 }
 
 /// A refusal as the authorization server words it.
-pub fn refused(server: String, code: &str, description: Option<&str>) -> OauthError {
+pub(super) fn refused(server: String, code: &str, description: Option<&str>) -> OauthError {
     let description = description.map(|text| format!(": {}", shown(text))).unwrap_or_default();
     OauthError::Refused { server, code: shown(code), description }
 }

@@ -9,21 +9,21 @@ use kiso_sandbox::exec::Channel;
 
 /// Standard input of a server.
 #[derive(Debug)]
-pub enum ServerInput {
+pub(crate) enum ServerInput {
     Component(Channel),
     Process(pipe::Sender),
 }
 
 /// Standard output of a server.
 #[derive(Debug)]
-pub enum ServerOutput {
+pub(crate) enum ServerOutput {
     Component(Channel),
     Process(pipe::Receiver),
 }
 
 impl ServerInput {
     /// Writes all of it.
-    pub async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Component(channel) => {
                 channel.write(bytes).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
@@ -43,7 +43,7 @@ impl ServerInput {
     }
 
     /// Writes what fits at once, or nothing. It is short enough that a pipe takes it whole.
-    pub fn try_write(&self, bytes: &[u8]) {
+    pub(crate) fn try_write(&self, bytes: &[u8]) {
         match self {
             Self::Component(channel) if channel.room().is_ok_and(|room| room >= bytes.len()) => {
                 let _ = channel.put(bytes);
@@ -56,7 +56,7 @@ impl ServerInput {
 
 /// Output, line by line. What was read of a line stays when nobody waits for the rest.
 #[derive(Debug)]
-pub struct ServerLines {
+pub(super) struct ServerLines {
     from: ServerOutput,
     bytes: Vec<u8>,
     /// How many of them hold no end of a line.
@@ -65,7 +65,7 @@ pub struct ServerLines {
 
 /// Why there is no line.
 #[derive(Debug)]
-pub enum LineError {
+pub(super) enum LineError {
     TooLong,
     Io(String),
 }
@@ -74,12 +74,12 @@ pub enum LineError {
 const READ_BYTES: usize = 64 << 10;
 
 impl ServerLines {
-    pub fn new(from: ServerOutput) -> ServerLines {
+    pub(super) fn new(from: ServerOutput) -> ServerLines {
         ServerLines { from, bytes: Vec::new(), searched: 0 }
     }
 
     /// The next line that is not empty, of at most `room` bytes; none at the end.
-    pub async fn next(&mut self, room: usize) -> Result<Option<Vec<u8>>, LineError> {
+    pub(super) async fn next(&mut self, room: usize) -> Result<Option<Vec<u8>>, LineError> {
         loop {
             if let Some(at) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let rest = self.bytes.split_off(self.searched + at + 1);

@@ -138,7 +138,13 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 impl Library {
-    pub async fn call(&self, store: &Store, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
+    pub(super) async fn call(
+        &self,
+        store: &Store,
+        name: &str,
+        args: &Value,
+        at: &CallContext,
+    ) -> Result<String, ToolFault> {
         match name {
             SEARCH => {
                 let (library, query, limit) = (self.clone(), text(args, "query").to_owned(), number(args, "limit"));

@@ -18,7 +18,7 @@ use kiso_base::home::Home;
 
 /// What happens to a message.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Fate {
+pub(super) enum Fate {
     Arrives,
     IsLost,
     ArrivesTwice,
@@ -31,7 +31,7 @@ type Judge = Box<dyn FnMut(&str, usize) -> Fate + Send>;
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Net(Arc<Mutex<State>>);
+pub(super) struct Net(Arc<Mutex<State>>);
 
 struct State {
     subscribers: HashMap<String, Vec<UnboundedSender<(Instant, Arrival)>>>,
@@ -52,14 +52,14 @@ struct MemoryWire {
 }
 
 /// A key that no other member of the test has, unless it is given this seal's.
-pub fn seal() -> (Seal, Seal) {
+pub(super) fn seal() -> (Seal, Seal) {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::open(&dir.path().join("home")).unwrap();
     (Seal::of(home.key(), "f"), Seal::of(home.key(), "f"))
 }
 
 impl Net {
-    pub fn new() -> Net {
+    pub(super) fn new() -> Net {
         Net(Arc::new(Mutex::new(State {
             subscribers: HashMap::new(),
             latency: Duration::ZERO,
@@ -71,31 +71,31 @@ impl Net {
         })))
     }
 
-    pub fn bus(&self, seal: Seal, limits: TunnelLimits) -> TunnelBus {
+    pub(super) fn bus(&self, seal: Seal, limits: TunnelLimits) -> TunnelBus {
         TunnelBus::over(Arc::new(MemoryWire { net: self.clone(), seal }), limits)
     }
 
     /// How long each message takes from now on.
-    pub fn delay(&self, latency: Duration) {
+    pub(super) fn delay(&self, latency: Duration) {
         self.state().latency = latency;
     }
 
     /// Decides what happens to messages from now on, by subject and by how many were published with it before.
-    pub fn judge(&self, judge: impl FnMut(&str, usize) -> Fate + Send + 'static) {
+    pub(super) fn judge(&self, judge: impl FnMut(&str, usize) -> Fate + Send + 'static) {
         self.state().judge = Box::new(judge);
     }
 
-    pub fn published(&self) -> Vec<(String, Bytes)> {
+    pub(super) fn published(&self) -> Vec<(String, Bytes)> {
         self.state().published.clone()
     }
 
     /// The most bytes that were on their way at once.
-    pub fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         self.state().most
     }
 
     /// Publishes, as anybody may who has NATS; whether somebody hears it.
-    pub fn inject(&self, subject: &str, payload: Bytes) -> bool {
+    pub(super) fn inject(&self, subject: &str, payload: Bytes) -> bool {
         self.state().send(subject, Arrival::Payload(payload))
     }
 

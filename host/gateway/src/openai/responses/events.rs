@@ -21,7 +21,7 @@ enum Open {
 }
 
 #[derive(Debug)]
-pub struct ResponseEvents {
+pub(super) struct ResponseEvents {
     request: ChatRequest,
     /// Items that are done.
     done: Vec<Output>,
@@ -30,7 +30,7 @@ pub struct ResponseEvents {
 }
 
 impl ResponseEvents {
-    pub fn new(request: ChatRequest) -> ResponseEvents {
+    pub(super) fn new(request: ChatRequest) -> ResponseEvents {
         ResponseEvents { request, done: Vec::new(), open: Open::Nothing, sequence: 0 }
     }
 

@@ -9,7 +9,7 @@ use kiso_store::store::{ChatRequest, JobState};
 
 /// A response. What kiso has no choice in stands as it would without one.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Response {
+pub(crate) struct Response {
     pub id: String,
     #[schemars(extend("const" = "response"))]
     pub object: &'static str,
@@ -43,7 +43,7 @@ pub struct Response {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ResponseStatus {
+pub(crate) enum ResponseStatus {
     Queued,
     InProgress,
     Completed,
@@ -52,7 +52,7 @@ pub enum ResponseStatus {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ResponseError {
+pub(crate) struct ResponseError {
     #[schemars(extend("const" = "server_error"))]
     code: &'static str,
     message: String,
@@ -61,7 +61,7 @@ pub struct ResponseError {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(rename = "ResponseOutput")]
-pub enum Output {
+pub(crate) enum Output {
     /// What the run did.
     Reasoning { id: String, summary: Vec<Summary> },
     Message {
@@ -76,7 +76,7 @@ pub enum Output {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseSummary")]
-pub struct Summary {
+pub(crate) struct Summary {
     #[serde(rename = "type")]
     #[schemars(extend("const" = "summary_text"))]
     pub kind: &'static str,
@@ -85,7 +85,7 @@ pub struct Summary {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseOutputText")]
-pub struct OutputText {
+pub(crate) struct OutputText {
     #[serde(rename = "type")]
     #[schemars(extend("const" = "output_text"))]
     pub kind: &'static str,
@@ -99,7 +99,7 @@ pub struct OutputText {
 
 /// Tokens of all model calls of the run.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ResponseUsage {
+pub(crate) struct ResponseUsage {
     input_tokens: u64,
     input_tokens_details: InputTokens,
     output_tokens: u64,
@@ -124,7 +124,11 @@ struct OutputTokens {
 
 impl Response {
     /// The response as its message stands, with what the run did where that is known.
-    pub fn of(request: &ChatRequest, standing: Result<TurnAnswer, JobState>, thoughts: Option<String>) -> Response {
+    pub(crate) fn of(
+        request: &ChatRequest,
+        standing: Result<TurnAnswer, JobState>,
+        thoughts: Option<String>,
+    ) -> Response {
         let status = match &standing {
             Ok(TurnAnswer { state: JobState::Failed, .. }) => ResponseStatus::Failed,
             Ok(TurnAnswer { state: JobState::Cancelled, .. }) => ResponseStatus::Cancelled,
@@ -172,23 +176,23 @@ impl Response {
 }
 
 /// The item with what the run did, of the response with this id.
-pub fn reasoning(id: &str, text: String) -> Output {
+pub(super) fn reasoning(id: &str, text: String) -> Output {
     let summary = Summary { kind: "summary_text", text };
     Output::Reasoning { id: item_id("rs", id), summary: Vec::from([summary]) }
 }
 
 /// The item with the answer; without one, it is in progress.
-pub fn message(id: &str, text: Option<String>) -> Output {
+pub(super) fn message(id: &str, text: Option<String>) -> Output {
     let status = if text.is_some() { "completed" } else { "in_progress" };
     let content = text.map(output_text).into_iter().collect();
     Output::Message { id: item_id("msg", id), role: "assistant", status, content }
 }
 
-pub fn output_text(text: String) -> OutputText {
+pub(super) fn output_text(text: String) -> OutputText {
     OutputText { kind: "output_text", text, annotations: Vec::new(), logprobs: Vec::new() }
 }
 
 /// The id of an item: the response's with another beginning.
-pub fn item_id(kind: &str, id: &str) -> String {
+pub(super) fn item_id(kind: &str, id: &str) -> String {
     format!("{kind}_{}", id.split_once('_').map_or(id, |(_, rest)| rest))
 }

@@ -13,7 +13,7 @@ pub(super) enum Dice {
 
 impl Dice {
     /// A number under `n`. The first choice is always one that leads to the end.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         match self {
             // splitmix64
             Self::Seed(state) => {
@@ -27,7 +27,7 @@ impl Dice {
         }
     }
 
-    pub fn one_in(&mut self, n: usize) -> bool {
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }
 

@@ -8,7 +8,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 
 /// Copies a file to a name that is free, with its mode and its times.
-pub fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<File> {
+pub(super) fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let to = File::from(openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
     copy(from, &to)?;
@@ -16,7 +16,7 @@ pub fn copy_to(from: &File, dir: impl AsFd, name: &OsStr) -> io::Result<File> {
 }
 
 /// Makes one file's content, mode and times those of the other.
-pub fn copy(from: &File, to: &File) -> io::Result<()> {
+pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
     let found = from.metadata()?;
     if !share_blocks(from, to) {
         let (mut reader, mut writer) = (from, to);
@@ -35,7 +35,7 @@ pub fn copy(from: &File, to: &File) -> io::Result<()> {
 }
 
 /// Says when a file was last changed, in nanoseconds since 1970.
-pub fn set_modified(file: &File, modified: i64) -> io::Result<()> {
+pub(super) fn set_modified(file: &File, modified: i64) -> io::Result<()> {
     const BILLION: i64 = 1_000_000_000;
     let (seconds, nanoseconds) = (modified.div_euclid(BILLION), modified.rem_euclid(BILLION));
     let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };

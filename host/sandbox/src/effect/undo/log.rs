@@ -154,7 +154,7 @@ pub struct LostFile {
 /// A line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UndoRecord {
+pub(super) enum UndoRecord {
     Begin(Header),
     FileChange(FileChange),
     /// Something is about to reach what is outside of the sandbox.
@@ -170,7 +170,7 @@ pub enum UndoRecord {
 
 /// What a log comes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Total {
+pub(super) struct Total {
     pub changes: usize,
     pub lost: usize,
     /// That are kept.

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 /// Hears what taking back is about to change, so that it can be taken back in turn.
-pub trait Journal {
+pub(super) trait Journal {
     /// A file or a link is about to be deleted; whether it is gone already, and kept.
     fn removing(&self, slot: &DirSlot<'_>) -> io::Result<bool>;
     /// An empty directory is about to be deleted.
@@ -26,7 +26,7 @@ pub trait Journal {
 
 /// Takes a change back. Without a journal, work that was cut off is rolled back, where things are as the log says. With one,
 /// somebody wants it so whatever has become of them. Returns what could not be done.
-pub fn revert(tree: &Tree, change: &FileChange, journal: Option<&dyn Journal>) -> io::Result<Option<String>> {
+pub(super) fn revert(tree: &Tree, change: &FileChange, journal: Option<&dyn Journal>) -> io::Result<Option<String>> {
     let done = match change {
         FileChange::Made { at } => remove(tree, at, journal),
         FileChange::Removed { at, kept } => put_back(tree, at, kept, journal),

@@ -301,7 +301,7 @@ impl Shelf {
 }
 
 /// Adds a line, in one piece.
-pub fn append(file: &mut File, what: &UndoRecord) -> io::Result<()> {
+pub(super) fn append(file: &mut File, what: &UndoRecord) -> io::Result<()> {
     file.write_all(line(what).as_bytes())
 }
 
@@ -312,7 +312,7 @@ fn line(what: &UndoRecord) -> String {
 }
 
 /// How things are at the paths that changed.
-pub fn looks(tree: &Tree, changes: &[FileChange]) -> io::Result<Vec<(SessionPath, Look)>> {
+pub(super) fn looks(tree: &Tree, changes: &[FileChange]) -> io::Result<Vec<(SessionPath, Look)>> {
     let mut paths: Vec<&SessionPath> = changes.iter().flat_map(FileChange::paths).collect();
     paths.sort_unstable();
     paths.dedup();

@@ -109,12 +109,12 @@ impl DirSlot<'_> {
 }
 
 /// Opens a directory, no link.
-pub fn open_dir(dir: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+pub(super) fn open_dir(dir: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     Ok(openat(dir, name, DIRECTORY, Mode::empty())?)
 }
 
 /// The names in a directory.
-pub fn names_in(dir: &OwnedFd) -> io::Result<Vec<OsString>> {
+pub(super) fn names_in(dir: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
@@ -127,7 +127,7 @@ pub fn names_in(dir: &OwnedFd) -> io::Result<Vec<OsString>> {
 }
 
 /// Opens a regular file, no link, and waits for nobody.
-pub fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
+pub(super) fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(dir, name, flags, Mode::empty())?);
     match file.metadata()?.is_file() {
@@ -137,7 +137,7 @@ pub fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File
 }
 
 /// What stands under this name.
-pub fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
+pub(super) fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
     let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(error) => {
@@ -162,7 +162,7 @@ pub fn look(dir: impl AsFd, name: &OsStr) -> io::Result<Look> {
 }
 
 /// Makes a directory with this mode, whatever the process's mask is.
-pub fn make_dir(slot: &DirSlot<'_>, mode: u32) -> io::Result<()> {
+pub(super) fn make_dir(slot: &DirSlot<'_>, mode: u32) -> io::Result<()> {
     mkdirat(&slot.dir, slot.name, Mode::from_raw_mode(0o700))?;
     let made = openat(&slot.dir, slot.name, DIRECTORY, Mode::empty())?;
     // Of 16 bits on some systems, of 32 on others.
@@ -172,7 +172,7 @@ pub fn make_dir(slot: &DirSlot<'_>, mode: u32) -> io::Result<()> {
 }
 
 /// Whether an error says that nothing is there: a name, or a directory on the way to it.
-pub fn is_nothing(error: &io::Error) -> bool {
+pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }

@@ -79,7 +79,7 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Reads a directory.
-    pub fn of_dir(path: &Path) -> Result<Self, FolderError> {
+    pub(super) fn of_dir(path: &Path) -> Result<Self, FolderError> {
         // Before anything else: it could be any directory, with everything that is in it.
         if fs::symlink_metadata(path.join(SKILL_MD)).is_err() {
             return Err(FolderError::OtherDirectory);
@@ -92,30 +92,30 @@ impl Folder {
     }
 
     /// All of it, in order, if it is a skill.
-    pub fn complete(mut self) -> Result<Self, FolderError> {
+    pub(super) fn complete(mut self) -> Result<Self, FolderError> {
         self.files.sort();
         if self.find(SKILL_MD).is_some() { Ok(self) } else { Err(FolderError::NoInstructions) }
     }
 
     /// The bytes of a file.
-    pub fn find(&self, path: &str) -> Option<&[u8]> {
+    pub(super) fn find(&self, path: &str) -> Option<&[u8]> {
         self.files.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes.as_slice())
     }
 
     /// What the folder is known by: SHA-256 over a line for each file, as `sha256sum` writes them, sorted by path.
-    pub fn digest(&self) -> Digest {
+    pub(super) fn digest(&self) -> Digest {
         let lines: String = self.files.iter().map(|(path, bytes)| format!("{}  {path}\n", Digest::of(bytes))).collect();
         Digest::of(lines.as_bytes())
     }
 
     /// Counts one more file or directory.
-    pub fn count(&mut self) -> Result<(), FolderError> {
+    pub(super) fn count(&mut self) -> Result<(), FolderError> {
         self.entries += 1;
         if self.entries > MAX_FILES { Err(FolderError::TooMany) } else { Ok(()) }
     }
 
     /// Takes in a file, no more of it than there is room for.
-    pub fn add(&mut self, path: String, from: impl Read) -> Result<(), FolderError> {
+    pub(super) fn add(&mut self, path: String, from: impl Read) -> Result<(), FolderError> {
         let max = if path == SKILL_MD { MAX_INSTRUCTIONS } else { MAX_BYTES };
         let left = MAX_BYTES - self.bytes;
         let mut bytes = Vec::new();

@@ -27,7 +27,7 @@ pub struct AskEffective {
 }
 
 /// The options of `kiso skill grant` for it.
-pub const FLAGS: &[Flag] = &[
+pub(super) const FLAGS: &[Flag] = &[
     Flag {
         name: "ask-host",
         value: Some("HOST"),

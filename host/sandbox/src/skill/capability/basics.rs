@@ -11,7 +11,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 /// Its state is wasmtime's.
 #[derive(Debug)]
-pub struct Basics;
+pub(crate) struct Basics;
 
 const WORLD: &str = "wasi:cli/imports";
 

@@ -4,8 +4,8 @@ mod channel_host;
 mod gate;
 mod masked;
 
-pub use self::channel_host::ChannelHost;
-pub use self::gate::{HttpGate, RefusedRequest};
+pub(crate) use self::channel_host::ChannelHost;
+pub(crate) use self::gate::{HttpGate, RefusedRequest};
 
 pub(super) use self::gate::split_port;
 
@@ -307,7 +307,7 @@ impl Grantable for OutgoingHttp {
 }
 
 /// Adds a host, one that the manifest covers. Says why where it does not.
-pub fn add_host(
+pub(crate) fn add_host(
     grant: &mut Vec<HttpGrant>,
     needs: &[HttpNeed],
     host: &str,

@@ -17,7 +17,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 /// The values of one session and skill.
 #[derive(Debug)]
-pub struct Kv {
+pub(crate) struct Kv {
     /// The space that values belong to; none in a test.
     space: Option<(SessionName, KvOwner)>,
     store: Store,

@@ -48,7 +48,7 @@ impl FlagValues {
 }
 
 /// Who was granted something of a capability: a skill, and what in its words.
-pub type SkillAccess = (String, Vec<String>);
+pub(crate) type SkillAccess = (String, Vec<String>);
 
 /// A row of the documentation's table.
 pub(super) fn row(name: &str, doc: Doc, imports: &[ImportSpec], flags: &[Flag]) -> String {
@@ -209,7 +209,7 @@ macro_rules! capabilities {
         /// `[kiso.skill.needs]` as it stands in a file.
         #[derive(serde::Deserialize, Default)]
         #[serde(deny_unknown_fields)]
-        pub struct NeedsTable {
+        pub(super) struct NeedsTable {
             $($(#[serde($($written)*)])* #[serde(default)] $granted: <$Grantable as Grantable>::Toml,)*
             memory_mib: Option<Spanned<u64>>,
             timeout_s: Option<Spanned<u64>>,
@@ -217,7 +217,7 @@ macro_rules! capabilities {
 
         impl NeedsTable {
             /// Checks what can be checked without a configuration; an error is a byte of the manifest and a message.
-            pub fn check(self, declared: &[&str]) -> Result<Needs, (usize, String)> {
+            pub(super) fn check(self, declared: &[&str]) -> Result<Needs, (usize, String)> {
                 let at_least_one = |value: Option<Spanned<u64>>, key: &str| match value {
                     Some(v) if *v.get_ref() == 0 => Err((v.span().start, format!("`{key}` must be at least 1"))),
                     value => Ok(value.map(Spanned::into_inner)),

@@ -10,7 +10,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 /// The lines of one call, within their limits.
 #[derive(Debug)]
-pub struct TraceLog {
+pub(crate) struct TraceLog {
     lines: Vec<LogLine>,
     bytes: u64,
     budget: Budget,
@@ -53,7 +53,7 @@ impl TraceLog {
     }
 
     /// The lines so far.
-    pub fn take(&mut self) -> Vec<LogLine> {
+    pub(crate) fn take(&mut self) -> Vec<LogLine> {
         std::mem::take(&mut self.lines)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
 
 /// Who hears of it.
-pub struct Progress {
+pub(crate) struct Progress {
     skill: SkillName,
     observer: Arc<dyn Observer>,
 }

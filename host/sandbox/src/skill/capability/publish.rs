@@ -21,7 +21,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 /// What a call publishes, and from where.
 #[derive(Debug)]
-pub struct Publish {
+pub(crate) struct Publish {
     /// The session's workspace on this machine, if the skill may see it.
     work: Option<PathBuf>,
     session: SessionName,
@@ -70,7 +70,7 @@ impl Capability for Publish {
 
 impl Publish {
     /// What was published so far.
-    pub fn take(&mut self) -> Vec<(String, String)> {
+    pub(crate) fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.published)
     }
 }
@@ -83,7 +83,7 @@ fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
 
 impl Publish {
     /// Whether the rules kept something from being published.
-    pub fn was_refused(&self) -> bool {
+    pub(crate) fn was_refused(&self) -> bool {
         self.refused
     }
 }

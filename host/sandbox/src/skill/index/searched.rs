@@ -26,7 +26,7 @@ pub struct IndexSearch {
 /// A skill of an index. Its texts are those of whoever made the index.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "IndexedSkill")]
-pub struct IndexedSkillView {
+pub(super) struct IndexedSkillView {
     name: String,
     version: String,
     kind: IndexedKind,
@@ -52,7 +52,7 @@ pub struct IndexedSkillView {
 /// What a file in an index is.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum IndexedKind {
+pub(super) enum IndexedKind {
     Component,
     AgentSkill,
 }
@@ -60,7 +60,7 @@ pub enum IndexedKind {
 /// A key by its number, and what it is called here where it is trusted.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Publisher")]
-pub struct KeyView {
+pub(super) struct KeyView {
     key: String,
     trusted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct KeyView {
 /// The index that a skill was found in.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SkillIndex")]
-pub struct IndexView {
+pub(super) struct IndexView {
     /// What it calls itself.
     name: String,
     at: String,
@@ -80,7 +80,7 @@ pub struct IndexView {
 
 /// Why an index was not read.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct IndexProblem {
+pub(super) struct IndexProblem {
     /// A stable word, such as "stale-index" or "bad-signature".
     code: String,
     message: String,

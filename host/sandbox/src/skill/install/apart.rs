@@ -112,7 +112,7 @@ pub(in crate::skill) struct ScratchDir {
 }
 
 impl ScratchDir {
-    pub fn new(home: &Home) -> std::io::Result<Self> {
+    pub(super) fn new(home: &Home) -> std::io::Result<Self> {
         let path = home.self_test_dir();
         home.remove_tree(&path)?;
         fs::create_dir_all(&path)?;

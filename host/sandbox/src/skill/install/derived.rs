@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// What can be said of a component that brings no manifest.
-pub fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent) -> Result<Manifest, String> {
+pub(super) fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent) -> Result<Manifest, String> {
     let stem =
         file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
     let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
@@ -28,7 +28,7 @@ pub fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent) -> Re
 
 /// The manifest that is written for a component that brought none. Its needs are what it imports: what an administrator can
 /// grant it.
-pub fn text(manifest: &Manifest) -> String {
+pub(super) fn text(manifest: &Manifest) -> String {
     let quoted = |text: &str| Value::String(text.to_owned()).to_string();
     format!(
         "# Written by `kiso skill add`: the file brought no manifest.\n[kiso]\ntype = \"skill\"\nname = {}\nversion = {}\ndescription = {}\n\

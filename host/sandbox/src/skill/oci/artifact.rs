@@ -60,7 +60,7 @@ impl ArtifactKind {
     }
 
     /// Bytes of its layer.
-    pub fn max_layer(self) -> u64 {
+    pub(super) fn max_layer(self) -> u64 {
         match self {
             Self::Component => MAX_WASM_BYTES,
             Self::AgentSkill => MAX_PACKED,
@@ -68,7 +68,7 @@ impl ArtifactKind {
     }
 
     /// Behind the name of the file that its layer becomes.
-    pub fn ending(self) -> &'static str {
+    pub(super) fn ending(self) -> &'static str {
         match self {
             Self::Component => "wasm",
             Self::AgentSkill => "skill",
@@ -76,7 +76,7 @@ impl ArtifactKind {
     }
 
     /// As statements and indexes call it.
-    pub fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Component => COMPONENT,
             Self::AgentSkill => AGENT_SKILL,
@@ -110,7 +110,7 @@ pub(super) struct ArtifactManifest {
 
 impl ArtifactManifest {
     /// With what the artifact is, which is said by its configuration's type.
-    pub fn read(text: &[u8], from: &OciReference) -> Result<(ArtifactKind, Self), OciError> {
+    pub(super) fn read(text: &[u8], from: &OciReference) -> Result<(ArtifactKind, Self), OciError> {
         let wrong = |why: String| OciError::Artifact { what: from.to_string(), why };
         let brief = |text: &str| text.chars().take(100).collect::<String>();
         let manifest: Self =
@@ -152,11 +152,11 @@ impl ArtifactManifest {
     }
 
     /// What it says that the skill is called, and its version.
-    pub fn title(&self) -> Option<String> {
+    pub(super) fn title(&self) -> Option<String> {
         self.annotation(ANNOTATION_TITLE)
     }
 
-    pub fn version(&self) -> Option<String> {
+    pub(super) fn version(&self) -> Option<String> {
         self.annotation(ANNOTATION_VERSION)
     }
 
@@ -196,14 +196,18 @@ pub(super) struct ArtifactParts {
 }
 
 impl ArtifactParts {
-    pub fn of_component(bytes: Vec<u8>, of: &Statement, signature: Option<String>) -> Result<Self, loader::LoadError> {
+    pub(super) fn of_component(
+        bytes: Vec<u8>,
+        of: &Statement,
+        signature: Option<String>,
+    ) -> Result<Self, loader::LoadError> {
         let config = config_of(&bytes)?;
         let layer = Descriptor::of(ArtifactKind::Component.layer(), &bytes);
         let manifest = manifest_of(ArtifactKind::Component, &config, layer, annotations_of(of, signature));
         Ok(Self { layer: bytes, config, manifest })
     }
 
-    pub fn of_agent_skill(skill: AgentSkillArchive, signature: Option<String>) -> Self {
+    pub(super) fn of_agent_skill(skill: AgentSkillArchive, signature: Option<String>) -> Self {
         let name = &skill.statement.name;
         let config = agent_config_of(&skill);
         // What programs that get any artifact call the file.

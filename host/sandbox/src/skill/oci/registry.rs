@@ -39,19 +39,19 @@ pub(super) struct Registry<'a> {
 }
 
 impl<'a> Registry<'a> {
-    pub fn new(at: &'a OciReference, who: &'a RegistryCredentials, scope: RegistryAction) -> Self {
+    pub(super) fn new(at: &'a OciReference, who: &'a RegistryCredentials, scope: RegistryAction) -> Self {
         Self { at, who, scope, authorization: None }
     }
 
     /// The text of the manifest.
-    pub async fn manifest(&mut self, max: u64) -> Result<Vec<u8>, OciError> {
+    pub(super) async fn manifest(&mut self, max: u64) -> Result<Vec<u8>, OciError> {
         let path = format!("manifests/{}", self.at.wanted());
         let answer = self.ask(Method::GET, &path, &[(ACCEPT, MANIFEST)], Bytes::new(), "the manifest", max).await?;
         Ok(self.expect(answer, &[StatusCode::OK], "the manifest")?.body)
     }
 
     /// The tags that its name has.
-    pub async fn tags(&mut self, max: u64) -> Result<Vec<String>, OciError> {
+    pub(super) async fn tags(&mut self, max: u64) -> Result<Vec<String>, OciError> {
         let path = format!("tags/list?n={MAX_TAGS}");
         let answer = self.ask(Method::GET, &path, &[], Bytes::new(), "the tags", max).await?;
         let answer = self.expect(answer, &[StatusCode::OK], "the tags")?;
@@ -61,7 +61,7 @@ impl<'a> Registry<'a> {
     }
 
     /// A blob: as long as its descriptor says, and with its digest.
-    pub async fn blob(&mut self, of: &Descriptor, what: &str, max: u64) -> Result<Vec<u8>, OciError> {
+    pub(super) async fn blob(&mut self, of: &Descriptor, what: &str, max: u64) -> Result<Vec<u8>, OciError> {
         if of.size > max {
             return Err(OciError::TooLarge { what: what.to_owned(), max });
         }
@@ -77,7 +77,7 @@ impl<'a> Registry<'a> {
     }
 
     /// Puts a blob there, if it is not there yet.
-    pub async fn put_blob(&mut self, bytes: &[u8], what: &str) -> Result<(), OciError> {
+    pub(super) async fn put_blob(&mut self, bytes: &[u8], what: &str) -> Result<(), OciError> {
         let digest = sha256(bytes);
         let path = format!("blobs/{digest}");
         if self.ask(Method::HEAD, &path, &[], Bytes::new(), what, 0).await?.status == StatusCode::OK {
@@ -101,7 +101,7 @@ impl<'a> Registry<'a> {
     }
 
     /// Puts a manifest there, under the tag.
-    pub async fn put_manifest(&mut self, text: &[u8]) -> Result<(), OciError> {
+    pub(super) async fn put_manifest(&mut self, text: &[u8]) -> Result<(), OciError> {
         let path = format!("manifests/{}", self.at.tag());
         let body = Bytes::copy_from_slice(text);
         let done = self.ask(Method::PUT, &path, &[(CONTENT_TYPE, MANIFEST)], body, "the manifest", MAX_SAID).await?;

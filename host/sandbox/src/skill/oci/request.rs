@@ -40,7 +40,7 @@ pub(super) struct RegistryAnswer {
 }
 
 impl RegistryAnswer {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }

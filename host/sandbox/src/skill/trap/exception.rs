@@ -2,7 +2,7 @@
 
 /// What an exception was and where it was thrown, on one line: "TypeError: no such city, at find (skill.js:4:56)". None where
 /// the guest did not end by one.
-pub fn of(stderr: &str) -> Option<String> {
+pub(super) fn of(stderr: &str) -> Option<String> {
     let text = python(stderr).or_else(|| quickjs(stderr)).or_else(|| spidermonkey(stderr))?;
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     Some(line.trim().to_owned()).filter(|line| !line.is_empty())

@@ -14,4 +14,4 @@ wasmtime::component::bindgen!({
     },
 });
 
-pub use self::kiso::channel::types;
+pub(crate) use self::kiso::channel::types;

@@ -20,4 +20,4 @@ wasmtime::component::bindgen!({
 });
 
 /// Its interfaces; beside those of 0.1, the bindings give the version a name of its own.
-pub use self::kiso::skill0_2_0_draft as skill;
+pub(crate) use self::kiso::skill0_2_0_draft as skill;

@@ -34,7 +34,7 @@ macro_rules! unless_refused {
 }
 
 /// Shadows everything that changes a file or a directory, or tells what is in one.
-pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
 

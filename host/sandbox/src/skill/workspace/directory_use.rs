@@ -6,8 +6,8 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
 /// What is read, and what is changed.
-pub const READ: &str = "read";
-pub const WRITE: &str = "write";
+pub(crate) const READ: &str = "read";
+pub(crate) const WRITE: &str = "write";
 
 /// Levels below a directory that the guest sees: `/work/2026/june`.
 const LEVELS: usize = 2;

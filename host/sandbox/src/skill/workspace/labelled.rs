@@ -175,14 +175,14 @@ pub(super) struct LabelledWrites {
 }
 
 impl LabelledWrites {
-    pub fn of<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Self>> {
+    pub(super) fn of<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Self>> {
         let Some(file) = file(ctx, fd)? else { return Ok(None) };
         let (labels, cell, machine) = (labels(ctx), ctx.label().clone(), ctx.machine(&file));
         Ok(Some(Self { labels, cell, file, machine, tainted: None }))
     }
 
     /// Bytes are about to be written.
-    pub fn writing(&mut self) -> io::Result<()> {
+    pub(super) fn writing(&mut self) -> io::Result<()> {
         let label = self.cell.get();
         if self.machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -205,7 +205,7 @@ pub(super) struct LabelledReads {
 
 impl LabelledReads {
     /// A stream that was opened, with the label of what comes out of it.
-    pub fn wrap<T: ChargedFiles>(
+    pub(super) fn wrap<T: ChargedFiles>(
         ctx: &mut T,
         fd: &Resource<Descriptor>,
         stream: Resource<DynInputStream>,

@@ -29,7 +29,7 @@ pub(super) enum MeasureError {
 }
 
 impl MeasureError {
-    pub fn hit(self, budget: &Budget) -> LimitHit {
+    pub(super) fn hit(self, budget: &Budget) -> LimitHit {
         match self {
             MeasureError::TooDeep => budget.hit(Limit::Depth),
             MeasureError::Io(error) => {

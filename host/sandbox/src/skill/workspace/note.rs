@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Why a path that a guest named cannot be shown to a person.
 #[derive(Debug, thiserror::Error)]
-pub enum NoteError {
+pub(crate) enum NoteError {
     #[error("there is no such file in the workspace")]
     NotFound,
     #[error("it leads out of the workspace")]
@@ -24,7 +24,7 @@ pub enum NoteError {
 
 /// Looks at a file that a guest named, "/work/pub/a.svg" or "pub/a.svg", without ever leaving the workspace or
 /// following a link: what it leads to could be another file by the time that somebody opens it.
-pub fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
+pub(crate) fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
     let named = Path::new(named);
     let relative = named.strip_prefix("/work").unwrap_or(named);
     if relative.components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {

@@ -18,7 +18,7 @@ pub(super) struct ChargedStream {
 
 impl ChargedStream {
     /// `hole` are the bytes that the first write skips.
-    pub fn new(inner: DynOutputStream, quota: Arc<Quota>, hole: u64, labelled: Option<LabelledWrites>) -> Self {
+    pub(super) fn new(inner: DynOutputStream, quota: Arc<Quota>, hole: u64, labelled: Option<LabelledWrites>) -> Self {
         Self { inner, quota, hole, pending: None, labelled }
     }
 

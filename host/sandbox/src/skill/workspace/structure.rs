@@ -37,7 +37,7 @@ impl DirId {
 }
 
 /// The directories that a guest sees, such as `/work`.
-pub type Roots = Vec<DirId>;
+pub(crate) type Roots = Vec<DirId>;
 
 /// Why something may not be where it was to come.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ pub(super) struct EntryPath {
 
 impl EntryPath {
     /// Where a path leads to that begins in `dir`: the last name is not followed, all others are.
-    pub fn find(dir: &std::fs::File, path: &str, roots: &[DirId]) -> Result<EntryPath, PlaceError> {
+    pub(super) fn find(dir: &std::fs::File, path: &str, roots: &[DirId]) -> Result<EntryPath, PlaceError> {
         let mut path = path;
         while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
             path = shorter;
@@ -90,22 +90,22 @@ impl EntryPath {
     }
 
     /// The directory that it is in, and the name.
-    pub fn slot(&self) -> (&Dir, &OsStr) {
+    pub(super) fn slot(&self) -> (&Dir, &OsStr) {
         (&self.dir, OsStr::new(&self.name))
     }
 
     /// Whether a directory may be made here.
-    pub fn takes_directory(&self) -> Result<(), PlaceError> {
+    pub(super) fn takes_directory(&self) -> Result<(), PlaceError> {
         if self.levels + 1 > MAX_LEVELS { Err(PlaceError::TooDeep) } else { Ok(()) }
     }
 
     /// Whether a link with this target may be made here.
-    pub fn takes_link(&self, target: &str) -> Result<(), PlaceError> {
+    pub(super) fn takes_link(&self, target: &str) -> Result<(), PlaceError> {
         if leads_up(target).is_some_and(|up| up <= self.levels) { Ok(()) } else { Err(PlaceError::Outside) }
     }
 
     /// Whether what is at `from` may come here, with everything below it.
-    pub fn takes(&self, from: &EntryPath) -> Result<(), PlaceError> {
+    pub(super) fn takes(&self, from: &EntryPath) -> Result<(), PlaceError> {
         let found = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
@@ -124,7 +124,7 @@ impl EntryPath {
 
     /// What goes when the file is deleted that is here: the bytes that no other name has. `None` for what is not a file
     /// or link.
-    pub fn file_bytes(&self) -> Option<u64> {
+    pub(super) fn file_bytes(&self) -> Option<u64> {
         let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Directory => None,

@@ -138,7 +138,7 @@ pub(super) fn removing_dir<T: ChargedFiles>(
 }
 
 /// The directory that a file is opened or made in, with its name there; `None` where it cannot be told.
-pub fn target(dir: &File, path: impl AsRef<Path>, follows: bool) -> Option<(Dir, OsString)> {
+pub(crate) fn target(dir: &File, path: impl AsRef<Path>, follows: bool) -> Option<(Dir, OsString)> {
     let base = Dir::from_std_file(dir.try_clone().ok()?);
     let mut path = path.as_ref().as_os_str().as_bytes().to_vec();
     for _ in 0..MAX_LINKS {

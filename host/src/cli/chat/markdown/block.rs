@@ -17,7 +17,7 @@ const RULE: usize = 24;
 const NARROWEST: usize = 16;
 
 /// A line of code.
-pub fn code_line(looks: Looks, line: &str, colours: &mut CodeColours) -> String {
+pub(super) fn code_line(looks: Looks, line: &str, colours: &mut CodeColours) -> String {
     if line.is_empty() {
         return String::new();
     }
@@ -26,7 +26,7 @@ pub fn code_line(looks: Looks, line: &str, colours: &mut CodeColours) -> String 
 
 /// Prints blocks, each with an empty line before it. `list` says that the first one goes on with a list whose beginning
 /// was printed, and the number of its next item.
-pub fn render(looks: Looks, text: &str, list: Option<Option<u64>>, out: &mut String) {
+pub(super) fn render(looks: Looks, text: &str, list: Option<Option<u64>>, out: &mut String) {
     if text.trim().is_empty() {
         return;
     }

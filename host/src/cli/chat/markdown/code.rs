@@ -123,7 +123,7 @@ const LANGUAGES: &[Language] = &[
 
 /// The colours of one block of code.
 #[derive(Default)]
-pub struct CodeColours {
+pub(super) struct CodeColours {
     language: Option<&'static Language>,
     /// The end of the comment or text that an earlier line began, and its colour.
     open: Option<(String, &'static str)>,
@@ -137,7 +137,7 @@ impl std::fmt::Debug for CodeColours {
 
 impl CodeColours {
     /// By what stands behind the mark that opens the block: "rust", "python title=a.py".
-    pub fn of(info: &str) -> Self {
+    pub(super) fn of(info: &str) -> Self {
         let name = info.trim().split(|c: char| c.is_whitespace() || ",{".contains(c)).next().unwrap_or_default();
         let name = name.to_ascii_lowercase();
         let language = LANGUAGES.iter().find(|language| language.names.contains(&name.as_str()));
@@ -145,7 +145,7 @@ impl CodeColours {
     }
 
     /// A line of the block.
-    pub fn line(&mut self, paint: Paint, line: &str) -> String {
+    pub(super) fn line(&mut self, paint: Paint, line: &str) -> String {
         let Some(language) = self.language.filter(|_| paint.is_coloured() && line.len() <= MAX_LINE) else {
             return paint.with(PLAIN, line);
         };

@@ -4,15 +4,15 @@ use crate::cli::show::{Paint, columns};
 
 /// How a piece of text looks; several at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Style(u8);
+pub(super) struct Style(u8);
 
 impl Style {
-    pub const BOLD: Style = Style(1);
-    pub const ITALIC: Style = Style(2);
-    pub const CODE: Style = Style(4);
-    pub const STRUCK: Style = Style(8);
-    pub const LINK: Style = Style(16);
-    pub const DIM: Style = Style(32);
+    pub(super) const BOLD: Style = Style(1);
+    pub(super) const ITALIC: Style = Style(2);
+    pub(super) const CODE: Style = Style(4);
+    pub(super) const STRUCK: Style = Style(8);
+    pub(super) const LINK: Style = Style(16);
+    pub(super) const DIM: Style = Style(32);
 
     fn with(self, other: Style) -> Style {
         Style(self.0 | other.0)
@@ -28,7 +28,7 @@ impl Style {
 
 /// A text that is being collected.
 #[derive(Debug, Default)]
-pub struct Inline {
+pub(super) struct Inline {
     pieces: Vec<Piece>,
     open: Vec<Style>,
 }
@@ -40,17 +40,17 @@ enum Piece {
 }
 
 impl Inline {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// How many pieces it has.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.pieces.len()
     }
 
     /// The text since it had so many pieces.
-    pub fn from(&self, start: usize) -> String {
+    pub(super) fn from(&self, start: usize) -> String {
         let texts = self.pieces.iter().skip(start).map(|piece| match piece {
             Piece::Text(_, text) => text.as_str(),
             Piece::LineEnd => " ",
@@ -58,24 +58,24 @@ impl Inline {
         texts.collect()
     }
 
-    pub fn begin(&mut self, style: Style) {
+    pub(super) fn begin(&mut self, style: Style) {
         self.open.push(self.style().with(style));
     }
 
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.open.pop();
     }
 
-    pub fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         self.styled(Style::default(), text);
     }
 
-    pub fn styled(&mut self, style: Style, text: &str) {
+    pub(super) fn styled(&mut self, style: Style, text: &str) {
         let style = self.style().with(style);
         self.pieces.push(Piece::Text(style, text.replace(['\t', '\n'], " ")));
     }
 
-    pub fn end_line(&mut self) {
+    pub(super) fn end_line(&mut self) {
         self.pieces.push(Piece::LineEnd);
     }
 
@@ -84,12 +84,12 @@ impl Inline {
     }
 
     /// Columns that it takes in one line.
-    pub fn columns(&self) -> usize {
+    pub(super) fn columns(&self) -> usize {
         columns(&self.from(0))
     }
 
     /// All in one line.
-    pub fn line(&self, paint: Paint) -> String {
+    pub(super) fn line(&self, paint: Paint) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(style, text) => paint.with(&style.codes(), text),
             Piece::LineEnd => " ".to_owned(),
@@ -98,7 +98,7 @@ impl Inline {
     }
 
     /// Its lines, broken between words. A word that is wider than a line has one of its own and is not cut.
-    pub fn wrapped(&self, paint: Paint, width: usize) -> Vec<String> {
+    pub(super) fn wrapped(&self, paint: Paint, width: usize) -> Vec<String> {
         let mut lines = Lines { paint, width, done: Vec::new(), line: Vec::new(), used: 0, word: Vec::new(), wide: 0 };
         for piece in &self.pieces {
             let Piece::Text(style, text) = piece else {

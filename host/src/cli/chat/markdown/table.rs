@@ -12,7 +12,7 @@ const NARROWEST: usize = 16;
 
 /// A table that is being collected.
 #[derive(Debug)]
-pub struct Table {
+pub(super) struct Table {
     alignments: Vec<Alignment>,
     /// The first one is the head.
     rows: Vec<Vec<Inline>>,
@@ -20,19 +20,19 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new(alignments: Vec<Alignment>) -> Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Table {
         Table { alignments, rows: Vec::new(), row: Vec::new() }
     }
 
-    pub fn cell(&mut self, cell: Inline) {
+    pub(super) fn cell(&mut self, cell: Inline) {
         self.row.push(cell);
     }
 
-    pub fn end_row(&mut self) {
+    pub(super) fn end_row(&mut self) {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    pub fn lines(&self, paint: Paint, width: usize) -> Vec<String> {
+    pub(super) fn lines(&self, paint: Paint, width: usize) -> Vec<String> {
         let Some(head) = self.rows.first() else { return Vec::new() };
         let widest = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(Inline::columns).max().unwrap_or(0);
         let widths: Vec<usize> = (0..head.len()).map(widest).collect();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// What something is made of.
-pub struct Inputs(Context);
+pub(super) struct Inputs(Context);
 
 impl Default for Inputs {
     fn default() -> Self {
@@ -19,7 +19,7 @@ impl Default for Inputs {
 }
 
 impl Inputs {
-    pub fn add(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
+    pub(super) fn add(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
         for part in [name.as_bytes(), bytes] {
             self.0.update(&(part.len() as u64).to_le_bytes());
             self.0.update(part);
@@ -28,7 +28,7 @@ impl Inputs {
     }
 
     /// All files below `dir`, without those whose names, or whose directories' names, are skipped.
-    pub fn tree(&mut self, dir: &Path, skipped: impl Fn(&str) -> bool) -> io::Result<()> {
+    pub(super) fn tree(&mut self, dir: &Path, skipped: impl Fn(&str) -> bool) -> io::Result<()> {
         for path in files(dir, &skipped)? {
             let bytes = std::fs::read(&path)?;
             self.add(&path.strip_prefix(dir).unwrap_or(&path).to_string_lossy(), &bytes);
@@ -37,7 +37,7 @@ impl Inputs {
     }
 
     /// Size and time of all files below `dir`: of packages, which are large and which nobody edits.
-    pub fn stamps(&mut self, dir: &Path) -> io::Result<()> {
+    pub(super) fn stamps(&mut self, dir: &Path) -> io::Result<()> {
         for path in files(dir, &|name| name == "__pycache__")? {
             let metadata = path.metadata()?;
             let time = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
@@ -47,12 +47,12 @@ impl Inputs {
     }
 
     /// Whether `out` was made of this.
-    pub fn made(&self, out: &Path) -> bool {
+    pub(super) fn made(&self, out: &Path) -> bool {
         out.exists() && std::fs::read_to_string(beside(out)).is_ok_and(|digest| digest == self.digest())
     }
 
     /// Notes that it was. Where that cannot be written, the next build takes its time.
-    pub fn note(&self, out: &Path) {
+    pub(super) fn note(&self, out: &Path) {
         let _ = std::fs::write(beside(out), self.digest());
     }
 

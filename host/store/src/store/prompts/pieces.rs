@@ -15,14 +15,14 @@ const ONE_OF: u32 = 4;
 
 /// A prompt without what fences foreign text in it, which is different in each run, and that fence; an empty one where there
 /// is none, or where the text could not be told from a piece without it.
-pub fn unfenced(text: &str) -> (String, String) {
+pub(super) fn unfenced(text: &str) -> (String, String) {
     let fence = fence(text).filter(|_| !text.contains(FENCE)).unwrap_or_default();
     let bare = if fence.is_empty() { text.to_owned() } else { text.replace(fence, FENCE.encode_utf8(&mut [0; 4])) };
     (bare, fence.to_owned())
 }
 
 /// The prompt that [`unfenced`] was given.
-pub fn fenced(text: String, fence: &str) -> String {
+pub(super) fn fenced(text: String, fence: &str) -> String {
     if fence.is_empty() { text } else { text.replace(FENCE, fence) }
 }
 
@@ -33,7 +33,7 @@ fn fence(text: &str) -> Option<&str> {
 }
 
 /// The pieces of a prompt, in order.
-pub fn cut(text: &str) -> Vec<&str> {
+pub(super) fn cut(text: &str) -> Vec<&str> {
     let (mut pieces, mut begin, mut end) = (Vec::new(), 0, 0);
     for line in text.split_inclusive('\n') {
         // What is between the marks of a fence may be different from prompt to prompt, and what is around it is the same.
@@ -53,7 +53,7 @@ pub fn cut(text: &str) -> Vec<&str> {
 }
 
 /// Whether a piece is long enough to be kept by its number.
-pub fn is_worth_a_row(piece: &str) -> bool {
+pub(super) fn is_worth_a_row(piece: &str) -> bool {
     piece.len() >= LEAST
 }
 

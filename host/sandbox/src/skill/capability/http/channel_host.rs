@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Characters of a token, at least: what is shorter may stand in any text, from which it is taken out.
-pub const LEAST_TOKEN: usize = 8;
+pub(super) const LEAST_TOKEN: usize = 8;
 
 /// Where a channel may go.
 pub struct ChannelHost {

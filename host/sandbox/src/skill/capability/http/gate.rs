@@ -102,7 +102,7 @@ impl HttpRule {
 }
 
 /// `host:port` and `[v6]:port` in their parts.
-pub fn split_port(host: &str) -> (&str, Option<u16>) {
+pub(crate) fn split_port(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
             Ok(port) => (name, Some(port)),
@@ -113,7 +113,7 @@ pub fn split_port(host: &str) -> (&str, Option<u16>) {
 }
 
 /// How a host is noted that was reached at a private address, beside the method.
-pub const PRIVATE: &str = "private";
+pub(super) const PRIVATE: &str = "private";
 
 /// The door between one call and the network.
 #[derive(Debug, Default)]

@@ -80,7 +80,7 @@ impl SecretMask {
 }
 
 /// A body in which the secret does not stand, wherever it is cut.
-pub struct MaskedBody<B> {
+pub(super) struct MaskedBody<B> {
     body: Pin<Box<B>>,
     mask: Arc<SecretMask>,
     /// The end of what came, which may be the beginning of the secret.
@@ -91,7 +91,7 @@ pub struct MaskedBody<B> {
 }
 
 impl<B> MaskedBody<B> {
-    pub fn new(body: B, mask: Arc<SecretMask>) -> Self {
+    pub(super) fn new(body: B, mask: Arc<SecretMask>) -> Self {
         Self { body: Box::pin(body), mask, held: Vec::new(), trailers: None, ended: false }
     }
 }
