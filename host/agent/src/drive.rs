@@ -63,7 +63,7 @@ pub use self::unfinished::RunSet;
 pub use self::voice::{Listener, Thought};
 
 use self::heard::HeardListener;
-use self::log::Log;
+use self::log::{Log, Messages};
 use self::run_context::RunContext;
 use crate::node::{RoleError, output};
 use crate::tool::Tools;
@@ -77,7 +77,6 @@ use kiso_graph::run::{Policy, Run, RunSpec};
 use kiso_graph::step::{IllegalResult, Step, StepResult};
 use kiso_llm::reflex;
 use kiso_plan::block::Block;
-use kiso_plan::label::Label;
 use kiso_plan::limits::LimitReached;
 use kiso_plan::pill;
 use kiso_plan::plan::{CallerScope, TaskKind};
@@ -205,49 +204,11 @@ impl RunExecutor {
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
-        // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
-        crate::node::prompt::check_prompts(&self.home)?;
         self.has_room().await?;
-        self.settle(session).await?;
-        let mut secrets = self.with_session(session, secrets).await?;
-        let (message, found) = {
-            let (message, known) = (message.to_owned(), secrets.clone());
-            compute::run_on(message.len(), "looking for secrets in the message", move || {
-                found::extract(&message, &known)
-            })
+        let message = Messages::Given { text: message.to_owned(), caller };
+        self.turn(session, message, secrets, cancel, listener)
             .await?
-        };
-        self.vault.save(&self.store, session, &found, now_ms()).await?;
-        for (name, value) in found {
-            secrets.add_session(name, value);
-        }
-        // What was said before is a secret now, too, if it is repeated.
-        let message = secrets.redact(&message);
-        let earlier = self.earlier(session, None, false).await?;
-        let by_rules = self.for_message(&message)?;
-        let executor = by_rules.as_ref().unwrap_or(self);
-        let (limits, policy) = (executor.limits(), executor.policy());
-        let (name, text, segment) = (session.to_string(), message.clone(), earlier.segment.clone());
-        let context = earlier.label();
-        let spec = move |id: &RunId| {
-            let (id, joined) = (id.to_string(), Vec::new());
-            RunSpec {
-                id,
-                session: name,
-                message: text,
-                joined,
-                caller,
-                limits,
-                policy,
-                segment,
-                label: Label::default(),
-                context,
-            }
-        };
-        let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message, self.boot()).await?;
-        listener.begun(&log.id);
-        let at_work = RunContext::new(executor, &log, &spec, secrets, earlier);
-        executor.drive(Run::new(spec), log, at_work, cancel, listener).await
+            .ok_or_else(|| DriveError::NotResumable("the run that was begun for the message is gone".to_owned()))
     }
 
     /// Performs a run for the messages that wait in the session, as one turn; `None` where none waits. The caller holds
@@ -259,9 +220,24 @@ impl RunExecutor {
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<Option<(RunId, Outcome)>, DriveError> {
+        self.turn(session, Messages::Waiting, secrets, cancel, listener).await
+    }
+
+    async fn turn(
+        &self,
+        session: &SessionName,
+        mut messages: Messages,
+        secrets: Secrets,
+        cancel: &Cancel,
+        listener: &mut dyn Listener,
+    ) -> Result<Option<(RunId, Outcome)>, DriveError> {
+        // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::prompt::check_prompts(&self.home)?;
         self.settle(session).await?;
-        let secrets = self.with_session(session, secrets).await?;
+        let mut secrets = self.with_session(session, secrets).await?;
+        if let Messages::Given { text, .. } = &mut messages {
+            self.extract_secrets(session, text, &mut secrets).await?;
+        }
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), self.limits(), self.policy());
         // Before the run has messages of its own; as for a person, which most runs are.
         let earlier = self.earlier(session, None, false).await?;
@@ -297,11 +273,8 @@ impl RunExecutor {
                 context: context.clone(),
             }
         };
-        let Some((log, spec)) =
-            Log::begin_queued(&self.store, &self.vault, session, spec, is_apart, self.boot()).await?
-        else {
-            return Ok(None);
-        };
+        let begun = Log::begin(&self.store, &self.vault, session, messages, spec, is_apart, self.boot()).await?;
+        let Some((log, spec)) = begun else { return Ok(None) };
         listener.begun(&log.id);
         let earlier = match spec.policy.subagent {
             true => self.earlier(session, Some(&log.id), true).await?,
@@ -311,6 +284,26 @@ impl RunExecutor {
         let executor = by_rules.as_ref().unwrap_or(self);
         let at_work = RunContext::new(executor, &log, &spec, secrets, earlier);
         executor.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
+    }
+
+    /// Takes what looks like a secret out of a message, and keeps it for the session.
+    async fn extract_secrets(
+        &self,
+        session: &SessionName,
+        message: &mut String,
+        secrets: &mut Secrets,
+    ) -> Result<(), DriveError> {
+        let (text, known) = (std::mem::take(message), secrets.clone());
+        let (text, found) =
+            compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known))
+                .await?;
+        self.vault.save(&self.store, session, &found, now_ms()).await?;
+        for (name, value) in found {
+            secrets.add_session(name, value);
+        }
+        // What was said before is a secret now, too, if it is repeated.
+        *message = secrets.redact(&text);
+        Ok(())
     }
 
     #[tracing::instrument(name = "drive.run", level = "debug", skip_all, fields(session = %log.session, run = %log.id))]

@@ -23,13 +23,12 @@ pub use self::narrow::allows;
 pub use self::sinks::CallLabels;
 
 use self::builtin::Builtins;
-use self::files::PublicFiles;
 use crate::mcp::{AllowedTool, McpServers};
 use kiso_base::config::{self, Config};
 use kiso_base::home::SessionName;
 use kiso_llm::ToolSpec;
 use kiso_plan::estimate::tokens;
-use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
+use kiso_plan::plan::{CallerScope, Catalog, Task, Violation};
 use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::sink::Permit;
@@ -239,65 +238,27 @@ impl Tools {
         names.into_iter().filter_map(line).collect()
     }
 
-    /// Runs a skill or exec task to its end. Whatever happens is a report.
-    /// `watch` hears of the output of a command line while it runs.
-    pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
-        let (session, transaction) = (caller.session, caller.transaction);
-        let before = PublicFiles::look(self.skills.home(), session);
-        let mut report = match task.kind {
-            TaskKind::Skill => self.call(task, caller).await,
-            TaskKind::Exec => self.exec(task, role, caller, Some(watch)).await,
-            TaskKind::Msg | TaskKind::Act => {
-                let message = format!("{} tasks are not run as tools", task.kind.name());
-                TaskReport::failed(task.clone(), TaskError::of_host(message))
-            }
-        };
-        self.conclude(session, transaction, &mut report);
-        before.note_made(self.skills.home(), session, &mut report);
-        report
-    }
-
-    async fn call(&self, task: &Task, caller: Caller<'_>) -> TaskReport {
-        let name = task.skill.as_deref().unwrap_or_default();
-        let args = task.args.clone().unwrap_or(Value::Null);
-        // Here, so that neither the plan nor the report carries the text.
-        let resolved = self.resolved(caller.session, args, caller.permit).await;
-        let outside = self.index().outside.get(name).cloned();
-        if let Some(tool) = outside {
-            return match resolved.and_then(|args| tool.args.check(&args)) {
-                Ok(args) => self.call_mcp(task, &tool, &args, caller).await,
-                Err(violations) => {
-                    // They quote what stood in the place of refs.
-                    let mut report =
-                        TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)));
-                    label(&mut report, caller.permit);
-                    report
-                }
-            };
-        }
-        let resolved = resolved.map_err(|violations| SkillError::bad_args(name, &violations));
-        let call = resolved.and_then(|args| self.skills.check(name, &args));
-        self.call_checked(task, call, caller).await
-    }
-
-    /// What became of a call; of one whose arguments do not fit, that.
-    async fn call_checked(&self, task: &Task, call: Result<CheckedCall, SkillError>, caller: Caller<'_>) -> TaskReport {
-        let caller_permit = caller.permit.cloned();
-        let ended = match call {
-            Ok(call) => self.skills.call_checked(call, caller).await,
-            Err(error) => CallEnd::early(error),
-        };
-        let mut report = report(task, ended);
-        label(&mut report, caller_permit.as_ref());
+    /// What became of a call.
+    async fn call_skill(&self, task: &Task, call: CheckedCall, caller: Caller<'_>) -> TaskReport {
+        let permit = caller.permit;
+        let mut report = report(task, self.skills.call_checked(call, caller).await);
+        label(&mut report, permit);
         let found = task.skill.as_deref().and_then(|name| self.skills.find_tool(name).ok());
         report.skill_digest = found.map(|(skill, _)| skill.digest().to_owned());
         report
     }
 
-    async fn exec(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: Option<&Watch>) -> TaskReport {
-        let done = match self.scratch(caller.session, &task.detail, caller.permit).await {
+    async fn exec(
+        &self,
+        task: &Task,
+        command: &str,
+        role: CallerScope,
+        caller: Caller<'_>,
+        watch: Option<&Watch>,
+    ) -> TaskReport {
+        let done = match self.scratch(caller.session, command, caller.permit).await {
             Ok(scratch) => {
-                let line = Line::for_caller(&task.detail, &caller, role, &scratch);
+                let line = Line::for_caller(command, &caller, role, &scratch);
                 let run = self.exec.run(Line { watch: watch.cloned(), ..line });
                 run.await.map_err(|error| TaskError::of_host(error.to_string()))
             }

@@ -29,6 +29,7 @@ use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::run::{Run, RunSpec};
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::effort::Effort;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::member::FleetMember;
 use kiso_store::scratchpad;
 use kiso_store::secret::Secrets;
@@ -42,6 +43,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use kiso_store::secret::vault::SEALED_RUN;
+
+/// Which messages a run is for.
+#[derive(Debug)]
+pub(super) enum Messages {
+    /// One that is given to it, without the secrets that were found in it.
+    Given { text: String, caller: CallerScope },
+    /// Those that wait in the session, which are sealed already.
+    Waiting,
+}
 
 /// Stands for a message that cannot be read.
 const CLOSED: &str = "(a message that was sealed with another key)";
@@ -88,47 +98,29 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Writes down the message and its run in one transaction, sealed.
+    /// Begins a run; `None` where no message waits for one.
     pub(super) async fn begin(
         store: &Store,
         vault: &Vault,
         session: &SessionName,
-        spec: impl FnOnce(&RunId) -> RunSpec + Send + 'static,
-        message: &str,
-        boot: Option<String>,
-    ) -> Result<(Log, RunSpec), DriveError> {
-        let sealed = vault.seal_text(SEALED_RUN, message)?;
-        let (name, sealer) = (session.clone(), vault.clone());
-        let begun = store.write(move |tx| {
-            let id = tx.create_run(&name, &sealed, now_ms())?;
-            tx.set_boot(&id, boot.as_deref())?;
-            let spec = spec(&id);
-            let body = kiso_base::json::text(&spec);
-            let kept = sealer.seal_text(SEALED_RUN, &body).map_err(|error| StoreError::corrupt(error.to_string()))?;
-            tx.append_event(&id, 0, now_ms(), SPEC, &kept)?;
-            // That of the run before says nothing about this one.
-            tx.scratchpad_delete(&name, scratchpad::LEDGER)?;
-            Ok((id, spec, body))
-        });
-        let (id, spec, body) = begun.await?;
-        Ok((Log::new(store, vault, session, id, body), spec))
-    }
-
-    /// Begins a run for the messages that wait in the session, which are sealed already; `None` where none waits.
-    pub(super) async fn begin_queued(
-        store: &Store,
-        vault: &Vault,
-        session: &SessionName,
+        messages: Messages,
         spec: impl FnOnce(&BegunRun, Vec<String>) -> RunSpec + Send + 'static,
         is_apart: impl Fn(&str) -> bool + Send + 'static,
         boot: Option<String>,
     ) -> Result<Option<(Log, RunSpec)>, DriveError> {
         let (name, sealer) = (session.clone(), vault.clone());
         let begun = store.write(move |tx| {
-            let is_apart = |text: &str| sealer.open_text(SEALED_RUN, text).is_ok_and(|text| is_apart(&text));
-            let Some(begun) = tx.begin_queued_apart(&name, now_ms(), &is_apart)? else { return Ok(None) };
-            tx.set_boot(&begun.run, boot.as_deref())?;
             let broken = |error: kiso_store::secret::VaultError| StoreError::corrupt(error.to_string());
+            let is_apart = |text: &str| sealer.open_text(SEALED_RUN, text).is_ok_and(|text| is_apart(&text));
+            let begun = match messages {
+                Messages::Given { text, caller } => {
+                    let kept = sealer.seal_text(SEALED_RUN, &text).map_err(broken)?;
+                    Some(tx.begin_run(&name, kept, caller, now_ms())?)
+                }
+                Messages::Waiting => tx.begin_queued_apart(&name, now_ms(), &is_apart)?,
+            };
+            let Some(begun) = begun else { return Ok(None) };
+            tx.set_boot(&begun.run, boot.as_deref())?;
             // One that this key does not open must not keep all that come after it waiting for ever.
             let open = |text: &String| match sealer.open_text(SEALED_RUN, text) {
                 Ok(text) => text.into_owned(),

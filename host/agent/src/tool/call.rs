@@ -4,7 +4,7 @@ use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::editor::{self, FileCall};
 use super::files::PublicFiles;
-use super::{CallerScope, EXEC, Tools, exec_spec, narrow};
+use super::{CallerScope, EXEC, Tools, exec_spec, narrow, task_error};
 use crate::mcp::AllowedTool;
 use kiso_base::{config, json};
 use kiso_graph::reflection::{Status, TIMEOUT};
@@ -13,12 +13,13 @@ use kiso_llm::ToolSpec;
 use kiso_plan::call::ToolCall;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::SkillCard;
-use kiso_plan::report::{TaskReport, TaskStatus};
+use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::effect::sink::Permit;
+use kiso_sandbox::exec::Watch;
 use kiso_sandbox::package::Package;
 use kiso_sandbox::skill::manifest::Workspace;
-use kiso_sandbox::skill::{AgentSkill, Caller, CheckedCall, Limit, near_names, wire_name};
+use kiso_sandbox::skill::{AgentSkill, Caller, CheckedCall, Limit, SkillError, near_names, wire_name};
 use kiso_store::scratchpad;
 use kiso_store::store::StoreError;
 use serde_json::Value;
@@ -180,9 +181,69 @@ impl Tools {
         if let Some(permit) = caller.permit {
             permit.read().join(LabelId::of(&at.read.get()));
         }
+        let of_skill = |name: &str| Task { skill: Some(name.to_owned()), ..Task::new(TaskKind::Skill, "") };
+        let (task, work) = match ready {
+            Ready::Builtin(args) => {
+                self.admit_builtin(&call.name, caller.permit)?;
+                return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
+            }
+            Ready::Work(Work::Exec(command)) => (Task::new(TaskKind::Exec, command.clone()), Work::Exec(command)),
+            Ready::Work(Work::Outside(tool, args)) => (of_skill(&tool.name), Work::Outside(tool, args)),
+            Ready::Work(Work::Skill(checked)) => (of_skill(checked.name()), Work::Skill(checked)),
+            Ready::Work(work @ Work::File(..)) => (Task::new(TaskKind::Exec, call.name.as_str()), work),
+        };
+        Ok(ToolAnswer::Task(Box::new(self.execute(&task, work, role, caller, None).await)))
+    }
+
+    /// Runs a skill or exec task of a plan to its end. Whatever happens is a report.
+    /// `watch` hears of the output of a command line while it runs.
+    pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
+        match self.planned(task, &caller).await {
+            Ok(work) => self.execute(task, work, role, caller, Some(watch)).await,
+            Err(error) => {
+                // It quotes what stood in the place of refs.
+                let mut report = TaskReport::failed(task.clone(), error);
+                super::label(&mut report, caller.permit);
+                report
+            }
+        }
+    }
+
+    /// The work of a task, with refs among its arguments resolved: here, so that neither the plan nor the report carries the text.
+    async fn planned(&self, task: &Task, caller: &Caller<'_>) -> Result<Work<'static>, TaskError> {
+        match task.kind {
+            TaskKind::Exec => Ok(Work::Exec(task.detail.clone())),
+            TaskKind::Skill => {
+                let name = task.skill.as_deref().unwrap_or_default();
+                let args = task.args.clone().unwrap_or(Value::Null);
+                let resolved = self.resolved(caller.session, args, caller.permit).await;
+                let args = resolved.map_err(|wrong| task_error(&SkillError::bad_args(name, &wrong)))?;
+                match self.index().outside.get(name) {
+                    Some(tool) => match tool.args.check(&args) {
+                        Ok(args) => Ok(Work::Outside(tool.clone(), args)),
+                        Err(wrong) => Err(task_error(&SkillError::bad_args(name, &wrong))),
+                    },
+                    None => self.skills.check(name, &args).map(Work::Skill).map_err(|error| task_error(&error)),
+                }
+            }
+            TaskKind::Msg | TaskKind::Act => {
+                Err(TaskError::of_host(format!("{} tasks are not run as tools", task.kind.name())))
+            }
+        }
+    }
+
+    /// Does the work of a task or of a call: nothing else does any.
+    async fn execute(
+        &self,
+        task: &Task,
+        work: Work<'_>,
+        role: CallerScope,
+        caller: Caller<'_>,
+        watch: Option<&Watch>,
+    ) -> TaskReport {
         // Held while it runs: what writes to the workspace runs alone in it.
-        let lock = self.workspaces.of(&at.session);
-        let touches = ready.touches();
+        let lock = self.workspaces.of(caller.session);
+        let touches = work.touches();
         let _held = match touches {
             Touches::Nothing => (None, None),
             Touches::Reads => (Some(lock.read_owned().await), None),
@@ -190,31 +251,18 @@ impl Tools {
         };
         let (session, transaction) = (caller.session, caller.transaction);
         let before = (touches == Touches::Writes).then(|| PublicFiles::look(self.skills.home(), session));
-        let mut report = match ready {
-            Ready::Builtin(args) => {
-                self.admit_builtin(&call.name, caller.permit)?;
-                return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
-            }
-            Ready::Exec(command) => {
-                let task = Task::new(TaskKind::Exec, command);
-                self.exec(&task, role, caller, None).await
-            }
-            Ready::File(call) => self.edit_file(&call, role, &caller, at).await,
-            Ready::Outside(tool, args) => {
-                let task = Task { skill: Some(tool.name.clone()), ..Task::new(TaskKind::Skill, "") };
-                self.call_mcp(&task, &tool, &args, caller).await
-            }
-            Ready::Skill(checked) => {
-                let task = Task { skill: Some(checked.name().to_owned()), ..Task::new(TaskKind::Skill, "") };
-                self.call_checked(&task, Ok(checked), caller).await
-            }
+        let mut report = match work {
+            Work::Exec(command) => self.exec(task, &command, role, caller, watch).await,
+            Work::File(call, at) => self.edit_file(&call, role, &caller, at).await,
+            Work::Outside(tool, args) => self.call_mcp(task, &tool, &args, caller).await,
+            Work::Skill(checked) => self.call_skill(task, checked, caller).await,
         };
         // Before anybody else works there.
         self.conclude(session, transaction, &mut report);
         if let Some(before) = before {
             before.note_made(self.skills.home(), session, &mut report);
         }
-        Ok(ToolAnswer::Task(Box::new(report)))
+        report
     }
 
     /// Whether a tool of the host may be called that does something which outlives the run.
@@ -250,7 +298,12 @@ impl Tools {
     }
 
     /// The call of a tool that may be called, with refs among its arguments resolved.
-    async fn ready(&self, call: &ToolCall, allowed: &[ToolSpec], at: &CallContext) -> Result<Ready, ToolFault> {
+    async fn ready<'a>(
+        &self,
+        call: &ToolCall,
+        allowed: &[ToolSpec],
+        at: &'a CallContext,
+    ) -> Result<Ready<'a>, ToolFault> {
         let refuse = |code, message: String, hint: &str| ToolFault { code, message, hint: Some(hint.to_owned()) };
         let Some(spec) = allowed.iter().find(|spec| spec.name == call.name) else {
             let near = near_names(&call.name, allowed.iter().map(|spec| spec.name.as_str())).join(", ");
@@ -293,7 +346,7 @@ impl Tools {
             let others: Vec<_> = others.filter(|name| *name != "command").take(MAX_NAMES).collect();
             let hint = "call it again with {\"command\": \"…\"}";
             return match command {
-                Some(command) if others.is_empty() => Ok(Ready::Exec(command.to_owned())),
+                Some(command) if others.is_empty() => Ok(Ready::Work(Work::Exec(command.to_owned()))),
                 Some(_) => {
                     let message = format!("exec has no argument {}: it takes command alone", others.join(", "));
                     Err(refuse("bad_arguments", message, hint))
@@ -305,7 +358,7 @@ impl Tools {
             };
         }
         if editor::has(&call.name) {
-            return FileCall::parse(&call.name, &args).map(Ready::File);
+            return FileCall::parse(&call.name, &args).map(|call| Ready::Work(Work::File(call, at)));
         }
         if self.builtins.has(&call.name) {
             return Ok(Ready::Builtin(args));
@@ -313,11 +366,13 @@ impl Tools {
         let index = self.index();
         let name = index.tool(&spec.name);
         if let Some(tool) = index.outside.get(name) {
-            let checked = tool.args.check(&args).map(|args| Ready::Outside(tool.clone(), args));
+            let checked = tool.args.check(&args).map(|args| Ready::Work(Work::Outside(tool.clone(), args)));
             return checked.map_err(|wrong| refuse("bad_arguments", super::told(&wrong), super::FITTING));
         }
         let checked = self.skills.check(name, &args);
-        checked.map(Ready::Skill).map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
+        checked
+            .map(|call| Ready::Work(Work::Skill(call)))
+            .map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
     }
 }
 
@@ -348,23 +403,30 @@ pub enum ToolAnswer {
 }
 
 /// A call that can be made.
-enum Ready {
-    Exec(String),
-    File(FileCall),
+enum Ready<'a> {
+    /// A tool of the host, which has no task of its own.
     Builtin(Value),
+    Work(Work<'a>),
+}
+
+/// What a task or a call comes to, with arguments that fit.
+enum Work<'a> {
+    /// A command line.
+    Exec(String),
+    File(FileCall, &'a CallContext),
     Skill(CheckedCall),
-    /// A tool of an MCP server, with arguments that fit.
+    /// A tool of an MCP server.
     Outside(Arc<AllowedTool>, Value),
 }
 
-impl Ready {
+impl Work<'_> {
     fn touches(&self) -> Touches {
         match self {
             Self::Exec(_) => Touches::Writes,
-            Self::File(call) if call.reference().is_some() => Touches::Nothing,
-            Self::File(call) if call.only_reads() => Touches::Reads,
-            Self::File(_) => Touches::Writes,
-            Self::Builtin(_) | Self::Outside(..) => Touches::Nothing,
+            Self::File(call, _) if call.reference().is_some() => Touches::Nothing,
+            Self::File(call, _) if call.only_reads() => Touches::Reads,
+            Self::File(..) => Touches::Writes,
+            Self::Outside(..) => Touches::Nothing,
             Self::Skill(call) => match call.workspace() {
                 Workspace::None => Touches::Nothing,
                 Workspace::Read => Touches::Reads,
