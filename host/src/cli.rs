@@ -60,21 +60,18 @@ pub use self::failure::Failure;
 use self::show::{Show, printable, printable_line};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
-use kiso_agent::drive::{Current, Models, Pause, RunExecutor, RunSet};
+use kiso_agent::drive::RunExecutor;
 use kiso_agent::mcp::{McpServers, confine};
 use kiso_agent::session::local_file::copy_in;
-use kiso_agent::tool::Tools;
 use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
 use kiso_fleet::member;
 use kiso_plan::report::size;
-use kiso_sandbox::effect::undo::Undo;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::limits::{Budget, HitCell};
 use kiso_sandbox::skill::{Observer, Skills, compiler};
 use kiso_store::secret::Secrets;
-use kiso_store::secret::vault::Vault;
 use kiso_store::store::Store;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -351,19 +348,8 @@ impl Drop for Opened {
 impl Opened {
     /// What drives runs in this home.
     fn drive(&self) -> Result<RunExecutor, Failure> {
-        Ok(RunExecutor {
-            home: self.home.clone(),
-            config: self.config.clone().into(),
-            current: Current::default(),
-            store: self.store.clone(),
-            tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone(), self.servers()),
-            models: Models::open(&self.config, environment)?.in_home(&self.home),
-            vault: Vault::open(&self.home),
-            undo: Undo::new(self.home.clone()),
-            pause: Pause::new(),
-            ours: RunSet::default(),
-            member: None,
-        })
+        let (skills, exec) = (self.skills.clone(), self.exec.clone());
+        Ok(RunExecutor::open(skills, exec, self.store.clone(), environment)?)
     }
 
     /// The MCP servers of `config.toml`.

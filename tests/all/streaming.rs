@@ -5,18 +5,14 @@
 
 use crate::harness::Home;
 use crate::model_server::ModelServer;
-use kiso_agent::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
-use kiso_agent::mcp::McpServers;
-use kiso_agent::tool::Tools;
+use kiso_agent::drive::{Cancel, Listener, RunExecutor};
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
 use kiso_plan::plan::CallerScope;
-use kiso_sandbox::effect::undo::Undo;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::{Quiet, Skills};
 use kiso_store::secret::Secrets;
-use kiso_store::secret::vault::Vault;
 use kiso_store::store::Store;
 use serde_json::json;
 use std::io::Read;
@@ -143,24 +139,7 @@ fn drive(home: &Home) -> RunExecutor {
     let store = Store::open(&home.store_path()).unwrap();
     let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
-    RunExecutor {
-        ours: Default::default(),
-        member: None,
-        tools: Tools::new(
-            skills.clone(),
-            exec,
-            store.clone(),
-            McpServers::open(&config, store.clone(), skills, |_| None),
-        ),
-        models: Models::open(&config, |_| None).unwrap(),
-        vault: Vault::open(&home),
-        pause: Pause::new(),
-        undo: Undo::new(home.clone()),
-        home,
-        config: config.into(),
-        current: Current::default(),
-        store,
-    }
+    RunExecutor::open(skills, exec, store, |_| None).unwrap()
 }
 
 /// Runs in this process, one for each way to cut an answer into pieces of equal length.

@@ -5,19 +5,15 @@
 
 use super::{Times, row, show, skills, summary};
 use kiso_agent::context::{render, select};
-use kiso_agent::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
-use kiso_agent::mcp::McpServers;
-use kiso_agent::tool::Tools;
+use kiso_agent::drive::{Cancel, Listener, RunExecutor};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
 use kiso_base::role::Role;
 use kiso_plan::plan::CallerScope;
 use kiso_plan::prompt::{ChatMessage, Pieces};
-use kiso_sandbox::effect::undo::Undo;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::GrantChoice;
 use kiso_store::secret::Secrets;
-use kiso_store::secret::vault::Vault;
 use kiso_store::store::{MessageRole, Store};
 use kiso_tests::guest;
 use serde_json::json;
@@ -157,24 +153,7 @@ fn drive(path: &Path) -> RunExecutor {
     let store = Store::open(&home.store_path()).expect("a store");
     let skills = skills(path);
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
-    RunExecutor {
-        ours: Default::default(),
-        member: None,
-        tools: Tools::new(
-            skills.clone(),
-            exec,
-            store.clone(),
-            McpServers::open(&config, store.clone(), skills, |_| None),
-        ),
-        models: Models::open(&config, |_| None).expect("its models"),
-        vault: Vault::open(&home),
-        pause: Pause::new(),
-        undo: Undo::new(home.clone()),
-        home,
-        config: config.into(),
-        current: Current::default(),
-        store,
-    }
+    RunExecutor::open(skills, exec, store, |_| None).expect("its models")
 }
 
 struct Silent;

@@ -54,17 +54,18 @@ mod workspace;
 
 pub use self::approve::{AlwaysScope, CardReply, CardReplyError};
 pub use self::cancel::Cancel;
-pub use self::current::Current;
 pub use self::log::SEALED_RUN;
 pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
-pub use self::pause::Pause;
 pub use self::undo::UndoFailure;
-pub use self::unfinished::RunSet;
 pub use self::voice::{Listener, Thought};
 
+use self::current::Current;
 use self::heard::HeardListener;
 use self::log::{Log, Messages};
+pub(crate) use self::pause::Pause;
 use self::run_context::RunContext;
+use self::unfinished::RunSet;
+use crate::mcp::McpServers;
 use crate::node::{RoleError, output};
 use crate::tool::Tools;
 use kiso_base::clock::now_ms;
@@ -83,7 +84,8 @@ use kiso_plan::plan::{CallerScope, TaskKind};
 use kiso_plan::report::often;
 use kiso_sandbox::effect::member::{FleetMember, may_act};
 use kiso_sandbox::effect::undo::Undo;
-use kiso_sandbox::skill::LimitHit;
+use kiso_sandbox::exec::Exec;
+use kiso_sandbox::skill::{LimitHit, Skills};
 use kiso_store::secret::vault::{Vault, VaultError};
 use kiso_store::secret::{Secrets, found};
 use kiso_store::store::{BegunRun, JobPriority, RunId, Store, StoreError};
@@ -95,18 +97,18 @@ pub struct RunExecutor {
     pub home: Home,
     /// The configuration of this piece of work; [`RunExecutor::newest`] has the newest.
     pub config: Arc<Config>,
-    /// What was read anew since the process began.
-    pub current: Current,
+    /// What was read again since the process began.
+    current: Current,
     pub store: Store,
     pub tools: Tools,
     pub models: Models,
     pub vault: Vault,
     /// What is kept of the files that runs change.
-    pub undo: Undo,
+    undo: Undo,
     /// Ends the work between two steps.
-    pub pause: Pause,
+    pub(crate) pause: Pause,
     /// The runs that this process has in hand.
-    pub ours: RunSet,
+    ours: RunSet,
     /// What a fleet adds; `None` for a home of one machine.
     pub member: Option<Arc<dyn FleetMember>>,
 }
@@ -170,6 +172,30 @@ impl DriveError {
 pub const SPEC: &str = "spec";
 
 impl RunExecutor {
+    /// What drives the runs of the home that `skills` are of. Keys of models and servers come from `environment`.
+    pub fn open(
+        skills: Skills,
+        exec: Exec,
+        store: Store,
+        environment: fn(&str) -> Option<String>,
+    ) -> Result<RunExecutor, ModelError> {
+        let (home, config) = (skills.home().clone(), skills.config().clone());
+        let servers = McpServers::open(&config, store.clone(), skills.clone(), environment);
+        Ok(RunExecutor {
+            models: Models::open(&config, environment)?.in_home(&home),
+            tools: Tools::new(skills, exec, store.clone(), servers),
+            vault: Vault::open(&home),
+            undo: Undo::new(home.clone()),
+            home,
+            config: config.into(),
+            store,
+            current: Current::default(),
+            pause: Pause::new(),
+            ours: RunSet::default(),
+            member: None,
+        })
+    }
+
     /// Whether there is room for more messages and what comes of them.
     pub async fn has_room(&self) -> Result<(), DriveError> {
         let skills = self.tools.skills().clone();

@@ -13,7 +13,7 @@ use kiso_sandbox::skill::{Quiet, Skills};
 
 /// What was read last; empty until something was. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Current(Arc<RwLock<Option<Parts>>>);
+pub(super) struct Current(Arc<RwLock<Option<Parts>>>);
 
 /// What follows from a configuration.
 #[derive(Debug, Clone)]

@@ -153,7 +153,7 @@ impl RunExecutor {
 /// The runs that this process has in hand. One of them that could not go on, for lack of disk or of a prompt, has brought
 /// nothing down, so that taking it up again is not counted. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct RunSet(Arc<Mutex<HashSet<RunId>>>);
+pub(super) struct RunSet(Arc<Mutex<HashSet<RunId>>>);
 
 impl RunSet {
     fn runs(&self) -> MutexGuard<'_, HashSet<RunId>> {
