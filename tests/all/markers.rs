@@ -12,7 +12,8 @@ use crate::model_server::Seen;
 use kiso_agent::node::built_in_prompt;
 use kiso_agent::node::prompt::in_form;
 use kiso_agent::node::prompt::select_lines;
-use kiso_base::role::{Cell, Piece, Role, Row, TABLE};
+use kiso_base::role::{Cell, Role};
+use kiso_plan::prompt::{Piece, Row, TABLE};
 use rusqlite::types::ValueRef;
 use std::collections::BTreeSet;
 
@@ -106,7 +107,7 @@ fn of(piece: Piece) -> &'static Row {
 }
 
 fn tells(row: &Row, role: Role) -> bool {
-    !matches!(row.cell(role), Cell::No | Cell::Writes)
+    !matches!(role.cell(row.piece), Cell::No | Cell::Writes)
 }
 
 /// Whether the role is told it in turns.
@@ -171,7 +172,7 @@ fn every_role_is_told_its_column_and_nothing_else() {
         for (title, _) in sections.iter().filter(|(title, _)| title != TURNS) {
             let row = row(title);
             assert!(tells(row, role), "the {role} is told {title:?}");
-            assert!(row.cell(role) != Cell::Replan || replan, "{title:?} without a plan that was given up");
+            assert!(role.cell(row.piece) != Cell::Replan || replan, "{title:?} without a plan that was given up");
             told.insert((role.name(), row.title));
         }
     }

@@ -22,7 +22,7 @@ mod text;
 pub use self::fence::{declaration, fenced, opening, without_marks};
 pub use self::fit::fit_text;
 pub use self::history::PieceHistory;
-pub use self::render::{SHRINK, answer, render, render_beside, room, section};
+pub use self::render::{answer, render, render_beside, room, section};
 pub use self::table::{markdown, select};
 pub use self::text::has;
 

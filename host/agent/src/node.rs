@@ -18,14 +18,14 @@ pub mod worker;
 pub use self::prompt::{RoleError, built_in_prompt, prompt_of};
 
 use crate::context;
-use kiso_base::role::{Lengths, Piece, Role};
+use kiso_base::role::{Lengths, Role};
 use kiso_graph::step::{Call, StepResult};
 use kiso_llm::estimate::request_tokens;
 use kiso_llm::schema;
 use kiso_llm::{Answer, Completion, LlmError, Request, Stop, Turn};
 use kiso_plan::estimate;
 use kiso_plan::plan::{Task, TaskKind, Violation};
-use kiso_plan::prompt::Pieces;
+use kiso_plan::prompt::{Piece, Pieces};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

@@ -5,7 +5,7 @@
 //! these, so a new role is a file here, a prompt in `roles/`, and its name in the list below.
 
 mod actor;
-mod piece;
+mod cell;
 mod planner;
 mod reasoner;
 mod reviewer;
@@ -15,11 +15,12 @@ mod summarizer;
 mod titler;
 mod worker;
 
-pub use piece::{Cell, Piece, REST, Row, TABLE};
+pub use cell::Cell;
 pub use planner::plan_schema;
 pub use schema::{Lengths, MAX_WORD, TOO_MANY_RULES, skill_task};
 pub use summarizer::{MAX_LEARNED, MOST_LEARNED, MOST_OUTDATED, facts_schema, learned_schema};
 
+use kiso_plan::prompt::Piece;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 

@@ -30,10 +30,10 @@ mod text_calls;
 pub mod time;
 mod turns;
 
-use kiso_base::role::{Piece, Role};
+use kiso_base::role::Role;
 use kiso_plan::call::ToolCall;
 use kiso_plan::limits::Usage;
-use kiso_plan::prompt::Pieces;
+use kiso_plan::prompt::{Piece, Pieces};
 
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq)]

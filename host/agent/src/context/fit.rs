@@ -1,9 +1,9 @@
 //! How text gets shorter.
 
 use super::text::{Body, Spare};
-use kiso_base::role::REST;
 use kiso_plan::clip::clip;
 use kiso_plan::estimate::tokens;
+use kiso_plan::prompt::REST;
 
 /// A piece that takes what the others leave shortens no part that has less than a quarter of this, in tokens.
 const WHOLE: usize = 4_000;

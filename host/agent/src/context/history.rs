@@ -3,8 +3,7 @@
 use super::fence::{declaration, without_marks};
 use super::render::write_section;
 use super::text::{Body, body, correction_alone};
-use kiso_base::role::{Piece, Row, TABLE};
-use kiso_plan::prompt::Pieces;
+use kiso_plan::prompt::{Piece, Pieces, Row, TABLE};
 
 /// What a role said itself stands in its conversation, and is not told to it again.
 const OWN: [Piece; 2] = [Piece::PlannerLane, Piece::ReasoningLane];

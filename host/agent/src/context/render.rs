@@ -5,52 +5,10 @@ use std::fmt::Write as _;
 use super::fence::{declaration, without_marks};
 use super::fit::NO_ROOM;
 use super::text::{Body, body};
-use kiso_base::role::{Piece, REST, Row, TABLE};
 use kiso_llm::Request;
 use kiso_llm::estimate::request_tokens;
 use kiso_plan::estimate::tokens;
-use kiso_plan::prompt::Pieces;
-
-/// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
-/// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new
-/// message, the correction, the task, the goal, and the brief, which is a task.
-pub const SHRINK: [Piece; 35] = [
-    Piece::Messages,
-    Piece::Tail,
-    Piece::Evidence,
-    Piece::Completed,
-    Piece::PlannerLane,
-    Piece::ReasoningLane,
-    Piece::Replies,
-    Piece::Skills,
-    Piece::AgentSkills,
-    Piece::SkillEnvironment,
-    Piece::Environment,
-    Piece::Facts,
-    Piece::Memory,
-    Piece::Summary,
-    Piece::Guidance,
-    Piece::Core,
-    Piece::ReplanHistory,
-    Piece::Remaining,
-    Piece::Transcript,
-    Piece::Readiness,
-    Piece::Plan,
-    Piece::Feedback,
-    Piece::Failure,
-    Piece::Categories,
-    Piece::OriginalMessage,
-    Piece::Instructions,
-    Piece::LookedAt,
-    Piece::Output,
-    Piece::Exchange,
-    Piece::Compress,
-    Piece::Consolidate,
-    Piece::Known,
-    Piece::Turn,
-    Piece::Expect,
-    Piece::Directive,
-];
+use kiso_plan::prompt::{Piece, Pieces, REST, Row, TABLE, shrinking};
 
 /// Messages that a follow-up cannot do without: what was asked last, and what was answered.
 const LAST_MESSAGES: usize = 2;
@@ -88,7 +46,7 @@ pub fn answer(context_budget: usize, request: &Request) -> usize {
 /// prompt can know; 16 letters and digits are enough.
 ///
 /// It takes at most `budget` estimated tokens, as long as these are enough for what is never cut and for the headings;
-/// what is over is taken from the pieces of [`SHRINK`]. `usize::MAX` leaves each piece its cap.
+/// what is over is taken from the pieces that are [`shrinking`]. `usize::MAX` leaves each piece its cap.
 pub fn render(pieces: &Pieces, boundary: &str, budget: usize) -> String {
     render_beside(pieces, &[], boundary, budget)
 }
@@ -190,7 +148,7 @@ fn least(piece: Piece) -> usize {
 fn shrink(sections: &mut [Section], budget: usize) {
     let mut total: usize = sections.iter().map(Section::tokens).sum();
     for round in 0..3 {
-        for piece in SHRINK {
+        for piece in shrinking() {
             let Some(excess) = total.checked_sub(budget).filter(|excess| *excess > 0) else { return };
             let Some(section) = sections.iter_mut().find(|section| section.row.piece == piece) else { continue };
             let before = section.tokens();

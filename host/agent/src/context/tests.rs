@@ -3,9 +3,11 @@ mod fences;
 
 use super::text::body;
 use super::*;
-use kiso_base::role::{Cell, Piece, Role, TABLE};
+use kiso_base::role::{Cell, Role};
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::prompt::{AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
+use kiso_plan::prompt::{
+    AgentSkillCard, ChatMessage, Column, ColumnKind, FileCard, Instructions, Piece, Pieces, SkillCard, TABLE,
+};
 use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use serde_json::json;
 use std::sync::Arc;
@@ -212,7 +214,7 @@ fn the_first_columns_are_as_designed() {
                 "-" => Cell::No,
                 other => panic!("{other} is not a word of the table"),
             };
-            assert_eq!(row.cell(role), cell, "{piece:?} for the {role}");
+            assert_eq!(role.cell(row.piece), cell, "{piece:?} for the {role}");
         }
     }
     // Where that table has a "-" and the role is told after all: a task is handed to its role as a brief, whose parts
@@ -236,7 +238,7 @@ fn every_piece_has_a_field_a_row_and_a_text() {
         assert_eq!(row.piece, *piece, "the rows are in the order of the pieces");
         assert!(body(*piece, &all).is_some(), "{piece:?}");
         assert!(body(*piece, &Pieces::default()).is_none(), "{piece:?}");
-        let told = Role::ALL.into_iter().filter(|role| !matches!(row.cell(*role), Cell::No | Cell::Writes));
+        let told = Role::ALL.into_iter().filter(|role| !matches!(role.cell(row.piece), Cell::No | Cell::Writes));
         assert!(told.count() > 0, "nobody is told {piece:?}");
     }
 }

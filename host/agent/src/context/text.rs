@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use super::signature::signature;
-use kiso_base::role::Piece;
 use kiso_plan::plan::{NamedEffect, Task};
-use kiso_plan::prompt::{ChatMessage, ColumnKind, FileCard, Instructions, Pieces, SkillCard};
+use kiso_plan::prompt::{ChatMessage, ColumnKind, FileCard, Instructions, Piece, Pieces, SkillCard};
 use kiso_plan::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 
 /// The text of one piece, in parts, and which of them may go where not all have room.

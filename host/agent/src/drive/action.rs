@@ -8,7 +8,7 @@ use crate::context;
 use crate::node::{actor, retrieval, summarizer};
 use crate::tool::ToolUses;
 use crate::tool::builtin::{self, Builtins};
-use kiso_base::role::{Piece, Role, TABLE};
+use kiso_base::role::Role;
 use kiso_graph::lane::KEPT_EXCHANGES;
 use kiso_graph::reflection::Status;
 use kiso_graph::run::Run;
@@ -18,7 +18,7 @@ use kiso_llm::{Sink, ToolSpec};
 use kiso_plan::call::ToolCall;
 use kiso_plan::estimate;
 use kiso_plan::label::Label;
-use kiso_plan::prompt::{ChatMessage, Pieces};
+use kiso_plan::prompt::{ChatMessage, Piece, Pieces, TABLE};
 use kiso_plan::report::{TaskError, TaskReport};
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad;
@@ -70,16 +70,7 @@ impl RunContext<'_> {
             self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await?
         };
         Ok(match completion {
-            Ok(completion) => match actor::read(completion) {
-                // Redacted here and not only in the log: what is replayed must be what was done.
-                StepResult::Acted { text, mut calls, call } => {
-                    for wanted in &mut calls {
-                        wanted.args = self.secrets.redact_json_text(&wanted.args);
-                    }
-                    StepResult::Acted { text: self.secrets.redact(&text), calls, call }
-                }
-                other => other,
-            },
+            Ok(completion) => actor::read(completion),
             Err(none) => none.result(),
         })
     }
@@ -122,7 +113,7 @@ impl RunContext<'_> {
         Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };
-                StepResult::Assessed { text: self.secrets.redact(&completion.text), call }
+                StepResult::Assessed { text: completion.text, call }
             }
             Err(none) => none.result(),
         })
@@ -309,8 +300,8 @@ impl RunContext<'_> {
         match self.complete(run, request, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 calls.push(Call { model: completion.model, usage: completion.usage });
-                let text = self.secrets.redact(completion.text.trim());
-                Ok((!text.is_empty()).then_some(text))
+                let text = completion.text.trim();
+                Ok((!text.is_empty()).then(|| text.to_owned()))
             }
             Err(_) => Ok(None),
         }

@@ -299,9 +299,8 @@ impl RunContext<'_> {
         voice.finish();
         Ok(match completion {
             Ok(completion) => {
-                let text = self.secrets.redact(&(completion.text + &note));
                 let call = kiso_graph::step::Call { model: completion.model, usage: completion.usage };
-                StepResult::Conversed { text, call }
+                StepResult::Conversed { text: completion.text + &note, call }
             }
             Err(none) => none.result(),
         })

@@ -2,12 +2,12 @@
 
 use super::conversation;
 use crate::context;
-use kiso_base::role::{Piece, Role};
+use kiso_base::role::Role;
 use kiso_graph::banner::Banner;
 use kiso_graph::lane::ActionTurn;
 use kiso_graph::step::{ActAsk, StepResult};
 use kiso_llm::{Completion, Request, ToolChoice, ToolSpec, Turn};
-use kiso_plan::prompt::Pieces;
+use kiso_plan::prompt::{Piece, Pieces};
 use serde_json::json;
 
 /// Asks for the self-assessment at the round limit, with the lines that it may begin with.

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use super::guidance::of_home;
 use crate::context;
 use kiso_base::home::{Home, TextError, read_text};
-use kiso_base::role::{Piece, Role};
+use kiso_base::role::Role;
 use kiso_graph::reflection::CHART;
 use kiso_llm::{Request, Turn};
+use kiso_plan::prompt::Piece;
 use kiso_store::scratchpad;
 
 /// The largest prompt that an override may have, in bytes: about sixteen thousand tokens, which is more than most

@@ -2,14 +2,14 @@
 
 use super::conversation;
 use crate::context;
-use kiso_base::role::{Piece, Role};
+use kiso_base::role::Role;
 use kiso_graph::banner;
 use kiso_graph::brief::Brief;
 use kiso_graph::step::Call;
 use kiso_llm::{Answer, LlmError, Model, Request, Sink, Turn, reflex};
 use kiso_plan::clip::clip;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::prompt::Pieces;
+use kiso_plan::prompt::{Piece, Pieces};
 use kiso_plan::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.

@@ -14,7 +14,7 @@ const WORDS: [&str; 17] = [
     "status", "to", "type", "why",
 ];
 
-/// Members that hold JSON of somebody else, in which no member is ours.
+/// Members that hold JSON of somebody else, or a text that is meant to be JSON; no member in it is ours.
 const FOREIGN: [&str; 3] = ["args", "data", "parameters"];
 
 /// A number with fewer digits is found everywhere.
@@ -85,9 +85,11 @@ impl Secrets {
             Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, ours)),
             Value::Object(members) if ours => {
                 for (name, member) in members {
-                    let is_word = member.is_string() && WORDS.contains(&name.as_str());
-                    if !is_word {
-                        self.walk(member, !FOREIGN.contains(&name.as_str()));
+                    let is_foreign = FOREIGN.contains(&name.as_str());
+                    match member {
+                        Value::String(_) if WORDS.contains(&name.as_str()) => {}
+                        Value::String(text) if is_foreign => *text = self.redact_json_text(text),
+                        member => self.walk(member, !is_foreign),
                     }
                 }
             }
@@ -150,6 +152,14 @@ mod tests {
         assert_eq!(clean.matches("[secret pw]").count(), 4, "{clean}");
         let long = secrets(&["12345678"]).redact_to_json(&report()).unwrap();
         assert!(long.contains("[\"hunter22\",\"[secret pw]\"]") && long.contains("\"millis\":12345678"), "{long}");
+    }
+
+    /// The arguments of a call as a model wrote them.
+    #[test]
+    fn arguments_that_are_a_text_stay_json() {
+        let call = json!({ "name": "exec", "args": r#"{"pin": 12345678, "command": "say 12345678"}"# });
+        let clean = secrets(&["12345678"]).redact_to_json(&call).unwrap();
+        assert_eq!(clean, r#"{"name":"exec","args":"{\"pin\":\"[secret pw]\",\"command\":\"say [secret pw]\"}"}"#);
     }
 
     #[test]

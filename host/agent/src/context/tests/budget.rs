@@ -1,10 +1,10 @@
 //! What the pieces may take, and which of them give way.
 
 use super::*;
-use kiso_base::role::{Piece, TABLE};
 use kiso_llm::{Request, ToolSpec, Turn};
 use kiso_plan::call::ToolCall;
 use kiso_plan::estimate::tokens;
+use kiso_plan::prompt::{Piece, TABLE, shrinking};
 use proptest::prelude::*;
 
 proptest! {
@@ -25,7 +25,7 @@ proptest! {
                 prop_assert_eq!(&prompt, &whole);
             }
             // What is never cut stands there as it would with all the room there is.
-            for piece in Piece::ALL.iter().filter(|piece| !SHRINK.contains(piece) && ![Piece::Caller, Piece::Now].contains(piece)) {
+            for piece in Piece::ALL.iter().filter(|piece| !shrinking().any(|of| of == **piece) && ![Piece::Caller, Piece::Now].contains(piece)) {
                 if let Some(section) = section(&whole, *piece) {
                     prop_assert!(prompt.contains(section) && least.contains(section), "{piece:?}");
                 }
@@ -94,7 +94,7 @@ fn the_window_takes_what_the_others_leave() {
 
 #[test]
 fn what_is_never_cut_is_what_the_work_is_about() {
-    let kept: Vec<_> = Piece::ALL.iter().filter(|piece| !SHRINK.contains(piece)).collect();
+    let kept: Vec<_> = Piece::ALL.iter().filter(|piece| !shrinking().any(|of| of == **piece)).collect();
     let expected =
         [Piece::Caller, Piece::Now, Piece::NewMessage, Piece::Goal, Piece::Task, Piece::Brief, Piece::Correction];
     assert_eq!(kept, expected.iter().collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! No text gets out of its fence.
 
 use super::*;
-use kiso_base::role::Piece;
+use kiso_plan::prompt::Piece;
 use proptest::prelude::*;
 
 /// Outside the fences stands nothing that came from anywhere but the host.
