@@ -91,7 +91,7 @@ pub(crate) mod sandbox {
     pub(crate) use super::compile::{EXEC_RESERVATION, settings};
     pub(crate) use super::engine::Ticker;
     pub(crate) use super::workspace::{
-        ChargedFiles, CommandRequests, DirId, Quota, Room, Roots, add_to_linker as charge_files, target,
+        ChargedFiles, CommandRequests, DirId, Quota, Room, Root, Roots, add_to_linker as charge_files, target,
     };
 }
 

@@ -162,6 +162,12 @@ impl<'s> Lexer<'s> {
             return Token::Number(rest[2..2 + digits].iter().fold(0.0, |sum, c| sum * 16.0 + value(c)));
         }
         let mut end = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+        // As in GNU's awk; 08 is 8, and 017.5 is what it looks like.
+        let is_octal = end > 1 && rest[0] == b'0' && rest[..end].iter().all(|c| (b'0'..=b'7').contains(c));
+        if is_octal && !matches!(rest.get(end), Some(b'.' | b'e' | b'E')) {
+            self.at += end;
+            return Token::Number(rest[..end].iter().fold(0.0, |sum, c| sum * 8.0 + f64::from(c - b'0')));
+        }
         if rest.get(end) == Some(&b'.') {
             end += 1;
             end += rest[end..].iter().take_while(|c| c.is_ascii_digit()).count();

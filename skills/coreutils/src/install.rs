@@ -61,6 +61,17 @@ fn directories(options: &Options, operands: &[String]) -> Outcome {
     Ok(0)
 }
 
+/// A new file takes the place of what is there: what a link there leads to, and what has the file open, stay as they are.
+fn replace(source: &str, to: &Path) -> std::io::Result<()> {
+    let mut part = to.as_os_str().to_owned();
+    part.push(".part");
+    let done = fs::copy(source, &part).and_then(|_| fs::rename(&part, to));
+    if done.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    done
+}
+
 fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
     let destination = match &options.target {
         Some(directory) => directory.clone(),
@@ -91,7 +102,7 @@ fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
         if fs::canonicalize(source).ok().is_some_and(|from| fs::canonicalize(&to).is_ok_and(|to| to == from)) {
             return Err(format!("'{source}' and '{}' are the same file", to.display()).into());
         }
-        fs::copy(source, &to)
+        replace(source, &to)
             .map_err(|e| format!("cannot copy '{source}' to '{}': {}", to.display(), cli::reason(&e)))?;
         if options.verbose {
             println!("'{source}' -> '{}'", to.display());

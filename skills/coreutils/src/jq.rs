@@ -183,6 +183,13 @@ fn run(options: Options) -> cli::Outcome {
     let name = options.files.last().map_or(Val::Null, |name| Val::utf8_str(name.clone()));
     let done = data::run(&runner, &filter, Vars::new(values), (&name, inputs), Stop::Input, |output| match output {
         _ if failed.get() == Some(taken.get()) => Ok(()),
+        Ok(value) if let Some(key) = foreign_key(&value) => {
+            out.flush().map_err(Stop::Output)?;
+            eprintln!("jq: error: Object keys must be strings, and {key} is none");
+            failed.set(Some(taken.get()));
+            code = FAILED;
+            Ok(())
+        }
         Ok(value) => {
             last = Some(value.as_bool());
             print(&options, &value, &mut out).map_err(Stop::Output)
@@ -232,9 +239,13 @@ fn input(options: &Options) -> (Vec<u8>, i32) {
         return (bytes, code);
     }
     for file in cli::files_or_stdin(options.files.clone()) {
+        let start = bytes.len();
         if let Err(e) = cli::open(&file).and_then(|mut file| file.read_to_end(&mut bytes)) {
             eprintln!("jq: error: Could not open {file}: {}", cli::reason(&e));
             code = WRONG;
+        }
+        if bytes[start..].starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(start..start + BYTE_ORDER_MARK.len());
         }
     }
     (bytes, code)
@@ -282,6 +293,21 @@ fn is_too_deep(bytes: &[u8]) -> bool {
         }
         depth > DEEPEST
     })
+}
+
+/// What other systems' editors begin a text with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// A key of an object that is not a string, which jaq takes and JSON does not.
+fn foreign_key(value: &Val) -> Option<Val> {
+    match value {
+        Val::Arr(items) => items.iter().find_map(foreign_key),
+        Val::Obj(entries) => {
+            let is_text = |key: &Val| matches!(key, Val::TStr(_) | Val::BStr(_));
+            entries.iter().find_map(|(key, value)| if is_text(key) { foreign_key(value) } else { Some(key.clone()) })
+        }
+        _ => None,
+    }
 }
 
 /// The value with computed numbers as jq writes them: 2 instead of 2.0, and nothing that is no JSON.

@@ -156,7 +156,7 @@ fn bracket(chars: &[char], from: usize, out: &mut String) -> Result<usize, Strin
                     .ok_or("unmatched [, [^, [:, [., or [=")?;
                 let name: String = chars[at + 2..end].iter().collect();
                 match kind {
-                    ':' => out.push_str(&format!("[:{name}:]")),
+                    ':' => out.push_str(class(&name).ok_or_else(|| format!("invalid character class: {name}"))?),
                     _ => name.chars().for_each(|c| member(c, out)),
                 }
                 at = end + 2;
@@ -171,6 +171,25 @@ fn bracket(chars: &[char], from: usize, out: &mut String) -> Result<usize, Strin
             }
         }
     }
+}
+
+/// What a class holds, as GNU's tools have it in a UTF-8 locale: of all scripts, and no space that may not be broken.
+fn class(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "alpha" => r"\p{Alphabetic}",
+        "alnum" => r"\p{Alphabetic}\p{Nd}",
+        "digit" => "0-9",
+        "xdigit" => "0-9A-Fa-f",
+        "upper" => r"\p{Uppercase}",
+        "lower" => r"\p{Lowercase}",
+        "blank" => r"\t \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{205F}\x{3000}",
+        "space" => r"\t-\r \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{2028}\x{2029}\x{205F}\x{3000}",
+        "punct" => r"\p{P}\p{S}",
+        "graph" => r"[^\p{C}\p{Z}]",
+        "print" => r"[^\p{C}\p{Zl}\p{Zp}]",
+        "cntrl" => r"\p{Cc}",
+        _ => return None,
+    })
 }
 
 fn member(c: char, out: &mut String) {
@@ -217,8 +236,36 @@ mod tests {
     #[test]
     fn bracket_expressions_hold_other_characters() {
         check(Syntax::Extended, r"[]\[a-]", r"[\]\\\[a\-]");
-        check(Syntax::Extended, "[^[:alpha:]_]", "[^[:alpha:]_]");
+        check(Syntax::Extended, "[^[:alpha:]_]", r"[^\p{Alphabetic}_]");
         check(Syntax::Extended, "[a-z&&b]", r"[a-z\&\&b]");
+    }
+
+    #[test]
+    fn classes_are_of_all_scripts() {
+        for (class, inside, outside) in [
+            ("alpha", "aZëжñ漢", "1 _-\u{301}"),
+            ("alnum", "aë7٣", " _-"),
+            ("digit", "07", "a٣"),
+            ("xdigit", "0aF", "g"),
+            ("upper", "AÉЖ", "aé1"),
+            ("lower", "aéж", "AÉ1"),
+            ("space", " \t\n\u{2003}", "a\u{a0}"),
+            ("blank", " \t\u{3000}", "a\n"),
+            ("punct", "!_$€«", "aé 1"),
+            ("graph", "aé!1", " \t\u{3000}"),
+            ("print", "aé! 1", "\t\u{7}"),
+            ("cntrl", "\u{7}\t", "aé "),
+        ] {
+            let (regex, _) = translate(&format!("^[[:{class}:]]$"), Syntax::Extended).unwrap();
+            let regex = regex::Regex::new(&regex).unwrap();
+            for c in inside.chars() {
+                assert!(regex.is_match(&c.to_string()), "{c:?} is {class}");
+            }
+            for c in outside.chars() {
+                assert!(!regex.is_match(&c.to_string()), "{c:?} is not {class}");
+            }
+        }
+        assert!(translate("[[:letter:]]", Syntax::Basic).is_err());
     }
 
     #[test]

@@ -76,7 +76,17 @@ fn backwards<'a>(bytes: &'a [u8], separator: &[u8], before: bool) -> Vec<&'a [u8
     records
 }
 
-/// `cp` of uutils. Copies have no owner, permissions or times to keep here, and asking for them fails.
+/// `comm` of uutils, which ends in a crash where both files are standard input.
+pub fn comm(arguments: crate::table::Arguments) -> i32 {
+    let arguments: Vec<_> = arguments.collect();
+    if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
+        eprintln!("comm: both files cannot be standard input");
+        return 1;
+    }
+    uu_comm::uumain(arguments.into_iter())
+}
+
+/// `cp` of uutils. Copies have no owner, permissions, times or holes to keep here, and asking for them fails.
 pub fn cp(arguments: crate::table::Arguments) -> i32 {
     uu_cp::uumain(plain_copy(arguments.map(|a| a.to_string_lossy().into_owned())).into_iter().map(Into::into))
 }
@@ -89,6 +99,8 @@ fn plain_copy(arguments: impl Iterator<Item = String>) -> Vec<String> {
         match argument.as_str() {
             "--archive" if options => plain.extend(["-R".to_owned(), "-P".to_owned()]),
             text if options && (text.starts_with("--preserve") || text.starts_with("--no-preserve")) => {}
+            // Files have no holes here, whatever is asked for.
+            text if options && ["--sparse=", "--reflink"].iter().any(|taken| text.starts_with(taken)) => {}
             text if options && text.starts_with('-') && !text.starts_with("--") && !text.contains(['t', 'S']) => {
                 let letters = text.replace('p', "").replace('a', "RP").replace('d', "P");
                 if letters != "-" || text == "-" {

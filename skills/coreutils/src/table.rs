@@ -8,6 +8,7 @@ use crate::chmod;
 use crate::cmp;
 use crate::column;
 use crate::compress;
+use crate::date;
 use crate::dd;
 use crate::df;
 use crate::diff;
@@ -26,6 +27,7 @@ use crate::rg;
 use crate::sed;
 use crate::small;
 use crate::sort;
+use crate::split;
 use crate::stat;
 use crate::tar_command;
 use crate::timeout;
@@ -83,11 +85,11 @@ static COMMANDS: &[Command] = &[
     uutils("cksum", "cksum", uu_cksum::uumain),
     own("cmp", cmp::main),
     own("column", column::main),
-    uutils("comm", "comm", uu_comm::uumain),
+    uutils("comm", "comm", small::comm),
     uutils("cp", "cp", small::cp),
     uutils("csplit", "csplit", uu_csplit::uumain),
     uutils("cut", "cut", uu_cut::uumain),
-    uutils("date", "date", uu_date::uumain),
+    uutils("date", "date", date::main),
     own("dd", dd::main),
     own("df", df::main),
     own("diff", diff::main),
@@ -159,7 +161,7 @@ static COMMANDS: &[Command] = &[
     uutils("shuf", "shuf", uu_shuf::uumain),
     uutils("sleep", "sleep", uu_sleep::uumain),
     own("sort", sort::main),
-    uutils("split", "split", uu_split::uumain),
+    uutils("split", "split", split::main),
     own("stat", stat::main),
     own("strings", small::strings),
     uutils("sum", "sum", uu_sum::uumain),

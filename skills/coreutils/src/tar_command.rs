@@ -325,19 +325,54 @@ fn add(
     header.set_size(0);
     if kind.is_dir() {
         header.set_entry_type(EntryType::Directory);
-        builder.append_data(&mut header, format!("{}/", name.trim_end_matches('/')), io::empty())?;
+        append_entry(builder, &mut header, &format!("{}/", name.trim_end_matches('/')), "", io::empty())?;
     } else if kind.is_symlink() {
         header.set_entry_type(EntryType::Symlink);
-        builder.append_link(&mut header, name, std::fs::read_link(entry.path())?)?;
+        let target = std::fs::read_link(entry.path())?;
+        append_entry(builder, &mut header, name, &target.to_string_lossy(), io::empty())?;
     } else {
         header.set_entry_type(EntryType::Regular);
         header.set_size(meta.len());
         let file = File::open(entry.path()).map_err(cli::at(entry.path()))?;
         // A file that grows meanwhile must not break the archive.
-        builder.append_data(&mut header, name, file.take(meta.len()))?;
+        append_entry(builder, &mut header, name, "", file.take(meta.len()))?;
     }
     Ok(())
 }
+
+/// Adds an entry. The names are put into the header here, since the crate takes a backslash for a separator under WASI.
+fn append_entry(
+    builder: &mut Builder<impl Write>,
+    header: &mut Header,
+    name: &str,
+    target: &str,
+    data: impl Read,
+) -> Result<(), Error> {
+    for (text, kind) in [(target, EntryType::GNULongLink), (name, EntryType::GNULongName)] {
+        let old = header.as_old_mut();
+        let field = if kind == EntryType::GNULongLink { &mut old.linkname } else { &mut old.name };
+        field.fill(0);
+        let fits = text.len().min(field.len());
+        field[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+        if text.len() > fits {
+            let mut long = Header::new_gnu();
+            long.as_old_mut().name[..LONG_LINK.len()].copy_from_slice(LONG_LINK);
+            long.set_mode(0o644);
+            long.set_uid(0);
+            long.set_gid(0);
+            long.set_mtime(0);
+            long.set_entry_type(kind);
+            long.set_size(text.len() as u64 + 1);
+            long.set_cksum();
+            builder.append(&long, text.as_bytes().chain(&[0][..]))?;
+        }
+    }
+    header.set_cksum();
+    Ok(builder.append(header, data)?)
+}
+
+/// The name of an entry that holds the long name of the next one.
+const LONG_LINK: &[u8] = b"././@LongLink";
 
 fn read(options: &Options) -> cli::Outcome {
     let mut input = BufReader::with_capacity(64 << 10, cli::open(&options.file).map_err(cli::at(&options.file))?);

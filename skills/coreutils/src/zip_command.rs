@@ -1,7 +1,7 @@
 //! `zip` and `unzip`.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Cursor, Read, Seek, Write};
 use std::path::Path;
 
 use lexopt::Arg::{Long, Short, Value};
@@ -12,23 +12,51 @@ use crate::archive;
 use crate::cli::{self, Error};
 use crate::glob;
 
-const ZIP: &str = "Usage: zip [-r] [-j] [-q] [-0..-9] [-x GLOB]... [-i GLOB]... ARCHIVE[.zip] FILE...
-Pack files; those of the same name in an archive that is there are replaced.
+const ZIP: &str = "Usage: zip [-rjqDymu] [-0..-9] [-x GLOB]... [-i GLOB]... ARCHIVE[.zip]|- FILE...
+Pack files; those of the same name in an archive that is there are replaced. `-` writes the archive to standard output.
+
+  -r  with what is in directories      -j  without the names of directories
+  -D  no entries for directories       -y  links as links
+  -u  only what is newer than in the archive    -m  delete what was packed
 ";
+
+#[derive(Default)]
+struct Packing {
+    recursive: bool,
+    junk: bool,
+    quiet: bool,
+    no_directories: bool,
+    links: bool,
+    newer: bool,
+    moves: bool,
+    level: i64,
+}
+
+/// A file to pack: where it is, its name in the archive, and what it is.
+struct Packed {
+    path: String,
+    name: String,
+    kind: std::fs::FileType,
+}
 
 pub fn zip(arguments: Vec<String>) -> i32 {
     cli::run(arguments, ZIP, 15, |mut parser| {
-        let (mut recursive, mut junk, mut quiet, mut level) = (false, false, false, 6);
+        let mut packing = Packing { level: 6, ..Packing::default() };
         let (mut exclude, mut include, mut operands) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(argument) = parser.next()? {
             match argument {
-                Short('r') => recursive = true,
-                Short('j') => junk = true,
-                Short('q') => quiet = true,
-                Short(digit @ '0'..='9') => level = i64::from(digit.to_digit(10).unwrap_or(6)),
+                Short('r') => packing.recursive = true,
+                Short('j') => packing.junk = true,
+                Short('q') => packing.quiet = true,
+                Short('D') => packing.no_directories = true,
+                Short('y') => packing.links = true,
+                Short('u') => packing.newer = true,
+                Short('m') => packing.moves = true,
+                Short(digit @ '0'..='9') => packing.level = i64::from(digit.to_digit(10).unwrap_or(6)),
                 Short('x') => globs(&mut parser, &mut exclude)?,
                 Short('i') => globs(&mut parser, &mut include)?,
-                Short('y' | 'X' | 'u' | 'v' | 'T' | 'm' | 'D') => {}
+                // Nothing more than names, times and content is kept anyway, and what is written can be read.
+                Short('X' | 'v' | 'T') => {}
                 Value(operand) => operands.push(operand.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }
@@ -37,7 +65,7 @@ pub fn zip(arguments: Vec<String>) -> i32 {
             return Err("an archive and files are needed".into());
         }
         let mut target = operands.remove(0);
-        if !Path::new(&target).file_name().unwrap_or_default().to_string_lossy().contains('.') {
+        if target != "-" && !Path::new(&target).file_name().unwrap_or_default().to_string_lossy().contains('.') {
             target.push_str(".zip");
         }
         let mut files = Vec::new();
@@ -46,26 +74,42 @@ pub fn zip(arguments: Vec<String>) -> i32 {
                 eprintln!("zip warning: name not matched: {operand}");
                 continue;
             }
-            let depth = if recursive { usize::MAX } else { 0 };
-            for entry in walkdir::WalkDir::new(operand).max_depth(depth).sort_by_file_name() {
-                let entry = entry.map_err(io::Error::from)?;
+            let depth = if packing.recursive { usize::MAX } else { 0 };
+            let walk = walkdir::WalkDir::new(operand).max_depth(depth).sort_by_file_name();
+            for entry in walk.follow_links(!packing.links).follow_root_links(!packing.links) {
+                let entry = match entry {
+                    Ok(entry) => entry,
+                    Err(e) => {
+                        let shown = e.path().unwrap_or(operand.as_ref()).display().to_string();
+                        eprintln!("zip warning: could not read {shown}: {}", cli::reason(&e.into()));
+                        continue;
+                    }
+                };
                 let path = entry.path().to_string_lossy().into_owned();
                 let name = path.trim_start_matches("./").trim_start_matches('/').to_owned();
                 let fits = |globs: &[String]| globs.iter().any(|pattern| glob::fits(pattern, &name, false));
-                let is_dir = entry.file_type().is_dir();
-                let skipped = fits(&exclude) || !(include.is_empty() || fits(&include)) || (is_dir && junk);
+                let (kind, is_dir) = (entry.file_type(), entry.file_type().is_dir());
+                let left_out = is_dir && (packing.junk || packing.no_directories);
+                let skipped = fits(&exclude) || !(include.is_empty() || fits(&include)) || left_out;
                 if name.is_empty() || name == "." || name == target || skipped {
                     continue;
                 }
-                let name = if junk { name.rsplit('/').next().unwrap_or(&name).to_owned() } else { name };
-                files.push((path, if is_dir { format!("{name}/") } else { name }, is_dir));
+                let name = if packing.junk { name.rsplit('/').next().unwrap_or(&name).to_owned() } else { name };
+                files.push(Packed { path, name: if is_dir { format!("{name}/") } else { name }, kind });
             }
         }
         if files.is_empty() {
             eprintln!("zip error: Nothing to do! ({target})");
             return Ok(12);
         }
-        write(&target, &files, level, quiet)?;
+        match target.as_str() {
+            "-" => {
+                let packing = Packing { quiet: true, newer: false, ..packing };
+                let bytes = pack(ZipWriter::new(Cursor::new(Vec::new())), &files, &[], &packing)?.into_inner();
+                io::stdout().lock().write_all(&bytes)?;
+            }
+            _ => write(&target, files, &packing)?,
+        }
         Ok(0)
     })
 }
@@ -76,7 +120,7 @@ fn globs(parser: &mut lexopt::Parser, globs: &mut Vec<String>) -> Result<(), Err
     Ok(())
 }
 
-fn write(target: &str, files: &[(String, String, bool)], level: i64, quiet: bool) -> Result<(), Error> {
+fn write(target: &str, mut files: Vec<Packed>, packing: &Packing) -> Result<(), Error> {
     let part = format!("{target}.part");
     let mut writer = ZipWriter::new(File::create(&part).map_err(cli::at(target))?);
     let mut replaced = Vec::new();
@@ -84,41 +128,73 @@ fn write(target: &str, files: &[(String, String, bool)], level: i64, quiet: bool
         let mut old = ZipArchive::new(BufReader::new(old))?;
         for at in 0..old.len() {
             let entry = old.by_index_raw(at)?;
-            let name = entry.name()?.into_owned();
-            if files.iter().any(|file| file.1 == name) {
+            let (name, modified) = (entry.name()?.into_owned(), entry.last_modified());
+            let is_newer = |file: &Packed| {
+                let Some((there, here)) = modified.zip(modified_of(&file.path)) else { return true };
+                here > there
+            };
+            files.retain(|file| file.name != name || !packing.newer || is_newer(file));
+            if files.iter().any(|file| file.name == name) {
                 replaced.push(name);
             } else {
                 writer.raw_copy_file(entry)?;
             }
         }
     }
+    pack(writer, &files, &replaced, packing)?;
+    std::fs::rename(&part, target).map_err(cli::at(target))?;
+    if packing.moves {
+        // What is in a directory before the directory itself, which stays where it is not empty.
+        for file in files.iter().rev() {
+            if file.kind.is_dir() {
+                let _ = std::fs::remove_dir(&file.path);
+            } else {
+                std::fs::remove_file(&file.path).map_err(cli::at(&file.path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pack<W: Write + Seek>(
+    mut writer: ZipWriter<W>,
+    files: &[Packed],
+    replaced: &[String],
+    packing: &Packing,
+) -> Result<W, Error> {
     let mut out = io::stdout().lock();
-    for (path, name, is_dir) in files {
+    let mut told = |text: std::fmt::Arguments<'_>| if packing.quiet { Ok(()) } else { writeln!(out, "{text}") };
+    for Packed { path, name, kind } in files {
         let verb = if replaced.contains(name) { "updating" } else { "  adding" };
-        let mut options = SimpleFileOptions::default().unix_permissions(if *is_dir { 0o755 } else { 0o644 });
-        if let Some(time) = std::fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(stamp) {
+        let mut options = SimpleFileOptions::default().unix_permissions(if kind.is_dir() { 0o755 } else { 0o644 });
+        if let Some(time) = modified_of(path) {
             options = options.last_modified_time(time);
         }
-        if *is_dir {
+        if kind.is_dir() {
             writer.add_directory(name.as_str(), options)?;
-            if !quiet {
-                writeln!(out, "{verb}: {name} (stored 0%)")?;
-            }
+            told(format_args!("{verb}: {name} (stored 0%)"))?;
+            continue;
+        }
+        if kind.is_symlink() {
+            let target = std::fs::read_link(path).map_err(cli::at(path))?;
+            writer.add_symlink(name.as_str(), target.to_string_lossy(), options)?;
+            told(format_args!("{verb}: {name} (stored 0%)"))?;
             continue;
         }
         let bytes = std::fs::read(path).map_err(cli::at(path))?;
-        let stored = level == 0 || bytes.is_empty();
+        let stored = packing.level == 0 || bytes.is_empty();
         let method = if stored { CompressionMethod::Stored } else { CompressionMethod::Deflated };
-        options = options.compression_method(method).compression_level((!stored).then_some(level));
+        options = options.compression_method(method).compression_level((!stored).then_some(packing.level));
         writer.start_file(name.as_str(), options)?;
         writer.write_all(&bytes)?;
-        if !quiet {
-            writeln!(out, "{verb}: {name} ({})", if stored { "stored" } else { "deflated" })?;
-        }
+        told(format_args!("{verb}: {name} ({})", if stored { "stored" } else { "deflated" }))?;
     }
-    writer.finish()?;
-    std::fs::rename(&part, target).map_err(cli::at(target))?;
-    Ok(())
+    Ok(writer.finish()?)
+}
+
+/// When a file was changed, as an archive says it.
+fn modified_of(path: &str) -> Option<zip::DateTime> {
+    std::fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(stamp)
 }
 
 fn stamp(time: std::time::SystemTime) -> Option<zip::DateTime> {
@@ -129,18 +205,22 @@ fn stamp(time: std::time::SystemTime) -> Option<zip::DateTime> {
     zip::DateTime::from_date_and_time(year, month, day, of_day(3600, 24)?, of_day(60, 60)?, of_day(1, 60)?).ok()
 }
 
-const UNZIP: &str = "Usage: unzip [-l] [-t] [-p] [-o] [-n] [-q] [-j] [-d DIR] ARCHIVE[.zip] [GLOB]... [-x GLOB]...
-Unpack an archive, list it (-l), test it (-t) or print its files (-p).
+const UNZIP: &str =
+    "Usage: unzip [-l] [-Z1] [-t] [-p] [-o] [-n] [-q] [-j] [-d DIR] ARCHIVE[.zip] [GLOB]... [-x GLOB]...
+Unpack an archive, list it (-l, -Z1: names alone), test it (-t) or print its files (-p).
 ";
 
 pub fn unzip(arguments: Vec<String>) -> i32 {
     cli::run(arguments, UNZIP, 9, |mut parser| {
         let (mut list, mut test, mut pipe, mut overwrite, mut never, mut quiet, mut junk) =
             (false, false, false, false, false, false, false);
+        let (mut info, mut names) = (false, false);
         let (mut directory, mut exclude, mut operands) = (".".to_owned(), Vec::new(), Vec::new());
         while let Some(argument) = parser.next()? {
             match argument {
-                Short('l' | 'Z' | 'v') => list = true,
+                Short('l' | 'v') => list = true,
+                Short('Z') => (info, list) = (true, true),
+                Short('1') if info => names = true,
                 Short('t') => test = true,
                 Short('p' | 'c') => pipe = true,
                 Short('o') => overwrite = true,
@@ -149,7 +229,7 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
                 Short('j') => junk = true,
                 Short('d') => directory = cli::value(&mut parser)?,
                 Short('x') => globs(&mut parser, &mut exclude)?,
-                Short('1') | Long("") => {}
+                Long("") => {}
                 Value(operand) => operands.push(operand.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }
@@ -162,10 +242,10 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
         let path = path.ok_or_else(|| format!("cannot find or open {file} or {file}.zip"))?;
         let mut archive = ZipArchive::new(BufReader::new(File::open(&path)?)).map_err(|e| format!("{path}: {e}"))?;
         let mut out = io::stdout().lock();
-        if !pipe && !quiet {
+        if !pipe && !quiet && !names {
             writeln!(out, "Archive:  {path}")?;
         }
-        if list {
+        if list && !names {
             writeln!(out, "  Length      Date    Time    Name\n---------  ---------- -----   ----")?;
         }
         let (mut total, mut count, mut code) = (0, 0, 0);
@@ -177,6 +257,10 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
                 continue;
             }
             (total, count) = (total + entry.size(), count + 1);
+            if names {
+                writeln!(out, "{name}")?;
+                continue;
+            }
             if list {
                 let time = entry.last_modified().unwrap_or_default();
                 let date = format!("{}-{:02}-{:02}", time.year(), time.month(), time.day());
@@ -236,7 +320,7 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
                 writeln!(out, "{verb}: {:24}", display.display().to_string())?;
             }
         }
-        if list {
+        if list && !names {
             let plural = if count == 1 { "file" } else { "files" };
             writeln!(out, "---------                     -------\n{total:9}                     {count} {plural}")?;
         }

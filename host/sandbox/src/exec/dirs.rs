@@ -8,7 +8,7 @@ use crate::effect::published::PublishedFiles;
 use crate::effect::sink::{MountSink, Permit};
 use crate::effect::undo::Opening;
 use crate::skill::SKILLS_MOUNT;
-use crate::skill::sandbox::{DirId, Quota, Roots, target};
+use crate::skill::sandbox::{DirId, Quota, Root, Roots, target};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use kiso_base::home::PROJECT;
@@ -77,7 +77,8 @@ impl Dirs {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
         mounted.push(MountPoint::open("/", root, false)?);
-        let roots = mounted.iter().map(|mounted| DirId::of(&mounted.dir)).collect::<Result<_, _>>()?;
+        let root = |mounted: &MountPoint| Ok(Root { id: DirId::of(&mounted.dir)?, at: mounted.at.clone() });
+        let roots = mounted.iter().map(root).collect::<io::Result<_>>()?;
         Ok(Self { mounted, roots, published })
     }
 

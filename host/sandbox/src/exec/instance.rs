@@ -112,6 +112,7 @@ pub(super) struct ProcessCtx {
     hands_over: bool,
     share: Share,
     listings: Vec<u32>,
+    followed: Option<(u32, String)>,
 }
 
 impl ProcessCtx {
@@ -141,6 +142,10 @@ impl ChargedFiles for ProcessCtx {
 
     fn listings(&mut self) -> &mut Vec<u32> {
         &mut self.listings
+    }
+
+    fn followed(&mut self) -> &mut Option<(u32, String)> {
+        &mut self.followed
     }
 
     fn listings_hit(&self) -> LimitHit {
@@ -218,6 +223,7 @@ pub(super) fn store(
         channels: given.channels,
         hands_over: streams == Streams::Shell,
         listings: Vec::new(),
+        followed: None,
     };
     let mut store = Store::new(task.engine.wasmtime(), ctx);
     store.limiter(|ctx| &mut ctx.share);

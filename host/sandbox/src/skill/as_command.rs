@@ -8,7 +8,7 @@ use super::input::CallInput;
 use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::limits::{HitCell, Limit, LimitHit};
 use super::usage::CallUse;
-use super::workspace::{CommandRequests, ControlFile, DirId};
+use super::workspace::{CommandRequests, ControlFile, DirId, Root};
 use crate::effect::published::PublishedFiles;
 use crate::package::{CONTROL_FILE, MARK};
 use cap_std::ambient_authority;
@@ -109,7 +109,7 @@ where
         }
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?);
+        capabilities.workspace.roots.push(Root { id: DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, at: "/tmp".to_string() });
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         // An interpreter runs their scripts.
         if let Some((skills, published)) = &streams.skills {
@@ -120,14 +120,14 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            capabilities.workspace.roots.push(DirId::at(skills).map_err(|e| unusable(&e))?);
+            capabilities.workspace.roots.push(Root { id: DirId::at(skills).map_err(|e| unusable(&e))?, at: SKILLS_MOUNT.to_string() });
             capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
         }
     }
     for (path, at) in &streams.support {
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(DirId::at(path).map_err(|e| unusable(&e))?);
+        capabilities.workspace.roots.push(Root { id: DirId::at(path).map_err(|e| unusable(&e))?, at: at.to_string() });
     }
     // What it starts may write to the workspace, so it must be allowed that itself.
     let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);

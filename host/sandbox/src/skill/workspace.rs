@@ -22,5 +22,5 @@ pub use self::note::media_type;
 pub(crate) use self::note::{NoteError, note};
 pub use self::quota::{Charge, Quota};
 pub(crate) use self::quota::{Room, SpaceUsage};
-pub(crate) use self::structure::{DirId, Roots};
+pub(crate) use self::structure::{DirId, Root, Roots};
 pub(crate) use self::undoable::target;

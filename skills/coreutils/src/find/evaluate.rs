@@ -56,6 +56,14 @@ impl State {
             }
             Expression::Regex(regex) => regex.is_match(&shown),
             Expression::Type(kinds) => kinds.contains(crate::stat::kind_letter(entry.file_type())),
+            Expression::OtherType(kinds) => {
+                let found = if entry.path_is_symlink() == entry.file_type().is_symlink() {
+                    std::fs::metadata(path).or_else(|_| path.symlink_metadata())
+                } else {
+                    path.symlink_metadata()
+                };
+                found.is_ok_and(|found| kinds.contains(crate::stat::kind_letter(found.file_type())))
+            }
             Expression::Size { amount, unit } => amount.takes(size(entry).div_ceil(*unit)),
             Expression::Empty => match entry.file_type() {
                 kind if kind.is_dir() => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()),

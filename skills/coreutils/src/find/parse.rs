@@ -52,6 +52,8 @@ pub enum Expression {
     },
     Regex(Regex),
     Type(String),
+    /// Of the file that a link leads to; of the link itself where links are followed anyway.
+    OtherType(String),
     Size {
         amount: Amount,
         unit: u64,
@@ -219,7 +221,7 @@ impl Parser {
                 if kinds.is_empty() || !kinds.chars().all(|kind| "fdlbcps,".contains(kind)) {
                     return Err(format!("Unknown argument to -type: {kinds}").into());
                 }
-                Expression::Type(kinds)
+                if word == "-xtype" { Expression::OtherType(kinds) } else { Expression::Type(kinds) }
             }
             "-size" => size(&self.value(&word)?)?,
             "-empty" => Expression::Empty,

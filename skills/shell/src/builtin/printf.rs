@@ -368,6 +368,7 @@ fn float(number: f64, kind: char, spec: &Spec) -> String {
     let text = if number.is_finite() {
         let precision = spec.precision.unwrap_or(6);
         match kind.to_ascii_lowercase() {
+            'a' => hexadecimal(number, spec.precision),
             'f' if spec.alternate && precision == 0 => format!("{number:.0}."),
             'f' => fixed(number, precision),
             'e' => exponent(number, precision),
@@ -379,6 +380,44 @@ fn float(number: f64, kind: char, spec: &Spec) -> String {
         "inf".to_owned()
     };
     if kind.is_ascii_uppercase() { text.to_uppercase() } else { text }
+}
+
+/// `%a`, as bash writes it, whose numbers have 64 bits behind no point: the first digit is 8 to f.
+fn hexadecimal(number: f64, precision: Option<usize>) -> String {
+    const MANTISSA: u32 = 52;
+    let bits = number.to_bits();
+    let (exponent, fraction) = ((bits >> MANTISSA) & 0x7ff, bits & ((1 << MANTISSA) - 1));
+    let (mut exponent, mantissa) = match exponent {
+        0 if fraction == 0 => return format!("0x0{}p+0", point(&"0".repeat(precision.unwrap_or(0)))),
+        0 => (-1074, fraction),
+        exponent => (exponent as i32 - 1075, fraction | 1 << MANTISSA),
+    };
+    // The highest bit is that of the first digit.
+    let shift = mantissa.leading_zeros();
+    let mut mantissa = u128::from(mantissa << shift);
+    exponent += 60 - shift as i32;
+    let digits = precision.unwrap_or(15).min(15);
+    let unit = 1_u128 << (4 * (15 - digits));
+    let rest = mantissa % unit;
+    mantissa -= rest;
+    if rest * 2 > unit || (rest * 2 == unit && mantissa / unit % 2 == 1) {
+        mantissa += unit;
+    }
+    if mantissa >> 64 > 0 {
+        (mantissa, exponent) = (mantissa >> 4, exponent + 4);
+    }
+    let text = format!("{mantissa:016x}");
+    let (first, rest) = text.split_at(1);
+    let rest = match precision {
+        Some(precision) => format!("{}{}", &rest[..digits], "0".repeat(precision - digits)),
+        None => rest.trim_end_matches('0').to_owned(),
+    };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("0x{first}{}p{sign}{}", point(&rest), exponent.unsigned_abs())
+}
+
+fn point(digits: &str) -> String {
+    if digits.is_empty() { String::new() } else { format!(".{digits}") }
 }
 
 /// `%f`.
@@ -444,6 +483,8 @@ mod tests {
         check("%.3s|%5s|%%|%b", &["abcdef", "ä", "a\\tb"], "abc|   ä|%|a\tb");
         check("%q %q", &["a b", ""], "a\\ b ''");
         check("%d", &["'a"], "97");
+        check("%a %a %a %A", &["1", "255.5", "0", "-0.1"], "0x8p-3 0xf.f8p+4 0x0p+0 -0XC.CCCCCCCCCCCDP-7");
+        check("%.0a %.2a %.1a", &["1.999", "1", "255.99"], "0x1p+1 0x8.00p-3 0x1.0p+8");
     }
 
     #[test]

@@ -164,6 +164,9 @@ fn expressions_fill_the_match() {
         ("$q =~ t.s", Some(&["t's"])),
         (r"user@host.com =~ ^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$", Some(&["user@host.com"])),
         ("$x =~ ^$star", None),
+        ("Zoë7 =~ ^[[:alpha:]]+", Some(&["Zoë"])),
+        ("Zoë-É =~ [^[:alnum:]]([[:upper:]])", Some(&["-É", "É"])),
+        ("é =~ [[:upper:]]", None),
     ];
     for (source, expected) in cases {
         let mut shell = files().var("star", "z+");
@@ -171,6 +174,13 @@ fn expressions_fill_the_match() {
         assert_eq!(result, Ok(expected.is_some()), "{source}");
         let groups = shell.get("BASH_REMATCH").map(|value| value.elements()).unwrap_or_default();
         assert_eq!(groups, expected.unwrap_or_default(), "{source}");
+    }
+    for (source, expected) in
+        [("É =~ é", true), ("é =~ ^É$", true), ("É =~ [é]", true), ("ÉÀ =~ ^[[:lower:]]+$", true), ("É =~ e", false)]
+    {
+        assert_eq!(extended_test(&mut files(), &condition(source)), Ok(false), "{source}");
+        let mut shell = files().option(Opt::Nocasematch);
+        assert_eq!(extended_test(&mut shell, &condition(source)), Ok(expected), "{source}");
     }
     let mut shell = Shell::new().var("open", "(");
     let wrong = extended_test(&mut shell, &condition("x =~ $open")).expect_err("an open group");

@@ -10,7 +10,7 @@ use crate::skill::input::CallInput;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
-use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Quota, READ, Roots, WRITE};
+use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Quota, READ, Root, Roots, WRITE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -57,13 +57,15 @@ impl std::fmt::Display for Workspace {
 pub struct WorkspaceFiles {
     pub quota: Arc<Quota>,
     /// The directories that the guest sees.
-    pub roots: Roots,
+    pub(crate) roots: Roots,
     /// What it does there.
     pub touched: DirectoryUse,
     /// Of all that the call has read.
     pub label: LabelCell,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
+    /// The path that was asked about last, with the directory that it begins in, if links in it were followed to the end.
+    pub followed: Option<(u32, String)>,
     /// Of Agent Skills' files, where it sees them.
     pub published: Option<PublishedFiles>,
     /// Where it asks for commands, if it can.
@@ -106,8 +108,9 @@ impl Capability for WorkspaceFiles {
     fn prepare(call: &CallInput<'_>, access: &Workspace, hit: &HitCell) -> Result<Self, SkillError> {
         let (mut roots, mut touched) = (Roots::new(), DirectoryUse::default());
         if *access != Workspace::None {
-            let root = DirId::at(&call.work);
-            roots.push(root.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?);
+            let id = DirId::at(&call.work);
+            let id = id.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?;
+            roots.push(Root { id, at: "/work".to_owned() });
             touched.root(&call.work, "/work");
         }
         let quota = Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone());
@@ -121,6 +124,7 @@ impl Capability for WorkspaceFiles {
             roots,
             touched,
             listings: Vec::new(),
+            followed: None,
             published: None,
             control: None,
             access: *access,

@@ -142,6 +142,7 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
          (fd, follow, path, open, flags): (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags)| {
             Box::new(async move {
                 let ctx = store.data_mut();
+                let follow = follow | of_slash(&path);
                 let there = ctx.filesystem().stat_at(fd_of(&fd), follow, path.clone()).await;
                 // Opening a pipe or a device that a person left there could block a thread for ever.
                 if there.as_ref().is_ok_and(|stat| !is_plain(stat.type_)) {
@@ -218,6 +219,7 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
                 let _still = ctx.quota().structure().lock_owned().await;
                 unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &new)?;
+                let old = place.as_ref().map_or(old.clone(), |place| place.kept_target(&old));
                 if let Some(code) = refused(ctx, fits(&place, |place| place.takes_link(&old)))? {
                     return Ok((Err(code),));
                 }
@@ -359,7 +361,23 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
                 let ctx = store.data_mut();
                 note(ctx, &fd, &path, READ, false);
                 labelled::looked(ctx, &fd, &path)?;
+                let follow = follow | of_slash(&path);
+                *ctx.followed() = follow.contains(PathFlags::SYMLINK_FOLLOW).then(|| (fd.rep(), path.clone()));
                 answer(ctx.filesystem().stat_at(fd, follow, path).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.metadata-hash-at",
+        |mut store: StoreContextMut<'_, T>, (fd, follow, path): (Resource<Descriptor>, PathFlags, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                labelled::looked(ctx, &fd, &path)?;
+                // wasi-libc makes a file's number of this, and asks about the link where it was asked about the file: `cp` took the two
+                // for different files.
+                let followed = ctx.followed().take().is_some_and(|(of, at)| of == fd.rep() && at == path);
+                let follow = if followed { PathFlags::SYMLINK_FOLLOW } else { follow | of_slash(&path) };
+                answer(ctx.filesystem().metadata_hash_at(fd, follow, path).await)
             })
         },
     )?;
@@ -398,6 +416,7 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
                 let ctx = store.data_mut();
                 unless_refused!(labelled::changing(ctx, &fd));
                 let place = place(ctx, &fd, &path)?.ok();
+                let follow = follow | of_slash(&path);
                 let set = ctx.filesystem().set_times_at(fd, follow, path, accessed, modified).await;
                 labelled::taken(ctx, &set, place.as_ref(), labelled::named)?;
                 answer(set)
@@ -411,6 +430,11 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
 /// What a guest may open: nothing that can block.
 fn is_plain(kind: DescriptorType) -> bool {
     matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
+}
+
+/// A slash at the end asks for what a link leads to.
+fn of_slash(path: &str) -> PathFlags {
+    if path.ends_with('/') { PathFlags::SYMLINK_FOLLOW } else { PathFlags::empty() }
 }
 
 /// Whether something is there that was not to be.

@@ -15,7 +15,7 @@ use wasmtime_wasi::WasiView;
 use wasmtime_wasi::filesystem::Descriptor;
 
 /// A store's data whose file access is charged to a quota.
-pub trait ChargedFiles: WasiView + 'static {
+pub(crate) trait ChargedFiles: WasiView + 'static {
     /// What writes are charged to.
     fn quota(&self) -> &Arc<Quota>;
 
@@ -24,6 +24,9 @@ pub trait ChargedFiles: WasiView + 'static {
 
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
+
+    /// The path that the guest asked about last, with the directory that it begins in, where links in it were followed to the end.
+    fn followed(&mut self) -> &mut Option<(u32, String)>;
 
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;

@@ -18,26 +18,32 @@ use std::rc::Rc;
 
 /// A directory, by what the system knows it as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DirId {
+pub(crate) struct DirId {
     device: Dev,
     inode: u64,
 }
 
 impl DirId {
-    pub fn of(dir: impl AsFd) -> io::Result<DirId> {
+    pub(crate) fn of(dir: impl AsFd) -> io::Result<DirId> {
         let found = fstat(dir)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 
     /// Of the directory at a path, to which links may lead.
-    pub fn at(path: &Path) -> io::Result<DirId> {
+    pub(crate) fn at(path: &Path) -> io::Result<DirId> {
         let found = stat(path)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 }
 
-/// The directories that a guest sees, such as `/work`.
-pub(crate) type Roots = Vec<DirId>;
+/// A directory that a guest sees, and as what, such as `/work`.
+#[derive(Debug, Clone)]
+pub(crate) struct Root {
+    pub id: DirId,
+    pub at: String,
+}
+
+pub(crate) type Roots = Vec<Root>;
 
 /// Why something may not be where it was to come.
 #[derive(Debug, Clone, Copy)]
@@ -68,13 +74,13 @@ pub(super) struct EntryPath {
     dir: Dir,
     name: String,
     /// The directory that the guest sees and that this is below, and how far.
-    root: DirId,
+    root: Root,
     levels: usize,
 }
 
 impl EntryPath {
     /// Where a path leads to that begins in `dir`: the last name is not followed, all others are.
-    pub(super) fn find(dir: &std::fs::File, path: &str, roots: &[DirId]) -> Result<EntryPath, PlaceError> {
+    pub(super) fn find(dir: &std::fs::File, path: &str, roots: &[Root]) -> Result<EntryPath, PlaceError> {
         let mut path = path;
         while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
             path = shorter;
@@ -99,6 +105,19 @@ impl EntryPath {
         if self.levels + 1 > MAX_LEVELS { Err(PlaceError::TooDeep) } else { Ok(()) }
     }
 
+    /// The target of a link here as it is kept: one that the guest names from `/` is named from the link, since the directory that
+    /// the guest sees is elsewhere on this machine.
+    pub(super) fn kept_target(&self, target: &str) -> String {
+        let below = target.strip_prefix(self.root.at.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        match below.map(|rest| rest.trim_start_matches('/')) {
+            Some(rest) if target.starts_with('/') => match "../".repeat(self.levels) + rest {
+                here if here.is_empty() => ".".to_owned(),
+                kept => kept,
+            },
+            _ => target.to_owned(),
+        }
+    }
+
     /// Whether a link with this target may be made here.
     pub(super) fn takes_link(&self, target: &str) -> Result<(), PlaceError> {
         if leads_up(target).is_some_and(|up| up <= self.levels) { Ok(()) } else { Err(PlaceError::Outside) }
@@ -113,7 +132,7 @@ impl EntryPath {
                 self.takes_link(target.to_str().map_err(|_| PlaceError::Outside)?)
             }
             // On the same level, everything below is as deep as it was, and as far from the top.
-            FileType::Directory if (from.root, from.levels) == (self.root, self.levels) => Ok(()),
+            FileType::Directory if (from.root.id, from.levels) == (self.root.id, self.levels) => Ok(()),
             FileType::Directory => {
                 self.takes_directory()?;
                 takes_below(enter(&from.dir, &from.name)?, self.levels + 1)
@@ -141,12 +160,12 @@ pub(super) fn enter(dir: &Dir, name: impl Arg) -> io::Result<Dir> {
 }
 
 /// How far a directory is below the one of `roots` that it is in.
-fn levels(dir: &Dir, roots: &[DirId]) -> Result<(DirId, usize), PlaceError> {
+fn levels(dir: &Dir, roots: &[Root]) -> Result<(Root, usize), PlaceError> {
     let mut id = DirId::of(dir)?;
     let mut above: Option<OwnedFd> = None;
     for levels in 0..=MAX_LEVELS {
-        if roots.contains(&id) {
-            return Ok((id, levels));
+        if let Some(root) = roots.iter().find(|root| root.id == id) {
+            return Ok((root.clone(), levels));
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let next = match &above {
@@ -237,7 +256,7 @@ mod tests {
         symlink("a/b/c", root.join("deep")).unwrap();
         symlink("../..", root.join("a/b/up")).unwrap();
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
-        let roots = vec![DirId::of(&dir).unwrap()];
+        let roots = vec![Root { id: DirId::of(&dir).unwrap(), at: "/work".to_owned() }];
         let at = |from: &str, path: &str| {
             let from = dir.open_dir(from).unwrap().into_std_file();
             EntryPath::find(&from, path, &roots).map(|place| place.levels)
@@ -250,6 +269,28 @@ mod tests {
         assert_eq!(at(".", "a/b/up/x").unwrap(), 0);
         assert!(at(".", "..").is_err() && at(".", "a/..").is_err() && at(".", "none/x").is_err());
         assert!(at(".", "../x").is_err());
+    }
+
+    #[test]
+    fn a_target_from_the_top_is_kept_from_the_link() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(temp.path().join("a/b")).unwrap();
+        let dir = Dir::open_ambient_dir(temp.path(), ambient_authority()).unwrap();
+        let roots = vec![Root { id: DirId::of(&dir).unwrap(), at: "/work".to_owned() }];
+        let file = dir.try_clone().unwrap().into_std_file();
+        for (link, target, kept) in [
+            ("l", "/work/f", "f"),
+            ("a/b/l", "/work/f", "../../f"),
+            ("a/l", "/work/a/b/", "../a/b/"),
+            ("a/l", "/work", "../"),
+            ("l", "/work", "."),
+            ("l", "/work//f", "f"),
+            ("l", "/workshop/f", "/workshop/f"),
+            ("l", "/etc/passwd", "/etc/passwd"),
+            ("a/l", "work/f", "work/f"),
+        ] {
+            assert_eq!(EntryPath::find(&file, link, &roots).unwrap().kept_target(target), kept, "{link} -> {target}");
+        }
     }
 
     trait Kind {
@@ -276,7 +317,7 @@ mod tests {
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         symlink("../../tall", root.join("a/b/link")).unwrap();
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
-        let roots = vec![DirId::of(&dir).unwrap()];
+        let roots = vec![Root { id: DirId::of(&dir).unwrap(), at: "/work".to_owned() }];
         let file = dir.try_clone().unwrap().into_std_file();
         let place = |path: &str| EntryPath::find(&file, path, &roots).unwrap();
         let takes = |to: &str, from: &str| match place(to).takes(&place(from)) {
