@@ -2,7 +2,8 @@
 //! leaves a host that serves the next call. [`Lab::call`] shows the last two for each.
 
 use crate::lab::{Lab, assert_limit, error};
-use kiso_sandbox::skill::{Blame, CallEnd, Limit};
+use kiso_plan::code::Blame;
+use kiso_sandbox::skill::{CallEnd, Limit};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -180,6 +181,9 @@ fn mode_forged_failure() {
             ("busy", "failed"),
             ("unknown-skill", "failed"),
             ("name-taken", "failed"),
+            ("timeout", "failed"),
+            ("unknown_skill", "failed"),
+            ("effect-denied", "failed"),
             ("denied", "denied"),
         ] {
             let args = json!({ "mode": "forged-failure", "path": forged });

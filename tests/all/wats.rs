@@ -60,7 +60,7 @@ macro_rules! errors {
             fn $name() {
                 run(async {
                     let error = error(call($file).await);
-                    assert_eq!(error.code, $code, "{error}");
+                    assert_eq!(error.code.as_str(), $code, "{error}");
                     assert!(error.message.contains($words), "{error}");
                 });
             }

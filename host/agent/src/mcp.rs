@@ -33,6 +33,7 @@ pub use outcome::McpOutcome;
 pub use servers::{AllowedTool, McpServers, ToolState};
 pub use summary::{ServerKind, ServerSummary};
 
+use kiso_plan::code::ErrorCode;
 use kiso_sandbox::skill::LimitHit;
 
 /// Why a server gave nothing.
@@ -107,23 +108,23 @@ pub enum McpFault {
 
 impl McpFault {
     /// Stable and short.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Variable(_) | Self::Start(_) | Self::Unreachable(_) | Self::Store(_) => "unavailable",
-            Self::Unconfined(_) => "unconfined",
-            Self::Limit(_) => "limit",
-            Self::Timeout(_) => "timeout",
-            Self::Broken(_) => "broken",
-            Self::Refused(_) | Self::Challenged(..) => "refused",
-            Self::Login(_) => "login",
-            Self::Scope { .. } => "insufficient_scope",
-            Self::Status(_) | Self::SessionGone => "status",
-            Self::Redirect(_) => "redirect",
-            Self::ContentType(_) | Self::BadAnswer(_) | Self::Version => "bad_answer",
-            Self::TooLarge(_) | Self::TooManyTools(_) | Self::TooManyMessages(_) => "too_large",
-            Self::Rpc { .. } => "failed",
-            Self::Gone(_) => "not_found",
-            Self::Changed(_) => "changed",
+            Self::Variable(_) | Self::Start(_) | Self::Unreachable(_) | Self::Store(_) => ErrorCode::Unavailable,
+            Self::Unconfined(_) => ErrorCode::Unconfined,
+            Self::Limit(_) => ErrorCode::Limit,
+            Self::Timeout(_) => ErrorCode::Timeout,
+            Self::Broken(_) => ErrorCode::Broken,
+            Self::Refused(_) | Self::Challenged(..) => ErrorCode::Refused,
+            Self::Login(_) => ErrorCode::Login,
+            Self::Scope { .. } => ErrorCode::InsufficientScope,
+            Self::Status(_) | Self::SessionGone => ErrorCode::Status,
+            Self::Redirect(_) => ErrorCode::Redirect,
+            Self::ContentType(_) | Self::BadAnswer(_) | Self::Version => ErrorCode::BadAnswer,
+            Self::TooLarge(_) | Self::TooManyTools(_) | Self::TooManyMessages(_) => ErrorCode::TooLarge,
+            Self::Rpc { .. } => ErrorCode::Failed,
+            Self::Gone(_) => ErrorCode::NotFound,
+            Self::Changed(_) => ErrorCode::Changed,
         }
     }
 

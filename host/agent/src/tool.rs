@@ -27,6 +27,7 @@ use crate::mcp::{AllowedTool, McpServers};
 use kiso_base::config::{self, Config};
 use kiso_base::home::SessionName;
 use kiso_llm::ToolSpec;
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::estimate::tokens;
 use kiso_plan::plan::{CallerScope, Catalog, Task, Violation};
 use kiso_plan::prompt::SkillCard;
@@ -35,7 +36,7 @@ use kiso_sandbox::effect::sink::Permit;
 use kiso_sandbox::exec::{CommandResult, Exec, Line, Watch, hint};
 use kiso_sandbox::package::{self, Package};
 use kiso_sandbox::skill::manifest::validator;
-use kiso_sandbox::skill::{Blame, CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
+use kiso_sandbox::skill::{CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
 use kiso_store::secret::Secrets;
 use kiso_store::secret::vault::Vault;
 use kiso_store::store::Store;
@@ -354,7 +355,7 @@ fn exec_report(task: &Task, done: CommandResult, secrets: &Secrets) -> TaskRepor
     report.error = done.limit.map(|hit| {
         let command = done.failed.as_ref().map(|failed| format!("`{}` stopped: ", failed.command)).unwrap_or_default();
         TaskError {
-            code: "limit".to_owned(),
+            code: ErrorCode::Limit,
             message: format!("{command}{hit}"),
             limit: Some(hit.limit.name().to_owned()),
             retryable: false,

@@ -7,6 +7,7 @@ pub mod approval;
 pub mod block;
 pub mod call;
 pub mod clip;
+pub mod code;
 pub mod cues;
 pub mod effort;
 pub mod estimate;

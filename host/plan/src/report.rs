@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::block::Block;
 use crate::clip::clip;
+use crate::code::ErrorCode;
 use crate::label::Label;
 use crate::plan::Task;
 use crate::sink::SinkDecision;
@@ -252,12 +253,6 @@ pub const INTERRUPTED: &str = "the host stopped while the task ran, so it may or
 /// Said of such a task whose files are as they were before it.
 pub const INTERRUPTED_OUTSIDE: &str = "the host stopped while the task ran; its changes to files were undone, and what it did beyond them may or may not have taken effect";
 
-/// Code of the error of a task whose model did not answer.
-pub const MODEL_FAILED: &str = "model_failed";
-
-/// Code of the error of a task whose model answered with nothing.
-pub const EMPTY_ANSWER: &str = "empty_answer";
-
 /// Files that one task, and one reply, name. Beyond that they are counted.
 pub const MAX_DELIVERED: usize = 100;
 
@@ -306,8 +301,7 @@ impl FileNote {
 /// Why a task failed, in a form that a program can branch on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskError {
-    /// Stable and short, such as `timeout` or `not_found`.
-    pub code: String,
+    pub code: ErrorCode,
     pub message: String,
     /// The limit that ended the task, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -323,7 +317,7 @@ pub struct TaskError {
 impl TaskError {
     /// Of a task that this machine could not run.
     pub fn of_host(message: String) -> Self {
-        Self { code: "unavailable".to_owned(), message, limit: None, retryable: false, policy: false }
+        Self { code: ErrorCode::Unavailable, message, limit: None, retryable: false, policy: false }
     }
 }
 

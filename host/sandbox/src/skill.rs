@@ -63,7 +63,7 @@ pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
 pub use self::audit::AuditView;
 pub use self::checked_call::CheckedCall;
-pub use self::error::{Blame, SkillError};
+pub use self::error::SkillError;
 pub use self::fetched::FetchedFile;
 pub use self::index::{
     FoundSkill, IndexError, IndexPlace, IndexSearch, IndexSettings, IndexedSkill, MadeIndex, SkillIndex,
@@ -114,6 +114,7 @@ use crate::effect::undo::Transaction;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName, SkillName};
 use kiso_plan::approval::CardAccess;
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::Secrets;
 use kiso_store::store::Store;
 use serde_json::Value;
@@ -282,7 +283,7 @@ impl Skills {
         }
         let tools: Vec<&str> = skill.tools.iter().map(|t| t.name.as_str()).collect();
         let message = format!("there is no tool `{name}`; this skill has {}", tools.join(", "));
-        Err(SkillError::new(name, Blame::Caller, "unknown-skill", message))
+        Err(SkillError::new(name, Blame::Caller, ErrorCode::UnknownSkill, message))
     }
 
     /// Calls a tool. Every way in which a call can end is in [`CallEnd`].
@@ -430,7 +431,7 @@ impl Skills {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", names.join(", ")),
         };
-        SkillError::new(name, Blame::Caller, "unknown-skill", format!("there is no such skill; {hint}"))
+        SkillError::new(name, Blame::Caller, ErrorCode::UnknownSkill, format!("there is no such skill; {hint}"))
     }
 
     /// Puts together what a call gets beside what it is allowed.

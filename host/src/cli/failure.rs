@@ -7,7 +7,8 @@ use kiso_agent::node::RoleError;
 use kiso_agent::session::local_file::LocalFileError;
 use kiso_base::config::ConfigError;
 use kiso_base::home::{HomeError, NameError};
-use kiso_sandbox::skill::{Blame, SkillError};
+use kiso_plan::code::{Blame, ErrorClass};
+use kiso_sandbox::skill::SkillError;
 use kiso_store::store;
 use kiso_store::store::StoreError;
 use serde_json::json;
@@ -118,12 +119,12 @@ impl From<CardReplyError> for Failure {
 
 impl From<SkillError> for Failure {
     fn from(error: SkillError) -> Self {
-        let exit = match error.blame {
-            _ if error.limit.is_some() => Exit::Limit,
-            Blame::Policy => Exit::Policy,
-            _ if error.code == "bad-grant" => Exit::Config,
-            Blame::Caller => Exit::Usage,
-            Blame::Skill | Blame::Host => Exit::Failed,
+        let exit = match error.class() {
+            ErrorClass::Limit => Exit::Limit,
+            ErrorClass::Config => Exit::Config,
+            ErrorClass::Blamed(Blame::Policy) => Exit::Policy,
+            ErrorClass::Unknown | ErrorClass::Taken | ErrorClass::Blamed(Blame::Caller) => Exit::Usage,
+            ErrorClass::Busy | ErrorClass::Blamed(Blame::Skill | Blame::Host) => Exit::Failed,
         };
         Self::new(exit, error.to_string())
     }

@@ -4,6 +4,7 @@ use super::run_context::RunContext;
 use crate::tool::{EXEC, allows};
 use kiso_graph::mention;
 use kiso_graph::run::Run;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::{AgentSkillCard, Instructions, said};
@@ -119,7 +120,7 @@ impl RunContext<'_> {
              without naming the skill",
             names.join(", ")
         );
-        let error = TaskError { code: "not_allowed".to_owned(), policy: true, ..TaskError::of_host(message) };
+        let error = TaskError { code: ErrorCode::NotAllowed, policy: true, ..TaskError::of_host(message) };
         Some(TaskReport::failed(task.clone(), error))
     }
 }

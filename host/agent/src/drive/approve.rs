@@ -18,6 +18,7 @@ use kiso_graph::run::{Run, Starting};
 use kiso_graph::step::StepResult;
 use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, MAX_EFFECTS};
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::plan::Task;
 use kiso_plan::report::TaskError;
@@ -186,22 +187,21 @@ impl RunContext<'_> {
         let Some(effect) = effect else { return Ok(Clearance::Free) };
         let why: String = effect.because.iter().map(|why| format!("; {why}")).collect();
         let what = format!("{}, {}{why}", effect.tool, effect.destination());
-        let denied = |code: &str, message: String| {
-            let code = code.to_owned();
+        let denied = |code: ErrorCode, message: String| {
             Clearance::Denied(TaskError { code, message, limit: None, retryable: false, policy: true })
         };
         Ok(match run.decision(&effect) {
             // As it was accepted, and not as it would be asked now.
             Some((Decision::Accepted, accepted)) => Clearance::Accepted(accepted.access.clone(), true),
-            Some((Decision::Refused, _)) => denied("refused", format!("refused by the user: {what}")),
+            Some((Decision::Refused, _)) => denied(ErrorCode::Refused, format!("refused by the user: {what}")),
             Some((Decision::Expired, _)) => denied(
-                "approval_expired",
+                ErrorCode::ApprovalExpired,
                 format!("nobody accepted this in time (approvals.expires_s in config.toml): {what}"),
             ),
             None => match remembered(&self.rules().await?, &effect) {
                 Some(_) => Clearance::Accepted(effect.access, false),
                 None => denied(
-                    "approval_needed",
+                    ErrorCode::ApprovalNeeded,
                     format!("this needs the user's approval, and no more of them can be asked for: {what}"),
                 ),
             },

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use kiso_base::json;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::Violation;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::skill::manifest::validator;
@@ -18,7 +19,7 @@ pub(super) fn read(report: TaskReport) -> TaskReport {
         Ok(found) => TaskReport { text: found.to_string(), data: Some(found), ..report },
         Err(why) => {
             let message = format!("the answer of the model is not what its schema says: {why}");
-            let error = TaskError { code: "bad_form".to_owned(), retryable: true, ..TaskError::of_host(message) };
+            let error = TaskError { code: ErrorCode::BadForm, retryable: true, ..TaskError::of_host(message) };
             TaskReport { label: report.label, ..TaskReport::failed(report.task, error) }
         }
     }

@@ -12,6 +12,7 @@ use kiso_graph::brief::Brief;
 use kiso_graph::run::Run;
 use kiso_graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use kiso_llm::Sink;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Integrity;
 use kiso_plan::plan::TaskKind;
 use kiso_plan::prompt::Pieces;
@@ -249,7 +250,7 @@ impl RunContext<'_> {
                         (task, clearance, permit)
                     }
                     Err(why) => {
-                        let error = TaskError { code: "bad-args".to_owned(), ..TaskError::of_host(why) };
+                        let error = TaskError { code: ErrorCode::BadArgs, ..TaskError::of_host(why) };
                         (brief.task.clone(), Clearance::Denied(error), Permit::default())
                     }
                 };

@@ -11,10 +11,11 @@ use tokio::task::AbortHandle;
 
 use super::McpFault;
 use super::stdio::{ServerInput, ServerLife, ServerOutput, StdioServer};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_sandbox::effect::label::LabelCell;
 use kiso_sandbox::exec::{Channel, Stdio, pipe};
+use kiso_sandbox::skill::SkillError;
 use kiso_sandbox::skill::server::ServerComponent;
-use kiso_sandbox::skill::{Blame, SkillError};
 
 /// An instance that runs.
 #[derive(Debug)]
@@ -42,9 +43,9 @@ pub(super) fn start(component: &Arc<ServerComponent>) -> StdioServer {
 
 /// What an error of the sandbox is for the one who calls.
 pub(super) fn fault(error: SkillError) -> McpFault {
-    match (error.limit, error.blame, error.code.as_str()) {
+    match (error.limit, error.blame, &error.code) {
         (Some(hit), ..) => McpFault::Limit(*hit),
-        (None, Blame::Skill, "exit" | "trap") => McpFault::Broken(error.message),
+        (None, Blame::Skill, ErrorCode::Exit | ErrorCode::Trap) => McpFault::Broken(error.message),
         _ => McpFault::Start(error.message),
     }
 }

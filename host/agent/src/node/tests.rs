@@ -10,6 +10,7 @@ use kiso_graph::step::{Step, ToolResult};
 use kiso_llm::Model;
 use kiso_llm::scripted::ScriptedModel;
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::limits::{Limits, Usage};
 use kiso_plan::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard};
@@ -233,7 +234,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     let task = msg();
     let (report, call) = worker::call(&model, &request, &task, &mut |_: &str| {}).await;
     assert_eq!((report.status, call), (TaskStatus::Failed, None));
-    assert_eq!(report.error.unwrap().code, "model_failed");
+    assert_eq!(report.error.unwrap().code, ErrorCode::ModelFailed);
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -241,7 +242,7 @@ async fn an_empty_text_is_a_failure() {
     let model = ScriptedModel::parse("s.jsonl", r#"{"role": "worker", "reply": " \n"}"#).unwrap();
     let request = request(Role::Worker, "", &Pieces::default(), "b");
     let (report, call) = worker::call(&model, &request, &msg(), &mut |_: &str| {}).await;
-    assert_eq!(report.error.unwrap().code, "empty_answer");
+    assert_eq!(report.error.unwrap().code, ErrorCode::EmptyAnswer);
     assert!(call.is_some());
 }
 

@@ -8,9 +8,10 @@ use kiso_graph::brief::Brief;
 use kiso_graph::step::Call;
 use kiso_llm::{Answer, LlmError, Model, Request, Sink, Turn, reflex};
 use kiso_plan::clip::clip;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::{Piece, Pieces};
-use kiso_plan::report::{EMPTY_ANSWER, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
+use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
 const MAX_TEXT: usize = 64_000;
@@ -83,7 +84,7 @@ pub async fn call(
         Ok(completion) => completion,
         Err(error) => {
             let retryable = matches!(error, LlmError::Unavailable { retryable: true, .. });
-            return (failed(task, MODEL_FAILED, error.to_string(), retryable), None);
+            return (failed(task, ErrorCode::ModelFailed, error.to_string(), retryable), None);
         }
     };
     let call = super::call_of(&completion);
@@ -92,7 +93,7 @@ pub async fn call(
     let text = text.trim();
     let report = if text.is_empty() {
         let why = super::why_cut_off(&completion).map(|why| format!(": it was cut off {why}")).unwrap_or_default();
-        failed(task, EMPTY_ANSWER, format!("the model {} answered with nothing{why}", call.model), true)
+        failed(task, ErrorCode::EmptyAnswer, format!("the model {} answered with nothing{why}", call.model), true)
     } else {
         let mut text = clip(text, MAX_TEXT);
         if let Some(note) = super::cut_off(&completion) {
@@ -108,7 +109,7 @@ pub async fn call(
     (report, Some(call))
 }
 
-fn failed(task: &Task, code: &str, message: String, retryable: bool) -> TaskReport {
-    let error = TaskError { code: code.to_owned(), message, limit: None, retryable, policy: false };
+fn failed(task: &Task, code: ErrorCode, message: String, retryable: bool) -> TaskReport {
+    let error = TaskError { code, message, limit: None, retryable, policy: false };
     TaskReport::failed(task.clone(), error)
 }

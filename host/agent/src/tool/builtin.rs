@@ -22,6 +22,7 @@ use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_llm::ToolSpec;
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::estimate;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
@@ -183,8 +184,8 @@ pub fn asks_documentation(call: &ToolCall) -> bool {
 /// Why a tool gave nothing. Meant for the model that called it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFault {
-    /// "failed", or "bad_arguments" where nothing was tried.
-    pub code: &'static str,
+    /// `Failed`, or `BadArgs` where nothing was tried.
+    pub code: ErrorCode,
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -192,7 +193,7 @@ pub struct ToolFault {
 
 impl ToolFault {
     fn new(message: impl Into<String>) -> ToolFault {
-        ToolFault { code: "failed", message: message.into(), hint: None }
+        ToolFault { code: ErrorCode::Failed, message: message.into(), hint: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> ToolFault {
@@ -286,7 +287,7 @@ impl Builtins {
         };
         let args = tool.args.check(args).map_err(|violations| {
             let fault = ToolFault::new(super::told(&violations)).hint(super::FITTING);
-            ToolFault { code: "bad_arguments", ..fault }
+            ToolFault { code: ErrorCode::BadArgs, ..fault }
         })?;
         if at.subagent && matches!(name, memory::SAVE | memory::CORE_UPDATE) {
             return Err(ToolFault::new(format!("{name} is not for subagents: they may read memory and not change it"))

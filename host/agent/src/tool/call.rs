@@ -7,10 +7,11 @@ use super::files::PublicFiles;
 use super::{CallerScope, EXEC, Tools, exec_spec, narrow, task_error};
 use crate::mcp::AllowedTool;
 use kiso_base::{config, json};
-use kiso_graph::reflection::{Status, TIMEOUT};
+use kiso_graph::reflection::Status;
 use kiso_graph::step::{STDERR, ToolResult};
 use kiso_llm::ToolSpec;
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
@@ -151,7 +152,7 @@ impl Tools {
             }
             Ok(ToolAnswer::Task(report)) => result(call, *report),
             Err(fault) => {
-                let code = Some(fault.code.to_owned());
+                let code = Some(fault.code);
                 ToolResult { text: fault.message, code, hint: fault.hint, ..ToolResult::blank(call) }
             }
         };
@@ -164,7 +165,7 @@ impl Tools {
     }
 
     /// Calls one of the tools that are allowed, and tells all of what it came to. Nothing was tried where it fails with
-    /// another code than "failed".
+    /// another code than `Failed`.
     pub async fn perform(
         &self,
         call: &ToolCall,
@@ -175,7 +176,7 @@ impl Tools {
     ) -> Result<ToolAnswer, ToolFault> {
         if let Some(why) = &call.cut {
             let message = format!("this call was not made, nor any behind it: {why}");
-            return Err(ToolFault { code: "cut_off", message, hint: Some(SHORTER.to_owned()) });
+            return Err(ToolFault { code: ErrorCode::CutOff, message, hint: Some(SHORTER.to_owned()) });
         }
         let ready = self.ready(call, allowed, at).await?;
         if let Some(permit) = caller.permit {
@@ -275,7 +276,7 @@ impl Tools {
         let admitted = permit.map_or(Ok(()), |permit| permit.call(destination, true));
         admitted.map_err(|why| {
             let error = super::mcp::effect_denied(name, &why);
-            ToolFault { code: "effect_denied", message: error.message, hint: None }
+            ToolFault { code: ErrorCode::EffectDenied, message: error.message, hint: None }
         })
     }
 
@@ -314,28 +315,36 @@ impl Tools {
             };
             let name: String = call.name.chars().take(64).collect();
             let message = format!("there is no tool {name:?} here");
-            return Err(ToolFault { code: "unknown_tool", message, hint: Some(hint) });
+            return Err(ToolFault { code: ErrorCode::UnknownTool, message, hint: Some(hint) });
         };
         if call.args.len() > MAX_ARGS {
             let message = format!("the arguments have {} bytes, at most {MAX_ARGS} are taken", call.args.len());
-            return Err(refuse("bad_arguments", message, "write the data to a file in parts, and name that"));
+            return Err(refuse(ErrorCode::BadArgs, message, "write the data to a file in parts, and name that"));
         }
         let text = if call.args.trim().is_empty() { "{}" } else { &call.args };
         let args: Value = json::parse(text.as_bytes()).map_err(|error| {
-            refuse("bad_json", format!("the arguments are not JSON: {error}"), "call it again with a JSON object")
+            refuse(
+                ErrorCode::BadJson,
+                format!("the arguments are not JSON: {error}"),
+                "call it again with a JSON object",
+            )
         })?;
         if !args.is_object() {
-            return Err(refuse("bad_json", "the arguments are no JSON object".to_owned(), "give an object"));
+            return Err(refuse(ErrorCode::BadJson, "the arguments are no JSON object".to_owned(), "give an object"));
         }
         // An argument that names an entry is not replaced by the entry's text.
         let entry = Builtins::names_entry(&call.name).or(editor::names_entry(&call.name));
         let mut args = args;
         let kept = entry.and_then(|name| Some((name, args.as_object_mut()?.remove(name)?)));
         let resolved = scratchpad::resolve(&self.store, &at.session, args).await;
-        let resolved = resolved
-            .map_err(|error: StoreError| refuse("unavailable", error.to_string(), "try again, or go on without"))?;
-        let (mut args, label) =
-            resolved.map_err(|wrong| ToolFault { code: "bad_arguments", message: super::told(&wrong), hint: None })?;
+        let resolved = resolved.map_err(|error: StoreError| {
+            refuse(ErrorCode::Unavailable, error.to_string(), "try again, or go on without")
+        })?;
+        let (mut args, label) = resolved.map_err(|wrong| ToolFault {
+            code: ErrorCode::BadArgs,
+            message: super::told(&wrong),
+            hint: None,
+        })?;
         at.read.join(&label);
         if let (Some((name, value)), Some(args)) = (kept, args.as_object_mut()) {
             args.insert(name.to_owned(), value);
@@ -349,11 +358,11 @@ impl Tools {
                 Some(command) if others.is_empty() => Ok(Ready::Work(Work::Exec(command.to_owned()))),
                 Some(_) => {
                     let message = format!("exec has no argument {}: it takes command alone", others.join(", "));
-                    Err(refuse("bad_arguments", message, hint))
+                    Err(refuse(ErrorCode::BadArgs, message, hint))
                 }
                 None => {
                     let message = "exec takes one argument, command: a string that is not empty".to_owned();
-                    Err(refuse("bad_arguments", message, hint))
+                    Err(refuse(ErrorCode::BadArgs, message, hint))
                 }
             };
         }
@@ -367,12 +376,12 @@ impl Tools {
         let name = index.tool(&spec.name);
         if let Some(tool) = index.outside.get(name) {
             let checked = tool.args.check(&args).map(|args| Ready::Work(Work::Outside(tool.clone(), args)));
-            return checked.map_err(|wrong| refuse("bad_arguments", super::told(&wrong), super::FITTING));
+            return checked.map_err(|wrong| refuse(ErrorCode::BadArgs, super::told(&wrong), super::FITTING));
         }
         let checked = self.skills.check(name, &args);
         checked
             .map(|call| Ready::Work(Work::Skill(call)))
-            .map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
+            .map_err(|error| refuse(ErrorCode::BadArgs, error.message, super::FITTING))
     }
 }
 
@@ -463,12 +472,12 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
             let is_late = error.limit.as_deref() == Some(Limit::Time.name());
             let blocked = error.policy || error.limit.is_some() && !is_late;
             let hint = error.retryable.then(|| "the same call may succeed later".to_owned());
-            let code = if is_late { TIMEOUT.to_owned() } else { error.code };
+            let code = if is_late { ErrorCode::Timeout } else { error.code };
             (if blocked { Status::Blocked } else { Status::Error }, Some(code), hint)
         }
         // A command line that ran to its end is no error, whatever its exit code: it may be the answer that was wanted.
         None if report.status == TaskStatus::Done || report.exit_code.is_some() => (Status::Ok, None, None),
-        None => (Status::Error, Some("failed".to_owned()), None),
+        None => (Status::Error, Some(ErrorCode::Failed), None),
     };
     ToolResult {
         status,

@@ -9,6 +9,7 @@ use self::text::{lines_from, list_lines, numbered, replace};
 use super::builtin::{CallContext, ToolFault};
 use super::{Tools, label};
 use kiso_llm::ToolSpec;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{CallerScope, Task, TaskKind};
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
@@ -165,7 +166,7 @@ impl FileCall {
 }
 
 fn wrong(message: String, hint: &str) -> ToolFault {
-    ToolFault { code: "bad_arguments", message, hint: Some(hint.to_owned()) }
+    ToolFault { code: ErrorCode::BadArgs, message, hint: Some(hint.to_owned()) }
 }
 
 /// The absolute path of a file in the workspace, resolved by its letters.
@@ -236,9 +237,9 @@ impl Tools {
             Ok((Some(text), _)) => TaskReport::new(task, TaskStatus::Done, numbered(&text, lines, false, room)),
             Ok((None, known)) => {
                 let near = kiso_store::scratchpad::near(key, &known);
-                failed(task, "not_found", format!("there is no ref:{key} in the scratchpad{near}"))
+                failed(task, ErrorCode::NotFound, format!("there is no ref:{key} in the scratchpad{near}"))
             }
-            Err(error) => failed(task, "unavailable", error.to_string()),
+            Err(error) => failed(task, ErrorCode::Unavailable, error.to_string()),
         }
     }
 
@@ -265,7 +266,7 @@ impl Tools {
         report.label = ran.label;
         if ran.output.contains(&0) {
             let why = format!("{} is not a text file", shown(path));
-            return TaskReport { label: report.label, ..failed(report.task, "not_text", why) };
+            return TaskReport { label: report.label, ..failed(report.task, ErrorCode::NotText, why) };
         }
         let text = String::from_utf8_lossy(&ran.output);
         let cut = ran.output.len() > MAX_BYTES;
@@ -323,14 +324,14 @@ impl Tools {
         let refused = |task, code, why: String| TaskReport { label: read.label.clone(), ..failed(task, code, why) };
         if read.output.len() > MAX_BYTES {
             let why = format!("{} has more than {} MiB; change it with sed", shown(path), MAX_BYTES >> 20);
-            return refused(task, "too_large", why);
+            return refused(task, ErrorCode::TooLarge, why);
         }
         let Ok(text) = std::str::from_utf8(&read.output) else {
-            return refused(task, "not_text", format!("{} is not UTF-8 text", shown(path)));
+            return refused(task, ErrorCode::NotText, format!("{} is not UTF-8 text", shown(path)));
         };
         let (changed, places) = match replace(text, (old, new, all)) {
             Ok(changed) => changed,
-            Err(why) => return refused(task, "no_match", format!("{}: {why}", shown(path))),
+            Err(why) => return refused(task, ErrorCode::NoMatch, format!("{}: {why}", shown(path))),
         };
         // The new text contains the old one.
         if let Some(permit) = caller.permit {
@@ -402,14 +403,14 @@ impl Ran {
         let why = said.lines().last().and_then(|line| line.rsplit(": ").next()).unwrap_or("it could not be done");
         let error = match &self.done.limit {
             Some(hit) => TaskError {
-                code: "limit".to_owned(),
+                code: ErrorCode::Limit,
                 message: hit.to_string(),
                 limit: Some(hit.limit.name().to_owned()),
                 retryable: false,
                 policy: false,
             },
             None => TaskError {
-                code: "failed".to_owned(),
+                code: ErrorCode::Failed,
                 ..TaskError::of_host(format!("{}: {}", shown(path), caller.secrets.redact(why)))
             },
         };
@@ -420,8 +421,8 @@ impl Ran {
     }
 }
 
-fn failed(task: Task, code: &str, message: String) -> TaskReport {
-    TaskReport::failed(task, TaskError { code: code.to_owned(), ..TaskError::of_host(message) })
+fn failed(task: Task, code: ErrorCode, message: String) -> TaskReport {
+    TaskReport::failed(task, TaskError { code, ..TaskError::of_host(message) })
 }
 
 fn shown(path: &str) -> &str {

@@ -3,6 +3,7 @@
 use super::Tools;
 use crate::mcp::{AllowedTool, McpError, McpFault, McpOutcome};
 use kiso_graph::bind::OUTSIDE;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::Task;
 use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
@@ -35,7 +36,7 @@ impl Tools {
         if tool.ask && !is_accepted() {
             let message =
                 format!("`{}` is called only once a person has accepted the call (`ask` in config.toml)", tool.name);
-            let error = TaskError { code: "approval_needed".to_owned(), policy: true, ..TaskError::of_host(message) };
+            let error = TaskError { code: ErrorCode::ApprovalNeeded, policy: true, ..TaskError::of_host(message) };
             return TaskReport::failed(task.clone(), error);
         }
         if let Some(permit) = caller.permit
@@ -61,14 +62,14 @@ impl Tools {
 /// Why an effect is not done that nobody trusted has decided.
 pub(super) fn effect_denied(tool: &str, why: &str) -> TaskError {
     let message = format!("`{tool}` was not called: {why}; `kiso policy explain` shows how it came to that");
-    TaskError { code: "effect_denied".to_owned(), policy: true, ..TaskError::of_host(message) }
+    TaskError { code: ErrorCode::EffectDenied, policy: true, ..TaskError::of_host(message) }
 }
 
 fn report(task: &Task, server: &str, outcome: McpOutcome) -> TaskReport {
     // Prompts fence it as they fence all results; this says besides whose words they are.
     let text = format!("{OUTSIDE}MCP server {server}]\n{}", outcome.text);
     if outcome.is_error {
-        let (code, limit) = ("failed".to_owned(), None);
+        let (code, limit) = (ErrorCode::Failed, None);
         return TaskReport::failed(
             task.clone(),
             TaskError { code, message: text, limit, retryable: false, policy: false },
@@ -85,7 +86,7 @@ fn task_error(error: &McpError) -> TaskError {
         _ => None,
     };
     TaskError {
-        code: error.fault.code().to_owned(),
+        code: error.fault.code(),
         message: error.to_string(),
         limit,
         retryable: error.fault.is_retryable(),

@@ -2,6 +2,7 @@
 
 use super::Tools;
 use kiso_base::home::SessionName;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::Violation;
 use kiso_plan::report::TaskError;
 use kiso_sandbox::effect::label::LabelId;
@@ -47,7 +48,7 @@ impl Tools {
         let refs = Value::from_iter(keys.iter().map(|key| format!("ref:{key}")));
         let texts = self.resolved(session, refs, permit).await.map_err(|wrong| {
             let wrong: Vec<_> = wrong.into_iter().map(|violation| violation.message).collect();
-            TaskError { code: "bad-args".to_owned(), ..TaskError::of_host(wrong.join("; ")) }
+            TaskError { code: ErrorCode::BadArgs, ..TaskError::of_host(wrong.join("; ")) }
         })?;
         for (key, text) in keys.iter().zip(texts.as_array().into_iter().flatten()) {
             let text = text.as_str().unwrap_or_default();

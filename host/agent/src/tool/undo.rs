@@ -2,13 +2,11 @@
 
 use super::{EXEC, Tools, editor};
 use kiso_base::home::SessionName;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{LogLine, TaskReport};
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
-
-/// Code of the error of a skill that crashed.
-const TRAP: &str = "trap";
 
 impl Tools {
     /// Ends the work of a task with what it came to.
@@ -23,7 +21,8 @@ impl Tools {
             let message = format!("this change cannot be undone: {lost}");
             report.log.push(LogLine { level: "warn".to_owned(), message });
         }
-        let Some(error) = report.error.as_mut().filter(|error| error.limit.is_some() || error.code == TRAP) else {
+        let Some(error) = report.error.as_mut().filter(|error| error.limit.is_some() || error.code == ErrorCode::Trap)
+        else {
             return work.commit();
         };
         let said = match work.roll_back() {

@@ -16,8 +16,9 @@ use crate::wire::{Body, Created, JsonResult, Page, Path, Query, WasmBody, page_s
 use kiso_base::clock::now_ms;
 use kiso_base::compute::{self, Overdue};
 use kiso_base::home::{HomeError, SessionName, SkillName};
+use kiso_plan::code::{Blame, ErrorClass, ErrorCode};
 use kiso_sandbox::skill::grant::Grant;
-use kiso_sandbox::skill::{Blame, Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine};
+use kiso_sandbox::skill::{Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine};
 
 routes! {
     /// The skills, bundled ones first
@@ -270,7 +271,7 @@ pub(super) async fn grant(
         if let Some(limits) = limits {
             grant.set_limits(manifest, &engine, limits);
         }
-        let wrong = |why: String| SkillError::new(skill.name().as_str(), Blame::Caller, "bad-args", why);
+        let wrong = |why: String| SkillError::new(skill.name().as_str(), Blame::Caller, ErrorCode::BadArgs, why);
         for host in &hosts {
             grant.add_host(manifest, &host.host, host.private).map_err(wrong)?;
         }
@@ -362,14 +363,16 @@ impl From<Overdue> for ApiError {
 impl From<SkillError> for ApiError {
     fn from(error: SkillError) -> ApiError {
         let message = error.to_string();
-        match (error.code.as_str(), error.blame) {
-            ("unknown-skill", _) => ApiError::not_found(message),
-            ("busy", _) => busy(&message),
-            ("name-taken" | "bundled", _) => ApiError::new(StatusCode::CONFLICT, "taken", message),
-            (_, Blame::Caller) => ApiError::bad_request(message),
-            (_, Blame::Skill) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", message),
-            (_, Blame::Policy) => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
-            (_, Blame::Host) => ApiError::internal(&message),
+        match error.class() {
+            ErrorClass::Unknown => ApiError::not_found(message),
+            ErrorClass::Busy => busy(&message),
+            ErrorClass::Taken => ApiError::new(StatusCode::CONFLICT, "taken", message),
+            ErrorClass::Blamed(Blame::Caller) => ApiError::bad_request(message),
+            ErrorClass::Limit | ErrorClass::Blamed(Blame::Skill) => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", message)
+            }
+            ErrorClass::Blamed(Blame::Policy) => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
+            ErrorClass::Config | ErrorClass::Blamed(Blame::Host) => ApiError::internal(&message),
         }
     }
 }

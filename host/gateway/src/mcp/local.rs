@@ -13,6 +13,7 @@ use kiso_agent::node::output;
 use kiso_agent::tool::builtin::ToolFault;
 use kiso_base::home::{HomeError, HomeLock, SessionName};
 use kiso_graph::outcome::{Ending, Outcome};
+use kiso_plan::code::ErrorCode;
 use kiso_store::secret::Secrets;
 use kiso_store::store::RunId;
 
@@ -134,5 +135,5 @@ fn answer(run: &RunId, outcome: &Outcome) -> RunAnswer {
 }
 
 fn fault(error: &dyn std::fmt::Display) -> ToolFault {
-    ToolFault { code: "failed", message: error.to_string(), hint: None }
+    ToolFault { code: ErrorCode::Failed, message: error.to_string(), hint: None }
 }

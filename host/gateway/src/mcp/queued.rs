@@ -1,6 +1,7 @@
 //! The tool `run` at the daemon: a message like any other, followed to its reply.
 
 use futures_util::future::BoxFuture;
+use kiso_plan::code::ErrorCode;
 
 use super::progress::ProgressTeller;
 use super::server::{Asker, RunAnswer, Runner};
@@ -114,5 +115,5 @@ async fn cancel(app: &App, message: i64) -> Result<(), ApiError> {
 }
 
 fn fault(error: ApiError) -> ToolFault {
-    ToolFault { code: error.code, message: error.message, hint: error.hint }
+    ToolFault { code: ErrorCode::Failed, message: error.message, hint: error.hint }
 }

@@ -13,6 +13,7 @@ use kiso_base::home::{HomeError, SessionName};
 use kiso_base::rpc::{RpcError, text_of};
 use kiso_llm::ToolSpec;
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::limits::Usage;
 use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_sandbox::skill::Caller;
@@ -72,7 +73,7 @@ async fn run(
     progress: &ProgressTeller,
 ) -> Result<RunAnswer, ToolFault> {
     let wrong = |message: &str| ToolFault {
-        code: "bad_arguments",
+        code: ErrorCode::BadArgs,
         message: message.to_owned(),
         hint: Some("call it again with {\"message\": \"…\"}".to_owned()),
     };
@@ -107,14 +108,14 @@ async fn call_tool(
         // So that what it leaves in a workspace is found, and can be deleted.
         let of = session.clone();
         if let Err(error) = drive.store.write(move |tx| tx.open_session(&of, now_ms())).await {
-            return Ok(Err(ToolFault { code: "unavailable", message: error.to_string(), hint: None }));
+            return Ok(Err(ToolFault { code: ErrorCode::Unavailable, message: error.to_string(), hint: None }));
         }
     }
     let _hold = match server.holds().take(&drive.home, session).await {
         Ok(hold) => hold,
         Err(HomeError::Busy { .. }) => {
             return Ok(Err(ToolFault {
-                code: "busy",
+                code: ErrorCode::Busy,
                 message: format!("a run is working in the session {session}"),
                 hint: Some("call it again when it has finished, or work in another session".to_owned()),
             }));

@@ -7,9 +7,10 @@ use super::super::reflection::{self, CallOutcome, Reflection};
 use super::super::step::{Event, IllegalResult, ToolResult};
 use super::{Abandoned, MAX_BATCH, Run, Stage, State};
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::estimate;
 use kiso_plan::limits::LimitReached;
-use kiso_plan::report::{MAX_DELIVERED, MODEL_FAILED, TaskError, TaskReport, TaskStatus};
+use kiso_plan::report::{MAX_DELIVERED, TaskError, TaskReport, TaskStatus};
 
 /// Exchanges at the end of the lane that stay as they are.
 const KEPT: usize = 2;
@@ -56,7 +57,7 @@ impl Run {
                 names.join(", "),
                 repeat.times()
             );
-            let error = TaskError { code: "loop".to_owned(), ..TaskError::of_host(message) };
+            let error = TaskError { code: ErrorCode::Loop, ..TaskError::of_host(message) };
             return self.end_loop(event, TaskStatus::Failed, text, Some(error));
         }
         *stage = Stage::Ready { calls, left_out };
@@ -126,7 +127,7 @@ impl Run {
         let max = self.spec.limits.max_tool_call_rounds;
         let reason = format!("{max} rounds of tool calls without a plan did not finish it; go on from what was done");
         let error = TaskError {
-            code: "limit".to_owned(),
+            code: ErrorCode::Limit,
             limit: Some("max_tool_call_rounds".to_owned()),
             ..TaskError::of_host(reason.clone())
         };
@@ -162,7 +163,7 @@ impl Run {
             return self.end_loop(event, TaskStatus::Done, text, None);
         }
         let error = TaskError {
-            code: "limit".to_owned(),
+            code: ErrorCode::Limit,
             limit: Some("max_tool_call_rounds".to_owned()),
             ..TaskError::of_host(format!(
                 "{max} rounds of tool calls did not reach the goal (limits.max_tool_call_rounds in config.toml)"
@@ -178,7 +179,7 @@ impl Run {
         if *round >= self.spec.limits.max_tool_call_rounds {
             return self.take_assessment(event, &format!("No assessment could be made: {message}"));
         }
-        let error = TaskError { code: MODEL_FAILED.to_owned(), ..TaskError::of_host(message.to_owned()) };
+        let error = TaskError { code: ErrorCode::ModelFailed, ..TaskError::of_host(message.to_owned()) };
         self.end_loop(event, TaskStatus::Failed, String::new(), Some(error))
     }
 

@@ -8,10 +8,11 @@ use super::super::lane::Entry;
 use super::super::outcome::{Ending, ReplyText};
 use super::super::step::{Event, IllegalResult};
 use super::{Abandoned, Current, Record, Run, State, Waiting};
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::limits::LimitReached;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::{Attempt, Correction, EMPTY_ANSWER, MODEL_FAILED, TaskReport, TaskStatus};
+use kiso_plan::report::{Attempt, Correction, TaskReport, TaskStatus};
 use kiso_plan::verdict::{Status, Verdict};
 
 /// The task of a message that is written again.
@@ -352,8 +353,8 @@ pub(super) fn with_message(message: bool, mut tasks: Vec<Task>) -> Vec<Task> {
 impl Record {
     /// Whether the task is a message whose model gave no answer.
     fn is_unwritten(&self) -> bool {
-        let code = self.report.error.as_ref().map(|error| error.code.as_str());
-        self.report.task.kind == TaskKind::Msg && matches!(code, Some(MODEL_FAILED | EMPTY_ANSWER))
+        let code = self.report.error.as_ref().map(|error| &error.code);
+        self.report.task.kind == TaskKind::Msg && matches!(code, Some(ErrorCode::ModelFailed | ErrorCode::EmptyAnswer))
     }
 }
 

@@ -5,6 +5,7 @@ use super::super::lane::Entry;
 use super::super::outcome::{Ending, Outcome};
 use super::super::step::{Event, IllegalResult};
 use super::{Current, Record, Run, Stage, State};
+use kiso_plan::code::ErrorCode;
 use kiso_plan::limits::LimitReached;
 use kiso_plan::plan::TaskKind;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
@@ -79,7 +80,7 @@ impl Run {
             },
             _ => return,
         };
-        report.error = Some(TaskError { code: "stopped".to_owned(), ..TaskError::of_host(why.to_owned()) });
+        report.error = Some(TaskError { code: ErrorCode::Stopped, ..TaskError::of_host(why.to_owned()) });
         self.records.push(Record { id, report, depth, rejected: Some(why.to_owned()) });
     }
 

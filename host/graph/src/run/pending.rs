@@ -1,9 +1,9 @@
 //! What a crash left without a result, and how the run goes on without it.
 
 use super::{Run, Stage, State};
-use crate::reflection;
 use crate::step::{Event, IllegalResult, StepResult, ToolResult};
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{INTERRUPTED, INTERRUPTED_OUTSIDE, TaskReport, TaskStatus};
 
@@ -53,5 +53,5 @@ impl Run {
 
 /// The result of a call whose end the host did not see.
 pub(super) fn interrupted(call: &ToolCall, why: &str) -> ToolResult {
-    ToolResult { text: why.to_owned(), code: Some(reflection::INTERRUPTED.to_owned()), ..ToolResult::blank(call) }
+    ToolResult { text: why.to_owned(), code: Some(ErrorCode::Interrupted), ..ToolResult::blank(call) }
 }

@@ -24,6 +24,7 @@ use crate::lane::Entry;
 use crate::reflection::Status as ToolStatus;
 use crate::route::RoutedBy;
 use crate::step::{Call, Step};
+use kiso_plan::code::ErrorCode;
 use kiso_plan::effort::Effort;
 use kiso_plan::limits::{LimitReached, Limits};
 use kiso_plan::plan::{CallerScope, Plan, TaskKind};
@@ -188,7 +189,7 @@ fn stopped() -> StepResult {
 }
 
 fn error(message: &str) -> TaskError {
-    TaskError { code: "x".to_owned(), message: message.to_owned(), limit: None, retryable: false, policy: false }
+    TaskError { code: ErrorCode::Failed, message: message.to_owned(), limit: None, retryable: false, policy: false }
 }
 
 fn file(path: &str, bytes: u64) -> FileNote {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::reflection;
 use kiso_plan::call::ToolCall;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::report::{Allowance, FileNote, LimitUse};
 use kiso_plan::sink::SinkDecision;
@@ -17,9 +18,9 @@ pub struct ToolResult {
     pub status: reflection::Status,
     /// What the model reads; it has passed the output guard.
     pub text: String,
-    /// Of an error, such as `not_found`.
+    /// Of an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
+    pub code: Option<ErrorCode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Key of the scratchpad entry that has the whole text.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use kiso_plan::code::ErrorCode;
 use kiso_plan::prompt::{ChatMessage, Column, ColumnKind, FileCard, Pieces, SkillCard};
 use kiso_plan::report::{FailureNote, TaskError, TaskReport, TaskStatus};
 
@@ -107,7 +108,7 @@ fn failures() {
         ("names of 1 MB", format!("no column `{}`; near: `{}`", "a".repeat(1 << 20), "b".repeat(1 << 20))),
         ("marks without end", "near: `".repeat(1 << 17)),
     ] {
-        let error = TaskError { code: "failed".to_owned(), ..TaskError::of_host(message) };
+        let error = TaskError { code: ErrorCode::Failed, ..TaskError::of_host(message) };
         let report = TaskReport::failed(task.clone(), error);
         let failure = Some(FailureNote { report, reason: String::new() });
         let answer = answered(what, planned, Pieces { failure, ..pieces("plot rain by date", vec![weather()]) });

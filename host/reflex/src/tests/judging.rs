@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::Task;
 use kiso_plan::prompt::Pieces;
 use kiso_plan::report::{FileNote, TaskError, TaskReport, TaskStatus};
@@ -67,7 +68,7 @@ fn verdicts() {
 #[test]
 fn a_failure_is_never_accepted() {
     let error = TaskError {
-        code: "timeout".to_owned(),
+        code: ErrorCode::Timeout,
         message: "it took longer than 30 s".to_owned(),
         limit: None,
         retryable: true,
@@ -87,7 +88,7 @@ fn replies() {
     let task = plan("plot rain by month from weather.csv").tasks.pop().unwrap();
     let long = (1..=60).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
     let error = TaskError {
-        code: "x".to_owned(),
+        code: ErrorCode::Failed,
         message: "no such column".to_owned(),
         limit: None,
         retryable: false,

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Plan, TaskKind};
 use kiso_plan::prompt::{ChatMessage, FileCard, Pieces};
 use kiso_plan::report::{Attempt, Correction, FailureNote, TaskError, TaskReport};
@@ -189,7 +190,7 @@ fn failed(message: &str, retryable: bool) -> Pieces {
     let mut task = plan.tasks[0].clone();
     task.args.as_mut().unwrap()["y"] = json!(["temp"]);
     let error =
-        TaskError { code: "failed".to_owned(), message: message.to_owned(), limit: None, retryable, policy: false };
+        TaskError { code: ErrorCode::Failed, message: message.to_owned(), limit: None, retryable, policy: false };
     let failure = FailureNote { report: TaskReport::failed(task, error), reason: message.to_owned() };
     Pieces {
         failure: Some(failure),

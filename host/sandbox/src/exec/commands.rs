@@ -15,6 +15,7 @@ use crate::skill::sandbox::CommandRequests;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
 use kiso_base::home::{Home, SessionName};
 use kiso_plan::approval::CardAccess;
+use kiso_plan::code::ErrorCode;
 use kiso_store::secret::Secrets;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -195,7 +196,7 @@ impl Commands {
             }
             Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
             // As a bundled command says it, and below whatever it has said itself.
-            Err(SkillError { code, skill, message, .. }) if code == "trap" => {
+            Err(SkillError { code: ErrorCode::Trap, skill, message, .. }) => {
                 let why = message.strip_prefix("it ").unwrap_or(&message);
                 let _ = stderr.write(format!("{skill}: {why}\n").as_bytes()).await;
                 Ok(CRASHED)

@@ -22,12 +22,13 @@ pub(super) use self::install::AgentSkillArchive;
 pub use self::project::{ProjectSkill, ProjectSkillState};
 
 use self::folder::{MAX_INSTRUCTIONS, SKILL_MD};
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::file_version::FileVersion;
 use super::installed::Provenance;
 use super::{Skills, lock};
 use crate::effect::published::{PublishedFiles, label_of_skill};
 use kiso_base::home::SkillName;
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::label::Label;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -136,7 +137,7 @@ impl Skills {
             let near = super::near_names(path, paths.clone());
             let shown: Vec<&str> = if near.is_empty() { paths.take(50).collect() } else { near };
             let message = format!("it has no file {path:.100?}; there are {}", shown.join(", "));
-            SkillError::new(name, Blame::Caller, "not-found", message)
+            SkillError::new(name, Blame::Caller, ErrorCode::NotFound, message)
         })?;
         let place = self.home().agent_skill_dir(&skill.name).join(&known.path);
         let mut bytes = Vec::new();
@@ -149,7 +150,7 @@ impl Skills {
                 return Ok(String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned());
             }
             let message = format!("{path} is no text; a command line finds it at {}/{path}", skill.place());
-            Err(SkillError::new(name, Blame::Caller, "not-text", message))
+            Err(SkillError::new(name, Blame::Caller, ErrorCode::NotText, message))
         })
     }
 
@@ -205,10 +206,10 @@ pub(super) fn not_callable(skill: &AgentSkill) -> SkillError {
          line from {}, or see `kiso skill run {name}`",
         skill.place()
     );
-    SkillError::new(name.as_str(), Blame::Caller, "agent-skill", message)
+    SkillError::new(name.as_str(), Blame::Caller, ErrorCode::AgentSkill, message)
 }
 
 fn damaged(name: &str, place: &Path, error: &std::io::Error) -> SkillError {
     let message = format!("{} is damaged ({error}); remove the skill and add it again", place.display());
-    SkillError::new(name, Blame::Host, "io", message)
+    SkillError::new(name, Blame::Host, ErrorCode::Io, message)
 }

@@ -3,7 +3,7 @@
 use super::agent::SKILLS_MOUNT;
 use super::capability::{Capabilities, EffectiveGrant};
 use super::engine::Sandbox;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::input::CallInput;
 use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::limits::{HitCell, Limit, LimitHit};
@@ -14,6 +14,7 @@ use crate::package::{CONTROL_FILE, MARK};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use kiso_base::system::path_to_open;
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::report::LimitUse;
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -83,7 +84,7 @@ where
         true => sandbox.enter().await,
         false => sandbox.try_enter().ok_or_else(|| {
             let message = "it cannot run beside the other skills of this line: all places are taken; the setting is [engine] max_calls in config.toml";
-            SkillError::new(given.skill.as_str(), Blame::Caller, "busy", message)
+            SkillError::new(given.skill.as_str(), Blame::Caller, ErrorCode::Busy, message)
         })?,
     };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());

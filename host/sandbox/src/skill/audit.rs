@@ -1,11 +1,12 @@
 //! `kiso skill audit`: what a component imports, asks for and was granted, what its calls have used of that, and the least grant that
 //! would have done. A grant is only ever made narrower here.
 
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant, RequestedGrant};
 use super::placing::not_locked;
 use super::shown::GrantView;
 use super::{InstalledSkill, Skills, loader};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::store::SkillUse;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,7 +78,7 @@ impl Skills {
                 "no call of {name} {} was recorded, so nothing says what it needs; call it first, or narrow it with `kiso skill grant {name}`",
                 now.manifest.version
             );
-            return Err(SkillError::new(name.as_str(), Blame::Caller, "not-used", message));
+            return Err(SkillError::new(name.as_str(), Blame::Caller, ErrorCode::NotUsed, message));
         };
         let granted = self.grant(&now)?;
         let least = self.least(&now, &granted, &used);

@@ -40,6 +40,7 @@ use super::usage::{self, CapabilityUse, GrantUse};
 use super::wit::ImportSpec;
 use super::wit::since_v0_1::kiso::skill::types::Failure;
 use super::workspace::ChargedFiles;
+use kiso_plan::code::ErrorCode;
 use kiso_store::store::{SkillUse, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -295,16 +296,16 @@ pub trait GuestState: WasiHttpView + ChargedFiles + Send {
 }
 
 /// A failure that the guest may handle.
-fn failure(code: &str, message: impl Into<String>) -> Failure {
-    Failure { code: code.to_owned(), message: message.into(), retryable: false }
+fn failure(code: ErrorCode, message: impl Into<String>) -> Failure {
+    Failure { code: code.as_str().to_owned(), message: message.into(), retryable: false }
 }
 
 /// What the store refused, as a failure that the guest may handle.
 fn refused(error: &StoreError) -> Failure {
     let code = match error {
-        StoreError::Quota { .. } => "quota",
-        StoreError::BadKey { .. } => "bad-args",
-        _ => "unavailable",
+        StoreError::Quota { .. } => ErrorCode::Quota,
+        StoreError::BadKey { .. } => ErrorCode::BadArgs,
+        _ => ErrorCode::Unavailable,
     };
     failure(code, error.to_string())
 }

@@ -6,7 +6,7 @@
 use super::cache;
 use super::capability::{Capabilities, ChannelHost, is_offered};
 use super::digest::Digest;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant};
 use super::input::{CallInput, DeclaredSecrets, Keep};
 use super::installed::{BundledSkill, CHANNELS};
@@ -20,6 +20,7 @@ use super::wit::channel::{Messenger, MessengerPre, types};
 use super::{Ctx, Skills};
 use kiso_base::config::ChannelSettings;
 use kiso_base::home::{SessionName, SkillName};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::{SecretValue, Secrets};
 use kiso_store::store::KvOwner;
 use serde_json::Value;
@@ -258,7 +259,7 @@ impl ChannelComponent {
 
     async fn load_now(&self) -> Result<(MessengerPre<Ctx>, KvOwner), SkillError> {
         let name = self.name.as_str();
-        let bad = |message: String| SkillError::new(name, Blame::Skill, "bad-component", message);
+        let bad = |message: String| SkillError::new(name, Blame::Skill, ErrorCode::BadComponent, message);
         let sandbox = self.skills.sandbox().map_err(|error| SkillError::host(name, error))?;
         let (component, from) = match &self.source {
             ChannelSource::Bundled(bundled) => {

@@ -1,24 +1,11 @@
 //! What a person reads when a skill did not do its work: whose fault, what happened, and the way out.
 
 use super::limits::LimitHit;
+use kiso_plan::code::{Blame, ErrorClass, ErrorCode};
 use kiso_plan::plan::Violation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Who has to change something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Blame {
-    /// The one who called: wrong arguments, no such skill.
-    Caller,
-    /// The skill: it failed, trapped, or went over a limit.
-    Skill,
-    /// The administrator's rules: not granted.
-    Policy,
-    /// This machine or kiso itself: disk full, corrupt file.
-    Host,
-}
 
 /// Why a call, a load or an install did not work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,8 +16,8 @@ pub struct SkillError {
     pub version: String,
     /// Who has to change something.
     pub blame: Blame,
-    /// Stable code: those of `kiso:skill` failures, and "limit", "trap", "exit", "bad-reply", "bad-args", "unknown-skill", "wrong-machine", "io", "busy".
-    pub code: String,
+    /// Stable word: of `kiso:skill` failures, or of the host, such as "limit", "trap" or "bad-args".
+    pub code: ErrorCode,
     /// What happened and what to do, as sentences without the skill's name.
     pub message: String,
     /// The limit that ended the call.
@@ -42,12 +29,12 @@ pub struct SkillError {
 
 impl SkillError {
     /// An error that is not a limit; not retryable.
-    pub fn new(skill: &str, blame: Blame, code: &str, message: impl Into<String>) -> Self {
+    pub fn new(skill: &str, blame: Blame, code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             skill: skill.to_owned(),
             version: String::new(),
             blame,
-            code: code.to_owned(),
+            code,
             message: message.into(),
             limit: None,
             retryable: false,
@@ -56,18 +43,27 @@ impl SkillError {
 
     /// A call that a limit ended.
     pub fn limit(skill: &str, hit: LimitHit) -> Self {
-        Self { message: hit.to_string(), limit: Some(Box::new(hit)), ..Self::new(skill, Blame::Skill, "limit", "") }
+        Self {
+            message: hit.to_string(),
+            limit: Some(Box::new(hit)),
+            ..Self::new(skill, Blame::Skill, ErrorCode::Limit, "")
+        }
     }
 
     /// Something of this machine went wrong.
     pub fn host(skill: &str, error: impl fmt::Display) -> Self {
-        Self::new(skill, Blame::Host, "io", error.to_string())
+        Self::new(skill, Blame::Host, ErrorCode::Io, error.to_string())
     }
 
     /// A call whose arguments do not fit, with every violation.
     pub fn bad_args(skill: &str, violations: &[Violation]) -> Self {
         let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        Self::new(skill, Blame::Caller, "bad-args", told.join("; "))
+        Self::new(skill, Blame::Caller, ErrorCode::BadArgs, told.join("; "))
+    }
+
+    /// The kind of this error, from which a status and an exit code follow.
+    pub fn class(&self) -> ErrorClass {
+        self.code.class(self.blame)
     }
 
     /// Names the version of the skill.

@@ -9,13 +9,14 @@
 pub use super::capability::{AskEffective, AskGrant, Capabilities, EffectiveGrant, Flag, FlagValues, Grant, Workspace};
 
 use super::capability::add_host;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::file_version::FileVersion;
 use super::manifest::Manifest;
 use super::{InstalledSkill, Skills, lock};
 use kiso_base::config::Engine as EngineConfig;
 use kiso_base::home::{Home, SkillName};
 use kiso_plan::approval::CardAccess;
+use kiso_plan::code::{Blame, ErrorCode};
 use std::fmt;
 
 /// Why a grant file cannot be used.
@@ -168,7 +169,7 @@ impl Skills {
 
 /// A grant file that cannot be read refuses every call: what it meant to allow is not known.
 fn bad_grant(skill: &SkillName, error: &GrantError) -> SkillError {
-    SkillError::new(skill.as_str(), Blame::Host, "bad-grant", error.to_string())
+    SkillError::new(skill.as_str(), Blame::Host, ErrorCode::BadGrant, error.to_string())
 }
 
 #[cfg(test)]
@@ -204,7 +205,7 @@ mod tests {
             assert_eq!(lock(&skills.0.grants)[skill.name()].1.memory_mib, Some(mib + 10), "it is kept");
         }
         std::fs::write(&path, "memory_mib = 0.5").unwrap();
-        assert_eq!(skills.grant(&skill).unwrap_err().code, "bad-grant");
+        assert_eq!(skills.grant(&skill).unwrap_err().code, ErrorCode::BadGrant);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(granted(), None);
     }

@@ -14,8 +14,9 @@ pub use self::place::IndexPlace;
 pub use self::read::{FoundSkill, is_index_source};
 pub use self::searched::IndexSearch;
 
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::signature::{SignatureError, Statement};
+use kiso_plan::code::{Blame, ErrorCode};
 use serde::{Deserialize, Serialize};
 
 /// The form that this kiso reads and writes.
@@ -102,20 +103,20 @@ pub enum IndexError {
 
 impl IndexError {
     /// A stable word.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Place { .. } | Self::Format { .. } => "bad-index",
-            Self::Unreachable { .. } => "unreachable",
-            Self::Unsigned { .. } => "unsigned-index",
-            Self::WrongKey { .. } => "wrong-key",
-            Self::Tampered { .. } => "bad-signature",
-            Self::Expired { .. } => "expired-index",
-            Self::Stale { .. } => "stale-index",
-            Self::Changed { .. } => "changed-index",
-            Self::Missing { .. } => "not-found",
-            Self::None => "no-index",
-            Self::Several { .. } => "several",
-            Self::Digest { .. } => "digest",
+            Self::Place { .. } | Self::Format { .. } => ErrorCode::BadIndex,
+            Self::Unreachable { .. } => ErrorCode::Unreachable,
+            Self::Unsigned { .. } => ErrorCode::UnsignedIndex,
+            Self::WrongKey { .. } => ErrorCode::WrongKey,
+            Self::Tampered { .. } => ErrorCode::BadSignature,
+            Self::Expired { .. } => ErrorCode::ExpiredIndex,
+            Self::Stale { .. } => ErrorCode::StaleIndex,
+            Self::Changed { .. } => ErrorCode::ChangedIndex,
+            Self::Missing { .. } => ErrorCode::NotFound,
+            Self::None => ErrorCode::NoIndex,
+            Self::Several { .. } => ErrorCode::Several,
+            Self::Digest { .. } => ErrorCode::Digest,
         }
     }
 

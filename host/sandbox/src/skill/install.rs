@@ -7,7 +7,7 @@ mod signing;
 use self::apart::ScratchDir;
 use self::signing::statement;
 use super::digest::Digest;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::fetched::FetchedFile;
 use super::grant::{EffectiveGrant, Grant, RequestedGrant};
 use super::input::Keep;
@@ -20,6 +20,7 @@ use super::publisher::SignatureCheck;
 use super::source::{self, Identity};
 use super::{Caller, Skills, surface};
 use kiso_base::home::SkillName;
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::Secrets;
 use serde_json::{Value, json};
 use std::fs;
@@ -168,14 +169,14 @@ impl Skills {
         name: Option<&str>,
     ) -> Result<InstallCandidate, SkillError> {
         let shown = file.display().to_string();
-        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
-        let bytes = loader::read_file(file).map_err(|m| refuse("not-found", m))?;
-        let parsed = loader::parse(&bytes).map_err(|e| refuse("bad-component", e.to_string()))?;
+        let refuse = |code: ErrorCode, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let bytes = loader::read_file(file).map_err(|m| refuse(ErrorCode::NotFound, m))?;
+        let parsed = loader::parse(&bytes).map_err(|e| refuse(ErrorCode::BadComponent, e.to_string()))?;
 
         let (source, text) = match manifest {
             Some(path) => {
                 let text = read_manifest(path)
-                    .map_err(|e| refuse("not-found", format!("cannot read {}: {e}", path.display())))?;
+                    .map_err(|e| refuse(ErrorCode::NotFound, format!("cannot read {}: {e}", path.display())))?;
                 (path.display().to_string(), Some(text))
             }
             None => match &parsed.manifest {
@@ -188,14 +189,14 @@ impl Skills {
         };
         let derived = text.is_none();
         let mut manifest = match &text {
-            Some(text) => Manifest::parse(&source, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
-            None => derived::manifest(file, name, &parsed).map_err(|m| refuse("bad-manifest", m))?,
+            Some(text) => Manifest::parse(&source, text).map_err(|e| refuse(ErrorCode::BadManifest, e.to_string()))?,
+            None => derived::manifest(file, name, &parsed).map_err(|m| refuse(ErrorCode::BadManifest, m))?,
         };
         let statement = statement(file, &bytes, text.as_deref(), &manifest, &parsed);
         if let Some(name) = name {
             let old = std::mem::replace(
                 &mut manifest.name,
-                SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?,
+                SkillName::parse(name).map_err(|e| refuse(ErrorCode::BadArgs, e.to_string()))?,
             );
             // Its one tool is called as it is.
             if parsed.shape != Shape::Functions
@@ -207,25 +208,25 @@ impl Skills {
         if parsed.shape == Shape::Functions && !derived && manifest.args["properties"] != json!({}) {
             let message =
                 "a component of plain functions takes its arguments from their types; delete [kiso.skill.args]";
-            return Err(refuse("bad-manifest", message.to_owned()));
+            return Err(refuse(ErrorCode::BadManifest, message.to_owned()));
         }
         let name = manifest.name.clone();
         if self.bundled(&name).is_some() {
             let message = format!("`{name}` is a bundled skill; give this one another name with --name");
-            return Err(refuse("name-taken", message));
+            return Err(refuse(ErrorCode::NameTaken, message));
         }
         if self.home().agent_skill_record(&name).exists() {
             let message = format!("`{name}` is an installed Agent Skill; give this one another name with --name");
-            return Err(refuse("name-taken", message));
+            return Err(refuse(ErrorCode::NameTaken, message));
         }
         // Of functions it is not known before their types are: the tools are looked at again when it is compiled.
         let tools = [(name.to_string(), &manifest.args)];
-        surface::check(&manifest, &tools).map_err(|m| refuse("bad-manifest", m))?;
+        surface::check(&manifest, &tools).map_err(|m| refuse(ErrorCode::BadManifest, m))?;
         if parsed.shape != Shape::Functions {
             let tool = (name.to_string(), name.to_string(), manifest.args.clone());
-            check_effects(&manifest, &[tool]).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
+            check_effects(&manifest, &[tool]).map_err(|m| refuse(ErrorCode::BadManifest, format!("{source}: {m}")))?;
         }
-        self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
+        self.within_limits(&manifest).map_err(|m| refuse(ErrorCode::BadManifest, format!("{source}: {m}")))?;
         let old = self.read_installed(&name)?;
         let signed = match origin {
             // A package is known by its digest, which no signature could say more about.
@@ -248,7 +249,9 @@ impl Skills {
             Origin::Upload => source::of_upload(&digest),
             Origin::Package { source, .. } => source.to_owned(),
             Origin::Fetched(fetched) => fetched.source.clone(),
-            Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
+            Origin::File => {
+                source::of_file(file).map_err(|e| refuse(ErrorCode::NotFound, format!("cannot read it: {e}")))?
+            }
         };
         let digest = digest.to_string();
         let doubt = old.as_ref().and_then(|old| {
@@ -330,7 +333,7 @@ impl Skills {
         if self.read_installed(&name).ok().flatten().as_ref().map(seen) != candidate.seen {
             // What was asked, and answered, was about another one.
             let message = "it was installed or removed by somebody else meanwhile; nothing changed, try again";
-            let busy = SkillError::new(name.as_str(), Blame::Host, "busy", message);
+            let busy = SkillError::new(name.as_str(), Blame::Host, ErrorCode::Busy, message);
             return Err(SkillError { retryable: true, ..busy });
         }
 
@@ -434,7 +437,8 @@ impl Skills {
 
     /// A component that compiles and still cannot be offered to models.
     fn unfit(&self, manifest: &Manifest, message: String) -> SkillError {
-        SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", message).version(&manifest.version)
+        SkillError::new(manifest.name.as_str(), Blame::Skill, ErrorCode::BadComponent, message)
+            .version(&manifest.version)
     }
 
     async fn self_test(
@@ -450,7 +454,12 @@ impl Skills {
             component.get_export_index(Some(&instance), "run")
         };
         let missing = || {
-            SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", "its self-test has no function run")
+            SkillError::new(
+                manifest.name.as_str(),
+                Blame::Skill,
+                ErrorCode::BadComponent,
+                "its self-test has no function run",
+            )
         };
         let index = find().ok_or_else(missing)?;
         let scratch = ScratchDir::new(self.home()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;

@@ -2,13 +2,14 @@
 
 use super::args::ArgsSchema;
 use super::deflated::DeflatedBytes;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::input::Keep;
 use super::loader::Shape;
 use super::manifest::{MAX_MANIFEST, Manifest};
 use super::source::Identity;
 use super::surface;
 use kiso_base::home::{Home, SkillName};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::sink::ToolEffect;
 use kiso_store::store::KvOwner;
 use serde::{Deserialize, Serialize};
@@ -194,14 +195,14 @@ impl InstalledSkill {
         let dir = home.skill_dir(name);
         let damaged = |what: &str, why: String| {
             let message = format!("{} is damaged ({why}); remove the skill and add it again", dir.join(what).display());
-            SkillError::new(name.as_str(), Blame::Host, "io", message)
+            SkillError::new(name.as_str(), Blame::Host, ErrorCode::Io, message)
         };
         // What an older kiso installed, and this one would not.
         let set_aside = |why: String| {
             let message = format!(
                 "it is set aside and cannot be called: {why}; add it again, or `kiso skill remove {name}` removes it"
             );
-            SkillError::new(name.as_str(), Blame::Skill, "set-aside", message)
+            SkillError::new(name.as_str(), Blame::Skill, ErrorCode::SetAside, message)
         };
         let read = |what: &str, max: usize| match read_at_most(&dir.join(what), max) {
             Ok(bytes) if bytes.len() > max => {

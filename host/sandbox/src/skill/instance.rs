@@ -3,7 +3,7 @@
 use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
 use super::ctx::Ctx;
 use super::engine::Sandbox;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::fair::GuestTurn;
 use super::input::CallInput;
 use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES, cut};
@@ -15,6 +15,7 @@ use super::wit::SkillPre;
 use super::wit::since_v0_1::kiso::skill::types;
 use super::workspace::note;
 use kiso_base::json::{self, JsonError};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::report::{Allowance, FileNote, LimitUse, LogLine};
 use kiso_store::secret::Secrets;
 use serde_json::Value;
@@ -143,7 +144,8 @@ pub(super) async fn call(
     };
     let did = CallUse { limits: used, grant: ctx.capabilities.used() };
     let Capabilities { http, log, publish, secrets, .. } = &mut ctx.capabilities;
-    let is_refused = publish.was_refused() || secrets.was_refused();
+    let not_granted =
+        [publish.refusal(), secrets.refusal()].into_iter().flatten().map(str::to_owned).collect::<Vec<_>>();
     let refused: Option<RefusedRequest> = http.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (log, published) = (log.take(), publish.take());
     drop(store);
@@ -156,14 +158,14 @@ pub(super) async fn call(
             .and_then(|reply| accept(&skill, reply, work.as_deref(), published, &budget)),
     };
     let result = result.map_err(|error| match refused {
-        Some(refused) if error.limit.is_none() && refused.is_told_by(&error.code, &error.message) => {
+        Some(refused) if error.limit.is_none() && refused.is_told_by(&error.message) => {
             let message = format!("{}; {}", error.message, refused.hint(&skill));
-            let (blame, code) = refused.blame(&error.code);
+            let (blame, code) = refused.blame(error.code);
             // The same call would be refused again.
             SkillError { blame, code, message, retryable: false, ..error }
         }
-        // The guest says which of its errors it was; that there was one, the host knows.
-        None if is_refused && error.limit.is_none() && error.code == DENIED => {
+        // The guest passes on what the host told it.
+        None if error.limit.is_none() && not_granted.iter().any(|told| error.message.contains(told)) => {
             SkillError { blame: Blame::Policy, retryable: false, ..error }
         }
         _ => error,
@@ -171,24 +173,6 @@ pub(super) async fn call(
     tracing::debug!(ok = result.is_ok(), millis = used.millis, "the call has ended");
     CallEnd { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None, did: Some(did) }
 }
-
-/// The code of what was refused.
-const DENIED: &str = "denied";
-
-/// Codes that only the host gives: what it does about them is not for a guest to choose.
-const OWN_CODES: [&str; 11] = [
-    "bad-grant",
-    "bad-reply",
-    "bundled",
-    "busy",
-    "exit",
-    "io",
-    "limit",
-    "name-taken",
-    "trap",
-    "unknown-skill",
-    "wrong-machine",
-];
 
 /// A store with the limits that every call has.
 pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
@@ -277,8 +261,8 @@ fn stdin_json(given: &CallInput<'_>, capabilities: &Capabilities) -> String {
 
 /// How a guest can stop without an answer.
 pub(super) enum GuestStop {
-    /// It returned a failure.
-    Failure(types::Failure),
+    /// It returned a failure, or was not called.
+    Failure { code: ErrorCode, message: String, retryable: bool },
     /// It ended with an exit code other than 0, and this standard output.
     Exit(i32, String),
     /// It trapped, or a host function ended it.
@@ -297,7 +281,11 @@ async fn run_skill(
     call: &types::Call,
 ) -> Result<types::Reply, GuestStop> {
     let result = pre.call(store, call).await?;
-    result.map_err(GuestStop::Failure)
+    result.map_err(|failure| GuestStop::Failure {
+        code: ErrorCode::from_guest(&failure.code),
+        message: failure.message,
+        retryable: failure.retryable,
+    })
 }
 
 async fn run_command(
@@ -331,8 +319,7 @@ async fn run_function(
     tool: &str,
     args: &Value,
 ) -> Result<types::Reply, GuestStop> {
-    let bad =
-        |message: String| GuestStop::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false });
+    let bad = |message: String| GuestStop::failure(ErrorCode::BadArgs, message);
     let function =
         functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
     let mut params = Vec::new();
@@ -348,7 +335,7 @@ async fn run_function(
         // An error that the function returned is the call's failure, not its answer.
         Some(Val::Result(Err(error))) => {
             let message = error.as_deref().map_or_else(|| "the function returned an error".to_owned(), plain);
-            return Err(GuestStop::Failure(types::Failure { code: "failed".to_owned(), message, retryable: false }));
+            return Err(GuestStop::failure(ErrorCode::Failed, message));
         }
         Some(Val::Result(Ok(Some(value)))) => Some(value.as_ref()),
         Some(Val::Result(Ok(None))) | None => None,
@@ -369,9 +356,7 @@ async fn run_self_test(
     let instance = pre.instantiate_async(&mut *store).await?;
     let run = instance.get_typed_func::<(), (Result<(), String>,)>(&mut *store, index)?;
     let (result,) = run.call_async(store, ()).await?;
-    let failed =
-        |message| GuestStop::Failure(types::Failure { code: "self-test".to_owned(), message, retryable: false });
-    result.map_err(failed)?;
+    result.map_err(|message| GuestStop::failure(ErrorCode::SelfTest, message))?;
     Ok(types::Reply { text: String::new(), data: None, files: Vec::new() })
 }
 
@@ -384,22 +369,27 @@ fn plain(value: &Val) -> String {
 }
 
 impl GuestStop {
+    fn failure(code: ErrorCode, message: String) -> Self {
+        Self::Failure { code, message, retryable: false }
+    }
+
     /// Says what happened, in the order of how sure it is.
     pub(super) fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
         let error = match self {
-            Self::Failure(failure) => {
-                let code = cut(&failure.code, 64).chars().filter(|c| !c.is_control()).collect::<String>();
-                let is_own = code.is_empty() || OWN_CODES.contains(&code.as_str());
-                let code = if is_own { "failed".to_owned() } else { code };
-                let mut error = SkillError::new(skill, Blame::Skill, &code, cut(&failure.message, FAILURE_BYTES));
-                error.retryable = failure.retryable;
-                return error;
+            Self::Failure { code, message, retryable } => {
+                let error = SkillError::new(skill, Blame::Skill, code, cut(&message, FAILURE_BYTES));
+                return SkillError { retryable, ..error };
             }
             Self::Exit(code, stdout) => {
                 let said = last_lines(stderr, 3);
                 let said = if said.is_empty() { last_lines(&stdout, 3) } else { said };
                 let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-                return SkillError::new(skill, Blame::Skill, "exit", format!("it ended with exit code {code}{said}"));
+                return SkillError::new(
+                    skill,
+                    Blame::Skill,
+                    ErrorCode::Exit,
+                    format!("it ended with exit code {code}{said}"),
+                );
             }
             Self::Trap(error) => error,
         };
@@ -410,7 +400,7 @@ impl GuestStop {
             return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
         }
         if error.downcast_ref::<std::str::Utf8Error>().is_some() {
-            return SkillError::new(skill, Blame::Skill, "bad-reply", "it returned text that is not UTF-8");
+            return SkillError::new(skill, Blame::Skill, ErrorCode::BadReply, "it returned text that is not UTF-8");
         }
         // The engine keeps the types of these errors to itself.
         let root = error.root_cause().to_string();
@@ -426,7 +416,7 @@ impl GuestStop {
         // A panic says why on standard error before it traps.
         let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
         let why = if said.is_empty() { trap::reason(&error) } else { said };
-        SkillError::new(skill, Blame::Skill, "trap", format!("it crashed: {why}"))
+        SkillError::new(skill, Blame::Skill, ErrorCode::Trap, format!("it crashed: {why}"))
     }
 }
 
@@ -444,7 +434,7 @@ fn accept(
     published: Vec<(String, String)>,
     budget: &Budget,
 ) -> Result<SkillAnswer, SkillError> {
-    let bad = |message: String| SkillError::new(skill, Blame::Skill, "bad-reply", message);
+    let bad = |message: String| SkillError::new(skill, Blame::Skill, ErrorCode::BadReply, message);
     let of_files: usize = reply.files.iter().map(|f| f.path.len() + f.title.as_ref().map_or(0, String::len)).sum();
     let size = reply.text.len() + reply.data.as_ref().map_or(0, String::len) + of_files;
     if size as u64 > budget.output_kib << 10 {

@@ -3,11 +3,12 @@
 use super::compiler::CompileError;
 use super::digest::Digest;
 use super::entry::entry;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::instance::EntryPoint;
 use super::limits::LimitHit;
 use super::manifest::Manifest;
 use super::{ComponentLocation, InstalledSkill, Skills, cache, lock};
+use kiso_plan::code::{Blame, ErrorCode};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
@@ -27,7 +28,7 @@ impl NotLoaded {
     pub(super) fn of(self, name: &str) -> SkillError {
         match self {
             Self::Limit(hit) => SkillError::limit(name, hit),
-            Self::Component(message) => SkillError::new(name, Blame::Skill, "bad-component", message),
+            Self::Component(message) => SkillError::new(name, Blame::Skill, ErrorCode::BadComponent, message),
             Self::Host(message) => SkillError::host(name, message),
         }
     }

@@ -2,8 +2,9 @@
 //! home the same by it. Grants are not in it: what a skill may do is decided in each home.
 
 use super::Skills;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::signature::{AGENT_SKILL, COMPONENT};
+use kiso_plan::code::{Blame, ErrorCode};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Read;
@@ -84,20 +85,23 @@ impl Skills {
 
 /// Reads such a file.
 pub fn read_lock(path: &Path) -> Result<Vec<LockedSkill>, SkillError> {
-    let refuse = |code: &str, why: String| SkillError::new(&path.display().to_string(), Blame::Caller, code, why);
+    let refuse = |code: ErrorCode, why: String| SkillError::new(&path.display().to_string(), Blame::Caller, code, why);
     let mut text = String::new();
     let read = fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
-    read.map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+    read.map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
     if text.len() as u64 > MAX_FILE {
-        return Err(refuse("too-large", format!("it has more than {MAX_FILE} bytes")));
+        return Err(refuse(ErrorCode::TooLarge, format!("it has more than {MAX_FILE} bytes")));
     }
     let file: Lockfile = toml::from_str(&text)
-        .map_err(|error| refuse("bad-lock", format!("it is not a skills.lock: {}", error.message())))?;
+        .map_err(|error| refuse(ErrorCode::BadLock, format!("it is not a skills.lock: {}", error.message())))?;
     if file.form != FORM {
-        return Err(refuse("bad-lock", format!("it has form {}, and this kiso reads {FORM}; update kiso", file.form)));
+        return Err(refuse(
+            ErrorCode::BadLock,
+            format!("it has form {}, and this kiso reads {FORM}; update kiso", file.form),
+        ));
     }
     if file.skills.len() > MAX_SKILLS {
-        return Err(refuse("too-large", format!("it names more than {MAX_SKILLS} skills")));
+        return Err(refuse(ErrorCode::TooLarge, format!("it names more than {MAX_SKILLS} skills")));
     }
     Ok(file.skills)
 }

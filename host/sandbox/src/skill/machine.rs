@@ -1,8 +1,9 @@
 //! Skills that run only on machines with a label, such as "gpu": `runs_on` of a manifest, `fleet.labels` of a machine.
 
 use super::Skills;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::manifest::Manifest;
+use kiso_plan::code::{Blame, ErrorCode};
 
 impl Skills {
     /// The label that a skill asks for and this machine has not.
@@ -24,7 +25,7 @@ impl Skills {
         let message = format!(
             "it runs only on a machine with the label {label}, which this one has not{others}: fleet.labels in config.toml says what a machine has"
         );
-        let error = SkillError::new(manifest.name.as_str(), Blame::Host, "wrong-machine", message);
+        let error = SkillError::new(manifest.name.as_str(), Blame::Host, ErrorCode::WrongMachine, message);
         SkillError { retryable: is_member, ..error }
     }
 }

@@ -18,11 +18,12 @@ pub use self::reference::OciReference;
 use self::artifact::{ANNOTATION_SIGNATURE, ArtifactKind, ArtifactManifest, ArtifactParts};
 use self::registry::{Registry, RegistryAction};
 use super::digest::Digest;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::fetched::FetchedFile;
 use super::loader;
 use super::signature::MAX_FILE;
 use super::{Skills, signature_of};
+use kiso_plan::code::{Blame, ErrorCode};
 use std::path::Path;
 
 /// Bytes of a manifest, and of a configuration.
@@ -61,19 +62,19 @@ pub enum OciError {
 
 impl OciError {
     /// A stable word.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Reference { .. } => "bad-reference",
-            Self::Unreachable { .. } => "unreachable",
-            Self::Plain { .. } => "unencrypted",
-            Self::Redirect { .. } => "redirect",
-            Self::Denied { .. } => "denied",
-            Self::Missing { .. } => "not-found",
-            Self::Status { .. } => "registry",
-            Self::TooLarge { .. } => "too-large",
-            Self::Digest { .. } => "digest",
-            Self::Artifact { .. } => "bad-artifact",
-            Self::Credentials(_) => "bad-credentials",
+            Self::Reference { .. } => ErrorCode::BadReference,
+            Self::Unreachable { .. } => ErrorCode::Unreachable,
+            Self::Plain { .. } => ErrorCode::Unencrypted,
+            Self::Redirect { .. } => ErrorCode::Redirect,
+            Self::Denied { .. } => ErrorCode::Denied,
+            Self::Missing { .. } => ErrorCode::NotFound,
+            Self::Status { .. } => ErrorCode::Registry,
+            Self::TooLarge { .. } => ErrorCode::TooLarge,
+            Self::Digest { .. } => ErrorCode::Digest,
+            Self::Artifact { .. } => ErrorCode::BadArtifact,
+            Self::Credentials(_) => ErrorCode::BadCredentials,
         }
     }
 
@@ -137,27 +138,32 @@ impl Skills {
         to: &OciReference,
         who: &RegistryCredentials,
     ) -> Result<OciReference, SkillError> {
-        let refuse = |code: &str, why: String| SkillError::new(&file.display().to_string(), Blame::Caller, code, why);
+        let refuse =
+            |code: ErrorCode, why: String| SkillError::new(&file.display().to_string(), Blame::Caller, code, why);
         let signature = match std::fs::read_to_string(signature_of(file)) {
             Ok(text) if text.len() as u64 <= MAX_FILE => Some(text),
-            Ok(_) => return Err(refuse("bad-signature", "the signature beside it is too long".to_owned())),
+            Ok(_) => return Err(refuse(ErrorCode::BadSignature, "the signature beside it is too long".to_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                return Err(refuse("bad-signature", format!("the signature beside it cannot be read: {error}")));
+                return Err(refuse(
+                    ErrorCode::BadSignature,
+                    format!("the signature beside it cannot be read: {error}"),
+                ));
             }
         };
         let parts = match Self::is_agent_skill(file) {
             true => ArtifactParts::of_agent_skill(self.pack_agent_skill(file)?, signature),
             false => {
-                let bytes = loader::read_file(file).map_err(|why| refuse("not-found", why))?;
-                let parsed = loader::parse(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
+                let bytes = loader::read_file(file).map_err(|why| refuse(ErrorCode::NotFound, why))?;
+                let parsed =
+                    loader::parse(&bytes).map_err(|error| refuse(ErrorCode::BadComponent, error.to_string()))?;
                 if parsed.manifest.is_none() && file.with_file_name("kiso.toml").exists() {
                     let why = "its kiso.toml lies beside it and would be left behind; `kiso skill pack` puts it inside";
-                    return Err(refuse("bad-manifest", why.to_owned()));
+                    return Err(refuse(ErrorCode::BadManifest, why.to_owned()));
                 }
                 let statement = self.statement(file)?;
                 let parts = ArtifactParts::of_component(bytes, &statement, signature);
-                parts.map_err(|error| refuse("bad-component", error.to_string()))?
+                parts.map_err(|error| refuse(ErrorCode::BadComponent, error.to_string()))?
             }
         };
         push(to, who, &parts).await.map_err(|error| error.told(to))

@@ -1,7 +1,8 @@
 //! How what is installed takes the place of what was there.
 
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use kiso_base::home::{Home, HomeError, SkillName};
+use kiso_plan::code::{Blame, ErrorCode};
 use rustix::fs::{CWD, RenameFlags};
 use std::fs;
 use std::path::Path;
@@ -28,6 +29,6 @@ pub(super) fn exchange(home: &Home, new: &Path, dir: &Path) -> anyhow::Result<()
 /// The skills cannot be changed now: somebody else does so, which will pass, or the home cannot be written.
 pub(super) fn not_locked(name: &SkillName, error: &HomeError) -> SkillError {
     let busy = matches!(error, HomeError::Busy { .. });
-    let code = if busy { "busy" } else { "io" };
+    let code = if busy { ErrorCode::Busy } else { ErrorCode::Io };
     SkillError { retryable: busy, ..SkillError::new(name.as_str(), Blame::Host, code, error.to_string()) }
 }

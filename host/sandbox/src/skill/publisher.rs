@@ -4,8 +4,9 @@
 //! none that another trusted key has signed. Where that is right all the same, the skill is removed first.
 
 use super::Skills;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::signature::{self, MAX_FILE, PublisherKey, Statement};
+use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ impl Skills {
 
     /// Trusts a key. One that is trusted gets the label.
     pub fn trust(&self, key: PublisherKey, label: &str) -> Result<(), SkillError> {
-        let refuse = |message: String| SkillError::new("trust", Blame::Caller, "bad-args", message);
+        let refuse = |message: String| SkillError::new("trust", Blame::Caller, ErrorCode::BadArgs, message);
         if label.chars().count() > MAX_LABEL || label.chars().any(char::is_control) {
             return Err(refuse(format!("a label has at most {MAX_LABEL} characters, and no line break")));
         }
@@ -81,7 +82,7 @@ impl Skills {
         let found = keys.iter().position(is).ok_or_else(|| {
             let message =
                 format!("no trusted key has the number or label {wanted:.100?}; `kiso trust list` shows them");
-            SkillError::new("trust", Blame::Caller, "not-found", message)
+            SkillError::new("trust", Blame::Caller, ErrorCode::NotFound, message)
         })?;
         let gone = keys.remove(found);
         self.write_trusted(&keys)?;
@@ -104,13 +105,16 @@ impl Skills {
         match fs::File::open(&place).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text)) {
             Ok(_) => self.signed(&text, statement),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SignatureCheck::default()),
-            Err(error) => Err(refused(&statement.name, "bad-signature", format!("{}: {error}", place.display()))),
+            Err(error) => {
+                Err(refused(&statement.name, ErrorCode::BadSignature, format!("{}: {error}", place.display())))
+            }
         }
     }
 
     /// The same for the text of a signature.
     pub(super) fn signed(&self, text: &str, statement: &Statement) -> Result<SignatureCheck, SkillError> {
-        let bad = |error: signature::SignatureError| refused(&statement.name, "bad-signature", error.to_string());
+        let bad =
+            |error: signature::SignatureError| refused(&statement.name, ErrorCode::BadSignature, error.to_string());
         let id = signature::claimed_by(text).map_err(bad)?;
         let Some(known) = self.trusted_keys()?.into_iter().find(|known| known.key.id == id) else {
             let warning = format!(
@@ -143,13 +147,13 @@ impl Skills {
                  all the same: `kiso skill remove {name}`, and add it again",
                 id(old)
             );
-            return Err(refused(name, "other-publisher", message));
+            return Err(refused(name, ErrorCode::OtherPublisher, message));
         }
         if self.config().skills.require_signature && signed.by.is_none() {
             let why = signed.warning.clone().unwrap_or_else(|| "it is not signed".to_owned());
             let message =
                 format!("{why}, and [skills] require_signature in config.toml wants a signature by a trusted key");
-            return Err(refused(name, "unsigned", message));
+            return Err(refused(name, ErrorCode::Unsigned, message));
         }
         Ok(())
     }
@@ -173,6 +177,6 @@ pub fn called(keys: &[TrustedKey], text: &str) -> String {
     }
 }
 
-fn refused(name: &str, code: &str, message: String) -> SkillError {
+fn refused(name: &str, code: ErrorCode, message: String) -> SkillError {
     SkillError::new(name, Blame::Policy, code, message)
 }

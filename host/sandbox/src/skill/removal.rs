@@ -1,9 +1,10 @@
 //! How an installed skill goes.
 
 use super::Skills;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::placing::not_locked;
 use kiso_base::home::SkillName;
+use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
 
 impl Skills {
@@ -11,7 +12,7 @@ impl Skills {
     pub fn remove(&self, name: &SkillName) -> Result<(), SkillError> {
         if self.bundled(name).is_some() {
             let message = "it is a bundled skill; it is part of kiso and cannot be removed";
-            return Err(SkillError::new(name.as_str(), Blame::Caller, "bundled", message));
+            return Err(SkillError::new(name.as_str(), Blame::Caller, ErrorCode::Bundled, message));
         }
         let _lock = self.home().lock_install().map_err(|e| not_locked(name, &e))?;
         if self.home().agent_skill_record(name).exists() {

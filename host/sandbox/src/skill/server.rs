@@ -6,7 +6,7 @@
 use super::capability::{Capabilities, is_offered};
 use super::ctx::Ctx;
 use super::entry::entry;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::grant::{EffectiveGrant, Grant};
 use super::input::{CallInput, DeclaredSecrets, Keep};
 use super::instance::{EntryPoint, GuestStop, context, limited};
@@ -17,6 +17,7 @@ use super::output::Capture;
 use super::surface::brief;
 use super::{Skills, channel};
 use kiso_base::home::{SessionName, SkillName};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::{SecretValue, Secrets};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -86,7 +87,7 @@ impl ServerComponent {
         O: StdoutStream + 'static,
     {
         let ended = self.attempt(stdin, stdout).await.err();
-        ended.unwrap_or_else(|| SkillError::new(self.name.as_str(), Blame::Skill, "exit", "it ended"))
+        ended.unwrap_or_else(|| SkillError::new(self.name.as_str(), Blame::Skill, ErrorCode::Exit, "it ended"))
     }
 
     #[expect(clippy::expect_used, reason = "the name follows the rules")]
@@ -180,7 +181,7 @@ impl ServerComponent {
 
     async fn load_now(&self) -> Result<CommandPre<Ctx>, SkillError> {
         let name = self.name.as_str();
-        let bad = |message: String| SkillError::new(name, Blame::Skill, "bad-component", message);
+        let bad = |message: String| SkillError::new(name, Blame::Skill, ErrorCode::BadComponent, message);
         let path = self.grant.path.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             let wasm = channel::read(&path)?;

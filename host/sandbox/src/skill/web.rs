@@ -2,11 +2,12 @@
 
 use super::Skills;
 use super::digest::Digest;
-use super::error::{Blame, SkillError};
+use super::error::SkillError;
 use super::fetched::FetchedFile;
 use super::loader::MAX_WASM_BYTES;
 use super::signature::{ENDING, MAX_FILE};
 use crate::package::{DownloadError, download};
+use kiso_plan::code::{Blame, ErrorCode};
 
 /// Why nothing comes from an address.
 #[derive(Debug, thiserror::Error)]
@@ -27,13 +28,13 @@ pub enum WebError {
 
 impl WebError {
     /// A stable word.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Address { .. } => "bad-address",
-            Self::NoDigest { .. } => "no-digest",
-            Self::BadDigest(_) => "bad-args",
-            Self::Digest { .. } => "digest",
-            Self::Download(_) => "unreachable",
+            Self::Address { .. } => ErrorCode::BadAddress,
+            Self::NoDigest { .. } => ErrorCode::NoDigest,
+            Self::BadDigest(_) => ErrorCode::BadArgs,
+            Self::Digest { .. } => ErrorCode::Digest,
+            Self::Download(_) => ErrorCode::Unreachable,
         }
     }
 

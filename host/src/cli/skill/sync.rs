@@ -5,9 +5,10 @@ use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_sandbox::package;
 use kiso_sandbox::skill::signature::{AGENT_SKILL, PublisherKey};
-use kiso_sandbox::skill::{Blame, GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
+use kiso_sandbox::skill::{GrantChoice, LockedSkill, SkillError, Skills, is_index_source, read_lock};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -74,7 +75,7 @@ impl SyncArgs {
                     None => "install it by hand".to_owned(),
                 };
                 let why = format!("it came by {}, which cannot be fetched again; {by_hand}", locked.source);
-                SkillError::new(&locked.name, Blame::Caller, "no-source", why)
+                SkillError::new(&locked.name, Blame::Caller, ErrorCode::NoSource, why)
             })?)),
         };
         let candidate = SkillCandidate::examine(skills, &file, None, name)?;
@@ -95,13 +96,13 @@ impl SyncArgs {
 
 /// What is there now has to be what was there when the file was written.
 fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), SkillError> {
-    let refuse = |code: &str, why: String| Err(SkillError::new(&locked.name, Blame::Policy, code, why));
+    let refuse = |code: ErrorCode, why: String| Err(SkillError::new(&locked.name, Blame::Policy, code, why));
     if digest != locked.digest {
         let why = format!(
             "{} is another one by now: its SHA-256 is {digest}, and {} is wanted",
             locked.source, locked.digest
         );
-        return refuse("other-digest", why);
+        return refuse(ErrorCode::OtherDigest, why);
     }
     if locked.signer.is_some() && signer != locked.signer.as_deref() {
         let key = locked.signer.as_deref().unwrap_or_default();
@@ -109,7 +110,7 @@ fn same(locked: &LockedSkill, digest: &str, signer: Option<&str>) -> Result<(), 
         let why = format!(
             "it is to be signed by {id}, and no signature of that key counts here; `kiso trust add {key}` trusts it"
         );
-        return refuse("other-publisher", why);
+        return refuse(ErrorCode::OtherPublisher, why);
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use super::open;
 use super::push::RegistryArgs;
 use crate::cli::show::{Show, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
-use kiso_sandbox::skill::{Blame, LatestVersion, LockedSkill, SkillError, Skills, WebPlace};
+use kiso_plan::code::{Blame, ErrorCode};
+use kiso_sandbox::skill::{LatestVersion, LockedSkill, SkillError, Skills, WebPlace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -102,7 +103,7 @@ impl UpdateArgs {
         show: &Show,
         shared: &Shared,
     ) -> Result<(), Failure> {
-        let refuse = |code: &str, why: String| {
+        let refuse = |code: ErrorCode, why: String| {
             Failure::from(SkillError::new(&locked.name, Blame::Policy, code, format!("{why}; nothing changed")))
         };
         let fetched = self.registry.fetch(skills, place, self.sha256.as_deref(), show)?;
@@ -122,7 +123,7 @@ impl UpdateArgs {
                 "version {} is installed, and {place} has {version}, which is lower; `kiso skill add` installs it all the same",
                 locked.version
             );
-            return Err(refuse("downgrade", why));
+            return Err(refuse(ErrorCode::Downgrade, why));
         }
         // An address says nothing of who put a new file there.
         if WebPlace::is_one(place) && self.sha256.is_none() && provenance.signer.is_none() {
@@ -134,7 +135,7 @@ impl UpdateArgs {
                  `kiso skill update {} --sha256 {digest}` installs it",
                 locked.name
             );
-            return Err(refuse("no-digest", why));
+            return Err(refuse(ErrorCode::NoDigest, why));
         }
         candidate.install(skills, self.grant, show, shared.json)
     }

@@ -7,6 +7,7 @@ use super::{Builtins, CallContext, Tool, ToolFault, text, tool};
 use crate::tool::schedules::{self, MAX_MESSAGE, MAX_NAME, ScheduleError, ScheduleRequest, ScheduleUpdate, Schedules};
 use kiso_base::clock::now_ms;
 use kiso_base::clock::timing::MAX_TIMING;
+use kiso_plan::code::ErrorCode;
 use kiso_store::store::LabelledRow;
 
 pub(super) const CATEGORY: &str = "schedule";
@@ -61,7 +62,7 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &Cal
                     let fault =
                         ToolFault::new(format!("there is no schedule {name:?}, and a new one needs when and message"));
                     return Err(
-                        ToolFault { code: "bad_arguments", ..fault }.hint("schedule_list shows which there are")
+                        ToolFault { code: ErrorCode::BadArgs, ..fault }.hint("schedule_list shows which there are")
                     );
                 };
                 let session = Some(session.unwrap_or_else(|| at.session.clone()));

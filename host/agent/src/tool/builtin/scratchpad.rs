@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CallContext, Tool, ToolFault, lines_within, number, page, text, tool};
 use kiso_base::clock::now_ms;
+use kiso_plan::code::ErrorCode;
 use kiso_store::scratchpad::{MAX_KEY, check_key, is_hosts, near, parse_ref, save, search};
 use kiso_store::store::{Store, StoreError};
 
@@ -107,7 +108,7 @@ fn key(args: &Value) -> Result<String, ToolFault> {
 /// An argument that only some actions need.
 fn given<'a>(args: &'a Value, name: &str, action: &str) -> Result<&'a str, ToolFault> {
     args.get(name).and_then(Value::as_str).ok_or_else(|| ToolFault {
-        code: "bad_arguments",
+        code: ErrorCode::BadArgs,
         ..ToolFault::new(format!("{name}: action {action} needs it"))
     })
 }

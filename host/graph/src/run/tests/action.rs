@@ -87,7 +87,7 @@ fn the_third_equal_batch_is_not_called() {
     assert_eq!(whys(&event), [Why::TaskEnded, Why::Replan]);
     let report = live.run.reports().next().unwrap();
     let error = report.error.as_ref().unwrap();
-    assert_eq!((report.status, error.code.as_str()), (TaskStatus::Failed, "loop"));
+    assert_eq!((report.status, &error.code), (TaskStatus::Failed, &ErrorCode::Loop));
     assert!(error.message.contains("find") && error.message.contains("3 times in a row"), "{}", error.message);
     assert!(live.told().contains("3 times in a row"));
     // Another batch in between ends the row.
@@ -200,7 +200,7 @@ fn at_the_round_limit_the_actor_assesses_itself() {
         assert_eq!(whys(&event)[1], if achieved { Why::TasksRemain } else { Why::Replan });
         if !achieved {
             let error = report.error.as_ref().unwrap();
-            assert_eq!((error.code.as_str(), error.limit.as_deref()), ("limit", Some("max_tool_call_rounds")));
+            assert_eq!((&error.code, error.limit.as_deref()), (&ErrorCode::Limit, Some("max_tool_call_rounds")));
             assert!(live.told().contains("limits.max_tool_call_rounds in config.toml"));
         }
     }
@@ -219,7 +219,7 @@ fn an_actor_without_a_model_fails_its_task() {
     let event = live.feed(model_failed("timed out"));
     assert_eq!(whys(&event), [Why::TaskEnded, Why::Replan]);
     let report = live.run.reports().next().unwrap();
-    assert_eq!((report.error.as_ref().unwrap().code.as_str(), report.millis), ("model_failed", 5));
+    assert_eq!((&report.error.as_ref().unwrap().code, report.millis), (&ErrorCode::ModelFailed, 5));
     assert!(live.told().contains("timed out"));
     // Where it was to assess itself, the banner is the host's.
     let mut live = looping(rounds(0), false);

@@ -495,6 +495,6 @@ impl Audit {
 
 /// Whether a model gave no answer for a message.
 fn is_unwritten(report: &TaskReport) -> bool {
-    let code = report.error.as_ref().map(|error| error.code.as_str());
-    report.task.kind == TaskKind::Msg && matches!(code, Some("model_failed" | "empty_answer"))
+    let code = report.error.as_ref().map(|error| &error.code);
+    report.task.kind == TaskKind::Msg && matches!(code, Some(ErrorCode::ModelFailed | ErrorCode::EmptyAnswer))
 }

@@ -1,6 +1,7 @@
 //! What becomes of a task that ended.
 
 use super::*;
+use kiso_plan::code::ErrorCode;
 
 #[test]
 fn needs_fix_injects_before_what_waits() {
@@ -162,7 +163,7 @@ fn a_message_whose_model_does_not_answer_is_written_again_and_never_planned_agai
     let fails = |live: &mut Live, retryable: bool| {
         live.start();
         let Step::Execute { task, brief } = live.run.next_step() else { panic!() };
-        let error = TaskError { code: "model_failed".to_owned(), retryable, ..TaskError::of_host("gone".to_owned()) };
+        let error = TaskError { code: ErrorCode::ModelFailed, retryable, ..TaskError::of_host("gone".to_owned()) };
         let report = Box::new(TaskReport::failed(brief.task, error));
         live.feed(StepResult::Executed { task, report, call: None })
     };

@@ -240,7 +240,7 @@ fn batch(dice: &mut Dice) -> Vec<ToolCall> {
 fn result(dice: &mut Dice, call: &ToolCall) -> ToolResult {
     let status =
         dice.of(&[ToolStatus::Ok, ToolStatus::Ok, ToolStatus::Partial, ToolStatus::Error, ToolStatus::Blocked]);
-    let code = (status == ToolStatus::Error).then(|| "not_found".to_owned());
+    let code = (status == ToolStatus::Error).then_some(ErrorCode::NotFound);
     ToolResult { status, code, ..given(call, "something of some length, so that a lane fills up after a few rounds") }
 }
 

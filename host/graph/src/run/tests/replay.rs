@@ -37,9 +37,14 @@ fn interrupted_calls_are_shown_to_the_actor_and_not_made_again() {
     live.run = Run::replay(live.run.spec.clone(), &live.log).unwrap();
     let event = live.run.interrupt(false).unwrap().unwrap();
     let StepResult::Called { results } = &event.result else { panic!() };
-    let told: Vec<_> =
-        results.iter().map(|result| (result.id.as_str(), result.status, result.code.as_deref())).collect();
-    assert_eq!(told, [("1", ToolStatus::Error, Some("interrupted")), ("2", ToolStatus::Error, Some("interrupted"))]);
+    let told: Vec<_> = results.iter().map(|result| (result.id.as_str(), result.status, result.code.clone())).collect();
+    assert_eq!(
+        told,
+        [
+            ("1", ToolStatus::Error, Some(ErrorCode::Interrupted)),
+            ("2", ToolStatus::Error, Some(ErrorCode::Interrupted))
+        ]
+    );
     live.log.push(event);
     let Step::Act(ask) = live.run.next_step() else { panic!() };
     let lane = ask.lane.transcript();

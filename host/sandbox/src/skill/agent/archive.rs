@@ -144,6 +144,7 @@ fn distinct(folder: &Folder) -> Result<(), FolderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kiso_plan::code::ErrorCode;
     use rawzip::ZipArchiveWriter;
     use rawzip::path::EntryPath;
     use std::io::Write;
@@ -171,8 +172,8 @@ mod tests {
         packed
     }
 
-    fn code(bytes: &[u8]) -> &'static str {
-        unpack(bytes, Some("greet".to_owned())).map_or_else(|error| error.code(), |_| "")
+    fn code(bytes: &[u8]) -> String {
+        unpack(bytes, Some("greet".to_owned())).map_or_else(|error| error.code().to_string(), |_| String::new())
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
         let mut twice = Folder::default();
         twice.add("A.txt".to_owned(), &b"1"[..]).unwrap();
         twice.add("a.txt".to_owned(), &b"2"[..]).unwrap();
-        assert_eq!(pack(&twice, "greet").unwrap_err().code(), "bad-archive");
+        assert_eq!(pack(&twice, "greet").unwrap_err().code(), ErrorCode::BadArchive);
     }
 
     #[test]

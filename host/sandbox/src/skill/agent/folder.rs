@@ -1,6 +1,7 @@
 //! The files of an Agent Skill, from a directory or an archive, before anything of them is believed.
 
 use super::super::digest::Digest;
+use kiso_plan::code::ErrorCode;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -54,15 +55,15 @@ pub enum FolderError {
 
 impl FolderError {
     /// A stable word.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::NotFound { .. } => "not-found",
-            Self::NoInstructions | Self::OtherDirectory | Self::Frontmatter { .. } => "bad-agent-skill",
-            Self::TooLarge { .. } | Self::TooMuch => "too-large",
-            Self::TooMany => "too-many-files",
-            Self::Link { .. } => "link",
-            Self::Path { .. } => "unsafe-path",
-            Self::Twice { .. } | Self::Archive { .. } => "bad-archive",
+            Self::NotFound { .. } => ErrorCode::NotFound,
+            Self::NoInstructions | Self::OtherDirectory | Self::Frontmatter { .. } => ErrorCode::BadAgentSkill,
+            Self::TooLarge { .. } | Self::TooMuch => ErrorCode::TooLarge,
+            Self::TooMany => ErrorCode::TooManyFiles,
+            Self::Link { .. } => ErrorCode::Link,
+            Self::Path { .. } => ErrorCode::UnsafePath,
+            Self::Twice { .. } | Self::Archive { .. } => ErrorCode::BadArchive,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::archive;
 use super::folder::{Folder, FolderError, SKILL_MD};
 use super::frontmatter::{self, Frontmatter};
 use super::{AgentFile, AgentSkill};
-use crate::skill::error::{Blame, SkillError};
+use crate::skill::error::SkillError;
 use crate::skill::fetched::FetchedFile;
 use crate::skill::installed::Provenance;
 use crate::skill::placing::{exchange, not_locked};
@@ -13,6 +13,7 @@ use crate::skill::signature::{AGENT_SKILL, Statement};
 use crate::skill::source::{self, Identity};
 use crate::skill::{Skills, surface};
 use kiso_base::home::SkillName;
+use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +92,7 @@ impl Skills {
         let path = if path.ends_with(SKILL_MD) && path.is_file() { path.parent().unwrap_or(path) } else { path };
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let shown = path.display().to_string();
-        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let refuse = |code: ErrorCode, message: String| SkillError::new(&shown, Blame::Caller, code, message);
         let unfit = |error: FolderError| match error {
             FolderError::NoInstructions if path.join("kiso.toml").exists() => refuse(
                 error.code(),
@@ -111,11 +112,12 @@ impl Skills {
         if body.is_empty() {
             said.warnings.push("there are no instructions behind the YAML".to_owned());
         }
-        let given = name.map(SkillName::parse).transpose().map_err(|error| refuse("bad-args", error.to_string()))?;
+        let given =
+            name.map(SkillName::parse).transpose().map_err(|error| refuse(ErrorCode::BadArgs, error.to_string()))?;
         let own = match (named(&mut said, folder.name.as_deref()), &given) {
             (Ok(own), _) => own,
             (Err(_), Some(given)) => given.clone(),
-            (Err(message), None) => return Err(refuse("bad-agent-skill", message)),
+            (Err(message), None) => return Err(refuse(ErrorCode::BadAgentSkill, message)),
         };
         let name = given.unwrap_or_else(|| own.clone());
         self.check_free(&name)?;
@@ -124,7 +126,7 @@ impl Skills {
             AgentOrigin::Project(project) => (project.to_owned(), project.to_owned()),
             AgentOrigin::Here => {
                 let from = source::of_file(path);
-                let from = from.map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+                let from = from.map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
                 (from.clone(), from)
             }
         };
@@ -198,7 +200,7 @@ impl Skills {
         self.check_free(name)?;
         if self.agent_skill(name.as_str()).ok().flatten().map(|old| old.digest.clone()) != seen {
             let message = "it was installed or removed by somebody else meanwhile; nothing changed, try again";
-            let busy = SkillError::new(name.as_str(), Blame::Host, "busy", message);
+            let busy = SkillError::new(name.as_str(), Blame::Host, ErrorCode::Busy, message);
             return Err(SkillError { retryable: true, ..busy });
         }
         let (dir, record) = (self.home().agent_skill_dir(name), self.home().agent_skill_record(name));
@@ -224,7 +226,7 @@ impl Skills {
     fn check_free(&self, name: &SkillName) -> Result<(), SkillError> {
         let taken = |whose: &str| {
             let message = format!("`{name}` is {whose}; give this one another name with --name");
-            Err(SkillError::new(name.as_str(), Blame::Caller, "name-taken", message))
+            Err(SkillError::new(name.as_str(), Blame::Caller, ErrorCode::NameTaken, message))
         };
         if self.bundled(name).is_some() {
             return taken("a bundled skill");

@@ -3,8 +3,9 @@
 
 use super::AgentSkill;
 use crate::skill::Skills;
-use crate::skill::error::{Blame, SkillError};
+use crate::skill::error::SkillError;
 use kiso_base::home::SkillName;
+use kiso_plan::code::{Blame, ErrorCode};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,7 +124,7 @@ impl Skills {
         let (project, source) = known_by(project)?;
         let changed = |what: &str| {
             let message = format!("{what} changed meanwhile; look again");
-            SkillError::new(&project.display().to_string(), Blame::Host, "busy", message)
+            SkillError::new(&project.display().to_string(), Blame::Host, ErrorCode::Busy, message)
         };
         if self.project_skills(&project)? != seen {
             return Err(changed("the skills of the project"));
@@ -153,7 +154,7 @@ impl Skills {
 /// A project's directory without links, and what its skills are known by.
 fn known_by(project: &Path) -> Result<(PathBuf, String), SkillError> {
     let shown = project.display().to_string();
-    let refuse = |why: String| SkillError::new(&shown, Blame::Caller, "not-found", why);
+    let refuse = |why: String| SkillError::new(&shown, Blame::Caller, ErrorCode::NotFound, why);
     let real = project.canonicalize().map_err(|error| refuse(format!("it cannot be read: {error}")))?;
     if !real.is_dir() {
         return Err(refuse("it is not a directory".to_owned()));

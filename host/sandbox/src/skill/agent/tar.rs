@@ -130,8 +130,8 @@ mod tests {
         read(packed, &mut folder).map(|()| folder.files)
     }
 
-    fn code(packed: &[u8]) -> &'static str {
-        read_all(packed).map_or_else(|error| error.code(), |_| "")
+    fn code(packed: &[u8]) -> String {
+        read_all(packed).map_or_else(|error| error.code().to_string(), |_| String::new())
     }
 
     fn paths(packed: &[u8]) -> Vec<String> {

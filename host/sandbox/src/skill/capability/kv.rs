@@ -10,6 +10,7 @@ use crate::skill::wit::since_v0_1::kiso::skill::kv::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
 use kiso_base::home::SessionName;
+use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_store::store::{KvOwner, Store, StoreError};
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl Capability for Kv {
 }
 
 fn in_a_test() -> Failure {
-    failure("unavailable", "values are not kept in a test")
+    failure(ErrorCode::Unavailable, "values are not kept in a test")
 }
 
 impl Kv {
@@ -65,7 +66,7 @@ impl Kv {
     /// Puts on record that a value is about to change.
     fn leaving(&self) -> Result<(), Failure> {
         let left = self.transaction.as_ref().map_or(Ok(()), |work| work.leaving("a value that outlives the call"));
-        left.map_err(|error| failure("unavailable", format!("it could not be put on record: {error}")))
+        left.map_err(|error| failure(ErrorCode::Unavailable, format!("it could not be put on record: {error}")))
     }
 }
 

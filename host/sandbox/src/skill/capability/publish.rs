@@ -12,6 +12,7 @@ use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
 use crate::skill::workspace::{NoteError, note};
 use kiso_base::home::SessionName;
+use kiso_plan::code::ErrorCode;
 use kiso_store::store::Store;
 use rustix::fs::OFlags;
 use std::os::unix::fs::OpenOptionsExt;
@@ -34,8 +35,8 @@ pub(crate) struct Publish {
     labels: Option<Arc<FileLabels>>,
     /// Path under `/work` and link of each file.
     published: Vec<(String, String)>,
-    /// Whether something was not published because of the rules.
-    refused: bool,
+    /// What the guest was told when the rules kept something from being published.
+    refusal: Option<String>,
 }
 
 /// Larger files are copied by hand, not opened in a browser.
@@ -63,7 +64,7 @@ impl Capability for Publish {
             permit: call.permit.clone(),
             labels: call.labels.clone(),
             published: Vec::new(),
-            refused: false,
+            refusal: None,
         })
     }
 }
@@ -82,44 +83,47 @@ fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
 }
 
 impl Publish {
-    /// Whether the rules kept something from being published.
-    pub(crate) fn was_refused(&self) -> bool {
-        self.refused
+    /// What the guest was told when the rules kept something from being published.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 }
 
 impl Host for Publish {
     async fn file(&mut self, path: String, title: Option<String>) -> wasmtime::Result<Result<String, Failure>> {
         let Some(work) = &self.work else {
-            return Ok(Err(failure("denied", "this skill has no workspace")));
+            return Ok(Err(failure(ErrorCode::Denied, "this skill has no workspace")));
         };
         let note = match note(work, &path) {
             Ok(note) => note,
             Err(NoteError::NotFound) => {
-                return Ok(Err(failure("not-found", format!("{path} is not in the workspace"))));
+                return Ok(Err(failure(ErrorCode::NotFound, format!("{path} is not in the workspace"))));
             }
-            Err(error) => return Ok(Err(failure("denied", format!("{path}: {error}")))),
+            Err(error) => return Ok(Err(failure(ErrorCode::Denied, format!("{path}: {error}")))),
         };
         if self.test {
-            return Ok(Err(failure("unavailable", "nothing is published in a test")));
+            return Ok(Err(failure(ErrorCode::Unavailable, "nothing is published in a test")));
         }
         let title = title.map(|title| cut(&title, TITLE_BYTES).to_owned());
         if note.bytes > MAX_BYTES {
-            return Ok(Err(failure("too-large", format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
+            return Ok(Err(failure(ErrorCode::TooLarge, format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
         }
         // Whoever has the link reads the file.
         if let Some(labels) = &self.labels {
             match open_plain(&work.join(&note.path)) {
                 Ok(file) => self.permit.read().join(labels.of(&file)),
-                Err(error) => return Ok(Err(failure("unavailable", format!("{path} cannot be opened: {error}")))),
+                Err(error) => {
+                    return Ok(Err(failure(ErrorCode::Unavailable, format!("{path} cannot be opened: {error}"))));
+                }
             }
         }
         if let Err(why) = self.permit.leave("publish", "everybody with the link", true, true) {
-            self.refused = true;
-            return Ok(Err(failure("denied", format!("{path} is not published: {why} (docs/policy.md)"))));
+            let message = format!("{path} is not published: {why} (docs/policy.md)");
+            self.refusal = Some(message.clone());
+            return Ok(Err(failure(ErrorCode::Denied, message)));
         }
         if let Some(Err(error)) = self.transaction.as_ref().map(|work| work.leaving("a link to a file")) {
-            return Ok(Err(failure("unavailable", format!("it could not be put on record: {error}"))));
+            return Ok(Err(failure(ErrorCode::Unavailable, format!("it could not be put on record: {error}"))));
         }
         let (session, path, media_type) = (self.session.clone(), note.path.clone(), note.media_type);
         let published = self

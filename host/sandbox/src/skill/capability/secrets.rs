@@ -1,13 +1,14 @@
 //! `kiso:skill/secrets`: values that the manifest declares and an administrator granted.
 
 use super::{Capability, Doc, Flag, GrantByName, GuestState, failure};
-use crate::skill::error::{Blame, SkillError};
+use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
 use crate::skill::limits::HitCell;
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::since_v0_1::kiso::skill::secrets::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::{SecretValue, variable};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,7 @@ pub struct ReadableSecrets {
     /// Declared and granted, but nobody has set it: name and how to set it.
     unset: Vec<(String, String)>,
     /// Whether the guest asked for one that it may not have.
-    refused: bool,
+    refusal: Option<String>,
     /// Those that the guest has got: what is in its environment, it has whether it looks or not.
     received: BTreeSet<String>,
 }
@@ -147,7 +148,7 @@ pub(super) fn find(call: &CallInput<'_>, name: &str) -> Result<Result<SecretValu
         None if *required => {
             let how = in_environment(call, name);
             let message = format!("it needs the secret `{name}`, which is not set; {how}");
-            Err(SkillError::new(call.skill.as_str(), Blame::Caller, "secret-missing", message))
+            Err(SkillError::new(call.skill.as_str(), Blame::Caller, ErrorCode::SecretMissing, message))
         }
         None => Ok(given.flatten().cloned().ok_or_else(|| in_environment(call, name))),
     }
@@ -158,9 +159,9 @@ fn in_environment(call: &CallInput<'_>, name: &str) -> String {
 }
 
 impl ReadableSecrets {
-    /// Whether the call was refused a secret.
-    pub fn was_refused(&self) -> bool {
-        self.refused
+    /// What the guest was told when it was refused a secret.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 }
 
@@ -171,19 +172,24 @@ impl Host for ReadableSecrets {
             self.received.insert(name);
             return Ok(Ok(value));
         }
-        self.refused |= self.injected.contains(&name) || self.denied.contains(&name);
-        if self.injected.contains(&name) {
-            let message = format!(
+        let refusal = if self.injected.contains(&name) {
+            Some(format!(
                 "the secret `{name}` goes into the headers of requests (`inject` in kiso.toml); kiso adds it there, and no skill can read it"
-            );
-            return Ok(Err(failure("denied", message)));
-        }
-        if self.denied.contains(&name) {
-            return Ok(Err(failure("denied", format!("the secret `{name}` is not granted to this skill"))));
+            ))
+        } else if self.denied.contains(&name) {
+            Some(format!("the secret `{name}` is not granted to this skill"))
+        } else {
+            None
+        };
+        if let Some(message) = refusal {
+            self.refusal = Some(message.clone());
+            return Ok(Err(failure(ErrorCode::Denied, message)));
         }
         Ok(Err(match self.unset.iter().find(|(unset, _)| *unset == name) {
-            Some((_, how)) => failure("not-found", format!("the secret `{name}` is not set; {how}")),
-            None => failure("undeclared", format!("the skill's kiso.toml does not declare the secret `{name}`")),
+            Some((_, how)) => failure(ErrorCode::NotFound, format!("the secret `{name}` is not set; {how}")),
+            None => {
+                failure(ErrorCode::Undeclared, format!("the skill's kiso.toml does not declare the secret `{name}`"))
+            }
         }))
     }
 }

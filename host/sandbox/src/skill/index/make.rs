@@ -2,13 +2,14 @@
 
 use super::{FORM, IndexedSkill, MAX_INDEX, MAX_SKILLS, MAX_TEXT, SkillIndex, index_statement};
 use crate::skill::digest::Digest;
-use crate::skill::error::{Blame, SkillError};
+use crate::skill::error::SkillError;
 use crate::skill::manifest::Manifest;
 use crate::skill::publisher::signature_of;
 use crate::skill::signature::{AGENT_SKILL, COMPONENT, ENDING, MAX_FILE, SecretKey};
 use crate::skill::{Skills, loader};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SkillName;
+use kiso_plan::code::{Blame, ErrorCode};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,24 +37,26 @@ impl Skills {
     /// Writes and signs the index of the `.wasm`, `.zip` and `.skill` files of a folder. Its number follows that of the one that is
     /// there.
     pub fn make_index(&self, dir: &Path, settings: &IndexSettings, key: &SecretKey) -> Result<MadeIndex, SkillError> {
-        let refuse = |code: &str, why: String| SkillError::new(&dir.display().to_string(), Blame::Caller, code, why);
+        let refuse =
+            |code: ErrorCode, why: String| SkillError::new(&dir.display().to_string(), Blame::Caller, code, why);
         let host = |error: &dyn std::fmt::Display| SkillError::host(&dir.display().to_string(), error);
-        let entries = fs::read_dir(dir).map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+        let entries =
+            fs::read_dir(dir).map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
         let mut files: Vec<PathBuf> =
             entries.flatten().map(|entry| entry.path()).filter(|path| is_packed(path)).collect();
         files.sort();
         if files.is_empty() {
-            return Err(refuse("not-found", "there is no .wasm, .zip or .skill file in it".to_owned()));
+            return Err(refuse(ErrorCode::NotFound, "there is no .wasm, .zip or .skill file in it".to_owned()));
         }
         if files.len() > MAX_SKILLS {
-            return Err(refuse("too-large", format!("it has more than {MAX_SKILLS} skills")));
+            return Err(refuse(ErrorCode::TooLarge, format!("it has more than {MAX_SKILLS} skills")));
         }
         let skills: Vec<_> = files.iter().map(|file| self.indexed(file)).collect::<Result<_, _>>()?;
         for (n, skill) in skills.iter().enumerate() {
             let same = |other: &&IndexedSkill| other.name == skill.name && other.version == skill.version;
             if let Some(other) = skills[..n].iter().find(same) {
                 let why = format!("{} and {} are both {} {}", other.place, skill.place, skill.name, skill.version);
-                return Err(refuse("bad-index", why));
+                return Err(refuse(ErrorCode::BadIndex, why));
             }
         }
         let file = dir.join(FILE);
@@ -63,7 +66,7 @@ impl Skills {
             Ok(bytes) => {
                 let old: SkillIndex = kiso_base::json::parse(&bytes).map_err(|error| {
                     let why = format!("{FILE} is there and cannot be read ({error}); its number would be lost");
-                    refuse("bad-index", why)
+                    refuse(ErrorCode::BadIndex, why)
                 })?;
                 old.serial.saturating_add(1)
             }
@@ -76,7 +79,7 @@ impl Skills {
         let mut text = serde_json::to_string_pretty(&index).map_err(|error| host(&error))?;
         text.push('\n');
         if text.len() as u64 > MAX_INDEX {
-            return Err(refuse("too-large", format!("the index would have more than {MAX_INDEX} bytes")));
+            return Err(refuse(ErrorCode::TooLarge, format!("the index would have more than {MAX_INDEX} bytes")));
         }
         let signature = key.sign(&index_statement(&Digest::of(text.as_bytes()).to_string()));
         fs::write(&file, &text).map_err(|error| host(&error))?;
@@ -87,15 +90,15 @@ impl Skills {
     /// What an index says of a file. Only what can be installed gets into one.
     fn indexed(&self, file: &Path) -> Result<IndexedSkill, SkillError> {
         let shown = file.display().to_string();
-        let refuse = |code: &str, why: String| SkillError::new(&shown, Blame::Caller, code, why);
+        let refuse = |code: ErrorCode, why: String| SkillError::new(&shown, Blame::Caller, code, why);
         let place = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         if !place.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c)) {
             return Err(refuse(
-                "bad-args",
+                ErrorCode::BadArgs,
                 "its name has other characters than letters, digits and . _ - +".to_owned(),
             ));
         }
-        let bytes = fs::read(file).map_err(|error| refuse("not-found", format!("cannot read it: {error}")))?;
+        let bytes = fs::read(file).map_err(|error| refuse(ErrorCode::NotFound, format!("cannot read it: {error}")))?;
         let statement = self.statement(file)?;
         let (kind, summary, license) = match statement.kind == AGENT_SKILL {
             true => {
@@ -103,20 +106,24 @@ impl Skills {
                 (AGENT_SKILL, description, license)
             }
             false => {
-                let parsed = loader::parse(&bytes).map_err(|error| refuse("bad-component", error.to_string()))?;
+                let parsed =
+                    loader::parse(&bytes).map_err(|error| refuse(ErrorCode::BadComponent, error.to_string()))?;
                 let text = parsed.manifest.ok_or_else(|| {
-                    refuse("bad-manifest", "it has no kiso.toml inside; `kiso skill pack` puts it there".to_owned())
+                    refuse(
+                        ErrorCode::BadManifest,
+                        "it has no kiso.toml inside; `kiso skill pack` puts it there".to_owned(),
+                    )
                 })?;
-                let manifest =
-                    Manifest::parse(&shown, &text).map_err(|error| refuse("bad-manifest", error.to_string()))?;
+                let manifest = Manifest::parse(&shown, &text)
+                    .map_err(|error| refuse(ErrorCode::BadManifest, error.to_string()))?;
                 (COMPONENT, manifest.summary, None)
             }
         };
         let signature = match fs::read_to_string(signature_of(file)) {
             Ok(text) if text.len() as u64 <= MAX_FILE => Some(text),
-            Ok(_) => return Err(refuse("bad-signature", "the signature beside it is too long".to_owned())),
+            Ok(_) => return Err(refuse(ErrorCode::BadSignature, "the signature beside it is too long".to_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(refuse("bad-signature", error.to_string())),
+            Err(error) => return Err(refuse(ErrorCode::BadSignature, error.to_string())),
         };
         Ok(IndexedSkill {
             name: statement.name,

@@ -5,6 +5,7 @@ use crate::skill::Skills;
 use crate::skill::error::SkillError;
 use crate::skill::publisher::TrustedKey;
 use crate::skill::signature::{self, AGENT_SKILL};
+use kiso_plan::code::ErrorCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -82,7 +83,7 @@ pub(super) struct IndexView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IndexProblem {
     /// A stable word, such as "stale-index" or "bad-signature".
-    code: String,
+    code: ErrorCode,
     message: String,
 }
 
@@ -144,7 +145,7 @@ impl Skills {
 }
 
 fn problem(error: &IndexError) -> IndexProblem {
-    IndexProblem { code: error.code().to_owned(), message: error.to_string() }
+    IndexProblem { code: error.code(), message: error.to_string() }
 }
 
 /// A word as a shell takes it.

@@ -4,7 +4,7 @@ use super::InstallCandidate;
 use crate::effect::sink::Permit;
 use crate::skill::as_command::{self, CommandStreams};
 use crate::skill::digest::Digest;
-use crate::skill::error::{Blame, SkillError};
+use crate::skill::error::SkillError;
 use crate::skill::grant::{EffectiveGrant, Workspace};
 use crate::skill::input::{CallInput, DeclaredSecrets, Keep};
 use crate::skill::limits::{Budget, HitCell};
@@ -14,6 +14,7 @@ use crate::skill::placing::not_locked;
 use crate::skill::workspace::SpaceUsage;
 use crate::skill::{Skills, cache, entry};
 use kiso_base::home::{Home, SessionName};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::Secrets;
 use serde_json::Value;
 use std::fs;
@@ -68,7 +69,7 @@ impl Skills {
             code => {
                 let said = String::from_utf8_lossy(&stderr.take()).into_owned();
                 let message = format!("it ended with exit code {code}: {}", said.trim_end());
-                Err(SkillError::new(manifest.name.as_str(), Blame::Skill, "failed", message))
+                Err(SkillError::new(manifest.name.as_str(), Blame::Skill, ErrorCode::Failed, message))
             }
         }
     }

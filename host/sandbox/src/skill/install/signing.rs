@@ -1,12 +1,13 @@
 //! What a publisher signs of a component.
 
 use super::super::digest::Digest;
-use super::super::error::{Blame, SkillError};
+use super::super::error::SkillError;
 use super::super::installed::MANIFEST;
 use super::super::loader::{self, ParsedComponent};
 use super::super::manifest::Manifest;
 use super::super::signature::{COMPONENT, Statement};
 use super::{Skills, derived, read_manifest};
+use kiso_plan::code::{Blame, ErrorCode};
 use std::path::Path;
 
 impl Skills {
@@ -16,13 +17,13 @@ impl Skills {
             return self.agent_statement(file);
         }
         let shown = file.display().to_string();
-        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
-        let bytes = loader::read_file(file).map_err(|m| refuse("not-found", m))?;
-        let parsed = loader::parse(&bytes).map_err(|e| refuse("bad-component", e.to_string()))?;
+        let refuse = |code: ErrorCode, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let bytes = loader::read_file(file).map_err(|m| refuse(ErrorCode::NotFound, m))?;
+        let parsed = loader::parse(&bytes).map_err(|e| refuse(ErrorCode::BadComponent, e.to_string()))?;
         let text = parsed.manifest.clone().or_else(|| read_manifest(&file.with_file_name(MANIFEST)).ok());
         let manifest = match &text {
-            Some(text) => Manifest::parse(&shown, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
-            None => derived::manifest(file, None, &parsed).map_err(|m| refuse("bad-manifest", m))?,
+            Some(text) => Manifest::parse(&shown, text).map_err(|e| refuse(ErrorCode::BadManifest, e.to_string()))?,
+            None => derived::manifest(file, None, &parsed).map_err(|m| refuse(ErrorCode::BadManifest, m))?,
         };
         Ok(statement(file, &bytes, text.as_deref(), &manifest, &parsed))
     }

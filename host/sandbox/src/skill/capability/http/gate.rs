@@ -7,13 +7,13 @@ use super::masked::{MaskedBody, SecretMask};
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
-use crate::skill::error::Blame;
 use crate::skill::usage::CapabilityUse;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame};
 use kiso_base::net::{self, NetError};
+use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::label::{Confidentiality, Integrity, Label, PUBLIC};
 use kiso_store::secret::SecretValue;
 use std::io;
@@ -171,25 +171,25 @@ impl RefusedRequest {
     }
 
     /// Who has to change something, and the code of the error where the guest gave it this one.
-    pub fn blame(&self, code: &str) -> (Blame, String) {
+    pub fn blame(&self, code: ErrorCode) -> (Blame, ErrorCode) {
         match self {
-            Self::Host { .. } | Self::Private { .. } => (Blame::Policy, code.to_owned()),
-            Self::Labels { .. } => (Blame::Policy, "effect_denied".to_owned()),
-            Self::Unset { .. } => (Blame::Caller, "secret-missing".to_owned()),
-            Self::Clear { .. } => (Blame::Skill, code.to_owned()),
+            Self::Host { .. } | Self::Private { .. } => (Blame::Policy, code),
+            Self::Labels { .. } => (Blame::Policy, ErrorCode::EffectDenied),
+            Self::Unset { .. } => (Blame::Caller, ErrorCode::SecretMissing),
+            Self::Clear { .. } => (Blame::Skill, code),
         }
     }
 
-    /// Whether a guest that failed with this code and message speaks of this request. It may have gone on without it, and
+    /// Whether a guest that failed with this message speaks of this request. It may have gone on without it, and
     /// failed for a reason of its own.
-    pub fn is_told_by(&self, code: &str, message: &str) -> bool {
+    pub fn is_told_by(&self, message: &str) -> bool {
         let (Self::Host { host, .. }
         | Self::Private { host }
         | Self::Unset { host, .. }
         | Self::Clear { host }
         | Self::Labels { host, .. }) = self;
         let names = ["HttpRequestDenied", "DestinationIpProhibited", "ConfigurationError"];
-        code == "denied" || message.contains(host.as_str()) || names.iter().any(|name| message.contains(name))
+        message.to_ascii_lowercase().contains(host.as_str()) || names.iter().any(|name| message.contains(name))
     }
 }
 
