@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a build script that panics has failed")]
 
-#[path = "src/skill/compile.rs"]
+#[path = "src/engine/compile.rs"]
 mod compile;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,7 +38,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", root.join("skills").join(name).join("kiso.toml").display());
     }
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/skill/compile.rs");
+    println!("cargo::rerun-if-changed=src/engine/compile.rs");
 
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let compiler = compiler(compile::SKILL_RESERVATION);

@@ -12,8 +12,8 @@ use kiso_agent::session::workspace::{self, FileError, FilePath, Incoming};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{Home, SessionName};
 use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::engine::limits::{Budget, HitCell};
 use kiso_sandbox::skill::Quota;
-use kiso_sandbox::skill::limits::{Budget, HitCell};
 
 /// Files of one message.
 pub const MAX_ATTACHMENTS: usize = 16;

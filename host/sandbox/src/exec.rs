@@ -14,8 +14,7 @@
 //! ```
 //!
 //! In reading order, each above those that follow: [`spawn`] is what guests ask for ([`wit`]), [`start`] starts a process,
-//! [`requests`] is what those ask for that know WASI alone, [`instance`] is a process as an instance of a component ([`embedded`]), [`task`] what all processes of a line share ([`limiter`],
-//! [`dirs`], [`output`]), [`engine`] the threads they run on, [`commands`] finds what implements a name, [`process`] is what others
+//! [`requests`] is what those ask for that know WASI alone, [`instance`] is a process as an instance of a component ([`embedded`]), [`task`] what all processes of a line share ([`dirs`]), [`engine`] the threads they run on, [`commands`] finds what implements a name, [`process`] is what others
 //! know of one, [`channel`] and [`streams`] are what processes read and write, and [`watch`] tells of it meanwhile.
 
 mod channel;
@@ -26,9 +25,7 @@ mod engine;
 mod errno;
 pub mod hint;
 mod instance;
-mod limiter;
 mod line;
-mod output;
 mod process;
 mod requests;
 mod scratch;
@@ -47,7 +44,6 @@ pub use self::watch::Watch;
 use self::commands::Commands;
 use self::dirs::{Dirs, MountPoint, unusable};
 use self::instance::Components;
-use self::output::OutputBuffer;
 use self::process::ProcessSpec;
 use self::start::{ShellWork, start_shell};
 use self::task::{ExecTask, Parts};
@@ -55,7 +51,8 @@ use self::wit::exports::kiso::exec::shell::Ended;
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
-use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
+use crate::engine::output::OutputBuffer;
 use crate::skill::{SKILLS_MOUNT, Skills};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, PROJECT, SessionName};

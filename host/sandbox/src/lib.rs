@@ -2,6 +2,7 @@
 //! may reach and what is kept before they change a file.
 
 pub mod effect;
+pub mod engine;
 pub mod exec;
 pub mod package;
 pub mod skill;

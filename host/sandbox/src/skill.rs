@@ -1,7 +1,7 @@
 //! Skills: components that are installed, and the sandbox that runs them.
 //!
 //! In reading order: [`capability`] lists what a skill can be given, [`manifest`] and [`grant`] say what one asks for and
-//! what it was given, [`loader`] and [`install`] turn a file into a skill, [`engine`], [`limits`], [`ctx`] and
+//! what it was given, [`loader`] and [`install`] turn a file into a skill, [`engine`], [`ctx`] and
 //! [`workspace`] are the sandbox, [`instance`] is one call. [`agent`] has the skills that are no components: instructions for models. This file ties them together: find a tool, check its arguments, load it once, call it.
 
 mod agent;
@@ -12,7 +12,6 @@ mod cache;
 mod capability;
 pub mod channel;
 mod checked_call;
-pub mod compile;
 pub mod compiler;
 mod ctx;
 pub mod deflated;
@@ -30,7 +29,6 @@ mod install;
 mod installed;
 mod instance;
 mod latest;
-pub mod limits;
 mod listing;
 mod load;
 mod loader;
@@ -38,7 +36,6 @@ mod lockfile;
 mod machine;
 pub mod manifest;
 mod oci;
-mod output;
 pub mod pack;
 mod placing;
 mod preview1;
@@ -74,7 +71,6 @@ pub use self::install::{GrantChoice, InstallCandidate};
 pub use self::installed::{ComponentLocation, InstalledSkill, Provenance, Tool, bundled_names, is_bundled};
 pub use self::instance::{CallEnd, SkillAnswer};
 pub use self::latest::LatestVersion;
-pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};
 pub use self::lockfile::{LockedSkill, read_lock};
 pub use self::oci::{OciDescription, OciError, OciReference, RegistryCredentials};
@@ -85,11 +81,10 @@ pub use self::shown::{
 pub use self::surface::{is_kept_free, wire_name};
 pub use self::web::{WebError, WebPlace};
 pub use self::workspace::{Charge, Quota, media_type};
+pub use crate::engine::limits::{Limit, LimitHit};
 
 /// What the sandbox of exec tasks has in common with that of skills.
 pub(crate) mod sandbox {
-    pub(crate) use super::compile::{EXEC_RESERVATION, settings};
-    pub(crate) use super::engine::Ticker;
     pub(crate) use super::workspace::{
         ChargedFiles, CommandRequests, DirId, Quota, Room, Root, Roots, add_to_linker as charge_files, target,
     };
@@ -103,7 +98,6 @@ use self::grant::{EffectiveGrant, Grant};
 use self::input::{CallInput, Keep};
 use self::installed::BUNDLED;
 use self::instance::EntryPoint;
-use self::limits::{Budget, HitCell};
 use self::listing::Listing;
 use self::manifest::{Manifest, Workspace};
 use self::usage::UseLedger;
@@ -111,6 +105,7 @@ use self::workspace::{HomeSpace, SessionSpace, SpaceUsage};
 use crate::effect::files::FileLabels;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
+use crate::engine::limits::{Budget, HitCell};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName, SkillName};
 use kiso_plan::approval::CardAccess;

@@ -147,7 +147,7 @@ fn file_name(path: &Path) -> Result<&str, LocalFileError> {
 mod tests {
     use super::*;
     use kiso_base::config::Config;
-    use kiso_sandbox::skill::limits::{Budget, HitCell};
+    use kiso_sandbox::engine::limits::{Budget, HitCell};
     use kiso_sandbox::skill::{Quiet, Skills};
     use kiso_store::store::Store;
     use std::os::unix::fs::symlink;

@@ -20,7 +20,7 @@ use kiso_agent::session::workspace::{self, FileError, FilePath, Incoming};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{HomeError, SessionName};
 use kiso_sandbox::effect::label::LabelId;
-use kiso_sandbox::skill::limits::{Budget, HitCell, Limit};
+use kiso_sandbox::engine::limits::{Budget, HitCell, Limit};
 use kiso_sandbox::skill::media_type;
 
 routes! {

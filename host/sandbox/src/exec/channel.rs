@@ -1,12 +1,12 @@
 //! Channels: what a process reads from and writes to. An open file, one end of a pipe, or a stream of the task.
 
 use super::errno::Errno;
-use super::output::OutputBuffer;
 use crate::effect::files::TaintedFile;
 use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::sink::MountSink;
 use crate::effect::undo::UndoRefusal;
-use crate::skill::limits::{HitCell, LimitHit};
+use crate::engine::limits::{HitCell, LimitHit};
+use crate::engine::output::OutputBuffer;
 use crate::skill::sandbox::Quota;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -430,7 +430,7 @@ impl OpenFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::limits::{Budget, Limit};
+    use crate::engine::limits::{Budget, Limit};
     use kiso_base::config::Config;
 
     fn limit() -> LimitHit {

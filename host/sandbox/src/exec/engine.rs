@@ -2,8 +2,10 @@
 //! task needs many small instances where a call of a skill needs one large one.
 
 use super::embedded::{InPlace, PageAligned};
+use crate::engine::compile::EXEC_RESERVATION;
+use crate::engine::pooled;
+use crate::engine::ticker::Ticker;
 use crate::skill::deflated::DeflatedBytes;
-use crate::skill::sandbox::{EXEC_RESERVATION, Ticker, settings};
 use kiso_base::config::Exec as ExecConfig;
 use kiso_base::system::OWN_DATA_CAN_RUN;
 use std::ptr::NonNull;
@@ -11,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
+use wasmtime::PoolingAllocationConfig;
 use wasmtime::component::Component;
-use wasmtime::{InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
 pub(super) const STACK_BYTES: usize = 4 << 20;
@@ -41,7 +43,7 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Reserves address space for all processes and starts the threads.
     pub(super) fn new(config: &ExecConfig) -> anyhow::Result<Self> {
-        let engine = wasmtime::Engine::new(&pooled(config)?).map_err(|e| {
+        let engine = wasmtime::Engine::new(&settings(config)?).map_err(|e| {
             anyhow::anyhow!(
                 "failed to start the engine of exec tasks (lower [exec] max_tasks or max_processes?): {e:#}"
             )
@@ -110,7 +112,7 @@ impl Drop for Engine {
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
 /// Sized for all processes of all tasks, so that a process that may be started never finds the pool empty.
-fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
+fn settings(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
     let processes = u32::try_from(config.max_tasks * config.max_processes)?;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(processes)
@@ -133,13 +135,7 @@ fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .max_unused_warm_slots(16);
-    let mut engine = settings(EXEC_RESERVATION);
-    engine
-        .max_wasm_stack(STACK_BYTES)
-        // Host functions run on the same stack; they need room of their own.
-        .async_stack_size(STACK_BYTES + (512 << 10))
-        .with_custom_code_memory(Some(Arc::new(InPlace)))
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    let mut engine = pooled(EXEC_RESERVATION, STACK_BYTES, pool);
+    engine.with_custom_code_memory(Some(Arc::new(InPlace)));
     Ok(engine)
 }

@@ -3,7 +3,6 @@
 use super::channel::Channel;
 use super::embedded;
 use super::engine::Engine;
-use super::limiter::Share;
 use super::process::{Process, ProcessSpec};
 use super::streams::Stdio;
 use super::task::ExecTask;
@@ -12,21 +11,17 @@ use super::wit::kiso::exec::spawn;
 use crate::effect::label::LabelCell;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
-use crate::skill::limits::{Limit, LimitHit};
+use crate::engine::guest::{self, Guest};
+use crate::engine::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use kiso_base::config::Exec as ExecConfig;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::Store;
-use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
-
-/// Most bytes that a process hands to the host at once.
-const TRANSFER_BYTES: usize = 32 << 20;
-/// Most random bytes at once.
-const RANDOM_BYTES: u64 = 1 << 20;
 
 /// The bundled components, each compiled code that is ready to be instantiated.
 pub(super) struct Components {
@@ -101,8 +96,7 @@ fn link(linker: &mut Linker<ProcessCtx>) -> wasmtime::Result<()> {
 
 /// The data of a process's store.
 pub(super) struct ProcessCtx {
-    wasi: WasiCtx,
-    pub table: ResourceTable,
+    pub guest: Guest,
     pub task: Arc<ExecTask>,
     pub process: Arc<Process>,
     pub components: Arc<Components>,
@@ -110,7 +104,6 @@ pub(super) struct ProcessCtx {
     channels: BTreeMap<u32, Channel>,
     /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
     hands_over: bool,
-    share: Share,
     listings: Vec<u32>,
     followed: Option<(u32, String)>,
 }
@@ -127,7 +120,7 @@ impl ProcessCtx {
 
 impl WasiView for ProcessCtx {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        self.guest.wasi()
     }
 }
 
@@ -204,19 +197,11 @@ pub(super) fn store(
     wasi.args(&given.argv)
         .envs(&given.env)
         .initial_cwd(&given.cwd)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false)
-        .max_random_size(RANDOM_BYTES)
         // Four times faster than a hop to another thread, and these threads run nothing else.
         .allow_blocking_current_thread(true);
     task.dirs.give(&mut wasi)?;
-    let mut table = ResourceTable::new();
-    table.set_max_capacity(usize::try_from(task.budget.handles()).unwrap_or(usize::MAX));
     let ctx = ProcessCtx {
-        wasi: wasi.build(),
-        table,
-        share: task.share(),
+        guest: Guest::new(&mut wasi, task.meter()),
         task: task.clone(),
         process: process.clone(),
         components: components.clone(),
@@ -225,10 +210,7 @@ pub(super) fn store(
         listings: Vec::new(),
         followed: None,
     };
-    let mut store = Store::new(task.engine.wasmtime(), ctx);
-    store.limiter(|ctx| &mut ctx.share);
-    store.set_hostcall_fuel(TRANSFER_BYTES);
-    store.set_epoch_deadline(1);
+    let mut store = guest::store(task.engine.wasmtime(), ctx, |ctx| &mut ctx.guest);
     // A process that spins gives its thread back at every tick; kill and deadline are then seen.
     store.epoch_deadline_async_yield_and_update(1);
     Ok(store)

@@ -11,7 +11,7 @@ use super::instance::Components;
 use super::process::{Child, Process, ProcessSpec};
 use super::task::ExecTask;
 use super::wit::kiso::exec::spawn::Mode;
-use crate::skill::limits::LimitHit;
+use crate::engine::limits::LimitHit;
 use crate::skill::sandbox::CommandRequests;
 use bytes::Bytes;
 use futures_util::future::select_all;

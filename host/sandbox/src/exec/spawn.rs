@@ -61,7 +61,8 @@ impl ProcessCtx {
         if channels.len() > MAX_CHANNELS {
             wasmtime::bail!("a process gets at most {MAX_CHANNELS} channels");
         }
-        let channels = channels.into_iter().map(|(number, channel)| Ok((number, self.table.get(&channel)?.clone())));
+        let channels =
+            channels.into_iter().map(|(number, channel)| Ok((number, self.guest.table.get(&channel)?.clone())));
         channels.collect()
     }
 }
@@ -69,7 +70,7 @@ impl ProcessCtx {
 impl Host for ProcessCtx {
     fn pipe(&mut self) -> wasmtime::Result<(Resource<Channel>, Resource<Channel>)> {
         let (reader, writer) = self.task.pipe();
-        Ok((self.table.push(Channel::Reader(reader))?, self.table.push(Channel::Writer(writer))?))
+        Ok((self.guest.table.push(Channel::Reader(reader))?, self.guest.table.push(Channel::Writer(writer))?))
     }
 
     fn open(&mut self, path: String, mode: Mode) -> Answer<Resource<Channel>> {
@@ -79,7 +80,7 @@ impl Host for ProcessCtx {
             &self.task.quota,
             (self.process.label.get(), &self.task.commands.permit),
         ))? {
-            Ok(channel) => Ok(Ok(self.table.push(channel)?)),
+            Ok(channel) => Ok(Ok(self.guest.table.push(channel)?)),
             Err(errno) => Ok(Err(errno)),
         }
     }
@@ -95,7 +96,7 @@ impl Host for ProcessCtx {
 
     fn inherited(&mut self) -> wasmtime::Result<Vec<(u32, Resource<Channel>)>> {
         let channels = ProcessCtx::inherited(self);
-        channels.into_iter().map(|(number, channel)| Ok((number, self.table.push(channel)?))).collect()
+        channels.into_iter().map(|(number, channel)| Ok((number, self.guest.table.push(channel)?))).collect()
     }
 
     fn start(&mut self, command: Command) -> wasmtime::Result<Result<Resource<Child>, Refusal>> {
@@ -103,7 +104,7 @@ impl Host for ProcessCtx {
         let spec = ProcessSpec { argv, env, cwd, channels: self.collect(channels)? };
         let parent = Parent { components: &self.components, task: &self.task, process: &self.process };
         Ok(match start(parent, spec)? {
-            Ok(process) => Ok(self.table.push(process)?),
+            Ok(process) => Ok(self.guest.table.push(process)?),
             Err(StartRefusal::Unknown(instead)) => Err(Refusal::Unknown(instead)),
             Err(StartRefusal::Failed(why)) => Err(Refusal::Failed(why.to_owned())),
         })
@@ -114,7 +115,7 @@ impl Host for ProcessCtx {
         let spec = ProcessSpec { argv: vec!["sh".to_owned()], channels, ..ProcessSpec::default() };
         let work = ShellWork::Fork { state };
         let (process, _) = start_shell(&self.components, &self.task, Some(&self.process), work, spec)?;
-        Ok(self.table.push(process)?)
+        Ok(self.guest.table.push(process)?)
     }
 
     fn exists(&mut self, name: String) -> wasmtime::Result<bool> {
@@ -132,21 +133,21 @@ impl Host for ProcessCtx {
 
 impl HostChannel for ProcessCtx {
     async fn read(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
-        let channel = self.table.get(&channel)?.clone();
+        let channel = self.guest.table.get(&channel)?.clone();
         let read = channel.read(max as usize).await.map(Vec::from);
         self.process.label.join(channel.label());
         answer(read)
     }
 
     async fn read_line(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
-        let channel = self.table.get(&channel)?.clone();
+        let channel = self.guest.table.get(&channel)?.clone();
         let read = channel.read_line(max as usize).await.map(Vec::from);
         self.process.label.join(channel.label());
         answer(read)
     }
 
     async fn write(&mut self, channel: Resource<Channel>, bytes: Vec<u8>) -> Answer<()> {
-        let channel = self.table.get(&channel)?.clone();
+        let channel = self.guest.table.get(&channel)?.clone();
         if let Err(error) = channel.mark(self.process.label.get()) {
             return answer(Err(error));
         }
@@ -154,33 +155,33 @@ impl HostChannel for ProcessCtx {
     }
 
     fn duplicate(&mut self, channel: Resource<Channel>) -> wasmtime::Result<Resource<Channel>> {
-        let channel = self.table.get(&channel)?.clone();
-        Ok(self.table.push(channel)?)
+        let channel = self.guest.table.get(&channel)?.clone();
+        Ok(self.guest.table.push(channel)?)
     }
 
     fn is_terminal(&mut self, channel: Resource<Channel>) -> wasmtime::Result<bool> {
-        self.table.get(&channel)?;
+        self.guest.table.get(&channel)?;
         // Nobody sits at the other end of a task.
         Ok(false)
     }
 
     fn is_null(&mut self, channel: Resource<Channel>) -> wasmtime::Result<bool> {
-        Ok(matches!(self.table.get(&channel)?, Channel::Null))
+        Ok(matches!(self.guest.table.get(&channel)?, Channel::Null))
     }
 
     fn drop(&mut self, channel: Resource<Channel>) -> wasmtime::Result<()> {
-        self.table.delete(channel)?;
+        self.guest.table.delete(channel)?;
         Ok(())
     }
 }
 
 impl HostProcess for ProcessCtx {
     fn id(&mut self, process: Resource<Child>) -> wasmtime::Result<u32> {
-        Ok(self.table.get(&process)?.id)
+        Ok(self.guest.table.get(&process)?.id)
     }
 
     async fn wait(&mut self, process: Resource<Child>) -> wasmtime::Result<u8> {
-        let process = self.table.get(&process)?.clone();
+        let process = self.guest.table.get(&process)?.clone();
         let code = process.wait().await;
         // How it ended is told by what it has read.
         self.process.label.join(process.label.get());
@@ -189,7 +190,7 @@ impl HostProcess for ProcessCtx {
     }
 
     async fn wait_for(&mut self, process: Resource<Child>, milliseconds: u64) -> wasmtime::Result<Option<u8>> {
-        let process = self.table.get(&process)?.clone();
+        let process = self.guest.table.get(&process)?.clone();
         let code = tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok();
         self.process.label.join(process.label.get());
         self.go_on()?;
@@ -197,14 +198,14 @@ impl HostProcess for ProcessCtx {
     }
 
     fn kill(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {
-        let process = self.table.get(&process)?.clone();
+        let process = self.guest.table.get(&process)?.clone();
         self.task.kill(&process);
         Ok(())
     }
 
     fn drop(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {
         // It goes on: a background job outlives the variable that held it.
-        self.table.delete(process)?;
+        self.guest.table.delete(process)?;
         Ok(())
     }
 }

@@ -3,12 +3,11 @@
 use super::channel::{Channel, IoError, TaskEnded};
 use super::errno::Errno;
 use crate::effect::label::LabelCell;
+use crate::engine::output::LaterStream;
 use crate::skill::BrokenPipe;
 use bytes::Bytes;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
@@ -62,7 +61,7 @@ impl IsTerminal for Stdio {
 
 impl StdinStream for Stdio {
     fn async_stream(&self) -> Box<dyn AsyncRead + Send + Sync> {
-        Box::new(Unused)
+        Box::new(LaterStream)
     }
 
     fn p2_stream(&self) -> Box<dyn InputStream> {
@@ -72,7 +71,7 @@ impl StdinStream for Stdio {
 
 impl StdoutStream for Stdio {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(Unused)
+        Box::new(LaterStream)
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
@@ -130,29 +129,6 @@ impl Pollable for Stdio {
             Channel::Writer(_) => self.channel.writable().await,
             _ => self.channel.readable().await,
         }
-    }
-}
-
-/// The streams of `wasi:cli` 0.2 are made by `p2_stream`; this is for those of later versions, which are not offered.
-struct Unused;
-
-impl AsyncRead for Unused {
-    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
-    }
-}
-
-impl AsyncWrite for Unused {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 }
 

@@ -4,10 +4,10 @@ use super::channel::{PipeReader, PipeWriter, pipe_of};
 use super::commands::Commands;
 use super::dirs::Dirs;
 use super::engine::Engine;
-use super::limiter::{MemoryUse, Share};
 use super::process::Process;
 use crate::effect::label::{LabelCell, LabelId};
-use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
+use crate::engine::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
+use crate::engine::meter::{MemoryUse, Meter};
 use crate::skill::sandbox::Quota;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -120,9 +120,9 @@ impl ExecTask {
         pipe_of(self.hit.clone())
     }
 
-    /// The share of one more process.
-    pub(super) fn share(&self) -> Share {
-        Share::new(self.memory.clone(), self.budget.clone(), self.hit.clone())
+    /// The meter of one more process.
+    pub(super) fn meter(&self) -> Meter {
+        Meter::new(self.budget.clone(), self.hit.clone(), self.memory.clone())
     }
 
     /// The most bytes that all processes held at once.

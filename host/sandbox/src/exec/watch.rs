@@ -1,6 +1,6 @@
 //! What a command line writes, while it writes it: for people who wait for its end.
 
-use super::output::OutputBuffer;
+use crate::engine::output::OutputBuffer;
 use kiso_store::secret::{RedactionStream, Secrets};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl Followed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::limits::{Budget, HitCell};
+    use crate::engine::limits::{Budget, HitCell};
     use kiso_base::config::Config;
     use kiso_store::secret::SecretValue;
 

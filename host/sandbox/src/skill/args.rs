@@ -179,13 +179,13 @@ fn told(error: &ValidationError<'_>) -> String {
         return message;
     }
     let message = error.masked_with("this value").to_string();
-    if message.len() <= MAX { message } else { format!("{}…", super::limits::cut(&message, MAX)) }
+    if message.len() <= MAX { message } else { format!("{}…", crate::engine::limits::cut(&message, MAX)) }
 }
 
 /// The names that are one or two slips of the finger away, nearest first.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // Nobody misspells a word by a thousand letters.
-    let name = super::limits::cut(name, 64);
+    let name = crate::engine::limits::cut(name, 64);
     let mut near: Vec<(usize, &str)> = names
         .map(|n| (strsim::osa_distance(name, n), n))
         .filter(|(d, n)| *d <= 2.min(n.len() / 2) || (name.len() >= 3 && n.starts_with(name)))

@@ -6,10 +6,10 @@ use super::engine::Sandbox;
 use super::error::SkillError;
 use super::input::CallInput;
 use super::instance::{EntryPoint, GuestStop, context, limited};
-use super::limits::{HitCell, Limit, LimitHit};
 use super::usage::CallUse;
 use super::workspace::{CommandRequests, ControlFile, DirId, Root};
 use crate::effect::published::PublishedFiles;
+use crate::engine::limits::{HitCell, Limit, LimitHit};
 use crate::package::{CONTROL_FILE, MARK};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -147,9 +147,9 @@ where
     let result = tokio::time::timeout(budget.timeout, run).await;
     let used = LimitUse {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        memory_bytes: store.data().meter.peak_bytes(),
+        memory_bytes: store.data().guest.meter.peak_bytes(),
         written_bytes: store.data().capabilities.workspace.quota.written(),
-        host_calls: store.data().meter.host_calls(),
+        host_calls: store.data().guest.meter.host_calls(),
         ..LimitUse::default()
     };
     *did = Some(CallUse { limits: used, grant: store.data().capabilities.used() });

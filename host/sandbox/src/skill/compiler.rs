@@ -16,7 +16,7 @@
 
 pub mod child;
 
-use super::limits::{Limit, LimitHit};
+use crate::engine::limits::{Limit, LimitHit};
 use kiso_base::config::Engine as EngineConfig;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

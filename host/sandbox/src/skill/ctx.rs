@@ -1,20 +1,18 @@
 //! The state of one call, as wasmtime's store has it.
 
 use super::capability::{Capabilities, GuestState};
-use super::limits::{LimitHit, Meter};
 use super::workspace::{ChargedFiles, ControlFile, DirectoryUse, Quota, Roots};
 use crate::effect::label::LabelCell;
 use crate::effect::published::PublishedFiles;
+use crate::engine::guest::Guest;
+use crate::engine::limits::LimitHit;
 use std::sync::Arc;
-use wasmtime::component::ResourceTable;
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 /// The data of a call's store. A host function sees its own part of the capabilities, and nothing else of it.
 pub(super) struct Ctx {
-    pub(super) wasi: WasiCtx,
-    pub(super) table: ResourceTable,
-    pub(super) meter: Meter,
+    pub(super) guest: Guest,
     pub(super) capabilities: Capabilities,
 }
 
@@ -70,13 +68,13 @@ impl ChargedFiles for Ctx {
 
 impl WasiView for Ctx {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        self.guest.wasi()
     }
 }
 
 impl WasiHttpView for Ctx {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         let http = &mut self.capabilities.http;
-        WasiHttpCtxView { ctx: &mut http.ctx, table: &mut self.table, hooks: &mut http.gate }
+        WasiHttpCtxView { ctx: &mut http.ctx, table: &mut self.guest.table, hooks: &mut http.gate }
     }
 }

@@ -1,22 +1,17 @@
-//! The one wasmtime engine of the process: how it is sized, the ticker that interrupts guests, and the linker that
-//! says what a guest may import.
+//! The engine of skills: how it is sized, how many calls it runs at once, and the linker that says what a guest may import.
 
 use super::capability::Capabilities;
-use super::compile;
 use super::ctx::Ctx;
 use super::fair::GuestTurns;
-use super::limits::MEMORIES;
+use crate::engine::limits::MEMORIES;
+use crate::engine::pooled;
+use crate::engine::ticker::Ticker;
 use kiso_base::config::Engine as EngineConfig;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Linker;
-use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy};
-
-/// How often a spinning guest gives its thread back, and how long a turn of one is. Ten a second would do for deadlines; a hundred
-/// lets ten spinning guests go on beside each other.
-const TICK: Duration = Duration::from_millis(10);
+use wasmtime::{Config, Engine, PoolingAllocationConfig};
 
 /// Engine, linker and the number of calls at once.
 pub(super) struct Sandbox {
@@ -136,89 +131,13 @@ fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
         .async_stack_keep_resident(16 << 10)
         .max_unused_warm_slots(calls);
 
-    let mut engine = compile::settings(config.max_memory_mib << 20);
-    engine
-        .profiler(ProfilingStrategy::None)
-        .max_wasm_stack(stack_bytes)
-        // Host functions run on the same stack; they need room of their own.
-        .async_stack_size(stack_bytes + (512 << 10))
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    Ok(engine)
+    Ok(pooled(config.max_memory_mib << 20, stack_bytes, pool))
 }
 
 fn linker(engine: &Engine) -> anyhow::Result<Linker<Ctx>> {
     let mut linker = Linker::new(engine);
     Capabilities::link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
     Ok(linker)
-}
-
-/// Advances the engine's epoch while calls are running, and sleeps without waking otherwise.
-#[derive(Debug, Default)]
-pub(crate) struct Ticker {
-    running: Mutex<Running>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Running {
-    calls: usize,
-    /// Whether the thread waits for a call. Waking one that does not costs as much.
-    waits: bool,
-    ended: bool,
-}
-
-impl Ticker {
-    /// Starts the thread.
-    pub(crate) fn start(engine: &Engine) -> anyhow::Result<Arc<Self>> {
-        let ticker = Arc::new(Self::default());
-        let (engine, of_thread): (EngineWeak, _) = (engine.weak(), ticker.clone());
-        std::thread::Builder::new().name("kiso-ticker".into()).spawn(move || of_thread.run(&engine))?;
-        Ok(ticker)
-    }
-
-    fn run(&self, engine: &EngineWeak) {
-        let mut running = self.lock();
-        while !running.ended {
-            if running.calls == 0 {
-                running.waits = true;
-                running = self.changed.wait(running).unwrap_or_else(PoisonError::into_inner);
-                running.waits = false;
-                continue;
-            }
-            drop(running);
-            std::thread::sleep(TICK);
-            let Some(engine) = engine.upgrade() else { return };
-            engine.increment_epoch();
-            running = self.lock();
-        }
-    }
-
-    /// A call begins.
-    pub(crate) fn enter(&self) {
-        let mut running = self.lock();
-        running.calls += 1;
-        let waits = running.waits;
-        drop(running);
-        if waits {
-            self.changed.notify_one();
-        }
-    }
-
-    /// A call has ended.
-    pub(crate) fn leave(&self) {
-        self.lock().calls -= 1;
-    }
-
-    /// Ends the thread.
-    pub(crate) fn end(&self) {
-        self.lock().ended = true;
-        self.changed.notify_one();
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Sandbox {

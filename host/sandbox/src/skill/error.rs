@@ -1,6 +1,6 @@
 //! What a person reads when a skill did not do its work: whose fault, what happened, and the way out.
 
-use super::limits::LimitHit;
+use crate::engine::limits::LimitHit;
 use kiso_plan::code::{Blame, ErrorClass, ErrorCode};
 use kiso_plan::plan::Violation;
 use schemars::JsonSchema;

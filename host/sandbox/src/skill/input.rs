@@ -1,10 +1,10 @@
 //! What one call brings with it, before anything of it is made ready.
 
-use super::limits::Budget;
 use super::workspace::SpaceUsage;
 use crate::effect::files::FileLabels;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
+use crate::engine::limits::Budget;
 use kiso_base::config::Http as HttpConfig;
 use kiso_base::home::{SessionName, SkillName};
 use kiso_store::secret::Secrets;

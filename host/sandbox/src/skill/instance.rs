@@ -6,14 +6,16 @@ use super::engine::Sandbox;
 use super::error::SkillError;
 use super::fair::GuestTurn;
 use super::input::CallInput;
-use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES, cut};
-use super::output::Capture;
 use super::trap;
 use super::usage::CallUse;
 use super::values;
 use super::wit::SkillPre;
 use super::wit::since_v0_1::kiso::skill::types;
 use super::workspace::note;
+use crate::engine::guest::{self, Guest};
+use crate::engine::limits::{Budget, HitCell, Limit, cut};
+use crate::engine::meter::Meter;
+use crate::engine::output::OutputBuffer;
 use kiso_base::json::{self, JsonError};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::report::{Allowance, FileNote, LimitUse, LogLine};
@@ -22,7 +24,7 @@ use serde_json::Value;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use wasmtime::component::types::ComponentFunc;
-use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, ResourceTableError, Val};
+use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTableError, Val};
 use wasmtime::{CallHook, Store as Instances, Trap, UpdateDeadline};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -71,8 +73,6 @@ pub struct SkillAnswer {
     pub files: Vec<FileNote>,
 }
 
-/// Most random bytes that one call of the guest into the host gets: more only makes the host work.
-const RANDOM_BYTES: u64 = 1 << 20;
 /// Longest message of a failure that is kept.
 const FAILURE_BYTES: usize = 4 << 10;
 /// Most files that a reply may name.
@@ -102,8 +102,8 @@ pub(super) async fn call(
         Ok(capabilities) => capabilities,
         Err(error) => return CallEnd::early(error),
     };
-    let stdout = Capture::new(budget.clone(), hit.clone());
-    let stderr = Capture::new(budget.clone(), hit.clone());
+    let stdout = OutputBuffer::whole(budget.clone(), hit.clone());
+    let stderr = OutputBuffer::whole(budget.clone(), hit.clone());
     let stdin = match entry {
         EntryPoint::Command(_) => {
             capabilities.secrets.hand_over();
@@ -137,9 +137,9 @@ pub(super) async fn call(
     let ctx = store.data_mut();
     let used = LimitUse {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        memory_bytes: ctx.meter.peak_bytes(),
+        memory_bytes: ctx.guest.meter.peak_bytes(),
         written_bytes: ctx.capabilities.workspace.quota.written(),
-        host_calls: ctx.meter.host_calls(),
+        host_calls: ctx.guest.meter.host_calls(),
         ..LimitUse::default()
     };
     let did = CallUse { limits: used, grant: ctx.capabilities.used() };
@@ -176,10 +176,7 @@ pub(super) async fn call(
 
 /// A store with the limits that every call has.
 pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
-    let mut store = Instances::new(sandbox.engine(), ctx);
-    store.limiter(|ctx| &mut ctx.meter);
-    store.set_hostcall_fuel(TRANSFER_BYTES);
-    store.set_epoch_deadline(1);
+    let mut store = guest::store(sandbox.engine(), ctx, |ctx| &mut ctx.guest);
     // A guest that spins gives its thread back at every tick; the time-out around the call is then seen.
     let (turn, turns) = (Arc::new(GuestTurn::default()), sandbox.turns().here());
     let of_guest = turn.clone();
@@ -189,7 +186,7 @@ pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
     store.call_hook(move |mut ctx, hook| match hook {
         CallHook::CallingHost => {
             turn.end();
-            Ok(ctx.data_mut().meter.host_call()?)
+            Ok(ctx.data_mut().guest.meter.host_call()?)
         }
         _ => Ok(()),
     });
@@ -238,11 +235,9 @@ pub(super) fn context(
     mut wasi: WasiCtxBuilder,
     hit: &HitCell,
 ) -> Result<Ctx, SkillError> {
-    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
     capabilities.show(&mut wasi).map_err(|why| SkillError::host(given.skill.as_str(), why))?;
-    let mut table = ResourceTable::new();
-    table.set_max_capacity(usize::try_from(given.budget.open_files).unwrap_or(usize::MAX));
-    Ok(Ctx { wasi: wasi.build(), table, meter: Meter::new(given.budget, hit.clone()), capabilities })
+    let meter = Meter::new(given.budget, hit.clone(), Arc::default());
+    Ok(Ctx { guest: Guest::new(&mut wasi, meter), capabilities })
 }
 
 /// What a command reads: the original `run.py` contract.
@@ -291,7 +286,7 @@ async fn run_skill(
 async fn run_command(
     store: &mut Instances<Ctx>,
     pre: &CommandPre<Ctx>,
-    stdout: &Capture,
+    stdout: &OutputBuffer,
 ) -> Result<types::Reply, GuestStop> {
     let instance = pre.instantiate_async(&mut *store).await?;
     let code = match instance.wasi_cli_run().call_run(store).await {

@@ -2,9 +2,9 @@
 //! there because programs are linked with them, and answer "access-denied".
 
 use super::{Capability, Doc, GuestState};
+use crate::engine::limits::HitCell;
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
-use crate::skill::limits::HitCell;
 use crate::skill::wit::since_v0_1::kiso::skill::types;
 use crate::skill::wit::{ImportSpec, V0_1};
 use wasmtime::component::{HasSelf, Linker};

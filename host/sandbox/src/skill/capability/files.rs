@@ -5,9 +5,9 @@
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::effect::label::LabelCell;
 use crate::effect::published::PublishedFiles;
+use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
-use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
 use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Quota, READ, Root, Roots, WRITE};

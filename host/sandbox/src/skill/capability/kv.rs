@@ -3,9 +3,9 @@
 use super::{Capability, Doc, GuestState, failure, refused};
 use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::undo::Transaction;
+use crate::engine::limits::HitCell;
 use crate::skill::error::SkillError;
 use crate::skill::input::{CallInput, Keep};
-use crate::skill::limits::HitCell;
 use crate::skill::wit::since_v0_1::kiso::skill::kv::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};

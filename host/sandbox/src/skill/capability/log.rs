@@ -1,9 +1,9 @@
 //! `kiso:skill/log`: lines for the trace.
 
 use super::{Capability, Doc, GuestState};
+use crate::engine::limits::{Budget, HitCell, Limit, LimitHit, cut};
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
-use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, cut};
 use crate::skill::wit::{DRAFT, ImportSpec, V0_1, draft, since_v0_1};
 use kiso_plan::report::LogLine;
 use wasmtime::component::{HasSelf, Linker};

@@ -1,9 +1,9 @@
 //! `kiso:skill/progress`: how far a call has come.
 
 use super::{Capability, Doc, GuestState};
+use crate::engine::limits::{HitCell, cut};
 use crate::skill::error::SkillError;
 use crate::skill::input::{CallInput, Observer};
-use crate::skill::limits::{HitCell, cut};
 use crate::skill::wit::since_v0_1::kiso::skill::progress::{Host, add_to_linker};
 use crate::skill::wit::{ImportSpec, V0_1};
 use kiso_base::home::SkillName;

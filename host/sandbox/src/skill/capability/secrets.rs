@@ -1,9 +1,9 @@
 //! `kiso:skill/secrets`: values that the manifest declares and an administrator granted.
 
 use super::{Capability, Doc, Flag, GrantByName, GuestState, failure};
+use crate::engine::limits::HitCell;
 use crate::skill::error::SkillError;
 use crate::skill::input::CallInput;
-use crate::skill::limits::HitCell;
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::since_v0_1::kiso::skill::secrets::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;

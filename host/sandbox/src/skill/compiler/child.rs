@@ -1,6 +1,6 @@
 //! The process that compiles: reads a component, writes its code, and ends.
 
-use crate::skill::compile;
+use crate::engine::compile;
 use crate::skill::surface::brief;
 use kiso_base::system::limit_memory;
 use rustix::process::{Resource, Rlimit, setrlimit};

@@ -2,14 +2,14 @@
 
 use super::InstallCandidate;
 use crate::effect::sink::Permit;
+use crate::engine::limits::{Budget, HitCell};
+use crate::engine::output::OutputBuffer;
 use crate::skill::as_command::{self, CommandStreams};
 use crate::skill::digest::Digest;
 use crate::skill::error::SkillError;
 use crate::skill::grant::{EffectiveGrant, Workspace};
 use crate::skill::input::{CallInput, DeclaredSecrets, Keep};
-use crate::skill::limits::{Budget, HitCell};
 use crate::skill::manifest::Manifest;
-use crate::skill::output::Capture;
 use crate::skill::placing::not_locked;
 use crate::skill::workspace::SpaceUsage;
 use crate::skill::{Skills, cache, entry};
@@ -47,7 +47,7 @@ impl Skills {
         let mut given = self.test_given(manifest, &allowed, work, &none);
         given.budget.output_kib = MAX_PRINTED_KIB;
         let hit = HitCell::default();
-        let [stdout, stderr] = [(); 2].map(|()| Capture::new(given.budget.clone(), hit.clone()));
+        let [stdout, stderr] = [(); 2].map(|()| OutputBuffer::whole(given.budget.clone(), hit.clone()));
         let streams = CommandStreams {
             argv,
             env,

@@ -11,7 +11,7 @@ use super::stream::ChargedStream;
 use super::structure::{EntryPath, PlaceError};
 use super::undoable::{self, linking, making, moving, opening, removing, removing_dir, writing};
 use crate::effect::undo::Opening;
-use crate::skill::limits::{LimitHit, MAX_LISTINGS};
+use crate::engine::limits::{LimitHit, MAX_LISTINGS};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};

@@ -7,7 +7,7 @@ use super::structure::Roots;
 use crate::effect::label::LabelCell;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
-use crate::skill::limits::LimitHit;
+use crate::engine::limits::LimitHit;
 use std::fs::File;
 use std::sync::Arc;
 use wasmtime::component::Resource;

@@ -3,7 +3,7 @@
 //! What each workspace held when it was last measured stands in its session's row. To the sum of those, this process adds
 //! what the sessions that are at work in it have written since; what other processes add is seen with the next sum.
 
-use crate::skill::limits::{Limit, LimitHit};
+use crate::engine::limits::{Limit, LimitHit};
 use kiso_base::home::SessionName;
 use kiso_store::store::Store;
 use std::collections::HashMap;

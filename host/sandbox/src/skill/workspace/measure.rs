@@ -1,7 +1,7 @@
 //! How much a directory holds that guests write to, while they do.
 
 use super::structure::enter;
-use crate::skill::limits::{Budget, Limit, LimitHit, MAX_LEVELS};
+use crate::engine::limits::{Budget, Limit, LimitHit, MAX_LEVELS};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::io::Errno;

@@ -9,7 +9,7 @@ use super::home_space::SessionSpace;
 use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
 use crate::effect::files::FileLabels;
 use crate::effect::undo::Transaction;
-use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -6,7 +6,7 @@
 //! A link may lead up to the workspace and no further, wherever it is or comes to be. Guests could follow it no further
 //! anyway; but programs of this machine that read a workspace (an editor, a backup) follow links wherever they lead.
 
-use crate::skill::limits::MAX_LEVELS;
+use crate::engine::limits::MAX_LEVELS;
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, fstat, openat, readlinkat, stat, statat};
 use rustix::path::Arg;

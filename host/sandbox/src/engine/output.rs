@@ -1,12 +1,19 @@
-//! What a task writes to its standard output and standard error: the start and the end are kept, however much it is.
+//! What guests write to standard output and standard error: all of it up to a cap, then only its start and its end.
 
+use super::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::effect::label::LabelCell;
-use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
+use bytes::Bytes;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-/// Collects what all processes of a task write to one of its two streams. Clones share one buffer.
+/// Collects what one guest, or all processes of a task, write to one of their two streams. Clones share one buffer.
 #[derive(Clone)]
 pub struct OutputBuffer(Arc<Inner>);
 
@@ -14,8 +21,6 @@ struct Inner {
     kept: Mutex<Kept>,
     /// Most bytes that are kept.
     cap: usize,
-    /// Most bytes that are taken.
-    most: u64,
     budget: Budget,
     hit: HitCell,
     /// Told of what comes, where somebody watches.
@@ -38,24 +43,25 @@ impl std::fmt::Debug for OutputBuffer {
 }
 
 impl OutputBuffer {
+    /// Keeps all that may be written.
+    pub fn whole(budget: Budget, hit: HitCell) -> Self {
+        Self::new(usize::MAX, budget, hit, None)
+    }
+
+    /// Keeps `cap` bytes, and tells `came` of what is written.
     pub fn new(cap: usize, budget: Budget, hit: HitCell, came: Option<Arc<Notify>>) -> Self {
-        let most = match budget.of {
-            BudgetKind::Exec { output_mib, .. } => output_mib << 20,
-            BudgetKind::Skill | BudgetKind::Server => budget.output_kib << 10,
-        };
-        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, came, label: LabelCell::default() }))
+        Self(Arc::new(Inner { kept: Mutex::default(), cap, budget, hit, came, label: LabelCell::default() }))
     }
 
     /// Takes bytes; fails when it was more than may be written at all.
     pub fn push(&self, bytes: &[u8]) -> Result<(), LimitHit> {
-        let Inner { cap, most, .. } = &*self.0;
-        let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.total += bytes.len() as u64;
-        if kept.total > *most {
-            return Err(self.0.hit.set(self.0.budget.hit(Limit::Output)));
-        }
-        let for_head = (cap / 2).saturating_sub(kept.head.len()).min(bytes.len());
-        let (head, tail) = bytes.split_at(for_head);
+        let Inner { cap, budget, .. } = &*self.0;
+        let mut kept = self.lock();
+        let room = usize::try_from(budget.output_bytes().saturating_sub(kept.total)).unwrap_or(usize::MAX);
+        let taken = &bytes[..bytes.len().min(room)];
+        kept.total += taken.len() as u64;
+        let for_head = (cap / 2).saturating_sub(kept.head.len()).min(taken.len());
+        let (head, tail) = taken.split_at(for_head);
         kept.head.extend_from_slice(head);
         let for_tail = cap - cap / 2;
         kept.tail.extend(&tail[tail.len().saturating_sub(for_tail)..]);
@@ -65,7 +71,21 @@ impl OutputBuffer {
         if let Some(came) = &self.0.came {
             came.notify_one();
         }
-        Ok(())
+        match taken.len() < bytes.len() {
+            true => Err(self.0.hit.set(budget.hit(Limit::Output))),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes and returns what was kept.
+    pub fn take(&self) -> Vec<u8> {
+        let Kept { mut head, tail, .. } = std::mem::take(&mut *self.lock());
+        head.extend(tail);
+        head
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Of all that was written.
@@ -75,7 +95,7 @@ impl OutputBuffer {
 
     /// What was kept, as text, with a line in the middle that says how much is missing.
     pub fn text(&self) -> String {
-        let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.lock();
         let missing = kept.total - (kept.head.len() + kept.tail.len()) as u64;
         let (front, back) = kept.tail.as_slices();
         let tail = [front, back].concat();
@@ -90,7 +110,7 @@ impl OutputBuffer {
     /// What was written behind the first `from` bytes, as far as it is kept, and how much there is by now. Without what
     /// was left out, of which a line tells.
     pub fn since(&self, from: u64) -> (Vec<u8>, u64) {
-        let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.lock();
         let (head, tail) = (kept.head.len() as u64, kept.tail.len() as u64);
         let tail_at = kept.total - tail;
         let skip = |from: u64| usize::try_from(from).unwrap_or(usize::MAX);
@@ -105,7 +125,65 @@ impl OutputBuffer {
 
     /// Bytes that were written.
     pub fn total(&self) -> u64 {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).total
+        self.lock().total
+    }
+}
+
+impl IsTerminal for OutputBuffer {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for OutputBuffer {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(LaterStream)
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl OutputStream for OutputBuffer {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.push(&bytes).map_err(|hit| StreamError::Trap(hit.into()))
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 << 10)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for OutputBuffer {
+    async fn ready(&mut self) {}
+}
+
+/// The streams of `wasi:cli` 0.2 are made by `p2_stream`; this is for those of later versions, which are not offered.
+pub(crate) struct LaterStream;
+
+impl AsyncRead for LaterStream {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
+}
+
+impl AsyncWrite for LaterStream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -160,5 +238,18 @@ mod tests {
         output.push(&vec![0; 1 << 20]).unwrap();
         assert_eq!(output.push(b"x").unwrap_err().limit, Limit::Output);
         assert!(hit.get().unwrap().setting.contains("[exec] max_output_mib"));
+        assert_eq!(output.total(), 1 << 20);
+    }
+
+    #[test]
+    fn a_skill_has_all_of_it_up_to_the_limit() {
+        let config = Config::parse(b"[engine]\noutput_kib = 1\n").unwrap();
+        let hit = HitCell::default();
+        let output = OutputBuffer::whole(Budget::new(&config.engine, 1, 1), hit.clone());
+        output.push(&[b'a'; 1_000]).unwrap();
+        assert_eq!(output.push(&[b'b'; 1_000]).unwrap_err().limit, Limit::Output);
+        assert!(hit.get().unwrap().setting.contains("[engine] output_kib"));
+        assert_eq!(output.take(), [vec![b'a'; 1_000], vec![b'b'; 24]].concat());
+        assert!(output.take().is_empty());
     }
 }

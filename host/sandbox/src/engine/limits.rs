@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use strum::IntoStaticStr;
-use wasmtime::ResourceLimiter;
 
 /// The limits that end a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
@@ -171,10 +170,6 @@ const MIN_HANDLES: u64 = 512;
 /// Linear memories in one instance: a component of several modules has one for each.
 pub const MEMORIES: usize = 8;
 
-/// Most bytes that a guest may hand to the host at once. A list whose items all point at the same bytes would otherwise
-/// make the host allocate a thousand times what the guest holds.
-pub const TRANSFER_BYTES: usize = 16 << 20;
-
 /// Most bytes that the header fields of one request may hold, names, values and bookkeeping together.
 pub const HEADER_BYTES: usize = 128 << 10;
 
@@ -211,6 +206,9 @@ impl Budget {
             timeout: Duration::from_secs(exec.timeout_s),
             memory_mib: exec.memory_mib,
             write_mib: exec.write_mib,
+            // Bounded by the pool, and the bundled components do not grow theirs.
+            tables: u64::MAX,
+            table_elements: u64::MAX,
             ..Self::new(engine, 0, 0)
         }
     }
@@ -228,19 +226,36 @@ impl Budget {
         }
     }
 
+    /// Most bytes that an instance may hand to the host at once. A list whose items all point at the same bytes would otherwise
+    /// make the host allocate a thousand times what the guest holds.
+    pub fn transfer_bytes(&self) -> usize {
+        match self.of {
+            BudgetKind::Skill | BudgetKind::Server => 16 << 20,
+            BudgetKind::Exec { .. } => 32 << 20,
+        }
+    }
+
+    /// Bytes that may be written to standard output, and as many to standard error.
+    pub fn output_bytes(&self) -> u64 {
+        match self.of {
+            BudgetKind::Skill | BudgetKind::Server => self.output_kib << 10,
+            BudgetKind::Exec { output_mib, .. } => output_mib << 20,
+        }
+    }
+
     /// What a trace shows beside what was used.
     pub fn allowance(&self) -> Allowance {
-        let (processes_at_once, output_bytes) = match self.of {
-            BudgetKind::Skill | BudgetKind::Server => (0, self.output_kib << 10),
-            BudgetKind::Exec { processes, output_mib } => (processes, output_mib << 20),
+        let (processes_at_once, host_calls) = match self.of {
+            BudgetKind::Skill | BudgetKind::Server => (0, self.host_calls),
+            BudgetKind::Exec { processes, .. } => (processes, 0),
         };
         Allowance {
             millis: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             memory_bytes: self.memory_mib << 20,
             written_bytes: self.write_mib << 20,
-            host_calls: if matches!(self.of, BudgetKind::Exec { .. }) { 0 } else { self.host_calls },
+            host_calls,
             processes_at_once,
-            output_bytes,
+            output_bytes: self.output_bytes(),
         }
     }
 
@@ -266,7 +281,7 @@ impl Budget {
                 (format!("{}", self.handles()), "[engine] open_files in config.toml, where it is more than 512")
             }
             (Limit::Transfer, BudgetKind::Exec { .. }) => {
-                ("32 MiB".to_owned(), "fixed; pass large data in files and pipes")
+                (format!("{} MiB", self.transfer_bytes() >> 20), "fixed; pass large data in files and pipes")
             }
             (Limit::Processes, BudgetKind::Exec { processes, .. }) => {
                 (format!("{processes}"), "[exec] max_processes in config.toml")
@@ -298,7 +313,7 @@ impl Budget {
                 "[engine] log_lines and log_kib in config.toml",
             ),
             Limit::HostCalls => (format!("{}", self.host_calls), "[engine] host_calls in config.toml"),
-            Limit::Transfer => (format!("{} MiB", TRANSFER_BYTES >> 20), "fixed; pass large data in files"),
+            Limit::Transfer => (format!("{} MiB", self.transfer_bytes() >> 20), "fixed; pass large data in files"),
             Limit::Headers => (format!("{} KiB", HEADER_BYTES >> 10), "fixed"),
             Limit::OpenFiles => (format!("{}", self.open_files), "[engine] open_files in config.toml"),
             Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
@@ -320,78 +335,7 @@ impl Budget {
     }
 }
 
-/// Counts memory, tables and host calls of one instance. Growth over a cap ends the call: a guest that is told "no"
-/// would only turn it into an abort that says nothing.
-#[derive(Debug)]
-pub struct Meter {
-    budget: Budget,
-    hit: HitCell,
-    memory: usize,
-    peak: usize,
-    elements: usize,
-    host_calls: u64,
-}
-
-impl Meter {
-    pub fn new(budget: Budget, hit: HitCell) -> Self {
-        Self { budget, hit, memory: 0, peak: 0, elements: 0, host_calls: 0 }
-    }
-
-    /// The most bytes that all memories held at once.
-    pub fn peak_bytes(&self) -> u64 {
-        self.peak as u64
-    }
-
-    /// Calls into the host so far.
-    pub fn host_calls(&self) -> u64 {
-        self.host_calls
-    }
-
-    /// Counts one call into the host.
-    pub fn host_call(&mut self) -> Result<(), LimitHit> {
-        self.host_calls += 1;
-        if self.host_calls > self.budget.host_calls {
-            return Err(self.hit.set(self.budget.hit(Limit::HostCalls)));
-        }
-        Ok(())
-    }
-}
-
-impl ResourceLimiter for Meter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
-        let memory = self.memory.saturating_add(desired.saturating_sub(current));
-        if memory as u64 > self.budget.memory_mib << 20 {
-            return Err(self.hit.set(self.budget.hit(Limit::Memory)).into());
-        }
-        self.memory = memory;
-        self.peak = self.peak.max(memory);
-        Ok(true)
-    }
-
-    fn table_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
-        let elements = self.elements.saturating_add(desired.saturating_sub(current));
-        if elements as u64 > self.budget.table_elements {
-            return Err(self.hit.set(self.budget.hit(Limit::Tables)).into());
-        }
-        self.elements = elements;
-        Ok(true)
-    }
-
-    fn instances(&self) -> usize {
-        // Bounded by the pool: `max_core_instances_per_component`.
-        10_000
-    }
-
-    fn tables(&self) -> usize {
-        usize::try_from(self.budget.tables).unwrap_or(usize::MAX)
-    }
-
-    fn memories(&self) -> usize {
-        MEMORIES
-    }
-}
-
 /// The longest start of `text` that has at most `max` bytes.
-pub(super) fn cut(text: &str, max: usize) -> &str {
+pub(crate) fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }

@@ -1,0 +1,26 @@
+//! What the engine of skills and that of command lines have in common; each has a pool of its own.
+//!
+//! [`compile`] has the settings that compiled code depends on, [`limits`] says what a guest may use, [`meter`] counts it, [`guest`] makes
+//! the store of an instance, [`output`] keeps what it writes, and [`ticker`] interrupts it.
+
+pub(crate) mod compile;
+pub(crate) mod guest;
+pub mod limits;
+pub(crate) mod meter;
+pub(crate) mod output;
+pub(crate) mod ticker;
+
+use std::num::NonZeroUsize;
+use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+/// The settings of an engine whose instances come from a pool.
+pub(crate) fn pooled(memory_reservation: u64, stack_bytes: usize, pool: PoolingAllocationConfig) -> Config {
+    let mut engine = compile::settings(memory_reservation);
+    engine
+        .max_wasm_stack(stack_bytes)
+        // Host functions run on the same stack; they need room of their own.
+        .async_stack_size(stack_bytes + (512 << 10))
+        .wasm_backtrace_max_frames(NonZeroUsize::new(16))
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    engine
+}
