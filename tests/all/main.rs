@@ -37,6 +37,7 @@ mod fleet;
 mod foreign;
 mod git;
 mod guests;
+mod health;
 mod held;
 mod hooks;
 mod hostile_clients;

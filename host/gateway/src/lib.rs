@@ -15,6 +15,7 @@ mod events;
 mod failures;
 mod follow;
 mod form;
+mod home_check;
 mod hook;
 mod listen;
 pub mod mcp;
@@ -45,6 +46,7 @@ use tokio::sync::{broadcast, watch};
 
 use self::count::Counters;
 use self::failures::Failures;
+use self::home_check::HomeCheck;
 use self::polls::Polls;
 
 pub use self::api::UndoLine;
@@ -86,6 +88,7 @@ struct Inner {
     ending: watch::Receiver<bool>,
     counters: Counters,
     failures: Failures,
+    home_check: HomeCheck,
     hooks: HookMeter,
     polls: Polls,
 }
@@ -113,6 +116,7 @@ impl App {
         let conversations = Arc::default();
         let (mcp, mcp_sessions) = (mcp::Server::new(drive.clone(), secrets.clone()), mcp::HttpSessions::default());
         let (deleted, _) = broadcast::channel(MAX_DELETED);
+        let home_check = HomeCheck::new(&drive.home);
         App(Arc::new(Inner {
             drive,
             intake,
@@ -129,6 +133,7 @@ impl App {
             ending,
             counters,
             failures,
+            home_check,
             hooks: HookMeter::default(),
             polls: Polls::default(),
         }))

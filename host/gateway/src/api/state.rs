@@ -24,7 +24,7 @@ use kiso_store::store::WebhookLine;
 
 routes! {
     /// Whether messages are accepted
-    GET "/health" Open => health, 503 "The store cannot be read, or the daemon is shutting down";
+    GET "/health" Open => health, 503 "store.db or the directory sessions was removed or replaced in the home, the store cannot be read, or the daemon is shutting down";
     /// How the daemon is, in figures
     GET "/health/details" Chat => details, 200 "As it is now";
     /// Whether the process answers, whatever else does not work
@@ -130,15 +130,22 @@ struct McpServerHealth {
 /// Runs that are named because they wait for somebody.
 const MAX_HELD: u32 = 5;
 
-/// That needs a store that can be read, and a daemon that is not ending.
+/// That needs a home with its store and its sessions, a store that can be read, and a daemon that is not ending.
 pub(super) async fn health(State(app): State<App>) -> JsonResult<Ready> {
-    let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
+    let not_ready = |message: String| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
     if *app.0.ending.borrow() {
-        return Err(not_ready("the daemon is shutting down"));
+        return Err(not_ready("the daemon is shutting down".to_owned()));
+    }
+    let check = app.clone();
+    // A disk that is slow must not keep the threads that answer others.
+    let checked = tokio::task::spawn_blocking(move || check.0.home_check.run()).await;
+    if let Err(fault) = checked.map_err(|panic| ApiError::internal(&panic))? {
+        tracing::error!("{}: {fault}", app.0.drive.home.path().display());
+        return Err(not_ready(fault.to_string()).hint(fault.hint()));
     }
     if let Err(error) = app.0.drive.store.read(|view| view.feed_end()).await {
         tracing::error!("the store cannot be read: {error}");
-        return Err(not_ready("the store cannot be read").hint("the daemon's log says why"));
+        return Err(not_ready("the store cannot be read".to_owned()).hint("the daemon's log says why"));
     }
     Ok(Json(Ready { status: "ok", version: env!("CARGO_PKG_VERSION") }))
 }
