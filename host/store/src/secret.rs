@@ -5,6 +5,7 @@
 //! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
 //! and its grant, not here.
 
+mod decoder;
 mod derived;
 mod document;
 mod finder;
@@ -12,7 +13,6 @@ mod form;
 pub mod found;
 pub mod log_redaction;
 mod stream;
-mod url;
 pub mod vault;
 
 pub use derived::derived;
@@ -206,6 +206,18 @@ mod tests {
         secrets
     }
 
+    /// Asserts that the text becomes `clean` however it is cut.
+    #[track_caller]
+    fn in_pieces(secrets: &Secrets, text: &str, clean: &str) {
+        for step in [1, 2, 3, 7] {
+            let mut stream = secrets.streaming();
+            let chars: Vec<char> = text.chars().collect();
+            let mut pieces: String = chars.chunks(step).map(|c| stream.push(&String::from_iter(c))).collect();
+            pieces += &stream.finish();
+            assert_eq!(pieces, clean, "{text} in pieces of {step}");
+        }
+    }
+
     #[test]
     fn a_skill_finds_its_own() {
         let secrets = secrets(
@@ -272,13 +284,79 @@ mod tests {
             ("100% of 5+5 is é%", "100% of 5+5 is é%"),
         ] {
             assert_eq!(secrets.redact(text), clean, "{text}");
-            for step in [1, 2, 3, 7] {
-                let mut stream = secrets.streaming();
-                let chars: Vec<char> = text.chars().collect();
-                let mut pieces: String = chars.chunks(step).map(|c| stream.push(&String::from_iter(c))).collect();
-                pieces += &stream.finish();
-                assert_eq!(pieces, clean, "{text} in pieces of {step}");
-            }
+            in_pieces(&secrets, text, clean);
+        }
+    }
+
+    /// The encoders of other programs: each escapes characters of its own choice.
+    #[test]
+    fn values_are_found_as_other_programs_write_them() {
+        let secrets = secrets(&[], &[("pw", "a&b<c/d\"e'f"), ("word", "ża>b\u{1f511}c\\"), ("line", "n1\tn2/n3\nn4")]);
+        for (text, clean) in [
+            // JSON: Go, PHP, Python, Rails, .NET; and JSON in JSON.
+            (r#"{"a":"a\u0026b\u003cc/d\"e'f"}"#, r#"{"a":"[secret pw]"}"#),
+            (r#"{"a":"a&b<c\/d\"e'f"}"#, r#"{"a":"[secret pw]"}"#),
+            (r#"["a\u0026b\u003Cc\/d\u0022e\u0027f"]"#, r#"["[secret pw]"]"#),
+            (r#""{\"a\":\"a\\u0026b\\u003cc\\/d\\\"e'f\"}""#, r#""{\"a\":\"[secret pw]\"}""#),
+            (r#"{"a":"\u017ca>b\ud83d\udd11c\\"}"#, r#"{"a":"[secret word]"}"#),
+            (r#"{"a":"\u017Ca\u003Eb\uD83D\uDD11c\\","b":1}"#, r#"{"a":"[secret word]","b":1}"#),
+            (r#"{"a":"C:\\\u017ca>b\ud83d\udd11c\\"}"#, r#"{"a":"C:\\[secret word]"}"#),
+            (r"n1\tn2\/n3\nn4", "[secret line]"),
+            (r"C:\\n1\tn2\/n3\nn4", r"C:\\[secret line]"),
+            // HTML: with names, with numbers, twice, in JSON, around JSON, in a URL.
+            ("<b>a&amp;b&lt;c/d&quot;e&#39;f</b>", "<b>[secret pw]</b>"),
+            ("a&amp;b&lt;c&#x2F;d&#34;e&#x27;f&amp;", "[secret pw]&amp;"),
+            ("a&#38;b&#X3c;c/d\"e&#039;f", "[secret pw]"),
+            ("a&amp;b<c/d&quot;e&apos;f", "[secret pw]"),
+            ("a&amp;amp;b&amp;lt;c/d&amp;quot;e&amp;#39;f", "[secret pw]"),
+            (r"a\u0026amp;b\u0026lt;c/d\u0026quot;e\u0026#39;f", "[secret pw]"),
+            ("{&quot;a&quot;:&quot;a&amp;b&lt;c\\/d\\&quot;e&#39;f&quot;}", "{&quot;a&quot;:&quot;[secret pw]&quot;}"),
+            ("a%26amp%3Bb%26lt%3Bc%2Fd%26quot%3Be%26%2339%3Bf", "[secret pw]"),
+            ("&#380;a&gt;b&#x1F511;c\\", "[secret word]"),
+            // CSV, and JSON in it.
+            ("1,\"a&b<c/d\"\"e'f\",2", "1,\"[secret pw]\",2"),
+            (r#"1,"{""a"":""a&b<c/d\""e'f""}""#, r#"1,"{""a"":""[secret pw]""}""#),
+            (r#"{"row":"1,\"a&b<c/d\"\"e'f\",2"}"#, r#"{"row":"1,\"[secret pw]\",2"}"#),
+            // Shells, and SQL.
+            (r#"echo 'a&b<c/d"e'\''f'"#, "echo '[secret pw]'"),
+            (r#"{"c":"echo 'a&b<c/d\"e'\\''f'"}"#, r#"{"c":"echo '[secret pw]'"}"#),
+            (r#"values ('a&b<c/d"e''f')"#, "values ('[secret pw]')"),
+        ] {
+            assert_eq!(secrets.redact(text), clean, "{text}");
+            in_pieces(&secrets, text, clean);
+        }
+    }
+
+    #[test]
+    fn texts_that_only_resemble_a_value_stay() {
+        let secrets = secrets(
+            &[],
+            &[
+                ("odd", "a\"\"\"b"),
+                ("entity", "&lt;"),
+                ("quotes", "\"\"\"\"\"\""),
+                ("slashes", "\\\\\\\\"),
+                ("newline", "nabc/d"),
+                ("end", "wxyz\\"),
+                ("coded", "k%41y&amp;z"),
+                ("two", "1\"\"234"),
+                ("plus", "one+two"),
+            ],
+        );
+        for text in [
+            "a\"b, a\\\"b and a\"\"b",
+            "1 &amp;lt; 2 < 3 &amp;amp; 4",
+            "{\"a\":\"\",\"b\":\"\\\"\"} \\ \\\\",
+            "first\nabc/d",
+            "first\nabc\\/d",
+            "\"wxyz\", wxyz/ and wxyz\n\\",
+            "kAy&z, 5% off",
+            "1\"234 but \"\"",
+            "one two %20",
+            r"\u12 \ud83d \ud83d\u0041 &#; &#x; &#xd800; &#99999999999; &nosuch; & &amp",
+        ] {
+            assert_eq!(secrets.redact(text), text, "{text}");
+            in_pieces(&secrets, text, text);
         }
     }
 

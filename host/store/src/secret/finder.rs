@@ -5,16 +5,16 @@ use std::fmt;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
+use super::decoder;
 use super::form::SecretForm;
-use super::url;
 
 /// Forms by the names of their secrets, and what finds them.
 pub(super) struct Finder {
     forms: Vec<(String, SecretForm)>,
     /// In the text as it is.
     plain: Search,
-    /// In the text as it reads when its URL-encoding is undone.
-    in_url: Search,
+    /// In the decoded text.
+    decoded: Search,
 }
 
 /// Bytes of a form that the automaton knows; what follows them is compared. Whole values, of which each may have kilobytes,
@@ -37,8 +37,8 @@ impl fmt::Debug for Finder {
 impl Finder {
     #[expect(clippy::expect_used, reason = "some thousand short patterns fit")]
     pub(super) fn new(forms: Vec<(String, SecretForm)>) -> Finder {
-        let search = |in_url| {
-            let wanted: Vec<usize> = (0..forms.len()).filter(|at| forms[*at].1.in_url == in_url).collect();
+        let search = |is_decoded| {
+            let wanted: Vec<usize> = (0..forms.len()).filter(|at| forms[*at].1.is_decoded == is_decoded).collect();
             let beginnings = wanted.iter().map(|at| {
                 let form = forms[*at].1.text.expose().as_bytes();
                 &form[..form.len().min(BEGINNING)]
@@ -48,8 +48,8 @@ impl Finder {
             let automaton = automaton.expect("some thousand short patterns fit");
             Search { automaton, forms: wanted }
         };
-        let (plain, in_url) = (search(false), search(true));
-        Finder { forms, plain, in_url }
+        let (plain, decoded) = (search(false), search(true));
+        Finder { forms, plain, decoded }
     }
 
     /// Whether there is nothing to look for.
@@ -61,13 +61,13 @@ impl Finder {
         &self.forms
     }
 
-    /// The forms that stand in the text, in their order.
+    /// The forms that stand in the text, in their order. Some may stand there only with what cannot be a value.
     pub(super) fn standing(&self, text: &str) -> Vec<(String, SecretForm)> {
         let mut stands = vec![false; self.forms.len()];
         self.plain.mark(&self.forms, text, &mut stands);
-        if url::is_encoded(text) {
-            let decoded = url::bytes(&url::decode(text));
-            self.in_url.mark(&self.forms, &String::from_utf8_lossy(&decoded), &mut stands);
+        if decoder::has_escapes(text) {
+            let decoded = decoder::decoded_text(text);
+            self.decoded.mark(&self.forms, &String::from_utf8_lossy(&decoded), &mut stands);
         }
         let standing = self.forms.iter().zip(stands).filter(|(_, stands)| *stands);
         standing.map(|(form, _)| form.clone()).collect()

@@ -1,10 +1,10 @@
-//! The forms in which a value may stand in a text: as it is, in JSON, in hexadecimal and in base64; each of them also
-//! encoded for a URL.
+//! The forms in which a value may stand in a text: as it is, in JSON, in hexadecimal and in base64; each of them also with any
+//! of its characters escaped as the [`decoder`] knows it: for a URL, JSON, HTML, CSV or a shell.
 //!
 //! This keeps what a program or a model passes on in the usual ways from being written down. It is no wall against one
 //! that wants to hide a value: reversed, or with a letter between any two, it is another text.
 
-use super::{SecretValue, url};
+use super::{SecretValue, decoder};
 use data_encoding::{Encoding, HEXLOWER, HEXUPPER};
 
 /// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
@@ -23,8 +23,8 @@ const LEVELS: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SecretForm {
     pub text: SecretValue,
-    /// Whether it is looked for in the text as it is, or as it reads when its URL-encoding is undone.
-    pub in_url: bool,
+    /// True to search the decoded text, false to search the text as it is.
+    pub is_decoded: bool,
 }
 
 /// Every form in which a value may stand in a text, the value itself first; none of one that is too short to be looked for.
@@ -41,8 +41,9 @@ pub(super) fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
     }
     let mut forms: Vec<SecretForm> = Vec::with_capacity(2 * texts.len());
     for text in texts {
-        let decoded = SecretValue::new(url::decoded_value(text.expose()));
-        for form in [SecretForm { text, in_url: false }, SecretForm { text: decoded, in_url: true }] {
+        let decoded = decoder::decoded_value(text.expose(), LEAST).map(SecretValue::new);
+        let decoded = decoded.map(|text| SecretForm { text, is_decoded: true });
+        for form in std::iter::once(SecretForm { text, is_decoded: false }).chain(decoded) {
             if !forms.contains(&form) {
                 forms.push(form);
             }
@@ -57,7 +58,7 @@ pub fn spellings(value: &SecretValue) -> Vec<SecretValue> {
     let parts: Vec<_> = parts.map(|part| SecretValue::new(part.to_owned())).collect();
     let mut spellings: Vec<SecretValue> = Vec::new();
     for value in std::iter::once(value).chain(&parts) {
-        let plain = forms_of(value).into_iter().filter(|form| !form.in_url).map(|form| form.text);
+        let plain = forms_of(value).into_iter().filter(|form| !form.is_decoded).map(|form| form.text);
         let encoded = [HEXUPPER, HEXLOWER].map(|digits| percent_encoded(value.expose(), &digits));
         for spelling in plain.chain(encoded) {
             if !spellings.contains(&spelling) {
@@ -126,7 +127,7 @@ mod tests {
 
     fn texts(value: &str) -> Vec<String> {
         let forms = forms_of(&SecretValue::new(value.to_owned()));
-        forms.iter().filter(|form| !form.in_url).map(|form| form.text.expose().to_owned()).collect()
+        forms.iter().filter(|form| !form.is_decoded).map(|form| form.text.expose().to_owned()).collect()
     }
 
     #[test]

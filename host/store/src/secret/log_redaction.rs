@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
 use super::form::{SecretForm, forms_of};
-use super::{SecretValue, found, url};
+use super::{SecretValue, decoder, found};
 
 /// Values of sessions that are remembered: those of a busy day. Of more, the one that was noted first is forgotten; a run
 /// that begins notes those of its session again.
@@ -63,7 +63,7 @@ impl KnownValues {
         if forms.is_empty() || self.contains(value) {
             return;
         }
-        let debugged = SecretForm { text: debugged(value), in_url: false };
+        let debugged = SecretForm { text: debugged(value), is_decoded: false };
         if !forms.contains(&debugged) {
             forms.push(debugged);
         }
@@ -79,17 +79,18 @@ impl KnownValues {
     fn redacted(&self, text: &str) -> String {
         let mut spans = found::by_form(text);
         spans.extend(bearer(text));
-        let decoded = if url::is_encoded(text) { url::decode(text) } else { Vec::new() };
-        let decoded_bytes = url::bytes(&decoded);
+        let decoded = if decoder::has_escapes(text) { decoder::decode(text) } else { Vec::new() };
+        let decoded_bytes: Vec<u8> = decoded.iter().map(|decoded| decoded.byte).collect();
         for known in &self.0 {
-            for form in known.forms.iter().filter(|form| !form.in_url) {
+            for form in known.forms.iter().filter(|form| !form.is_decoded) {
                 spans.extend(places(text, form.text.expose()).map(|range| (range, known.name.clone())));
             }
-            for form in known.forms.iter().filter(|form| form.in_url && !decoded.is_empty()) {
+            for form in known.forms.iter().filter(|form| form.is_decoded && !decoded.is_empty()) {
                 let form = form.text.expose().as_bytes();
                 let found = decoded_bytes.windows(form.len()).enumerate().filter(|(_, window)| *window == form);
-                let ranges = found.map(|(at, _)| decoded[at].start..decoded[at + form.len() - 1].end);
-                spans.extend(ranges.map(|range| (range, known.name.clone())));
+                let ends = found.map(|(at, _)| (&decoded[at], &decoded[at + form.len() - 1]));
+                let ends = ends.filter(|(first, last)| decoder::may_be_value(first, last));
+                spans.extend(ends.map(|(first, last)| (first.start..last.end, known.name.clone())));
             }
             spans.extend(beginning(text, known));
         }
@@ -180,6 +181,9 @@ mod tests {
             "got hu%2522sh%2520me/1%25C3%25BC here".to_owned(),
             "got 6875227368206d652f31c3bc here".to_owned(),
             format!("got {} here", serde_json::json!({ "a": value.expose() })),
+            r"got hu\u0022sh me\/1\u00FC here".to_owned(),
+            "got hu&quot;sh me&#x2F;1&#252; here".to_owned(),
+            "got hu\"\"sh me/1ü here".to_owned(),
         ] {
             let clean = known.redacted(&text);
             assert!(clean.contains("[secret hush_test]") && !clean.contains("me"), "{text}: {clean}");

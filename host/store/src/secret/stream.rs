@@ -2,22 +2,22 @@
 //!
 //! Each known value is followed through the text with the automaton of Knuth, Morris and Pratt, whose state says how much
 //! of the value the text ends with. What may still become a value is held back; everything before that is settled. Some
-//! are followed through the text as it reads when its URL-encoding is undone, of which each byte knows where it stood.
+//! are followed through the decoded text, of which each byte knows where it stood.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fmt;
 
+use super::decoder::{DecodedByte, Decoder, may_be_value};
 use super::form::SecretForm;
-use super::url::{DecodedByte, Decoder};
 
 /// Cleans a text piece by piece. However it is cut, the pieces together are what [`super::Secrets::redact`] makes of the
 /// whole.
 pub struct RedactionStream {
     values: Vec<Value>,
     decoder: Decoder,
-    /// Where the last bytes of the decoded text begin, as many as the longest value has.
-    decoded: VecDeque<usize>,
+    /// The last bytes of the decoded text, as many as the longest value has.
+    decoded: VecDeque<DecodedByte>,
     longest: usize,
     /// What is not settled yet; it may hold the beginning of a secret.
     held: String,
@@ -48,8 +48,8 @@ impl RedactionStream {
     /// `forms` are names and what to look for; of two that are equal the first gives the name. None is empty.
     pub(super) fn new(forms: impl IntoIterator<Item = (String, SecretForm)>) -> RedactionStream {
         let values: Vec<Value> = forms.into_iter().map(|(name, form)| Value::new(name, form)).collect();
-        let in_url = values.iter().filter(|value| value.form.in_url);
-        let longest = in_url.map(|value| value.form.text.expose().len()).max().unwrap_or(0);
+        let decoded = values.iter().filter(|value| value.form.is_decoded);
+        let longest = decoded.map(|value| value.form.text.expose().len()).max().unwrap_or(0);
         RedactionStream {
             values,
             decoder: Decoder::default(),
@@ -65,7 +65,7 @@ impl RedactionStream {
     /// The next piece of the text; returns what can be let out now, which may be nothing.
     pub fn push(&mut self, piece: &str) -> String {
         let begin = self.start + self.held.len();
-        for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| !value.form.in_url) {
+        for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| !value.form.is_decoded) {
             for (at, byte) in piece.bytes().enumerate() {
                 if value.advance(byte) {
                     let length = value.form.text.expose().len();
@@ -78,10 +78,10 @@ impl RedactionStream {
         }
         self.held.push_str(piece);
         let end = self.start + self.held.len();
-        let unsettled = self.values.iter().map(|value| match value.form.in_url {
+        let unsettled = self.values.iter().map(|value| match value.form.is_decoded {
             false => end - value.state,
             true if value.state == 0 => end,
-            true => self.decoded[self.decoded.len() - value.state],
+            true => self.decoded[self.decoded.len() - value.state].start,
         });
         let settled = unsettled.chain(self.decoder.unsettled()).min().unwrap_or(end);
         self.settle(settled)
@@ -97,15 +97,17 @@ impl RedactionStream {
     }
 
     fn follow(&mut self, decoded: &[DecodedByte]) {
-        for &DecodedByte { byte, start, end } in decoded {
+        for last in decoded {
             if self.decoded.len() == self.longest {
                 self.decoded.pop_front();
             }
-            self.decoded.push_back(start);
-            for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| value.form.in_url) {
-                if value.advance(byte) {
+            self.decoded.push_back(*last);
+            for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| value.form.is_decoded) {
+                if value.advance(last.byte) {
                     let first = self.decoded[self.decoded.len() - value.form.text.expose().len()];
-                    self.found.push((first, end - first, which));
+                    if may_be_value(&first, last) {
+                        self.found.push((first.start, last.end - first.start, which));
+                    }
                 }
             }
         }
@@ -201,6 +203,14 @@ mod tests {
         out
     }
 
+    fn split<'a>(text: &'a str, cuts: &[prop::sample::Index]) -> Vec<&'a str> {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        cuts.retain(|cut| text.is_char_boundary(*cut));
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect()
+    }
+
     #[test]
     fn only_what_may_become_a_secret_is_held_back() {
         let secrets = secrets(&[("pw", "hunter22"), ("longer", "hunter22-more")]);
@@ -237,14 +247,38 @@ mod tests {
                     text.push_str(&if json { serde_json::Value::from(value.as_str()).to_string() } else { value.clone() });
                 }
             }
-            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
-            cuts.retain(|cut| text.is_char_boundary(*cut));
-            cuts.extend([0, text.len()]);
-            cuts.sort_unstable();
-            let split: Vec<&str> = cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
             let whole = secrets.redact(&text);
-            prop_assert_eq!(pieces(&secrets, &split).concat(), whole.clone());
+            prop_assert_eq!(pieces(&secrets, &split(&text, &cuts)).concat(), whole.clone());
             // The names and the brackets have none of the letters that values are made of, but for the "e" and "s".
+            for value in &values {
+                prop_assert!(!whole.contains(value.as_str()), "{}", whole);
+            }
+        }
+
+        #[test]
+        fn any_split_of_escapes_gives_what_the_whole_gives(
+            values in prop::collection::vec("[abnu0;é\"'\\\\/&%+\n]{4,8}", 1..4),
+            text in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec![
+                        "\\", "\\\\", "\"", "'", "/", "&", "&amp;", "&#39;", "&#", "\\u0026", "\\u00", "\\ud83d", "\\udd11",
+                        "%5c", "%", "+", ";", "n", "\n", "a", "b", "é", "u0061", "'\\''",
+                    ]).prop_map(Err),
+                    (0_usize..4).prop_map(Ok),
+                ],
+                0..24,
+            ),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        ) {
+            let names = ["n0", "n1", "n2"];
+            let named: Vec<_> = names.into_iter().zip(values.iter().map(String::as_str)).collect();
+            let secrets = secrets(&named);
+            let text: String = text.iter().map(|part| match part {
+                Ok(which) => values.get(*which).map_or("", String::as_str),
+                Err(piece) => *piece,
+            }).collect();
+            let whole = secrets.redact(&text);
+            prop_assert_eq!(pieces(&secrets, &split(&text, &cuts)).concat(), whole.clone());
             for value in &values {
                 prop_assert!(!whole.contains(value.as_str()), "{}", whole);
             }
