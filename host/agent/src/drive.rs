@@ -22,6 +22,7 @@ mod agent_skills;
 mod approve;
 mod arrival;
 mod background;
+mod begin;
 mod cancel;
 mod caps;
 mod clean;
@@ -61,34 +62,32 @@ pub use self::voice::{Listener, Thought};
 
 use self::current::Current;
 use self::heard::HeardListener;
-use self::log::{Log, Messages};
+use self::log::Log;
 pub(crate) use self::pause::Pause;
 use self::run_context::RunContext;
 use self::unfinished::RunSet;
 use crate::mcp::McpServers;
 use crate::node::{RoleError, output};
 use crate::tool::Tools;
-use kiso_base::clock::now_ms;
-use kiso_base::compute::{self, Overdue};
+use kiso_base::compute::Overdue;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
 use kiso_base::role::Role;
 use kiso_graph::outcome::Outcome;
-use kiso_graph::run::{Policy, Run, RunSpec};
+use kiso_graph::run::{Policy, Run};
 use kiso_graph::step::{IllegalResult, Step, StepResult};
 use kiso_llm::reflex;
 use kiso_plan::block::Block;
 use kiso_plan::limits::LimitReached;
-use kiso_plan::pill;
-use kiso_plan::plan::{CallerScope, TaskKind};
+use kiso_plan::plan::TaskKind;
 use kiso_plan::report::often;
 use kiso_sandbox::effect::member::{FleetMember, may_act};
 use kiso_sandbox::effect::undo::Undo;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::{LimitHit, Skills};
+use kiso_store::secret::Secrets;
 use kiso_store::secret::vault::{Vault, VaultError};
-use kiso_store::secret::{Secrets, found};
-use kiso_store::store::{BegunRun, JobPriority, RunId, Store, StoreError};
+use kiso_store::store::{RunId, Store, StoreError};
 use std::sync::Arc;
 
 /// Everything that a run needs from its surroundings.
@@ -217,119 +216,6 @@ impl RunExecutor {
         }
         let models = self.models.built_in(&self.config)?;
         Ok(Some(RunExecutor { models, ..self.clone() }))
-    }
-
-    /// Performs a run from its message to its reply. `secrets` are those of the environment; more may be found in the
-    /// message. They are taken out of it before anything is stored.
-    pub async fn run(
-        &self,
-        session: &SessionName,
-        message: &str,
-        caller: CallerScope,
-        secrets: Secrets,
-        cancel: &Cancel,
-        listener: &mut dyn Listener,
-    ) -> Result<(RunId, Outcome), DriveError> {
-        self.has_room().await?;
-        let message = Messages::Given { text: message.to_owned(), caller };
-        self.turn(session, message, secrets, cancel, listener)
-            .await?
-            .ok_or_else(|| DriveError::NotResumable("the run that was begun for the message is gone".to_owned()))
-    }
-
-    /// Performs a run for the messages that wait in the session, as one turn; `None` where none waits. The caller holds
-    /// the session's lock.
-    pub async fn run_queued(
-        &self,
-        session: &SessionName,
-        secrets: Secrets,
-        cancel: &Cancel,
-        listener: &mut dyn Listener,
-    ) -> Result<Option<(RunId, Outcome)>, DriveError> {
-        self.turn(session, Messages::Waiting, secrets, cancel, listener).await
-    }
-
-    async fn turn(
-        &self,
-        session: &SessionName,
-        mut messages: Messages,
-        secrets: Secrets,
-        cancel: &Cancel,
-        listener: &mut dyn Listener,
-    ) -> Result<Option<(RunId, Outcome)>, DriveError> {
-        // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
-        crate::node::prompt::check_prompts(&self.home)?;
-        self.settle(session).await?;
-        let mut secrets = self.with_session(session, secrets).await?;
-        if let Messages::Given { text, .. } = &mut messages {
-            self.extract_secrets(session, text, &mut secrets).await?;
-        }
-        let (name, known, limits, policy) = (session.to_string(), secrets.clone(), self.limits(), self.policy());
-        // Before the run has messages of its own; as for a person, which most runs are.
-        let earlier = self.earlier(session, None, false).await?;
-        let (segment, context) = (earlier.segment.clone(), earlier.label());
-        let (cards, has_models) = (self.tools.cards(), !self.models.are_free());
-        let is_explicit = move |text: &str| has_models && reflex::is_explicit(text, &cards);
-        let is_apart = is_explicit.clone();
-        let spec = move |begun: &BegunRun, texts: Vec<String>| {
-            let message = known.redact(&texts.join("\n\n"));
-            let mut joined = Vec::new();
-            if texts.iter().skip(1).any(|text| pill::may_begin(text)) {
-                joined.extend(texts.iter().map(|text| known.redact(text)));
-            }
-            // A secret that only the whole shows is told apart in the whole.
-            if joined.join("\n\n") != message {
-                joined.clear();
-            }
-            let explicit = is_explicit(&message);
-            RunSpec {
-                id: begun.run.to_string(),
-                session: name,
-                message,
-                joined,
-                caller: begun.caller,
-                limits,
-                policy: Policy {
-                    subagent: begun.priority != JobPriority::Interactive,
-                    fast_path: policy.fast_path && !explicit,
-                    ..policy
-                },
-                segment,
-                label: begun.label.clone(),
-                context: context.clone(),
-            }
-        };
-        let begun = Log::begin(&self.store, &self.vault, session, messages, spec, is_apart, self.boot()).await?;
-        let Some((log, spec)) = begun else { return Ok(None) };
-        listener.begun(&log.id);
-        let earlier = match spec.policy.subagent {
-            true => self.earlier(session, Some(&log.id), true).await?,
-            false => earlier,
-        };
-        let by_rules = self.for_message(&spec.message)?;
-        let executor = by_rules.as_ref().unwrap_or(self);
-        let at_work = RunContext::new(executor, &log, &spec, secrets, earlier);
-        executor.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
-    }
-
-    /// Takes what looks like a secret out of a message, and keeps it for the session.
-    async fn extract_secrets(
-        &self,
-        session: &SessionName,
-        message: &mut String,
-        secrets: &mut Secrets,
-    ) -> Result<(), DriveError> {
-        let (text, known) = (std::mem::take(message), secrets.clone());
-        let (text, found) =
-            compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known))
-                .await?;
-        self.vault.save(&self.store, session, &found, now_ms()).await?;
-        for (name, value) in found {
-            secrets.add_session(name, value);
-        }
-        // What was said before is a secret now, too, if it is repeated.
-        *message = secrets.redact(&text);
-        Ok(())
     }
 
     #[tracing::instrument(name = "drive.run", level = "debug", skip_all, fields(session = %log.session, run = %log.id))]

@@ -17,6 +17,7 @@ pub mod schedules;
 mod shared_use;
 mod sinks;
 mod undo;
+mod work;
 
 pub use self::call::{ToolAnswer, ToolUses};
 pub use self::narrow::allows;

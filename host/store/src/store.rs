@@ -16,7 +16,7 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # use kiso::{home::SessionName, store::Store};
+//! # use {kiso_base::home::SessionName, kiso_store::store::Store};
 //! # let dir = std::env::temp_dir().join(format!("kiso-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&dir)?;
 //! # let path = dir.join("store.db");

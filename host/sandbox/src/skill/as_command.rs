@@ -110,7 +110,10 @@ where
         }
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(Root { id: DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, at: "/tmp".to_string() });
+        capabilities
+            .workspace
+            .roots
+            .push(Root { id: DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, at: "/tmp".to_string() });
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         // An interpreter runs their scripts.
         if let Some((skills, published)) = &streams.skills {
@@ -121,7 +124,10 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            capabilities.workspace.roots.push(Root { id: DirId::at(skills).map_err(|e| unusable(&e))?, at: SKILLS_MOUNT.to_string() });
+            capabilities
+                .workspace
+                .roots
+                .push(Root { id: DirId::at(skills).map_err(|e| unusable(&e))?, at: SKILLS_MOUNT.to_string() });
             capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
         }
     }

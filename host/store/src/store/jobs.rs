@@ -231,6 +231,19 @@ impl Tx<'_> {
         self.begin_queued_apart(session, at_ms, &|_| false)
     }
 
+    /// Begins a run for a message that did not wait, with the text as it is kept.
+    pub fn begin_run(
+        &self,
+        session: &SessionName,
+        text: String,
+        caller: CallerScope,
+        at_ms: i64,
+    ) -> Result<BegunRun, StoreError> {
+        let run = self.create_run(session, &text, at_ms)?;
+        let (priority, label) = (JobPriority::Interactive, Label::default());
+        Ok(BegunRun { run, texts: vec![text], caller, priority, label })
+    }
+
     /// [`Tx::begin_queued`], where a message whose text, as it is stored, `is_apart` is a turn of its own.
     pub fn begin_queued_apart(
         &self,

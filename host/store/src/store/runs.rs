@@ -6,10 +6,8 @@ use serde::Serialize;
 use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::{message, session_name};
-use super::{BegunRun, JobPriority, Message, MessageRole, RunId, StoreError, Tx, View};
+use super::{Message, MessageRole, RunId, StoreError, Tx, View};
 use kiso_base::home::SessionName;
-use kiso_plan::label::Label;
-use kiso_plan::plan::CallerScope;
 
 /// A run, as in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -205,19 +203,6 @@ impl Tx<'_> {
         let num = insert.insert((&id, message, RunStatus::Running, at_ms))?;
         self.tell_run(num)?;
         Ok(id)
-    }
-
-    /// Begins a run for a message that did not wait, with the text as it is kept.
-    pub fn begin_run(
-        &self,
-        session: &SessionName,
-        text: String,
-        caller: CallerScope,
-        at_ms: i64,
-    ) -> Result<BegunRun, StoreError> {
-        let run = self.create_run(session, &text, at_ms)?;
-        let (priority, label) = (JobPriority::Interactive, Label::default());
-        Ok(BegunRun { run, texts: vec![text], caller, priority, label })
     }
 
     /// Replaces the text of a message: when it is known what in it is secret. The old bytes are overwritten

@@ -57,7 +57,7 @@ impl std::fmt::Display for Workspace {
 pub struct WorkspaceFiles {
     pub quota: Arc<Quota>,
     /// The directories that the guest sees.
-    pub(crate) roots: Roots,
+    pub roots: Roots,
     /// What it does there.
     pub touched: DirectoryUse,
     /// Of all that the call has read.

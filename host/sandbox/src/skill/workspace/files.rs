@@ -15,7 +15,7 @@ use wasmtime_wasi::WasiView;
 use wasmtime_wasi::filesystem::Descriptor;
 
 /// A store's data whose file access is charged to a quota.
-pub(crate) trait ChargedFiles: WasiView + 'static {
+pub trait ChargedFiles: WasiView + 'static {
     /// What writes are charged to.
     fn quota(&self) -> &Arc<Quota>;
 

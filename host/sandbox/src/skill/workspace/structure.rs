@@ -18,19 +18,19 @@ use std::rc::Rc;
 
 /// A directory, by what the system knows it as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DirId {
+pub struct DirId {
     device: Dev,
     inode: u64,
 }
 
 impl DirId {
-    pub(crate) fn of(dir: impl AsFd) -> io::Result<DirId> {
+    pub fn of(dir: impl AsFd) -> io::Result<DirId> {
         let found = fstat(dir)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
 
     /// Of the directory at a path, to which links may lead.
-    pub(crate) fn at(path: &Path) -> io::Result<DirId> {
+    pub fn at(path: &Path) -> io::Result<DirId> {
         let found = stat(path)?;
         Ok(DirId { device: found.st_dev, inode: found.st_ino })
     }
@@ -38,7 +38,7 @@ impl DirId {
 
 /// A directory that a guest sees, and as what, such as `/work`.
 #[derive(Debug, Clone)]
-pub(crate) struct Root {
+pub struct Root {
     pub id: DirId,
     pub at: String,
 }

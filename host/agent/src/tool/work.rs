@@ -1,0 +1,121 @@
+//! What tasks of plans and calls of the action loop come to: the same work, which is done here and nowhere else.
+
+use super::builtin::CallContext;
+use super::editor::FileCall;
+use super::files::PublicFiles;
+use super::{CallerScope, Tools, task_error};
+use crate::mcp::AllowedTool;
+use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::report::{TaskError, TaskReport};
+use kiso_sandbox::exec::Watch;
+use kiso_sandbox::skill::manifest::Workspace;
+use kiso_sandbox::skill::{Caller, CheckedCall, SkillError};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a call does with the session's workspace, which decides what may run beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Touches {
+    Nothing,
+    Reads,
+    Writes,
+}
+
+/// What a task or a call comes to, with arguments that fit.
+pub(super) enum Work<'a> {
+    /// A command line.
+    Exec(String),
+    File(FileCall, &'a CallContext),
+    Skill(CheckedCall),
+    /// A tool of an MCP server.
+    Outside(Arc<AllowedTool>, Value),
+}
+
+impl Work<'_> {
+    fn touches(&self) -> Touches {
+        match self {
+            Self::Exec(_) => Touches::Writes,
+            Self::File(call, _) if call.reference().is_some() => Touches::Nothing,
+            Self::File(call, _) if call.only_reads() => Touches::Reads,
+            Self::File(..) => Touches::Writes,
+            Self::Outside(..) => Touches::Nothing,
+            Self::Skill(call) => match call.workspace() {
+                Workspace::None => Touches::Nothing,
+                Workspace::Read => Touches::Reads,
+                Workspace::Write => Touches::Writes,
+            },
+        }
+    }
+}
+
+impl Tools {
+    /// Runs a skill or exec task of a plan to its end. Whatever happens is a report.
+    /// `watch` hears of the output of a command line while it runs.
+    pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
+        match self.planned(task, &caller).await {
+            Ok(work) => self.execute(task, work, role, caller, Some(watch)).await,
+            Err(error) => {
+                // It quotes what stood in the place of refs.
+                let mut report = TaskReport::failed(task.clone(), error);
+                super::label(&mut report, caller.permit);
+                report
+            }
+        }
+    }
+
+    /// The work of a task, with refs among its arguments resolved: here, so that neither the plan nor the report carries the text.
+    async fn planned(&self, task: &Task, caller: &Caller<'_>) -> Result<Work<'static>, TaskError> {
+        match task.kind {
+            TaskKind::Exec => Ok(Work::Exec(task.detail.clone())),
+            TaskKind::Skill => {
+                let name = task.skill.as_deref().unwrap_or_default();
+                let args = task.args.clone().unwrap_or(Value::Null);
+                let resolved = self.resolved(caller.session, args, caller.permit).await;
+                let args = resolved.map_err(|wrong| task_error(&SkillError::bad_args(name, &wrong)))?;
+                match self.index().outside.get(name) {
+                    Some(tool) => match tool.args.check(&args) {
+                        Ok(args) => Ok(Work::Outside(tool.clone(), args)),
+                        Err(wrong) => Err(task_error(&SkillError::bad_args(name, &wrong))),
+                    },
+                    None => self.skills.check(name, &args).map(Work::Skill).map_err(|error| task_error(&error)),
+                }
+            }
+            TaskKind::Msg | TaskKind::Act => {
+                Err(TaskError::of_host(format!("{} tasks are not run as tools", task.kind.name())))
+            }
+        }
+    }
+
+    /// Does the work of a task or of a call: nothing else does any.
+    pub(super) async fn execute(
+        &self,
+        task: &Task,
+        work: Work<'_>,
+        role: CallerScope,
+        caller: Caller<'_>,
+        watch: Option<&Watch>,
+    ) -> TaskReport {
+        // Held while it runs: what writes to the workspace runs alone in it.
+        let lock = self.workspaces.of(caller.session);
+        let touches = work.touches();
+        let _held = match touches {
+            Touches::Nothing => (None, None),
+            Touches::Reads => (Some(lock.read_owned().await), None),
+            Touches::Writes => (None, Some(lock.write_owned().await)),
+        };
+        let (session, transaction) = (caller.session, caller.transaction);
+        let before = (touches == Touches::Writes).then(|| PublicFiles::look(self.skills.home(), session));
+        let mut report = match work {
+            Work::Exec(command) => self.exec(task, &command, role, caller, watch).await,
+            Work::File(call, at) => self.edit_file(&call, role, &caller, at).await,
+            Work::Outside(tool, args) => self.call_mcp(task, &tool, &args, caller).await,
+            Work::Skill(checked) => self.call_skill(task, checked, caller).await,
+        };
+        // Before anybody else works there.
+        self.conclude(session, transaction, &mut report);
+        if let Some(before) = before {
+            before.note_made(self.skills.home(), session, &mut report);
+        }
+        report
+    }
+}
