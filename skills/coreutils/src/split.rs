@@ -10,9 +10,6 @@ use lexopt::Arg::{Long, Short, Value};
 use crate::cli::{self, Error};
 use crate::table::Arguments;
 
-/// Where the parts are written that a filter reads.
-const PARTS: &str = "/tmp/split-parts";
-
 #[derive(Default)]
 struct Options {
     filter: Option<String>,
@@ -152,9 +149,8 @@ impl Suffix {
 
 /// Each part is what the shell's command reads, with the part's name in `$FILE`.
 fn filtered(all: &[OsString], options: &Options, filter: &str) -> Result<i32, Error> {
-    let parts = format!("{PARTS}-{}", std::process::id());
-    let _ = std::fs::remove_dir_all(&parts);
-    std::fs::create_dir_all(&parts).map_err(cli::at(&parts))?;
+    let dir = tempfile::tempdir_in("/tmp")?;
+    let parts = dir.path().to_string_lossy().into_owned();
     let prefix = options.operands.get(1).map_or("x", String::as_str);
     let code = match options.chunks {
         Some(chunks) if !options.others => {
@@ -180,13 +176,11 @@ fn filtered(all: &[OsString], options: &Options, filter: &str) -> Result<i32, Er
         let code = process.wait();
         fed?;
         if code != 0 {
-            let _ = std::fs::remove_dir_all(&parts);
             return Err(
                 format!("with FILE={prefix}{}, exit {code} from command: {filter}", name.to_string_lossy()).into()
             );
         }
     }
-    std::fs::remove_dir_all(&parts)?;
     Ok(code)
 }
 

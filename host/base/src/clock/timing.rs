@@ -1,7 +1,7 @@
 //! When something comes again: cron expressions, intervals and single times, each in a time zone. Pure; the time is given.
 //!
 //! ```
-//! use kiso::clock::timing::Timing;
+//! use kiso_base::clock::timing::Timing;
 //! let timing = Timing::parse("30 8 * * MON-FRI", "Europe/Berlin").unwrap();
 //! // Friday, 2026-11-20 at noon: the next time is Monday morning at 8:30, which is 7:30 UTC.
 //! assert_eq!(timing.next_after(1_795_172_400_000), Some(1_795_419_000_000));

@@ -105,7 +105,6 @@ pub(super) struct ProcessCtx {
     /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
     hands_over: bool,
     listings: Vec<u32>,
-    followed: Option<(u32, String)>,
 }
 
 impl ProcessCtx {
@@ -135,10 +134,6 @@ impl ChargedFiles for ProcessCtx {
 
     fn listings(&mut self) -> &mut Vec<u32> {
         &mut self.listings
-    }
-
-    fn followed(&mut self) -> &mut Option<(u32, String)> {
-        &mut self.followed
     }
 
     fn listings_hit(&self) -> LimitHit {
@@ -208,7 +203,6 @@ pub(super) fn store(
         channels: given.channels,
         hands_over: streams == Streams::Shell,
         listings: Vec::new(),
-        followed: None,
     };
     let mut store = guest::store(task.engine.wasmtime(), ctx, |ctx| &mut ctx.guest);
     // A process that spins gives its thread back at every tick; kill and deadline are then seen.

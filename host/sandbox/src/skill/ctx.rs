@@ -41,10 +41,6 @@ impl ChargedFiles for Ctx {
         &mut self.capabilities.workspace.listings
     }
 
-    fn followed(&mut self) -> &mut Option<(u32, String)> {
-        &mut self.capabilities.workspace.followed
-    }
-
     fn listings_hit(&self) -> LimitHit {
         self.capabilities.workspace.listings_hit()
     }

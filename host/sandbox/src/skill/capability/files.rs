@@ -64,8 +64,6 @@ pub struct WorkspaceFiles {
     pub label: LabelCell,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
-    /// The path that was asked about last, with the directory that it begins in, if links in it were followed to the end.
-    pub followed: Option<(u32, String)>,
     /// Of Agent Skills' files, where it sees them.
     pub published: Option<PublishedFiles>,
     /// Where it asks for commands, if it can.
@@ -124,7 +122,6 @@ impl Capability for WorkspaceFiles {
             roots,
             touched,
             listings: Vec::new(),
-            followed: None,
             published: None,
             control: None,
             access: *access,

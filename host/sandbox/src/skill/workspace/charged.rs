@@ -362,7 +362,6 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
                 note(ctx, &fd, &path, READ, false);
                 labelled::looked(ctx, &fd, &path)?;
                 let follow = follow | of_slash(&path);
-                *ctx.followed() = follow.contains(PathFlags::SYMLINK_FOLLOW).then(|| (fd.rep(), path.clone()));
                 answer(ctx.filesystem().stat_at(fd, follow, path).await)
             })
         },
@@ -373,11 +372,13 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
             Box::new(async move {
                 let ctx = store.data_mut();
                 labelled::looked(ctx, &fd, &path)?;
-                // wasi-libc makes a file's number of this, and asks about the link where it was asked about the file: `cp` took the two
-                // for different files.
-                let followed = ctx.followed().take().is_some_and(|(of, at)| of == fd.rep() && at == path);
-                let follow = if followed { PathFlags::SYMLINK_FOLLOW } else { follow | of_slash(&path) };
-                answer(ctx.filesystem().metadata_hash_at(fd, follow, path).await)
+                // wasi-libc makes a file's number of this, and asks about the link where a program asked about the file, which `cp` then took
+                // for two files and emptied. So a link has the number of what it leads to.
+                let file = ctx.filesystem().metadata_hash_at(fd_of(&fd), PathFlags::SYMLINK_FOLLOW, path.clone()).await;
+                answer(match file {
+                    Ok(hash) => Ok(hash),
+                    Err(_) => ctx.filesystem().metadata_hash_at(fd, follow, path).await,
+                })
             })
         },
     )?;

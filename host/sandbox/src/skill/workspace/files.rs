@@ -25,9 +25,6 @@ pub trait ChargedFiles: WasiView + 'static {
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
 
-    /// The path that the guest asked about last, with the directory that it begins in, where links in it were followed to the end.
-    fn followed(&mut self) -> &mut Option<(u32, String)>;
-
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;
 
