@@ -4,6 +4,11 @@
 //! `__` for `-`), and those that a user put into a message. The latter are taken out of it by the host ([`found`]) before
 //! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
 //! and its grant, not here.
+//!
+//! A value is looked for in the ways in which it may stand in a text: `form` has those that are another text altogether (hexadecimal,
+//! base64), which `finder` looks for all at once; `decoder` undoes what encoders write character by character (URLs, JSON, HTML, CSV, a shell's
+//! quotes) while it reads; `stream` does both for a text that comes in pieces, and `document` for JSON. [`spellings`] lists exact forms for
+//! whoever must find a value in bytes.
 
 mod decoder;
 mod derived;

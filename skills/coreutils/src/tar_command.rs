@@ -30,6 +30,7 @@ Pack, unpack or list an archive.
   --mtime=DATE|FILE  --owner=NAME[:ID]  --group=NAME[:ID]  --numeric-owner  --mode=OCTAL
                        what the archive says of each file, instead of what is so here
   -m                   unpacked files are as old as now
+  -h                   what links lead to in their place
 
 Names are packed in their order, so --sort=name is always so.
 ";
@@ -60,6 +61,8 @@ struct Options {
     numeric: bool,
     /// Whether unpacked files are as old as now.
     touch: bool,
+    /// Whether what a link leads to is packed in its place.
+    follow: bool,
 }
 
 /// What an archive says of each file, where that was given.
@@ -108,6 +111,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
         said: Said::default(),
         numeric: false,
         touch: false,
+        follow: false,
     };
     let mut by_name = false;
     while let Some(argument) = parser.next()? {
@@ -148,7 +152,8 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
             Long("format") => {
                 one_of("--format", &cli::value(&mut parser)?, &["gnu", "oldgnu", "pax", "posix", "ustar", "v7"])?;
             }
-            Short('p' | 'h' | 'P') => {}
+            Short('h') | Long("dereference") => options.follow = true,
+            Short('p' | 'P') => {}
             Long("wildcards" | "no-same-owner" | "no-same-permissions" | "overwrite") => {}
             Value(name) => options.names.push((options.directory.clone(), name.to_string_lossy().into_owned())),
             other => return Err(other.unexpected().into()),
@@ -261,8 +266,12 @@ fn pack(options: &Options, builder: &mut Builder<impl Write>) -> cli::Outcome {
     let mut code = 0;
     let archive = (options.file != "-").then(|| std::fs::canonicalize(&options.file).ok()).flatten();
     for (directory, name) in &options.names {
+        // A slash behind a link does not make a directory of it here.
+        let plain = name.trim_end_matches('/');
+        let name = if plain.is_empty() { name } else { plain };
         let root = directory.join(name);
-        let mut walk = walkdir::WalkDir::new(&root).sort_by_file_name().into_iter();
+        let walk = walkdir::WalkDir::new(&root).sort_by_file_name();
+        let mut walk = walk.follow_links(options.follow).follow_root_links(options.follow).into_iter();
         while let Some(entry) = walk.next() {
             let entry = match entry {
                 Ok(entry) => entry,

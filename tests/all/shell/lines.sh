@@ -2854,3 +2854,67 @@ openssl dgst none.txt; echo $?; openssl dgst -nonsense poem.txt; echo $?; openss
 ### rg: a tree (needs rg)
 rg -n --sort path TODO tree; rg -l --sort path TODO; rg -c TODO --sort path tree; rg -w the poem.txt; rg -i -o THE poem.txt | sort -u
 rg --files --sort path tree; rg -v -c . poem.txt; rg nothing-at-all; echo $?; rg '(' poem.txt; echo $?; cat poem.txt | rg -n wind
+
+## What is the same file, and what leads to it
+
+### a file is not copied onto itself through a link
+ln -s words.txt l; ln -s l m
+cp l words.txt 2> /dev/null; echo $?
+cp words.txt l 2> /dev/null; echo $?
+cp -f m words.txt 2> /dev/null; echo $?
+cp -a words.txt ./words.txt 2> /dev/null; echo $?
+wc -l < words.txt
+
+### a second name is the same file
+ln words.txt h; cp h words.txt 2> /dev/null; echo $?; cmp h words.txt && echo same
+
+### install puts a new file in a link's place
+echo keep > kept; echo new > s; ln -s kept l; install s l; cat kept l; [ -L l ] || echo file
+
+### ln over itself
+echo a > f; ln -sf f f 2> /dev/null; echo $?; cat f
+
+### a slash behind a link asks for the directory
+ln -s photos p
+find p/ -type f | wc -l; ls p/ | wc -l
+cp -r p/ q; ls q | wc -l
+[ -d p/ ] && echo directory
+du -a p/ > /dev/null && echo measured
+tar cf - p/ | tar tf - | wc -l
+
+### a directory is copied through a link
+mkdir a; echo 1 > a/x; ln -s a la; cp -rL la b; cat b/x; cp -r la/. c; cat c/x
+
+### links that lead nowhere
+ln -s nowhere broken; ln -s words.txt whole
+find . -xtype l; find -L . -type l; find whole -xtype f
+
+### a link by its whole path
+echo 1 > f; ln -s "$PWD/f" l; cat l; mkdir -p a/b; ln -s "$PWD/f" a/b/l; cat a/b/l
+
+## Options that are taken are honoured
+
+### split with a filter
+seq 4 | split -l 2 --filter='paste -sd+' -; seq 3 | split -l 1 --filter='cat > $FILE.out' - n.; cat n.a?.out; ls x* 2> /dev/null; echo $?
+
+### split into parts of whole lines
+seq 10 > f; split -n l/2 f r.; wc -l < r.aa; split -n l/3 -d f s.; cat s.00 | tail -n 1; ls s.*
+
+### comm of one input twice
+printf 'a\nb\n' | comm - - > /dev/null 2>&1; echo $(( $? == 134 ))
+
+### dates with words
+date -u -d 'Sat, 15 Mar 2024 10:00:00 +0000' +%F; date -u -d 'WEDNESDAY August 17 2026' +%F
+date -u -d '2026-01-01 2 months' +%F; date -u -d @0 +%f; date -u -d @0 '+%Y %%f'
+
+### numbers in hexadecimal with an exponent
+printf '%a %a %a\n' 1 255.5 0; printf '%.2a\n' 1
+
+### names with a backslash in an archive
+mkdir s; echo 1 > 's/a\b'; echo 2 > s/z; tar cf t.tar s; echo $?; tar tf t.tar | wc -l; rm -r s; tar xf t.tar; ls s | wc -l
+
+### the names in an archive (needs zip)
+mkdir z; echo a > z/a.txt; zip -qr z.zip z; unzip -Z1 z.zip; zip -qrD y.zip z; unzip -Z1 y.zip
+
+### an archive on standard output (needs zip)
+echo a > f; zip -q - f > s.zip; unzip -p s.zip

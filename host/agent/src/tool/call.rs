@@ -3,7 +3,7 @@
 use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::editor::{self, FileCall};
-use super::work::Work;
+use super::work::ToolWork;
 use super::{CallerScope, EXEC, Tools, exec_spec, narrow};
 use kiso_base::{config, json};
 use kiso_graph::reflection::Status;
@@ -177,10 +177,10 @@ impl Tools {
                 self.admit_builtin(&call.name, caller.permit)?;
                 return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
             }
-            Ready::Work(Work::Exec(command)) => (Task::new(TaskKind::Exec, command.clone()), Work::Exec(command)),
-            Ready::Work(Work::Outside(tool, args)) => (of_skill(&tool.name), Work::Outside(tool, args)),
-            Ready::Work(Work::Skill(checked)) => (of_skill(checked.name()), Work::Skill(checked)),
-            Ready::Work(work @ Work::File(..)) => (Task::new(TaskKind::Exec, call.name.as_str()), work),
+            Ready::Work(ToolWork::Exec(command)) => (Task::new(TaskKind::Exec, command.clone()), ToolWork::Exec(command)),
+            Ready::Work(ToolWork::Outside(tool, args)) => (of_skill(&tool.name), ToolWork::Outside(tool, args)),
+            Ready::Work(ToolWork::Skill(checked)) => (of_skill(checked.name()), ToolWork::Skill(checked)),
+            Ready::Work(work @ ToolWork::File(..)) => (Task::new(TaskKind::Exec, call.name.as_str()), work),
         };
         Ok(ToolAnswer::Task(Box::new(self.execute(&task, work, role, caller, None).await)))
     }
@@ -274,7 +274,7 @@ impl Tools {
             let others: Vec<_> = others.filter(|name| *name != "command").take(MAX_NAMES).collect();
             let hint = "call it again with {\"command\": \"…\"}";
             return match command {
-                Some(command) if others.is_empty() => Ok(Ready::Work(Work::Exec(command.to_owned()))),
+                Some(command) if others.is_empty() => Ok(Ready::Work(ToolWork::Exec(command.to_owned()))),
                 Some(_) => {
                     let message = format!("exec has no argument {}: it takes command alone", others.join(", "));
                     Err(refuse(ErrorCode::BadArgs, message, hint))
@@ -286,7 +286,7 @@ impl Tools {
             };
         }
         if editor::has(&call.name) {
-            return FileCall::parse(&call.name, &args).map(|call| Ready::Work(Work::File(call, at)));
+            return FileCall::parse(&call.name, &args).map(|call| Ready::Work(ToolWork::File(call, at)));
         }
         if self.builtins.has(&call.name) {
             return Ok(Ready::Builtin(args));
@@ -294,12 +294,12 @@ impl Tools {
         let index = self.index();
         let name = index.tool(&spec.name);
         if let Some(tool) = index.outside.get(name) {
-            let checked = tool.args.check(&args).map(|args| Ready::Work(Work::Outside(tool.clone(), args)));
+            let checked = tool.args.check(&args).map(|args| Ready::Work(ToolWork::Outside(tool.clone(), args)));
             return checked.map_err(|wrong| refuse(ErrorCode::BadArgs, super::told(&wrong), super::FITTING));
         }
         let checked = self.skills.check(name, &args);
         checked
-            .map(|call| Ready::Work(Work::Skill(call)))
+            .map(|call| Ready::Work(ToolWork::Skill(call)))
             .map_err(|error| refuse(ErrorCode::BadArgs, error.message, super::FITTING))
     }
 }
@@ -334,7 +334,7 @@ pub enum ToolAnswer {
 enum Ready<'a> {
     /// A tool of the host, which has no task of its own.
     Builtin(Value),
-    Work(Work<'a>),
+    Work(ToolWork<'a>),
 }
 
 /// What a call came to that ran like a task of a plan.

@@ -22,7 +22,7 @@ enum Touches {
 }
 
 /// What a task or a call comes to, with arguments that fit.
-pub(super) enum Work<'a> {
+pub(super) enum ToolWork<'a> {
     /// A command line.
     Exec(String),
     File(FileCall, &'a CallContext),
@@ -31,7 +31,7 @@ pub(super) enum Work<'a> {
     Outside(Arc<AllowedTool>, Value),
 }
 
-impl Work<'_> {
+impl ToolWork<'_> {
     fn touches(&self) -> Touches {
         match self {
             Self::Exec(_) => Touches::Writes,
@@ -64,9 +64,9 @@ impl Tools {
     }
 
     /// The work of a task, with refs among its arguments resolved: here, so that neither the plan nor the report carries the text.
-    async fn planned(&self, task: &Task, caller: &Caller<'_>) -> Result<Work<'static>, TaskError> {
+    async fn planned(&self, task: &Task, caller: &Caller<'_>) -> Result<ToolWork<'static>, TaskError> {
         match task.kind {
-            TaskKind::Exec => Ok(Work::Exec(task.detail.clone())),
+            TaskKind::Exec => Ok(ToolWork::Exec(task.detail.clone())),
             TaskKind::Skill => {
                 let name = task.skill.as_deref().unwrap_or_default();
                 let args = task.args.clone().unwrap_or(Value::Null);
@@ -74,10 +74,10 @@ impl Tools {
                 let args = resolved.map_err(|wrong| task_error(&SkillError::bad_args(name, &wrong)))?;
                 match self.index().outside.get(name) {
                     Some(tool) => match tool.args.check(&args) {
-                        Ok(args) => Ok(Work::Outside(tool.clone(), args)),
+                        Ok(args) => Ok(ToolWork::Outside(tool.clone(), args)),
                         Err(wrong) => Err(task_error(&SkillError::bad_args(name, &wrong))),
                     },
-                    None => self.skills.check(name, &args).map(Work::Skill).map_err(|error| task_error(&error)),
+                    None => self.skills.check(name, &args).map(ToolWork::Skill).map_err(|error| task_error(&error)),
                 }
             }
             TaskKind::Msg | TaskKind::Act => {
@@ -90,7 +90,7 @@ impl Tools {
     pub(super) async fn execute(
         &self,
         task: &Task,
-        work: Work<'_>,
+        work: ToolWork<'_>,
         role: CallerScope,
         caller: Caller<'_>,
         watch: Option<&Watch>,
@@ -106,10 +106,10 @@ impl Tools {
         let (session, transaction) = (caller.session, caller.transaction);
         let before = (touches == Touches::Writes).then(|| PublicFiles::look(self.skills.home(), session));
         let mut report = match work {
-            Work::Exec(command) => self.exec(task, &command, role, caller, watch).await,
-            Work::File(call, at) => self.edit_file(&call, role, &caller, at).await,
-            Work::Outside(tool, args) => self.call_mcp(task, &tool, &args, caller).await,
-            Work::Skill(checked) => self.call_skill(task, checked, caller).await,
+            ToolWork::Exec(command) => self.exec(task, &command, role, caller, watch).await,
+            ToolWork::File(call, at) => self.edit_file(&call, role, &caller, at).await,
+            ToolWork::Outside(tool, args) => self.call_mcp(task, &tool, &args, caller).await,
+            ToolWork::Skill(checked) => self.call_skill(task, checked, caller).await,
         };
         // Before anybody else works there.
         self.conclude(session, transaction, &mut report);

@@ -1,5 +1,6 @@
 //! What a session's workspace holds, what guests may add to it, and where.
 
+mod asked;
 mod charged;
 mod control;
 mod directory_use;

@@ -3,6 +3,7 @@
 //! The implementation is wasmtime's. The functions that change a workspace are shadowed by ones that keep what is there
 //! ([`undoable`]), charge the call's quota, and then delegate.
 
+use super::asked::{answer, fd_of, fits, is_plain, is_there, made, of_slash, place, refused, size};
 use super::directory_use::{READ, WRITE};
 use super::files::{ChargedFiles, control, note};
 use super::labelled::{self, LabelledReads, LabelledWrites};
@@ -426,78 +427,6 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
     )?;
     linker.allow_shadowing(false);
     Ok(())
-}
-
-/// What a guest may open: nothing that can block.
-fn is_plain(kind: DescriptorType) -> bool {
-    matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
-}
-
-/// A slash at the end asks for what a link leads to.
-fn of_slash(path: &str) -> PathFlags {
-    if path.ends_with('/') { PathFlags::SYMLINK_FOLLOW } else { PathFlags::empty() }
-}
-
-/// Whether something is there that was not to be.
-fn is_there(error: &FsError) -> bool {
-    error.downcast_ref().is_some_and(|code| *code == ErrorCode::Exist)
-}
-
-/// Where a path leads to; the outer error ends the call.
-fn place<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    path: &str,
-) -> wasmtime::Result<Result<EntryPath, PlaceError>> {
-    let Descriptor::Dir(dir) = ctx.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
-    let dir = dir.dir.clone();
-    Ok(EntryPath::find(&dir, path, ctx.roots()))
-}
-
-/// What a place says of something; an error where there is none.
-fn fits(
-    place: &Result<EntryPath, PlaceError>,
-    takes: impl FnOnce(&EntryPath) -> Result<(), PlaceError>,
-) -> Result<(), PlaceError> {
-    match place {
-        Ok(place) => takes(place),
-        Err(error) => Err(*error),
-    }
-}
-
-/// What a guest is told of something that may not be there; `None` if it may, or if doing it says what is wrong.
-fn refused<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> Result<Option<ErrorCode>, LimitHit> {
-    match fits {
-        Ok(()) | Err(PlaceError::Io) => Ok(None),
-        Err(PlaceError::Outside) => Ok(Some(ErrorCode::NotPermitted)),
-        Err(PlaceError::TooDeep) => Err(ctx.quota().too_deep()),
-    }
-}
-
-/// Settles the charge for an entry by whether it was made.
-fn made<V>(charge: Option<Charge>, result: &FsResult<V>) {
-    match (charge, result) {
-        (Some(charge), Err(_)) => charge.give_back(),
-        (charge, _) => drop(charge),
-    }
-}
-
-/// A second handle for the same descriptor, because delegating consumes the first.
-fn fd_of(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
-    Resource::new_borrow(fd.rep())
-}
-
-/// Turns an error for the guest into a value, and leaves an error that ends the call an error.
-fn answer<T>(result: FsResult<T>) -> wasmtime::Result<(Result<T, ErrorCode>,)> {
-    match result {
-        Ok(value) => Ok((Ok(value),)),
-        Err(error) => Ok((Err(error.downcast()?),)),
-    }
-}
-
-/// The file's length; 0 where it cannot be told, which charges more, never less.
-async fn size<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> u64 {
-    ctx.filesystem().stat(fd_of(fd)).await.map_or(0, |stat| stat.size)
 }
 
 /// Wraps the stream that a delegate opened in one that charges the quota, with the bytes that it skips first.
