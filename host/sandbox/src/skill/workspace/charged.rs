@@ -7,19 +7,18 @@ use super::asked::{answer, fd_of, fits, is_plain, is_there, made, of_slash, plac
 use super::directory_use::{READ, WRITE};
 use super::files::{ChargedFiles, control, note};
 use super::labelled::{self, LabelledReads, LabelledWrites};
-use super::quota::Charge;
 use super::stream::ChargedStream;
-use super::structure::{EntryPath, PlaceError};
+use super::structure::EntryPath;
 use super::undoable::{self, linking, making, moving, opening, removing, removing_dir, writing};
 use crate::effect::undo::Opening;
-use crate::engine::limits::{LimitHit, MAX_LISTINGS};
+use crate::engine::limits::MAX_LISTINGS;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, NewTimestamp, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, ReaddirIterator};
+use wasmtime_wasi::p2::{DynOutputStream, FsResult, ReaddirIterator};
 
 /// The version that wasmtime's own functions are defined under.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
