@@ -177,7 +177,9 @@ impl Tools {
                 self.admit_builtin(&call.name, caller.permit)?;
                 return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
             }
-            Ready::Work(ToolWork::Exec(command)) => (Task::new(TaskKind::Exec, command.clone()), ToolWork::Exec(command)),
+            Ready::Work(ToolWork::Exec(command)) => {
+                (Task::new(TaskKind::Exec, command.clone()), ToolWork::Exec(command))
+            }
             Ready::Work(ToolWork::Outside(tool, args)) => (of_skill(&tool.name), ToolWork::Outside(tool, args)),
             Ready::Work(ToolWork::Skill(checked)) => (of_skill(checked.name()), ToolWork::Skill(checked)),
             Ready::Work(work @ ToolWork::File(..)) => (Task::new(TaskKind::Exec, call.name.as_str()), work),
