@@ -234,7 +234,9 @@ fn a_run_stops_between_its_steps() {
     let tasks: Vec<_> = steps.chain(["while :; do :; done".to_owned()]).map(|line| exec(&line)).collect();
     for after in [1, 3, 7, 12] {
         let home = Home::new();
-        let server = serve(&home, &[routing("high"), plan(&tasks), ("titler", json!({ "text": "Marks" }))], "");
+        // However much is done before it stops, the window has room for it, and nothing is summarized.
+        let window = "[context]\nsliding_window = 200\nsummarize_threshold = 400\n";
+        let server = serve(&home, &[routing("high"), plan(&tasks), ("titler", json!({ "text": "Marks" }))], window);
         let mut child = start(&home, &["run", MESSAGE]);
         wait_on(&mut child, "an effect", || effects(&home).lines().count() >= after);
         home.kiso(&CANCEL).ok().prints(&["is stopping"]);
