@@ -55,6 +55,14 @@ impl Handle {
     pub fn as_file(&self) -> &File {
         &self.file
     }
+
+    pub fn dev(&self) -> u64 {
+        self.id.0
+    }
+
+    pub fn ino(&self) -> u64 {
+        self.id.1
+    }
 }
 
 // Of other widths on other systems.

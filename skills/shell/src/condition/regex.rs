@@ -59,7 +59,7 @@ impl Others {
             "cntrl" => char::is_control,
             _ => |_| false,
         };
-        self.chars.iter().copied().filter(move |c| holds(*c))
+        self.chars.iter().copied().filter(move |c| self.either(*c).into_iter().any(holds))
     }
 }
 
