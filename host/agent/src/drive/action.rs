@@ -300,8 +300,9 @@ impl RunContext<'_> {
         match self.complete(run, request, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 calls.push(Call { model: completion.model, usage: completion.usage });
-                let text = completion.text.trim();
-                Ok((!text.is_empty()).then(|| text.to_owned()))
+                // Before it is cut: half of a secret would not be found.
+                let text = self.secrets.redact(completion.text.trim());
+                Ok((!text.is_empty()).then_some(text))
             }
             Err(_) => Ok(None),
         }
