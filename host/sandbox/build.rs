@@ -137,7 +137,9 @@ fn coreutils_names(table: &Path) -> String {
     let mut names: Vec<&str> = entries.collect();
     names.sort_unstable();
     assert!(names.len() > 70, "the table of coreutils has another form: {} names found", names.len());
-    format!("/// What `coreutils` answers to, sorted.\npub(super) static COREUTILS_NAMES: &[&str] = &{names:?};\n")
+    format!(
+        "/// The names of the commands in `coreutils`, sorted.\npub(super) static COREUTILS_NAMES: &[&str] = &{names:?};\n"
+    )
 }
 
 /// An engine that compiles for the target's baseline rather than for this machine: the binary may be copied to another.

@@ -96,7 +96,7 @@ pub struct RunExecutor {
     pub home: Home,
     /// The configuration of this piece of work; [`RunExecutor::newest`] has the newest.
     pub config: Arc<Config>,
-    /// What was read again since the process began.
+    /// The configuration, models and tools that were reloaded since the process began.
     current: Current,
     pub store: Store,
     pub tools: Tools,
@@ -171,7 +171,7 @@ impl DriveError {
 pub const SPEC: &str = "spec";
 
 impl RunExecutor {
-    /// What drives the runs of the home that `skills` are of. Keys of models and servers come from `environment`.
+    /// Returns an executor for the home of `skills`. Keys of models and servers come from `environment`.
     pub fn open(
         skills: Skills,
         exec: Exec,

@@ -240,7 +240,7 @@ impl Tools {
         names.into_iter().filter_map(line).collect()
     }
 
-    /// What became of a call.
+    /// Calls a skill and returns its report.
     async fn call_skill(&self, task: &Task, call: CheckedCall, caller: Caller<'_>) -> TaskReport {
         let permit = caller.permit;
         let mut report = report(task, self.skills.call_checked(call, caller).await);

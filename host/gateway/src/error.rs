@@ -23,7 +23,7 @@ pub struct ApiError {
     /// A stable word for programs.
     pub code: &'static str,
     pub message: String,
-    /// What to do about it.
+    /// The next step for whoever reads the error.
     pub hint: Option<String>,
     /// The member of the request that is wrong; only OpenAI's interface says it.
     #[serde(skip)]

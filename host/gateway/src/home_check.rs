@@ -61,7 +61,7 @@ impl HomeFault {
         }
     }
 
-    /// What to do about it.
+    /// The next step for whoever reads the error.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             HomeFault::Removed { file: STORE } | HomeFault::Replaced { file: STORE } => {

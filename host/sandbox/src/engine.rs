@@ -1,4 +1,4 @@
-//! What the engine of skills and that of command lines have in common; each has a pool of its own.
+//! Code shared by the engines of skills and of command lines. Each engine has its own pool.
 //!
 //! [`compile`] has the settings that compiled code depends on, [`limits`] says what a guest may use, [`meter`] counts it, [`guest`] makes
 //! the store of an instance, [`output`] keeps what it writes, and [`ticker`] interrupts it.

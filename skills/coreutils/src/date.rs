@@ -8,6 +8,9 @@ const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday",
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
+/// A day behind one of these is another day than the date.
+const RELATIVE: [&str; 5] = ["next", "last", "this", "first", "third"];
+
 pub fn main(arguments: Arguments) -> i32 {
     let mut all: Vec<OsString> = Vec::new();
     let mut is_date = false;
@@ -17,6 +20,8 @@ pub fn main(arguments: Arguments) -> i32 {
             plain(&text).into()
         } else if let Some(date) = text.strip_prefix("--date=") {
             format!("--date={}", plain(date)).into()
+        } else if let Some(date) = text.strip_prefix("-d").filter(|date| !date.is_empty()) {
+            format!("-d{}", plain(date)).into()
         } else if let Some(format) = text.strip_prefix('+') {
             format!("+{}", known(format)).into()
         } else {
@@ -46,8 +51,13 @@ fn plain(date: &str) -> String {
         parts.len() >= 2 && parts.iter().all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
     };
     let has_date = words.iter().any(|word| is_month(word) || is_numbers(word));
-    let kept = words.iter().filter(|word| !(has_date && is_day(word)) && bare(word) != "hence");
-    kept.copied().collect::<Vec<_>>().join(" ")
+    let is_relative =
+        |at: usize| at.checked_sub(1).is_some_and(|before| RELATIVE.contains(&bare(words[before]).as_str()));
+    let kept = words.iter().enumerate().filter(|(at, word)| {
+        let says_nothing = has_date && is_day(word) && !is_relative(*at);
+        !says_nothing && bare(word) != "hence"
+    });
+    kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
 /// A format in which what GNU's does not know stands for itself: `%f`.
@@ -79,6 +89,7 @@ mod tests {
             ("WEDNESDAY August 17 2026", "August 17 2026"),
             ("2024-03-15 Friday", "2024-03-15"),
             ("next monday", "next monday"),
+            ("2026-01-01 next monday", "2026-01-01 next monday"),
             ("Monday", "Monday"),
             ("sat 10:00", "sat 10:00"),
             ("2026-01-01 2 months hence", "2026-01-01 2 months"),

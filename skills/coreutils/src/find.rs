@@ -52,8 +52,13 @@ fn walk(command: &parse::Command, path: &str, state: &mut evaluate::State) -> Re
     while let Some(entry) = walk.next() {
         let entry = match entry {
             Ok(entry) => entry,
-            // Under -L, a link that leads nowhere is what it is.
-            Err(e) if let Some(link) = broken_link(&e) => link,
+            // Under -L, a broken link is visited as a link.
+            Err(e)
+                if e.depth() >= command.min_depth
+                    && let Some(link) = broken_link(&e) =>
+            {
+                link
+            }
             Err(e) => {
                 let shown = e.path().unwrap_or(path.as_ref()).to_string_lossy().into_owned();
                 state.fail(&format!("\u{2018}{shown}\u{2019}: {}", cli::reason(&e.into())));
@@ -72,7 +77,7 @@ fn walk(command: &parse::Command, path: &str, state: &mut evaluate::State) -> Re
     Ok(true)
 }
 
-/// The entry of a link that leads nowhere, which following it failed for.
+/// Returns the entry of a broken link, if following it caused this error.
 fn broken_link(error: &walkdir::Error) -> Option<walkdir::DirEntry> {
     let path = error.path()?;
     let not_found = error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound);

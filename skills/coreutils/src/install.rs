@@ -61,15 +61,14 @@ fn directories(options: &Options, operands: &[String]) -> Outcome {
     Ok(0)
 }
 
-/// A new file takes the place of what is there: what a link there leads to, and what has the file open, stay as they are.
+/// Replaces the destination with a new file. A link there is replaced, not followed, and an open file keeps its content.
 fn replace(source: &str, to: &Path) -> std::io::Result<()> {
-    let mut part = to.as_os_str().to_owned();
-    part.push(".part");
-    let done = fs::copy(source, &part).and_then(|_| fs::rename(&part, to));
-    if done.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    done
+    let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Under a name that nothing has.
+    let mut part = tempfile::NamedTempFile::new_in(dir)?;
+    std::io::copy(&mut fs::File::open(source)?, &mut part)?;
+    part.persist(to)?;
+    Ok(())
 }
 
 fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {

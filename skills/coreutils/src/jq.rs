@@ -185,7 +185,7 @@ fn run(options: Options) -> cli::Outcome {
         _ if failed.get() == Some(taken.get()) => Ok(()),
         Ok(value) if let Some(key) = foreign_key(&value) => {
             out.flush().map_err(Stop::Output)?;
-            eprintln!("jq: error: Object keys must be strings, and {key} is none");
+            eprintln!("jq: error: Cannot use {key} as an object key: keys must be strings");
             failed.set(Some(taken.get()));
             code = FAILED;
             Ok(())
@@ -295,7 +295,7 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     })
 }
 
-/// What other systems' editors begin a text with.
+/// Some editors write this at the start of a text file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A key of an object that is not a string, which jaq takes and JSON does not.

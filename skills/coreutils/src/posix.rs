@@ -173,7 +173,8 @@ fn bracket(chars: &[char], from: usize, out: &mut String) -> Result<usize, Strin
     }
 }
 
-/// What a class holds, as GNU's tools have it in a UTF-8 locale: of all scripts, and no space that may not be broken.
+/// Returns the members of a class in the syntax of `regex`. As in GNU's tools with a UTF-8 locale, classes cover all scripts, and `space`
+/// leaves out no-break spaces.
 fn class(name: &str) -> Option<&'static str> {
     Some(match name {
         "alpha" => r"\p{Alphabetic}",

@@ -15,7 +15,7 @@ struct Options {
     filter: Option<String>,
     /// Of `-n l/N`.
     chunks: Option<u64>,
-    /// What the parts' names end with, before the additional suffix.
+    /// The generated end of the parts' names, before the additional suffix.
     suffix: Suffix,
     additional: String,
     elide: bool,
@@ -41,11 +41,17 @@ enum Digits {
 
 pub fn main(arguments: Arguments) -> i32 {
     let all: Vec<OsString> = arguments.collect();
-    let done = parse(&all).and_then(|options| match (&options.filter, options.chunks) {
-        (None, Some(chunks)) if !options.others => by_lines(&options, chunks),
-        (Some(filter), _) => filtered(&all, &options, filter),
-        _ => Ok(uu_split::uumain(all.clone().into_iter())),
-    });
+    let has_filter = all.iter().any(|argument| argument.to_string_lossy().starts_with("--filter"));
+    let done = match parse(&all) {
+        Ok(options) => match (&options.filter, options.chunks) {
+            (None, Some(chunks)) if !options.others => by_lines(&options, chunks),
+            (Some(filter), _) => filtered(&all, &options, filter),
+            _ => Ok(uu_split::uumain(all.into_iter())),
+        },
+        // uutils knows its options better, but would forget a filter.
+        Err(_) if !has_filter => Ok(uu_split::uumain(all.into_iter())),
+        Err(error) => Err(error),
+    };
     done.unwrap_or_else(|error| {
         eprintln!("split: {error}");
         1
@@ -113,7 +119,7 @@ fn by_lines(options: &Options, chunks: u64) -> Result<i32, Error> {
         if lines.is_empty() && options.elide {
             continue;
         }
-        let name = format!("{prefix}{}{}", options.suffix.of(part, chunks)?, options.additional);
+        let name = format!("{prefix}{}{}", options.suffix.name(part, chunks)?, options.additional);
         std::fs::write(&name, lines).map_err(cli::at(&name))?;
         part += 1;
     }
@@ -121,15 +127,15 @@ fn by_lines(options: &Options, chunks: u64) -> Result<i32, Error> {
 }
 
 impl Suffix {
-    /// Of a part, where there are so many.
-    fn of(self, part: u64, parts: u64) -> Result<String, Error> {
+    /// Returns the suffix of a part, long enough for this many parts.
+    fn name(self, part: u64, parts: u64) -> Result<String, Error> {
         let (base, letters): (u64, &[u8]) = match self.digits {
             Digits::Letters => (26, b"abcdefghijklmnopqrstuvwxyz"),
             Digits::Decimal => (10, b"0123456789"),
             Digits::Hexadecimal => (16, b"0123456789abcdef"),
         };
         let mut needed = 1;
-        let mut rest = (self.first + parts).saturating_sub(1) / base;
+        let mut rest = self.first.saturating_add(parts).saturating_sub(1) / base;
         while rest > 0 {
             (needed, rest) = (needed + 1, rest / base);
         }
@@ -138,7 +144,7 @@ impl Suffix {
             return Err("output file suffixes exhausted".into());
         }
         let mut suffix = vec![letters[0]; length];
-        let mut rest = self.first + part;
+        let mut rest = self.first.saturating_add(part);
         for place in suffix.iter_mut().rev() {
             *place = letters[(rest % base) as usize];
             rest /= base;
@@ -184,7 +190,7 @@ fn filtered(all: &[OsString], options: &Options, filter: &str) -> Result<i32, Er
     Ok(code)
 }
 
-/// A command that does not read to the end is none that fails.
+/// A filter that stops reading early has not failed.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     match io::copy(from, to) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -239,10 +245,10 @@ mod tests {
 
     #[test]
     fn suffixes_are_as_long_as_they_must_be() {
-        let of = |digits, part, parts| Suffix { digits, ..Suffix::default() }.of(part, parts).unwrap();
+        let of = |digits, part, parts| Suffix { digits, ..Suffix::default() }.name(part, parts).unwrap();
         assert_eq!((of(Digits::Letters, 27, 30).as_str(), of(Digits::Decimal, 7, 8).as_str()), ("bb", "07"));
         assert_eq!((of(Digits::Letters, 0, 677).as_str(), of(Digits::Hexadecimal, 255, 256).as_str()), ("aaa", "ff"));
-        assert!(Suffix { length: Some(1), ..Suffix::default() }.of(0, 27).is_err());
+        assert!(Suffix { length: Some(1), ..Suffix::default() }.name(0, 27).is_err());
     }
 
     #[test]

@@ -61,7 +61,7 @@ struct Options {
     numeric: bool,
     /// Whether unpacked files are as old as now.
     touch: bool,
-    /// Whether what a link leads to is packed in its place.
+    /// Whether links are followed: their targets are packed instead.
     follow: bool,
 }
 

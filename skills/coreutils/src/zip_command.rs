@@ -104,9 +104,13 @@ pub fn zip(arguments: Vec<String>) -> i32 {
         }
         match target.as_str() {
             "-" => {
+                // There is no older archive to compare with.
                 let packing = Packing { quiet: true, newer: false, ..packing };
                 let bytes = pack(ZipWriter::new(Cursor::new(Vec::new())), &files, &[], &packing)?.into_inner();
                 io::stdout().lock().write_all(&bytes)?;
+                if packing.moves {
+                    remove(&files)?;
+                }
             }
             _ => write(&target, files, &packing)?,
         }
@@ -143,14 +147,16 @@ fn write(target: &str, mut files: Vec<Packed>, packing: &Packing) -> Result<(), 
     }
     pack(writer, &files, &replaced, packing)?;
     std::fs::rename(&part, target).map_err(cli::at(target))?;
-    if packing.moves {
-        // What is in a directory before the directory itself, which stays where it is not empty.
-        for file in files.iter().rev() {
-            if file.kind.is_dir() {
-                let _ = std::fs::remove_dir(&file.path);
-            } else {
-                std::fs::remove_file(&file.path).map_err(cli::at(&file.path))?;
-            }
+    if packing.moves { remove(&files) } else { Ok(()) }
+}
+
+/// Deletes packed files, as `-m` asks. Files come before their directory; a directory that is not empty stays.
+fn remove(files: &[Packed]) -> Result<(), Error> {
+    for file in files.iter().rev() {
+        if file.kind.is_dir() {
+            let _ = std::fs::remove_dir(&file.path);
+        } else {
+            std::fs::remove_file(&file.path).map_err(cli::at(&file.path))?;
         }
     }
     Ok(())

@@ -152,7 +152,7 @@ pub(super) fn load(category: &str) -> Vec<Case> {
 }
 
 impl Holds {
-    /// Whether it must end at a limit that is reached before its deadline, however busy the machine is.
+    /// Returns whether the case must reach a limit other than the deadline.
     pub(super) fn meets_a_limit_in_time(&self) -> bool {
         self.limit.as_ref().is_some_and(|limit| limit != "time")
     }

@@ -45,10 +45,10 @@ compile_memory_mib = 512
 max_response_mib = 1
 "#;
 
-/// What a loop without end is given; nothing else comes near it on an idle machine.
+/// The deadline for cases that must reach it. On an idle machine, no other case comes close.
 pub(super) const SHORT: Duration = Duration::from_secs(12);
 
-/// What is given where another limit must be met, which a busy machine takes longer to reach.
+/// The deadline for cases that must reach another limit, which takes longer on a busy machine.
 pub(super) const LONG: Duration = Duration::from_secs(100);
 
 /// What lies beside the home.

@@ -358,7 +358,7 @@ fn what_may_go_nowhere_else_is_told_nobody_on_the_way() {
     let given_up = said("reviewer", &json!({ "status": "replan", "reason": "the oracle says 42" }).to_string());
     let again = vec![given_up, said("planner", &plan(&[say()]))];
     let loops = [called(&[("oracle__ask", json!({ "text": "why" }))]), vec![said("actor", "It says 42.")]];
-    // What an act says is told on the way only where it is not the reply itself: something follows it.
+    // An act's text is sent as a notification only if another task follows; otherwise it is the reply.
     let followed = ask(&json!({ "text": "once more" }));
     let plans = [
         (vec![asked.clone(), say()], vec![reviewed]),

@@ -123,7 +123,7 @@ impl RunExecutor {
         for (name, value) in found {
             secrets.add_session(name, value);
         }
-        // What was said before is a secret now, too, if it is repeated.
+        // A secret of an earlier message may be repeated in this one.
         *message = secrets.redact(&text);
         Ok(())
     }

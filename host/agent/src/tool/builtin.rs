@@ -187,7 +187,7 @@ pub struct ToolFault {
     /// `Failed`, or `BadArgs` where nothing was tried.
     pub code: ErrorCode,
     pub message: String,
-    /// What to do about it.
+    /// The next step for whoever reads the error.
     pub hint: Option<String>,
 }
 

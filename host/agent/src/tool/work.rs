@@ -1,4 +1,4 @@
-//! What tasks of plans and calls of the action loop come to: the same work, which is done here and nowhere else.
+//! The only place that does the work of a plan's tasks and of the action loop's calls.
 
 use super::builtin::CallContext;
 use super::editor::FileCall;
@@ -13,7 +13,7 @@ use kiso_sandbox::skill::{Caller, CheckedCall, SkillError};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a call does with the session's workspace, which decides what may run beside it.
+/// How a call uses the session's workspace. This decides which calls may run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Touches {
     Nothing,
@@ -21,7 +21,7 @@ enum Touches {
     Writes,
 }
 
-/// What a task or a call comes to, with arguments that fit.
+/// The work of a task or a call, with valid arguments.
 pub(super) enum ToolWork<'a> {
     /// A command line.
     Exec(String),
@@ -86,7 +86,7 @@ impl Tools {
         }
     }
 
-    /// Does the work of a task or of a call: nothing else does any.
+    /// Does the work of a task or a call.
     pub(super) async fn execute(
         &self,
         task: &Task,

@@ -1,6 +1,6 @@
 //! The cells of the table of who is told what: its rows are the pieces of prompts, its columns the roles.
 
-/// What a role has to do with a piece.
+/// How a role uses a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell {
     No,

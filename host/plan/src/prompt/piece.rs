@@ -83,7 +83,7 @@ macro_rules! pieces {
             }
         }
 
-        /// What a prompt can have: see `docs/how-it-works.md`, which has the same table. The order is the one in which
+        /// The pieces of a prompt; `docs/how-it-works.md` has the same table. The order is the one in which
         /// a prompt has the pieces: first what is the same from call to call, so that a model need not read it again, last what is
         /// to be done, because that is what small models heed most.
         pub const TABLE: [Row; Piece::ALL.len()] =
@@ -94,11 +94,11 @@ macro_rules! pieces {
 pieces! {
     /// With whose rights the plan is carried out, and what these are.
     Caller caller: String = "Role of the caller", 120, Keep;
-    /// What the workspace has of SOUL.md, IDENTITY.md and AGENTS.md, each under its name: anybody may have written it.
+    /// SOUL.md, IDENTITY.md and AGENTS.md of the workspace, each under its name. Anybody may have written them.
     Guidance guidance: Vec<String> = "SOUL.md, IDENTITY.md and AGENTS.md in /work", 2_000, Nth(15);
     /// Core memory: what is always known, a line for each value.
     Core core: String = "Core memory", 1_500, Nth(16);
-    /// What was learned, those first that matter most: the last ones go where not all have room.
+    /// Learned facts, most relevant first; the last ones are dropped if there is not enough room.
     Facts facts: Vec<String> = "Facts", 1_500, Nth(12);
     /// The session so far, in short.
     Summary summary: String = "Summary of the session so far", 1_500, Nth(14);
@@ -109,7 +109,7 @@ pieces! {
     Skills skills: Vec<Arc<SkillCard>> = "Skills and their args", 6_000, Nth(8);
     /// The Agent Skills that are installed, in their publishers' words.
     AgentSkills agent_skills: Vec<AgentSkillCard> = AGENT_SKILLS, 2_000, Nth(9);
-    /// What the skills of the plan need and have (`shared_context_skill_environment`), a line each.
+    /// The needs of the plan's skills and whether they are met (`shared_context_skill_environment`), a line each.
     SkillEnvironment skill_environment: Vec<String> = "Commands that there are, and what skills need", 1_000, Nth(10);
     /// The files of the session's workspace.
     Environment environment: Vec<FileCard> = "Files in /work", 2_000, Nth(11);
@@ -129,9 +129,9 @@ pieces! {
     Tail tail: Vec<ChatMessage> = "What was said last, shortened", 300, Nth(2);
     /// Observational memory: what is known that matters for the goal (`shared_context_observational_memory`).
     Memory memory: Vec<String> = "Memory that matters here", 1_000, Nth(13);
-    /// What this run replied before the node ran for the first time, oldest first: its lane is seeded with that.
+    /// Replies of this run from before the node ran for the first time, oldest first. They seed its lane.
     Replies replies: Vec<String> = "What this run replied so far", 1_500, Nth(7);
-    /// What the planner said earlier in this run, and what was said about it, oldest first.
+    /// Earlier answers of the planner in this run and the feedback on them, oldest first.
     PlannerLane planner_lane: Vec<String> = "What you said earlier in this run", 1_500, Nth(5);
     /// Tasks that ran before the plan was given up.
     Completed completed: Vec<TaskReport> = "Tasks that were completed", 3_000, Nth(4);
@@ -143,28 +143,28 @@ pieces! {
     OriginalMessage original_message: String = "Original user request", 6_500, Nth(25);
     /// The plan that is carried out, a line for each task with its state.
     Plan plan: Vec<String> = "The plan", 1_500, Nth(21);
-    /// What is there to execute with: files, skills, secrets by name, blockers; a line each.
+    /// The resources for the execution: files, skills, names of secrets, blockers; a line each.
     Readiness readiness: Vec<String> = "What there is to execute with", 1_500, Nth(20);
-    /// What earlier tasks left behind, oldest first.
+    /// Reports of earlier tasks, oldest first.
     Evidence evidence: Vec<TaskReport> = "What the tasks so far left behind", 24_000, Nth(3);
-    /// What the reasoner said earlier in this run, and what was said about it, oldest first.
+    /// Earlier answers of the reasoner in this run and the feedback on them, oldest first.
     ReasoningLane reasoning_lane: Vec<String> = "Your briefs so far in this run", 1_500, Nth(6);
     /// Negative feedback of the critic in this run, oldest first.
     Feedback feedback: Vec<String> = "What the critic found wrong", 1_500, Nth(22);
-    /// What those of them say that the message or the task names.
+    /// The instructions of the Agent Skills that the message or the task names.
     Instructions instructions: Vec<Instructions> = INSTRUCTIONS, 6_000, Nth(26);
     /// The date and time of the user, with time zone and locale.
     Now now: String = "Now", 60, Keep;
     /// The message that the plan is for.
     NewMessage new_message: String = "New message", 6_500, Keep;
-    /// What retrieval wants of the planner: the goal of this turn.
+    /// The goal of this turn, which retrieval gives to the planner.
     Directive directive: String = "What this turn is to achieve", 500, Nth(35);
     Goal goal: String = "Goal of the whole plan", 700, Keep;
     Task task: Task = "Current task", 7_000, Keep;
     Expect expect: String = "What is expected of it", 700, Nth(34);
     /// "Action Conversation Transcript": what the actor did, whole.
     Transcript transcript: Vec<String> = "Action Conversation Transcript", REST, Nth(19);
-    /// What the task under review left behind.
+    /// The report of the task under review.
     Output output: TaskReport = "Its output", 12_000, Nth(28);
     /// A file that the reviewer asked for: its path and its content.
     LookedAt looked_at: String = "The file that you asked for", 8_000, Nth(27);

@@ -1,4 +1,4 @@
-//! What the store of every instance holds, whether a skill or a command runs in it.
+//! The data in the store of every instance, for skills and commands alike.
 
 use super::meter::Meter;
 use wasmtime::component::ResourceTable;

@@ -47,7 +47,7 @@ impl Meter {
         Self { budget, hit, memory, held: 0, elements: 0, host_calls: 0 }
     }
 
-    /// What may be used.
+    /// The limits of the instance.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }

@@ -1,4 +1,4 @@
-//! What guests write to standard output and standard error: all of it up to a cap, then only its start and its end.
+//! The standard output and standard error of guests. Above a cap, only the start and the end are kept.
 
 use super::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::effect::label::LabelCell;

@@ -93,7 +93,7 @@ impl Decoder {
         loop {
             match self.percent[..] {
                 [percent, high, low] if percent.byte == b'%' => match (digit(high.byte), digit(low.byte)) {
-                    // What was decoded may be a percent sign, and so the beginning of the next.
+                    // The decoded character may be a percent sign, which begins the next escape.
                     (Some(a), Some(b)) => {
                         let (byte, start, end, depth) = (a << 4 | b, percent.start, low.end, percent.depth + 1);
                         self.percent.clear();

@@ -8,7 +8,7 @@ use crate::expand::Stop;
 
 /// The match and its groups, for `BASH_REMATCH`. The expression's parts say whether they were quoted.
 pub fn groups(parts: &[(String, bool)], text: &str, fold: bool) -> Result<Option<Vec<String>>, Stop> {
-    let others = Others::of(text, fold);
+    let others = Others::from_text(text, fold);
     let source =
         translated(parts, &others).map_err(|why| Stop::misuse(format!("[[: invalid regular expression: {why}")))?;
     let regex = RegexBuilder::new(&source)
@@ -29,7 +29,7 @@ struct Others {
 }
 
 impl Others {
-    fn of(text: &str, fold: bool) -> Self {
+    fn from_text(text: &str, fold: bool) -> Self {
         let mut chars: Vec<char> = text.chars().filter(|c| !c.is_ascii()).collect();
         chars.sort_unstable();
         chars.dedup();

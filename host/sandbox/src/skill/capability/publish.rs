@@ -35,7 +35,7 @@ pub(crate) struct Publish {
     labels: Option<Arc<FileLabels>>,
     /// Path under `/work` and link of each file.
     published: Vec<(String, String)>,
-    /// What the guest was told when the rules kept something from being published.
+    /// The message to the guest when a policy refused to publish something.
     refusal: Option<String>,
 }
 
@@ -83,7 +83,7 @@ fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
 }
 
 impl Publish {
-    /// What the guest was told when the rules kept something from being published.
+    /// The message to the guest when a policy refused to publish something.
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }

@@ -159,7 +159,7 @@ fn in_environment(call: &CallInput<'_>, name: &str) -> String {
 }
 
 impl ReadableSecrets {
-    /// What the guest was told when it was refused a secret.
+    /// The message to the guest when it was refused a secret.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }

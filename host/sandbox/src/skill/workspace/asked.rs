@@ -1,4 +1,4 @@
-//! What a guest asks of a file or a directory: which place it means, whether that may be, and how it is answered.
+//! Helpers of the file system functions: resolving a guest's path, checking it, and converting results.
 
 use super::files::ChargedFiles;
 use super::quota::Charge;
@@ -9,7 +9,7 @@ use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, HostDescriptor, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
-/// What a guest may open: nothing that can block.
+/// Returns whether a guest may open this kind of file: it must never block.
 pub(super) fn is_plain(kind: DescriptorType) -> bool {
     matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
 }
@@ -35,7 +35,7 @@ pub(super) fn place<T: ChargedFiles>(
     Ok(EntryPath::find(&dir, path, ctx.roots()))
 }
 
-/// What a place says of something; an error where there is none.
+/// Runs a check on a resolved place, or returns the error that kept it from being resolved.
 pub(super) fn fits(
     place: &Result<EntryPath, PlaceError>,
     takes: impl FnOnce(&EntryPath) -> Result<(), PlaceError>,
@@ -46,7 +46,7 @@ pub(super) fn fits(
     }
 }
 
-/// What a guest is told of something that may not be there; `None` if it may, or if doing it says what is wrong.
+/// Returns the error for the guest if a place is not allowed. `None` if it is, or if the operation itself will fail with the error.
 pub(super) fn refused<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> Result<Option<ErrorCode>, LimitHit> {
     match fits {
         Ok(()) | Err(PlaceError::Io) => Ok(None),

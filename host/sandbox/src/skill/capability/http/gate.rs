@@ -145,7 +145,7 @@ pub enum RefusedRequest {
 }
 
 impl RefusedRequest {
-    /// What to do about it.
+    /// The next step for whoever reads the error.
     pub fn hint(&self, skill: &str) -> String {
         match self {
             Self::Host { host, method } => {
