@@ -40,7 +40,7 @@ pub struct Declaration {
     pub max_tokens: u32,
     /// The JSON Schema of an answer of these lengths; `None` where that is text.
     pub schema: Option<fn(&Lengths) -> Value>,
-    /// Its column of the table, in the order of [`TABLE`]: the pieces that it is told, or writes. It is told no others.
+    /// Its column of the table, in the order of [`TABLE`](kiso_plan::prompt::TABLE): the pieces that it is told, or writes. It is told no others.
     pub sees: &'static [(Piece, Cell)],
     /// When it is asked.
     pub duty: Duty,
