@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use kiso_base::home::{Home, HomeError, SessionName, temp_name};
+use kiso_sandbox::effect::files::EntryChange;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::{Charge, Quota};
@@ -205,8 +206,10 @@ pub fn remove(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota
     let (dir, name) = existing(home, session, path)?;
     quota.settle();
     let there = dir.symlink_metadata(name).map_err(|_| path.missing())?;
+    let unnamed = quota.labels().map(|labels| labels.unnaming(&dir, name.as_ref(), LabelId::default())).transpose()?;
     match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
         Ok(()) => {
+            unnamed.map_or(Ok(()), EntryChange::done)?;
             quota.credit_entry(if there.nlink() == 1 { there.len() } else { 0 });
             Ok(())
         }
@@ -288,11 +291,17 @@ impl Incoming {
             return Err(path.missing());
         }
         let (parent, name) = path.split();
+        let labels = self.quota.labels().cloned();
         let mut dir = self.work.try_clone()?;
         for part in parent.split('/').filter(|part| !part.is_empty()) {
             let charge = self.quota.entry().map_err(FileError::Full)?;
+            let named = labels.as_ref().map(|labels| labels.naming(&dir, part.as_ref(), label)).transpose()?;
             match dir.create_dir(part) {
-                Ok(()) => drop(charge),
+                Ok(()) => {
+                    drop(charge);
+                    labels.as_ref().map_or(Ok(()), |labels| labels.made_at(&dir, part.as_ref(), label))?;
+                    named.map_or(Ok(()), EntryChange::done)?;
+                }
                 Err(error) => {
                     charge.give_back();
                     if error.kind() != io::ErrorKind::AlreadyExists {
@@ -307,9 +316,13 @@ impl Incoming {
         // What has another name is still there.
         let old = old.map(|meta| if meta.nlink() == 1 { meta.len() } else { 0 });
         // Whoever sends it has written it, whatever had its name before.
-        if let Some(labels) = self.quota.labels() {
-            labels.made(&self.file, label)?;
-        }
+        let named = match &labels {
+            Some(labels) => {
+                labels.made(&self.file, label)?;
+                Some(labels.replacing(&dir, name.as_ref(), label)?)
+            }
+            None => None,
+        };
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
             // Some file systems cannot tell; then two uploads at once may both be told that the place was free.
@@ -322,6 +335,7 @@ impl Incoming {
         match moved {
             Ok(()) => {
                 drop(self.charge.take());
+                named.map_or(Ok(()), EntryChange::done)?;
                 if let Some(old) = old {
                     self.quota.credit_entry(old);
                 }

@@ -58,18 +58,16 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
     cards
 }
 
-/// The files that nobody below the user has written or named; how many others there are stands for those.
+/// The files that nobody below the user has written or named; a line stands for all others.
 pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
     if labels.is_empty() {
         return cards;
     }
-    let all = cards.len();
     let at = |card: &FileCard| card.path.trim_start_matches(WORK).trim_end_matches('/').to_owned();
     cards.retain(|card| is_trusted(work, &at(card), labels));
-    if cards.len() < all {
-        let path = format!("({} more, from outside; commands can list and read them)", all - cards.len());
-        cards.push(FileCard { path, bytes: 0, ..FileCard::default() });
-    }
+    // Not how many, which is for those outside to choose.
+    let path = "(files from outside, if there are any, are left out; commands can list and read them)".to_owned();
+    cards.push(FileCard { path, bytes: 0, ..FileCard::default() });
     cards
 }
 
@@ -94,21 +92,15 @@ pub fn read(work: &Dir, path: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// Of a file and of the directories above it: whose words its content and its name are.
+/// Of a file, of its name, and of the names of the directories above it.
 pub fn label(work: &Dir, path: &str, labels: &FileLabels) -> Label {
     let path = path.trim().trim_start_matches("/work/").trim_start_matches("./");
-    let mut label = Label::default();
-    for end in path.match_indices('/').map(|(at, _)| at).chain([path.len()]) {
-        label.join(&labels.of_entry(work, OsStr::new(&path[..end])).label());
-    }
-    label
+    (*labels.of_entry(work, OsStr::new(path), false).label()).clone()
 }
 
 /// Whether nobody below the user has written a file, or named it or a directory above it.
 pub fn is_trusted(work: &Dir, path: &str, labels: &FileLabels) -> bool {
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    labels.is_empty()
-        || ends.into_iter().all(|end| labels.of_entry(work, OsStr::new(&path[..end])).label().is_trusted())
+    labels.is_empty() || label(work, path, labels).is_trusted()
 }
 
 /// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its

@@ -31,7 +31,7 @@ pub use self::shelf::{UndoEntry, boot};
 pub use self::transaction::{Opening, RemovedEntry, RollBack, Transaction, UndoLimits, UndoRefusal};
 
 use self::log::Header;
-use self::revert::revert;
+use self::revert::{Reverting, revert};
 use self::shelf::Shelf;
 use kiso_base::home::{Home, SessionName};
 use std::collections::{BTreeMap, HashMap};
@@ -243,8 +243,9 @@ impl Undo {
         let work = Transaction::new(shelf.clone(), header, unlimited, || ());
         let tree = shelf.tree()?;
         let mut problems = Vec::new();
+        let how = Reverting::Undo { journal: &*work, is_as_it_was: against.is_empty() };
         for change in logs.iter().flat_map(|log| log.changes.iter().rev()) {
-            match revert(&tree, change, Some(&*work)) {
+            match revert(&tree, change, how) {
                 Ok(problem) => problems.extend(problem),
                 Err(error) => {
                     work.roll_back();

@@ -3,7 +3,8 @@
 use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
-use crate::effect::label::LabelId;
+use crate::effect::files::OpenMode;
+use crate::effect::label::LabelCell;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::{MountSink, Permit};
 use crate::effect::undo::Opening;
@@ -13,6 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use kiso_base::home::PROJECT;
 use kiso_base::system::path_of;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -130,7 +132,7 @@ impl Dirs {
         path: &str,
         mode: Mode,
         quota: &Arc<Quota>,
-        (label, permit): (LabelId, &Permit),
+        (reader, permit): (&LabelCell, &Permit),
     ) -> Result<Channel, IoError> {
         match path {
             "/dev/null" => return Ok(Channel::Null),
@@ -147,8 +149,16 @@ impl Dirs {
         if writable && !mounted.write {
             return Err(Errno::ReadOnly.into());
         }
+        let base = mounted.dir.try_clone()?.into_std_file();
+        let way = (&base, relative.as_os_str(), true);
+        let how = OpenMode {
+            makes: matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite | Mode::CreateNew),
+            is_first: mode == Mode::CreateNew,
+            empties: mode == Mode::Write,
+        };
+        let labelled = quota.labels().map(|labels| labels.opening(way, how, reader)).transpose()?;
         let machine = (writable && mounted.is_of_machine()).then(|| MountSink::new(&mounted.at, permit.clone()));
-        if machine.as_ref().is_some_and(|machine| !machine.admits(label)) {
+        if machine.as_ref().is_some_and(|machine| !machine.admits(reader.get())) {
             return Err(Errno::Denied.into());
         }
         let there = match mounted.dir.metadata(&relative) {
@@ -161,7 +171,7 @@ impl Dirs {
         };
         let charge = (!there && writable).then(|| quota.entry().map_err(IoError::Limit)).transpose()?;
         let opening = match writable {
-            true => opening(mounted, &relative, mode == Mode::Write, quota),
+            true => opening(&base, &relative, how.empties, quota),
             false => Ok(Opening::Plain),
         };
         let opening = match opening {
@@ -178,16 +188,16 @@ impl Dirs {
             options
                 .read(readable)
                 .write(writable)
-                .create(matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite))
+                .create(how.makes && !how.is_first)
                 .create_new(fresh)
-                .truncate(mode == Mode::Write)
+                .truncate(how.empties)
                 .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
             mounted.dir.open_with(&relative, &options)
         };
         // Only a file that was not there in the moment of opening is nobody else's.
         let mut fresh = writable && !there;
-        let opened = match open(fresh || mode == Mode::CreateNew) {
-            Err(error) if fresh && mode != Mode::CreateNew && error.kind() == io::ErrorKind::AlreadyExists => {
+        let opened = match open(fresh || how.is_first) {
+            Err(error) if fresh && !how.is_first && error.kind() == io::ErrorKind::AlreadyExists => {
                 fresh = false;
                 open(false)
             }
@@ -198,6 +208,9 @@ impl Dirs {
             Err(error) => {
                 if let Some(charge) = charge {
                     charge.give_back();
+                }
+                if let Some(labelled) = labelled {
+                    labelled.failed(reader);
                 }
                 return Err(error.into());
             }
@@ -210,10 +223,8 @@ impl Dirs {
         if let (Opening::Fresh, Some(work)) = (opening, quota.transaction()) {
             work.opened(&file);
         }
-        match quota.labels() {
-            Some(labels) if fresh => labels.made(&file, label)?,
-            Some(labels) if mode == Mode::Write => labels.emptied(&file, label)?,
-            _ => {}
+        if let Some(labelled) = labelled {
+            labelled.opened(&file, way, (fresh, how.empties), reader)?;
         }
         let published = self.published.of(&file);
         Ok(Channel::File(Arc::new(OpenFile {
@@ -241,10 +252,9 @@ impl Dirs {
 }
 
 /// Keeps what is about to be emptied, in a run that can be undone.
-fn opening(mounted: &MountPoint, path: &Path, empties: bool, quota: &Quota) -> Result<Opening, IoError> {
+fn opening(dir: &File, path: &Path, empties: bool, quota: &Quota) -> Result<Opening, IoError> {
     let Some(work) = quota.transaction() else { return Ok(Opening::Plain) };
-    let dir = mounted.dir.try_clone()?.into_std_file();
-    match target(&dir, path, true) {
+    match target(dir, path, true) {
         Some((dir, name)) => work.opening(&dir, &name, empties).map_err(|refusal| IoError::of_undo(refusal, quota)),
         // Whoever opens it finds the same error.
         None => Ok(Opening::Plain),

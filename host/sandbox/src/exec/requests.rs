@@ -195,7 +195,7 @@ impl ChildRequests {
     /// As the shell opens it for a redirection.
     fn open(&self, path: &str, mode: Mode) -> Result<Channel, IoError> {
         let (dirs, permit) = (&self.task.dirs, &self.task.commands.permit);
-        dirs.open_file(path, mode, &self.task.quota, (self.process.label.get(), permit))
+        dirs.open_file(path, mode, &self.task.quota, (&self.process.label, permit))
     }
 
     fn pipe(&self, number: u32) -> Result<Channel, Errno> {

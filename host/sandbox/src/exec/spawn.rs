@@ -78,7 +78,7 @@ impl Host for ProcessCtx {
             &path,
             mode,
             &self.task.quota,
-            (self.process.label.get(), &self.task.commands.permit),
+            (&self.process.label, &self.task.commands.permit),
         ))? {
             Ok(channel) => Ok(Ok(self.guest.table.push(channel)?)),
             Err(errno) => Ok(Err(errno)),

@@ -1,10 +1,10 @@
 //! What a session's workspace holds, what guests may add to it, and where.
 
 mod asked;
-mod charged;
 mod control;
 mod directory_use;
 mod files;
+mod filesystem;
 mod home_space;
 mod labelled;
 mod measure;
@@ -14,10 +14,10 @@ mod stream;
 mod structure;
 mod undoable;
 
-pub(crate) use self::charged::add_to_linker;
 pub(crate) use self::control::{CommandRequests, ControlFile};
 pub(crate) use self::directory_use::{DirectoryUse, READ, WRITE};
 pub(crate) use self::files::ChargedFiles;
+pub(crate) use self::filesystem::add_to_linker;
 pub(crate) use self::home_space::{HomeSpace, SessionSpace};
 pub use self::note::media_type;
 pub(crate) use self::note::{NoteError, note};

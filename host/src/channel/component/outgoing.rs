@@ -9,6 +9,7 @@ use kiso_agent::session::workspace;
 use kiso_base::home::{Home, SessionName};
 use kiso_plan::report::FileNote;
 use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::channel::{File, Letter as Outgoing};
 
 /// Files of one letter.
@@ -43,8 +44,9 @@ pub(super) async fn of(home: &Home, session: &SessionName, letter: &Letter, sink
                 break;
             }
             let Some((file, meta)) = workspace::open_published(&home, &session, &note.path) else { continue };
-            // Of what is in it now: a later run may have written to it.
-            if !labels.is_empty() && !sink.admits(&labels.of(&file).label()) {
+            // Of what is in it now, and its name: a later run may have written to it.
+            let label = || home.open_work(&session).map(|work| labels.of_entry(&work, note.path.as_ref(), false));
+            if !labels.is_empty() && !label().is_ok_and(|label| sink.admits(&label.join(LabelId::session()).label())) {
                 withheld.push(note.path);
                 continue;
             }

@@ -7,13 +7,10 @@
 use super::{MAX_DIRS, entries, inside};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use kiso_base::home::{Home, SessionName};
-use kiso_plan::label::Label;
 use kiso_plan::report::{FileNote, MAX_DELIVERED, TaskReport};
 use kiso_sandbox::effect::files::FileLabels;
-use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::media_type;
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsStr;
 
 /// The directory, relative to `/work`.
 const PUBLIC: &str = "pub";
@@ -96,28 +93,20 @@ impl PublicFiles {
             let media_type = known.map_or(media_type(path), |known| &known.media_type).to_owned();
             let note = FileNote { path: path.clone(), media_type, bytes: state.bytes, title: None, link: None };
             match note.add_to(&mut report.files, MAX_DELIVERED) {
-                true => report.label.join(&label_of(&work, path, &labels)),
+                true => report.label.join(&super::label(&work, path, &labels)),
                 false => report.more_files += 1,
             }
         }
     }
 }
 
-/// The label of a path, and of the content of the file there: that of the worst entry on it.
-fn label_of(work: &Dir, path: &str, labels: &FileLabels) -> Label {
-    if labels.is_empty() {
-        return Label::default();
-    }
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    let label = ends.fold(LabelId::default(), |all, end| all.join(labels.of_entry(work, OsStr::new(&path[..end]))));
-    (*label.label()).clone()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kiso_plan::label::Label;
     use kiso_plan::plan::{Task, TaskKind};
     use kiso_plan::report::TaskStatus;
+    use kiso_sandbox::effect::label::LabelId;
     use std::path::PathBuf;
 
     struct Scene {

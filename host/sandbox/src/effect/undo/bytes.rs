@@ -36,6 +36,12 @@ impl SessionPath {
         self.0.split(|byte| *byte == b'/').map(OsStr::from_bytes)
     }
 
+    /// It, and the directories that it is in.
+    pub fn with_parents(&self) -> impl Iterator<Item = SessionPath> {
+        let ends = self.0.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).rev();
+        std::iter::once(self.0.len()).chain(ends).map(|end| Self(self.0[..end].to_vec()))
+    }
+
     pub fn is_below(&self, other: &Self) -> bool {
         self.0.strip_prefix(other.0.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'))
     }

@@ -78,7 +78,7 @@ impl Header {
 /// What was there before something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FileChange {
+pub(super) enum FileChange {
     /// Nothing was here.
     Made { at: SessionPath },
     /// A file or a link was here, which is kept.
@@ -105,7 +105,7 @@ pub enum FileChange {
 
 impl FileChange {
     /// The paths that it is about, in the workspace.
-    pub fn paths(&self) -> impl Iterator<Item = &SessionPath> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &SessionPath> {
         let (one, two) = match self {
             Self::Moved { from, to } => (from, Some(to)),
             Self::Made { at }
@@ -144,6 +144,23 @@ pub enum Look {
     },
 }
 
+/// Whose an entry was before a change, where that was not the session's own: the change's own entry, or one above it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryLabels {
+    pub at: SessionPath,
+    pub label: Label,
+    /// Of those who had displaced what was there before.
+    #[serde(default, skip_serializing_if = "Label::is_default")]
+    pub displaced: Label,
+}
+
+/// A change, and whose the entries were before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LabelledChange {
+    pub change: FileChange,
+    pub entries: Vec<EntryLabels>,
+}
+
 /// A file that was changed and of which nothing is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostFile {
@@ -156,6 +173,8 @@ pub struct LostFile {
 #[serde(rename_all = "snake_case")]
 pub(super) enum UndoRecord {
     Begin(Header),
+    /// Of the next change.
+    Entries(Vec<EntryLabels>),
     FileChange(FileChange),
     /// Something is about to reach what is outside of the sandbox.
     Left(String),

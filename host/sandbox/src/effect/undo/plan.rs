@@ -69,8 +69,8 @@ impl UndoPlan {
             now.insert(*path, found);
         }
         // What others put into a directory that is to go.
-        let made: BTreeSet<&SessionPath> = logs.iter().flat_map(|log| &log.changes).filter_map(made).collect();
-        let moved: BTreeSet<&SessionPath> = logs.iter().flat_map(|log| &log.changes).flat_map(moved).collect();
+        let made: BTreeSet<&SessionPath> = changes(logs).filter_map(made).collect();
+        let moved: BTreeSet<&SessionPath> = changes(logs).flat_map(moved).collect();
         // What came with a directory that was moved there is known to nobody by its name.
         let is_moved = |dir: &SessionPath| moved.iter().any(|moved| dir == *moved || dir.is_below(moved));
         for dir in made.into_iter().filter(|dir| !is_moved(dir)) {
@@ -86,7 +86,7 @@ impl UndoPlan {
         }
         let mut changes = BTreeMap::new();
         // The oldest change says what was there before.
-        for change in logs.iter().rev().flat_map(|log| &log.changes) {
+        for change in logs.iter().rev().flat_map(|log| &log.changes).map(|change| &change.change) {
             for path in change.paths() {
                 let was_there = change.is_of_something_at(path);
                 let is_there = now.get(path).is_some_and(|now| *now != Look::Nothing);
@@ -129,7 +129,7 @@ fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
             after.entry(path).or_insert(look);
         }
         for change in &log.changes {
-            match change {
+            match &change.change {
                 FileChange::Moved { from, to } => moved.extend([from, to]),
                 FileChange::Wrote { inode, .. } | FileChange::Grew { inode, .. } => drop(written.insert(*inode)),
                 _ => {}
@@ -137,6 +137,10 @@ fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
         }
     }
     after
+}
+
+fn changes(logs: &[UndoLog]) -> impl Iterator<Item = &FileChange> {
+    logs.iter().flat_map(|log| &log.changes).map(|change| &change.change)
 }
 
 fn made(change: &FileChange) -> Option<&SessionPath> {

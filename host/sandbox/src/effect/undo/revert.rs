@@ -2,7 +2,7 @@
 
 use super::bytes::SessionPath;
 use super::keep;
-use super::log::{FileChange, Look};
+use super::log::{EntryLabels, FileChange, LabelledChange, Look};
 use super::tree::{DirSlot, Tree, is_nothing, make_dir};
 use crate::effect::label::LabelId;
 use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
@@ -24,23 +24,64 @@ pub(super) trait Journal {
     fn changing(&self, change: FileChange) -> io::Result<()>;
 }
 
-/// Takes a change back. Without a journal, work that was cut off is rolled back, where things are as the log says. With one,
-/// somebody wants it so whatever has become of them. Returns what could not be done.
-pub(super) fn revert(tree: &Tree, change: &FileChange, journal: Option<&dyn Journal>) -> io::Result<Option<String>> {
+/// Who takes a change back, and why.
+#[derive(Clone, Copy)]
+pub(super) enum Reverting<'a> {
+    /// Work that was cut off is rolled back, where things are as the log says.
+    Work,
+    /// Somebody wants it so, whatever has become of things; in words of the plan, whether nothing has.
+    Undo { journal: &'a dyn Journal, is_as_it_was: bool },
+}
+
+impl<'a> Reverting<'a> {
+    fn journal(self) -> Option<&'a dyn Journal> {
+        match self {
+            Self::Work => None,
+            Self::Undo { journal, .. } => Some(journal),
+        }
+    }
+
+    /// Whether nobody else has changed anything since.
+    fn is_exact(self) -> bool {
+        matches!(self, Self::Work | Self::Undo { is_as_it_was: true, .. })
+    }
+}
+
+/// Takes a change back, with the labels that its entries had. Returns what could not be done.
+pub(super) fn revert(tree: &Tree, labelled: &LabelledChange, how: Reverting<'_>) -> io::Result<Option<String>> {
+    let LabelledChange { change, entries } = labelled;
+    let done = take_back(tree, change, entries, how)?;
+    if done.is_none() {
+        for at in change.paths() {
+            if let Some(slot) = slot(tree, at)? {
+                tree.label_entry(&slot, at, entries, how.is_exact())?;
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn take_back(
+    tree: &Tree,
+    change: &FileChange,
+    entries: &[EntryLabels],
+    how: Reverting<'_>,
+) -> io::Result<Option<String>> {
+    let journal = how.journal();
     let done = match change {
         FileChange::Made { at } => remove(tree, at, journal),
-        FileChange::Removed { at, kept } => put_back(tree, at, kept, journal),
-        FileChange::RemovedDir { at, mode } => make(tree, at, *mode, journal),
-        FileChange::Moved { from, to } => move_back(tree, from, to, journal),
+        FileChange::Removed { at, kept } => put_back(tree, at, kept, entries, journal),
+        FileChange::RemovedDir { at, mode } => make(tree, at, *mode, entries, journal),
+        FileChange::Moved { from, to } => move_back(tree, from, to, entries, journal),
         FileChange::Returned { at, from } => match journal {
             // What an undo brought is gone again; the journal keeps it.
             Some(_) => remove(tree, at, journal),
-            None => move_back(tree, from, at, None),
+            None => move_back(tree, from, at, entries, None),
         },
-        FileChange::Wrote { at, inode, kept } => write_back(tree, at, *inode, kept, journal),
+        FileChange::Wrote { at, inode, kept } => write_back(tree, at, (*inode, kept), entries, journal),
         FileChange::Grew { at, inode, length, modified, label } => {
             let label = label.as_ref().map(LabelId::of).unwrap_or_default();
-            cut(tree, at, *inode, (*length, *modified, label), journal)
+            cut(tree, at, *inode, (*length, *modified, label), how)
         }
     };
     match done {
@@ -105,11 +146,17 @@ fn take_away(slot: &DirSlot<'_>, at: &SessionPath, journal: Option<&dyn Journal>
     Ok(None)
 }
 
-fn put_back(tree: &Tree, at: &SessionPath, kept: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+fn put_back(
+    tree: &Tree,
+    at: &SessionPath,
+    kept: &SessionPath,
+    entries: &[EntryLabels],
+    journal: Option<&dyn Journal>,
+) -> Done {
     let Some(from) = slot(tree, kept)? else { return Ok(None) };
     let (Look::File { inode, .. } | Look::Other { inode }) = from.look()? else { return Ok(None) };
     let to = match journal {
-        Some(_) => tree.slot_or_make(at)?,
+        Some(_) => tree.slot_or_make(at, entries)?,
         None => tree.slot(at)?,
     };
     match to.look()? {
@@ -130,9 +177,9 @@ fn put_back(tree: &Tree, at: &SessionPath, kept: &SessionPath, journal: Option<&
     Ok(None)
 }
 
-fn make(tree: &Tree, at: &SessionPath, mode: u32, journal: Option<&dyn Journal>) -> Done {
+fn make(tree: &Tree, at: &SessionPath, mode: u32, entries: &[EntryLabels], journal: Option<&dyn Journal>) -> Done {
     let slot = match journal {
-        Some(_) => tree.slot_or_make(at)?,
+        Some(_) => tree.slot_or_make(at, entries)?,
         None => tree.slot(at)?,
     };
     match slot.look()? {
@@ -143,17 +190,26 @@ fn make(tree: &Tree, at: &SessionPath, mode: u32, journal: Option<&dyn Journal>)
     if let Some(journal) = journal {
         journal.changing(FileChange::Made { at: at.clone() })?;
     }
+    // Before it can be seen.
+    tree.label_entry(&slot, at, entries, false)?;
     make_dir(&slot, mode)?;
+    tree.labels.made_at(&slot.dir, slot.name, LabelId::default())?;
     Ok(None)
 }
 
-fn move_back(tree: &Tree, from: &SessionPath, to: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+fn move_back(
+    tree: &Tree,
+    from: &SessionPath,
+    to: &SessionPath,
+    entries: &[EntryLabels],
+    journal: Option<&dyn Journal>,
+) -> Done {
     let Some(now) = slot(tree, to)? else { return Ok(None) };
     if now.look()? == Look::Nothing {
         return Ok(None);
     }
     let old = match journal {
-        Some(_) => tree.slot_or_make(from)?,
+        Some(_) => tree.slot_or_make(from, entries)?,
         None => tree.slot(from)?,
     };
     if old.look()? != Look::Nothing {
@@ -191,7 +247,13 @@ fn reopen(tree: &Tree, at: &SessionPath, inode: u64, journal: Option<&dyn Journa
     Ok(Some(file).filter(|_| is_it || journal.is_some()))
 }
 
-fn write_back(tree: &Tree, at: &SessionPath, inode: u64, kept: &SessionPath, journal: Option<&dyn Journal>) -> Done {
+fn write_back(
+    tree: &Tree,
+    at: &SessionPath,
+    (inode, kept): (u64, &SessionPath),
+    entries: &[EntryLabels],
+    journal: Option<&dyn Journal>,
+) -> Done {
     let before = match tree.open_file(kept, OFlags::RDONLY) {
         Ok(before) => before,
         Err(error) if is_nothing(&error) => return Ok(None),
@@ -199,11 +261,12 @@ fn write_back(tree: &Tree, at: &SessionPath, inode: u64, kept: &SessionPath, jou
     };
     if journal.is_some() && at.is_work() && tree.look(at)? == Look::Nothing {
         // Somebody has deleted it. Its content is worth more than its identity.
-        let slot = tree.slot_or_make(at)?;
+        let slot = tree.slot_or_make(at, entries)?;
         if let Some(journal) = journal {
             journal.changing(FileChange::Made { at: at.clone() })?;
         }
         let copy = keep::copy_to(&before, &slot.dir, slot.name)?;
+        tree.labels.made(&copy, LabelId::default())?;
         tree.labels.copied(&before, &copy)?;
         return Ok(None);
     }
@@ -221,8 +284,9 @@ fn cut(
     at: &SessionPath,
     inode: u64,
     (length, modified, label): (u64, i64, LabelId),
-    journal: Option<&dyn Journal>,
+    how: Reverting<'_>,
 ) -> Done {
+    let journal = how.journal();
     let Some(file) = reopen(tree, at, inode, journal)? else { return Ok(None) };
     if file.metadata()?.len() <= length {
         return Ok(None);
@@ -232,6 +296,8 @@ fn cut(
     }
     file.set_len(length)?;
     keep::set_modified(&file, modified)?;
+    // Others may have written to what is left of it since.
+    let label = if how.is_exact() { label } else { label.join(tree.labels.of(&file)) };
     tree.labels.put_back(&file, label)?;
     Ok(None)
 }

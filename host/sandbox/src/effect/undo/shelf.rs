@@ -1,8 +1,8 @@
 //! The logs of one session: `sessions/ID/undo/NUMBER/log`, and beside it what was there before.
 
 use super::bytes::SessionPath;
-use super::log::{FileChange, Header, Look, LostFile, Total, UndoRecord};
-use super::revert::revert;
+use super::log::{Header, LabelledChange, Look, LostFile, Total, UndoRecord};
+use super::revert::{Reverting, revert};
 use super::tree::Tree;
 use kiso_base::home::{Home, SessionName};
 use kiso_base::system::boot_id;
@@ -42,7 +42,7 @@ impl UndoEntry {
 pub struct UndoLog {
     pub id: u64,
     pub header: Header,
-    pub changes: Vec<FileChange>,
+    pub(super) changes: Vec<LabelledChange>,
     pub lost: Vec<LostFile>,
     /// What outside of the sandbox it was about to reach.
     pub left: Option<String>,
@@ -196,10 +196,14 @@ impl Shelf {
             after: Vec::new(),
             reverted: usize::MAX,
         };
+        let mut entries = Vec::new();
         for line in file.lines() {
             match serde_json::from_str(&line?) {
                 Ok(UndoRecord::Begin(header)) => log.header = header,
-                Ok(UndoRecord::FileChange(change)) => log.changes.push(change),
+                Ok(UndoRecord::Entries(found)) => entries = found,
+                Ok(UndoRecord::FileChange(change)) => {
+                    log.changes.push(LabelledChange { change, entries: std::mem::take(&mut entries) });
+                }
                 Ok(UndoRecord::Left(what)) => log.left = Some(what),
                 Ok(UndoRecord::Lost(lost)) => log.lost.push(lost),
                 Ok(UndoRecord::Reverted(from)) => log.reverted = from,
@@ -220,7 +224,7 @@ impl Shelf {
             return self.close(&tree, log, &mut file);
         }
         for (number, change) in log.changes.iter().enumerate().take(log.reverted).rev() {
-            if let Some(problem) = revert(&tree, change, None)? {
+            if let Some(problem) = revert(&tree, change, Reverting::Work)? {
                 tracing::warn!("while work was rolled back: {problem}");
             }
             append(&mut file, &UndoRecord::Reverted(number))?;
@@ -312,8 +316,8 @@ fn line(what: &UndoRecord) -> String {
 }
 
 /// How things are at the paths that changed.
-pub(super) fn looks(tree: &Tree, changes: &[FileChange]) -> io::Result<Vec<(SessionPath, Look)>> {
-    let mut paths: Vec<&SessionPath> = changes.iter().flat_map(FileChange::paths).collect();
+pub(super) fn looks(tree: &Tree, changes: &[LabelledChange]) -> io::Result<Vec<(SessionPath, Look)>> {
+    let mut paths: Vec<&SessionPath> = changes.iter().flat_map(|change| change.change.paths()).collect();
     paths.sort_unstable();
     paths.dedup();
     paths.into_iter().map(|path| Ok((path.clone(), tree.look(path)?))).collect()

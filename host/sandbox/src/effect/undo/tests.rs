@@ -333,7 +333,8 @@ fn an_undo_that_is_cut_off_anywhere_is_taken_back() {
             let unlimited = UndoLimits { max_bytes: u64::MAX, refuse: false };
             let work = Transaction::new(shelf.clone(), header, unlimited, || ());
             for change in log.changes.iter().rev().take(changes) {
-                revert(&shelf.tree().unwrap(), change, Some(&*work)).unwrap();
+                revert(&shelf.tree().unwrap(), change, Reverting::Undo { journal: &*work, is_as_it_was: true })
+                    .unwrap();
             }
             std::mem::forget(work);
             stage.reborn();

@@ -3,8 +3,8 @@
 mod before;
 
 use super::bytes::SessionPath;
-use super::log::{FileChange, Header, LostFile, Total, UndoRecord};
-use super::revert::{Journal, revert};
+use super::log::{EntryLabels, FileChange, Header, LabelledChange, LostFile, Total, UndoRecord};
+use super::revert::{Journal, Reverting, revert};
 use super::shelf::{Shelf, append, looks};
 use super::tree::{DirSlot, Tree};
 use std::collections::HashMap;
@@ -101,7 +101,7 @@ const MACHINE: &str = "a directory of this machine";
 struct State {
     /// Begun with the first change.
     log: Option<OpenLog>,
-    changes: Vec<FileChange>,
+    changes: Vec<LabelledChange>,
     /// Files by their inodes.
     known: HashMap<u64, Known>,
     /// Those that have another name among what is kept.
@@ -237,9 +237,9 @@ impl Transaction {
         done
     }
 
-    fn take_back(&self, mut log: OpenLog, changes: &[FileChange], left: Option<&str>) -> io::Result<()> {
+    fn take_back(&self, mut log: OpenLog, changes: &[LabelledChange], left: Option<&str>) -> io::Result<()> {
         for (number, change) in changes.iter().enumerate().rev() {
-            if let Some(problem) = revert(self.tree()?, change, None)? {
+            if let Some(problem) = revert(self.tree()?, change, Reverting::Work)? {
                 tracing::warn!("while work was rolled back: {problem}");
             }
             append(&mut log.file, &UndoRecord::Reverted(number))?;
@@ -251,7 +251,7 @@ impl Transaction {
     }
 
     /// The last lines of a log.
-    fn end(&self, log: &mut OpenLog, changes: &[FileChange], total: Total) -> io::Result<()> {
+    fn end(&self, log: &mut OpenLog, changes: &[LabelledChange], total: Total) -> io::Result<()> {
         append(&mut log.file, &UndoRecord::After(looks(self.tree()?, changes)?))?;
         append(&mut log.file, &UndoRecord::End(total))
     }
@@ -291,10 +291,45 @@ impl Transaction {
         if state.ended {
             return Err(io::Error::other("the work has ended").into());
         }
+        let entries = self.entries(&change)?;
         let log = self.log(state)?;
+        if !entries.is_empty() {
+            append(&mut log.file, &UndoRecord::Entries(entries.clone()))?;
+        }
         append(&mut log.file, &UndoRecord::FileChange(change.clone()))?;
-        state.changes.push(change);
+        state.changes.push(LabelledChange { change, entries });
         Ok(())
+    }
+
+    /// Whose the entries are that are about to change, and those above them.
+    fn entries(&self, change: &FileChange) -> io::Result<Vec<EntryLabels>> {
+        let tree = self.tree()?;
+        if tree.labels.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut entries: Vec<EntryLabels> = Vec::new();
+        for path in change.paths() {
+            // From the directory up; what is not there any more has no entry of its own.
+            for at in path.with_parents().filter(SessionPath::is_work) {
+                if entries.iter().any(|known| known.at == at) {
+                    continue;
+                }
+                let Ok(slot) = tree.slot(&at) else { continue };
+                let [mut label, displaced] = tree.labels.entry_labels(&slot.dir, slot.name);
+                if let FileChange::RemovedDir { at: gone, .. } = change
+                    && *gone == at
+                    && let Ok(dir) = super::tree::open_dir(&slot.dir, slot.name)
+                {
+                    // It has the labels of what was in it by its name alone, when it is made again.
+                    label = label.join(tree.labels.of_names(&dir)).join(tree.labels.of_attributes(&dir));
+                }
+                if !label.is_ordinary() || !displaced.is_ordinary() {
+                    let (label, displaced) = ((*label.label()).clone(), (*displaced.label()).clone());
+                    entries.push(EntryLabels { at, label, displaced });
+                }
+            }
+        }
+        Ok(entries)
     }
 
     /// Whether so many bytes can be kept. If not, that is said at once: before what they are of changes.

@@ -1,8 +1,9 @@
 //! A session's directory, reached into without following a link: guests have filled the workspace in it.
 
 use super::bytes::SessionPath;
-use super::log::Look;
+use super::log::{EntryLabels, Look};
 use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
 use kiso_base::system::path_of;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, open, openat, statat};
 use std::ffi::{OsStr, OsString};
@@ -44,28 +45,43 @@ impl Tree {
 
     /// The directory that holds the path. No part of it may be a link.
     pub fn slot<'a>(&self, at: &'a SessionPath) -> io::Result<DirSlot<'a>> {
-        self.walk(at, false)
-    }
-
-    /// [`Tree::slot`] with the directories that are missing.
-    pub fn slot_or_make<'a>(&self, at: &'a SessionPath) -> io::Result<DirSlot<'a>> {
-        self.walk(at, true)
-    }
-
-    fn walk<'a>(&self, at: &'a SessionPath, makes: bool) -> io::Result<DirSlot<'a>> {
         let mut dir = self.root.try_clone()?;
         let mut names = at.names();
         let name = names.next_back().unwrap_or_default();
         for part in names {
-            if makes && let Err(error) = mkdirat(&dir, part, Mode::from_raw_mode(0o755)) {
-                match error {
-                    rustix::io::Errno::EXIST => {}
-                    other => return Err(other.into()),
-                }
-            }
             dir = openat(&dir, part, DIRECTORY, Mode::empty())?;
         }
         Ok(DirSlot { dir, name })
+    }
+
+    /// [`Tree::slot`] with the directories that are missing, each with the label that its name had.
+    pub fn slot_or_make<'a>(&self, at: &'a SessionPath, entries: &[EntryLabels]) -> io::Result<DirSlot<'a>> {
+        let mut above: Vec<SessionPath> = at.with_parents().skip(1).collect();
+        above.reverse();
+        for dir in above {
+            let slot = self.slot(&dir)?;
+            if slot.look()? == Look::Nothing {
+                self.label_entry(&slot, &dir, entries, false)?;
+                mkdirat(&slot.dir, slot.name, Mode::from_raw_mode(0o755))?;
+                self.labels.made_at(&slot.dir, slot.name, LabelId::default())?;
+            }
+        }
+        self.slot(at)
+    }
+
+    /// Gives an entry the labels that it had: these alone, or beside those that it has.
+    pub fn label_entry(
+        &self,
+        slot: &DirSlot<'_>,
+        at: &SessionPath,
+        had: &[EntryLabels],
+        alone: bool,
+    ) -> io::Result<()> {
+        let had = had.iter().find(|had| had.at == *at);
+        let had = had.map_or_else(Default::default, |had| [LabelId::of(&had.label), LabelId::of(&had.displaced)]);
+        let now = self.labels.entry_labels(&slot.dir, slot.name);
+        let labels = if alone { had } else { [had[0].join(now[0]), had[1].join(now[1])] };
+        self.labels.put_back_entry(&slot.dir, slot.name, labels)
     }
 
     /// What stands there.

@@ -14,8 +14,6 @@ use crate::skill::workspace::{NoteError, note};
 use kiso_base::home::SessionName;
 use kiso_plan::code::ErrorCode;
 use kiso_store::store::Store;
-use rustix::fs::OFlags;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
@@ -76,12 +74,6 @@ impl Publish {
     }
 }
 
-/// Opens what a look has found to be a file.
-fn open_plain(path: &std::path::Path) -> std::io::Result<std::fs::File> {
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
-    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
 impl Publish {
     /// The message to the guest when a policy refused to publish something.
     pub(crate) fn refusal(&self) -> Option<&str> {
@@ -110,8 +102,8 @@ impl Host for Publish {
         }
         // Whoever has the link reads the file.
         if let Some(labels) = &self.labels {
-            match open_plain(&work.join(&note.path)) {
-                Ok(file) => self.permit.read().join(labels.of(&file)),
+            match std::fs::File::open(work) {
+                Ok(work) => self.permit.read().join(labels.of_entry(&work, note.path.as_ref(), false)),
                 Err(error) => {
                     return Ok(Err(failure(ErrorCode::Unavailable, format!("{path} cannot be opened: {error}"))));
                 }

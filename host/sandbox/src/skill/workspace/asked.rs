@@ -1,12 +1,12 @@
-//! Helpers of the file system functions: resolving a guest's path, checking it, and converting results.
+//! What the file system functions ask of a path before they delegate, and what becomes of a charge behind them.
 
 use super::files::ChargedFiles;
+use super::filesystem::Filesystem;
 use super::quota::Charge;
 use super::structure::{EntryPath, PlaceError};
-use crate::engine::limits::LimitHit;
 use wasmtime::component::Resource;
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
-use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, HostDescriptor, PathFlags};
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 /// Returns whether a guest may open this kind of file: it must never block.
@@ -24,15 +24,13 @@ pub(super) fn is_there(error: &FsError) -> bool {
     error.downcast_ref().is_some_and(|code| *code == ErrorCode::Exist)
 }
 
-/// Where a path leads to; the outer error ends the call.
-pub(super) fn place<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    path: &str,
-) -> wasmtime::Result<Result<EntryPath, PlaceError>> {
-    let Descriptor::Dir(dir) = ctx.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
-    let dir = dir.dir.clone();
-    Ok(EntryPath::find(&dir, path, ctx.roots()))
+impl<T: ChargedFiles> Filesystem<'_, T> {
+    /// Where a path leads to.
+    pub(super) fn place(&mut self, fd: &Resource<Descriptor>, path: &str) -> FsResult<Result<EntryPath, PlaceError>> {
+        let Descriptor::Dir(dir) = self.0.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
+        let dir = dir.dir.clone();
+        Ok(EntryPath::find(&dir, path, self.0.roots()))
+    }
 }
 
 /// Runs a check on a resolved place, or returns the error that kept it from being resolved.
@@ -46,37 +44,19 @@ pub(super) fn fits(
     }
 }
 
-/// Returns the error for the guest if a place is not allowed. `None` if it is, or if the operation itself will fail with the error.
-pub(super) fn refused<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> Result<Option<ErrorCode>, LimitHit> {
+/// Fails if a place is not allowed; not where the operation itself will fail with the error.
+pub(super) fn allow<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> FsResult<()> {
     match fits {
-        Ok(()) | Err(PlaceError::Io) => Ok(None),
-        Err(PlaceError::Outside) => Ok(Some(ErrorCode::NotPermitted)),
-        Err(PlaceError::TooDeep) => Err(ctx.quota().too_deep()),
+        Ok(()) | Err(PlaceError::Io) => Ok(()),
+        Err(PlaceError::Outside) => Err(ErrorCode::NotPermitted.into()),
+        Err(PlaceError::TooDeep) => Err(FsError::trap(ctx.quota().too_deep())),
     }
 }
 
 /// Settles the charge for an entry by whether it was made.
-pub(super) fn made<V>(charge: Option<Charge>, result: &FsResult<V>) {
+pub(super) fn settle<V>(charge: Option<Charge>, result: &FsResult<V>) {
     match (charge, result) {
         (Some(charge), Err(_)) => charge.give_back(),
         (charge, _) => drop(charge),
     }
-}
-
-/// A second handle for the same descriptor, because delegating consumes the first.
-pub(super) fn fd_of(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
-    Resource::new_borrow(fd.rep())
-}
-
-/// Turns an error for the guest into a value, and leaves an error that ends the call an error.
-pub(super) fn answer<T>(result: FsResult<T>) -> wasmtime::Result<(Result<T, ErrorCode>,)> {
-    match result {
-        Ok(value) => Ok((Ok(value),)),
-        Err(error) => Ok((Err(error.downcast()?),)),
-    }
-}
-
-/// The file's length; 0 where it cannot be told, which charges more, never less.
-pub(super) async fn size<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> u64 {
-    ctx.filesystem().stat(fd_of(fd)).await.map_or(0, |stat| stat.size)
 }

@@ -1,167 +1,250 @@
 //! Labels of files, where a guest reads and writes them.
 
 use super::files::ChargedFiles;
+use super::filesystem::Filesystem;
 use super::structure::EntryPath;
-use crate::effect::files::{FileLabels, TaintedFile};
-use crate::effect::label::LabelCell;
+use crate::effect::files::{EntryChange, FileLabels, FileOpening, Moment, OpenMode, TaintedFile};
+use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::sink::MountSink;
 use bytes::Bytes;
+use cap_std::fs::Dir;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
-use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
-use wasmtime_wasi::p2::{DynInputStream, FsResult, InputStream, Pollable, StreamResult};
+use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
+use wasmtime_wasi::p2::{DynInputStream, FsError, FsResult, InputStream, Pollable, StreamResult};
 
-/// What a guest is told; the outer error ends it.
-type Labelled = wasmtime::Result<Result<(), ErrorCode>>;
+type Fd = Resource<Descriptor>;
 
-fn labels<T: ChargedFiles>(ctx: &T) -> Option<Arc<FileLabels>> {
-    ctx.quota().labels().cloned()
+/// Something that is about to be read, and the labels that it may have.
+pub(super) struct Reading {
+    labels: Option<Arc<FileLabels>>,
+    moment: Option<Moment>,
+    at: Arc<File>,
 }
 
-/// A directory that is open.
-fn dir<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Arc<File>>> {
-    Ok(match ctx.ctx().table.get(fd)? {
-        Descriptor::Dir(dir) => Some(dir.dir.clone()),
-        Descriptor::File(_) => None,
-    })
-}
-
-fn file<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Arc<File>>> {
-    Ok(match ctx.ctx().table.get(fd)? {
-        Descriptor::File(file) => Some(file.file.clone()),
-        Descriptor::Dir(_) => None,
-    })
-}
-
-/// The bytes of a file that is open are read.
-pub(super) fn read<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<()> {
-    if let (Some(labels), Some(file)) = (labels(ctx), file(ctx, fd)?) {
-        ctx.label().join(labels.of(&file));
+impl<T: ChargedFiles> Filesystem<'_, T> {
+    fn labels(&self) -> Option<Arc<FileLabels>> {
+        self.0.quota().labels().cloned()
     }
-    Ok(())
-}
 
-/// Whether a guest may change something in a directory, by what it has read.
-pub(super) fn changing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> Labelled {
-    match dir(ctx, fd)? {
-        Some(dir) if !ctx.may_change(&dir) => Ok(Err(ErrorCode::Access)),
-        _ => Ok(Ok(())),
+    /// A file or a directory that is open.
+    fn at(&mut self, fd: &Fd) -> FsResult<Arc<File>> {
+        Ok(match self.0.ctx().table.get(fd)? {
+            Descriptor::Dir(dir) => dir.dir.clone(),
+            Descriptor::File(file) => file.file.clone(),
+        })
     }
-}
 
-/// Whether a file may have its next name in another directory: one that has a name on the machine and one in the session would be
-/// asked about by one of them alone.
-pub(super) fn naming<T: ChargedFiles>(ctx: &mut T, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> Labelled {
-    let (Some(from), Some(to)) = (dir(ctx, from)?, dir(ctx, to)?) else { return Ok(Ok(())) };
-    let crosses = ctx.machine(&from).is_some() != ctx.machine(&to).is_some();
-    Ok(if crosses { Err(ErrorCode::CrossDevice) } else { Ok(()) })
-}
-
-/// A file was opened: it is read, or it has nothing of what it had before.
-pub(super) fn opened<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    (new, emptied): (bool, bool),
-) -> Labelled {
-    let Some(opened) = file(ctx, fd)? else { return Ok(Ok(())) };
-    if let Some(published) = ctx.published() {
-        ctx.label().join(published.of(&opened));
+    pub(super) fn file(&mut self, fd: &Fd) -> FsResult<Option<Arc<File>>> {
+        Ok(match self.0.ctx().table.get(fd)? {
+            Descriptor::File(file) => Some(file.file.clone()),
+            Descriptor::Dir(_) => None,
+        })
     }
-    let Some(labels) = labels(ctx) else { return Ok(Ok(())) };
-    let label = ctx.label().get();
-    Ok(told(match (new, emptied) {
-        (true, _) => labels.made(&opened, label),
-        (false, true) => labels.emptied(&opened, label),
-        (false, false) => {
-            ctx.label().join(labels.of(&opened));
-            Ok(())
+
+    /// Taken before something is read.
+    pub(super) fn look(&mut self, fd: &Fd) -> FsResult<Reading> {
+        let labels = self.labels();
+        Ok(Reading { moment: labels.as_ref().map(|labels| labels.now()), labels, at: self.at(fd)? })
+    }
+
+    /// It was read, whatever came of it.
+    pub(super) fn saw(&mut self, look: Reading, label: impl FnOnce(&FileLabels, &File) -> LabelId) {
+        if let (Some(labels), Some(mut moment)) = (look.labels, look.moment) {
+            let label = label(&labels, &look.at);
+            self.0.label().join(label.join(labels.since(&mut moment)));
         }
-    }))
-}
-
-/// Something at a path is looked at, but for what is in it.
-pub(super) fn looked<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, path: &str) -> wasmtime::Result<()> {
-    let Some(dir) = dir(ctx, fd)? else { return Ok(()) };
-    if let Some(published) = ctx.published() {
-        ctx.label().join(published.of_entry(&dir, path));
     }
-    let label = match labels(ctx) {
-        Some(labels) if !labels.is_empty() => labels.of_entry(&*dir, path.as_ref()),
-        _ => return Ok(()),
-    };
-    if !label.is_ordinary() {
-        ctx.label().join(label);
+
+    /// Something at a path was asked about, but for the bytes in it.
+    pub(super) fn saw_entry(&mut self, look: Reading, path: &str, follow: PathFlags) {
+        if let Some(published) = self.0.published() {
+            self.0.label().join(published.of_entry(&look.at, path));
+        }
+        self.saw(look, |labels, dir| labels.of_entry(dir, path.as_ref(), follows(follow)));
     }
-    Ok(())
-}
 
-/// The names in a directory are read.
-pub(super) fn listed<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<()> {
-    let Some(dir) = dir(ctx, fd)? else { return Ok(()) };
-    if let Some(published) = ctx.published() {
-        ctx.label().join(published.of(&dir));
+    /// The names in a directory were read.
+    pub(super) fn saw_names(&mut self, look: Reading) {
+        if let Some(published) = self.0.published() {
+            self.0.label().join(published.of(&look.at));
+        }
+        self.saw(look, |labels, dir| labels.of_names(dir));
     }
-    if let Some(labels) = labels(ctx) {
-        ctx.label().join(labels.of_names(&*dir));
+
+    /// A guest is about to learn whether something stands at a path, while nobody changes that.
+    pub(super) fn learn_way(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
+        let look = self.look(fd)?;
+        self.saw(look, |labels, dir| labels.of_way(dir, path.as_ref(), follows(follow)));
+        Ok(())
     }
-    Ok(())
-}
 
-/// Bytes are about to be written to a file.
-pub(super) fn writing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> Labelled {
-    let (Some(file), label) = (file(ctx, fd)?, ctx.label().get()) else { return Ok(Ok(())) };
-    if !ctx.may_change(&file) {
-        return Ok(Err(ErrorCode::Access));
+    /// A guest is about to put something in the place of what stands at a path: whether that is a directory with something in it, it
+    /// learns, but not whether there is a file.
+    pub(super) fn learn_place(&mut self, fd: &Fd, path: &str) -> FsResult<()> {
+        let look = self.look(fd)?;
+        self.saw(look, |labels, dir| labels.of_place(dir, path.as_ref()));
+        Ok(())
     }
-    Ok(told(labels(ctx).map_or(Ok(()), |labels| labels.writing(&file, label))))
-}
 
-/// Keeps whoever empties a file meanwhile from taking the label of what is about to be written.
-pub(super) fn tainting<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-) -> wasmtime::Result<Option<TaintedFile>> {
-    let (Some(labels), Some(file)) = (labels(ctx), file(ctx, fd)?) else { return Ok(None) };
-    if ctx.label().get().is_ordinary() {
-        return Ok(None);
+    /// Fails where a guest may not change something in a directory or a file, by what it has read.
+    pub(super) fn may_change(&mut self, fd: &Fd) -> FsResult<()> {
+        let at = self.at(fd)?;
+        if self.0.may_change(&at) { Ok(()) } else { Err(ErrorCode::Access.into()) }
     }
-    Ok(labels.tainted(&file).ok())
-}
 
-/// A directory or a link was made.
-pub(super) fn made<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
-    let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
-    let ((dir, name), label) = (at.slot(), ctx.label().get());
-    told(labels.made_at(dir, name, label))
-}
-
-/// Something has a name now that it did not have.
-pub(super) fn named<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
-    let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
-    let ((dir, name), label) = (at.slot(), ctx.label().get());
-    told(labels.named(dir, name, label))
-}
-
-/// A name is about to go.
-pub(super) fn unnaming<T: ChargedFiles>(ctx: &T, at: Option<&EntryPath>) -> Result<(), ErrorCode> {
-    let (Some(labels), Some(at)) = (labels(ctx), at) else { return Ok(()) };
-    told(labels.unnaming(at.slot().0, ctx.label().get()))
-}
-
-/// Takes down the label of what was done at a place; without it, the call ends.
-pub(super) fn taken<T: ChargedFiles, V>(
-    ctx: &T,
-    done: &FsResult<V>,
-    at: Option<&EntryPath>,
-    take: impl FnOnce(&T, Option<&EntryPath>) -> Result<(), ErrorCode>,
-) -> wasmtime::Result<()> {
-    match done {
-        Ok(_) => take(ctx, at).map_err(|_| wasmtime::format_err!("the label of a file cannot be kept")),
-        Err(_) => Ok(()),
+    /// Fails where a file would have its next name in a directory of another kind: one that has a name on the machine and one in the session
+    /// would be asked about by one of them alone.
+    pub(super) fn stays(&mut self, from: &Fd, to: &Fd) -> FsResult<()> {
+        let (from, to) = (self.at(from)?, self.at(to)?);
+        let crosses = self.0.machine(&from).is_some() != self.0.machine(&to).is_some();
+        if crosses { Err(ErrorCode::CrossDevice.into()) } else { Ok(()) }
     }
+
+    /// A file is about to be opened.
+    pub(super) fn opening(
+        &mut self,
+        fd: &Fd,
+        path: &str,
+        follow: PathFlags,
+        mode: OpenMode,
+    ) -> FsResult<Option<FileOpening>> {
+        let Some(labels) = self.labels() else { return Ok(None) };
+        let dir = self.at(fd)?;
+        let opening = labels.opening((&dir, path.as_ref(), follows(follow)), mode, self.0.label());
+        kept(opening).map(Some)
+    }
+
+    /// It was opened, and made, emptied, or neither.
+    pub(super) fn opened(
+        &mut self,
+        fd: &Fd,
+        opening: Option<FileOpening>,
+        (base, path, follow): (&Fd, &str, PathFlags),
+        made: (bool, bool),
+    ) -> FsResult<()> {
+        let (opened, dir) = (self.at(fd)?, self.at(base)?);
+        if let Some(published) = self.0.published() {
+            self.0.label().join(published.of(&opened));
+        }
+        match opening {
+            Some(opening) => {
+                kept(opening.opened(&opened, (&dir, path.as_ref(), follows(follow)), made, self.0.label()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// It was not.
+    pub(super) fn not_opened(&mut self, opening: Option<FileOpening>) {
+        if let Some(opening) = opening {
+            opening.failed(self.0.label());
+        }
+    }
+
+    /// Bytes are about to be written to a file.
+    pub(super) fn writing(&mut self, fd: &Fd) -> FsResult<()> {
+        let Some(file) = self.file(fd)? else { return Ok(()) };
+        self.may_change(fd)?;
+        kept(self.labels().map_or(Ok(()), |labels| labels.writing(&file, self.0.label().get())))
+    }
+
+    /// Its times are about to be set.
+    pub(super) fn timing(&mut self, fd: &Fd) -> FsResult<()> {
+        let at = self.at(fd)?;
+        kept(self.labels().map_or(Ok(()), |labels| labels.timing(&at, self.0.label().get())))
+    }
+
+    /// The times of what stands at a path are about to be set.
+    pub(super) fn timing_at(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
+        let at = self.at(fd)?;
+        let label = self.0.label().get();
+        kept(self.labels().map_or(Ok(()), |labels| labels.timing_at(&at, path.as_ref(), follows(follow), label)))
+    }
+
+    /// Keeps whoever empties a file meanwhile from taking the label of what is about to be written.
+    pub(super) fn tainting(&mut self, fd: &Fd) -> FsResult<Option<TaintedFile>> {
+        let (Some(labels), Some(file)) = (self.labels(), self.file(fd)?) else { return Ok(None) };
+        if self.0.label().get().is_ordinary() {
+            return Ok(None);
+        }
+        Ok(labels.tainted(&file).ok())
+    }
+
+    /// A directory or a link is about to be made.
+    pub(super) fn naming(&mut self, at: Option<&EntryPath>) -> FsResult<Option<EntryChange>> {
+        let label = self.0.label().get();
+        self.change(at, |labels, (dir, name)| labels.naming(dir, name, label))
+    }
+
+    /// A file is about to get a further name.
+    pub(super) fn linking(
+        &mut self,
+        from: Option<&EntryPath>,
+        at: Option<&EntryPath>,
+    ) -> FsResult<Option<EntryChange>> {
+        let (label, Some((dir, name))) = (self.0.label().get(), from.map(EntryPath::slot)) else { return Ok(None) };
+        if let Some(labels) = self.labels() {
+            // Whoever makes it finds the same error.
+            let _ = labels.linking(dir, name, label);
+        }
+        self.naming(at)
+    }
+
+    /// Something is about to be moved.
+    pub(super) fn moving(&mut self, from: Option<&EntryPath>, to: Option<&EntryPath>) -> FsResult<Option<EntryChange>> {
+        let (Some(from), Some(to)) = (from, to) else { return Ok(None) };
+        let label = self.0.label().get();
+        // Two names of one file: nothing happens.
+        if from.is_same(to) {
+            return Ok(None);
+        }
+        let gone = self.change(Some(from), |labels, (dir, name)| labels.unnaming(dir, name, label))?;
+        let come = self.change(Some(to), |labels, (dir, name)| labels.replacing(dir, name, label))?;
+        Ok(gone.zip(come).map(|(gone, come)| gone.and(come)))
+    }
+
+    /// A name is about to go.
+    pub(super) fn unnaming(&mut self, at: Option<&EntryPath>) -> FsResult<Option<EntryChange>> {
+        let label = self.0.label().get();
+        self.change(at, |labels, (dir, name)| labels.unnaming(dir, name, label))
+    }
+
+    fn change(
+        &mut self,
+        at: Option<&EntryPath>,
+        change: impl FnOnce(&Arc<FileLabels>, (&Dir, &OsStr)) -> io::Result<EntryChange>,
+    ) -> FsResult<Option<EntryChange>> {
+        let (Some(labels), Some(at)) = (self.labels(), at) else { return Ok(None) };
+        kept(change(&labels, at.slot())).map(Some)
+    }
+
+    /// It was made.
+    pub(super) fn made(&mut self, at: Option<&EntryPath>, change: Option<EntryChange>) -> FsResult<()> {
+        if let (Some(labels), Some(at)) = (self.labels(), at) {
+            let (dir, name) = at.slot();
+            labels.made_at(dir, name, self.0.label().get()).map_err(lost)?;
+        }
+        self.changed(change)
+    }
+
+    /// An entry was changed.
+    pub(super) fn changed(&mut self, change: Option<EntryChange>) -> FsResult<()> {
+        change.map_or(Ok(()), EntryChange::done).map_err(lost)
+    }
+}
+
+fn follows(follow: PathFlags) -> bool {
+    follow.contains(PathFlags::SYMLINK_FOLLOW)
+}
+
+/// Without its label, the guest goes no further.
+fn lost(error: io::Error) -> FsError {
+    FsError::trap(wasmtime::format_err!("the label of a file cannot be kept: {error}"))
 }
 
 /// What writes to a file through a stream, whose label may get worse meanwhile.
@@ -175,9 +258,9 @@ pub(super) struct LabelledWrites {
 }
 
 impl LabelledWrites {
-    pub(super) fn of<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Self>> {
-        let Some(file) = file(ctx, fd)? else { return Ok(None) };
-        let (labels, cell, machine) = (labels(ctx), ctx.label().clone(), ctx.machine(&file));
+    pub(super) fn of<T: ChargedFiles>(guest: &mut Filesystem<'_, T>, fd: &Fd) -> FsResult<Option<Self>> {
+        let Some(file) = guest.file(fd)? else { return Ok(None) };
+        let (labels, cell, machine) = (guest.labels(), guest.0.label().clone(), guest.0.machine(&file));
         Ok(Some(Self { labels, cell, file, machine, tainted: None }))
     }
 
@@ -199,6 +282,7 @@ impl LabelledWrites {
 pub(super) struct LabelledReads {
     inner: DynInputStream,
     labels: Arc<FileLabels>,
+    moment: Moment,
     cell: LabelCell,
     file: Arc<File>,
 }
@@ -206,20 +290,21 @@ pub(super) struct LabelledReads {
 impl LabelledReads {
     /// A stream that was opened, with the label of what comes out of it.
     pub(super) fn wrap<T: ChargedFiles>(
-        ctx: &mut T,
-        fd: &Resource<Descriptor>,
+        guest: &mut Filesystem<'_, T>,
+        fd: &Fd,
         stream: Resource<DynInputStream>,
-    ) -> wasmtime::Result<Resource<DynInputStream>> {
-        let (Some(labels), Some(file)) = (labels(ctx), file(ctx, fd)?) else { return Ok(stream) };
-        let cell = ctx.label().clone();
-        let inner = ctx.ctx().table.delete(stream)?;
-        let stream: DynInputStream = Box::new(Self { inner, labels, cell, file });
-        Ok(ctx.ctx().table.push(stream)?)
+    ) -> FsResult<Resource<DynInputStream>> {
+        let (Some(labels), Some(file)) = (guest.labels(), guest.file(fd)?) else { return Ok(stream) };
+        let (moment, cell) = (labels.now(), guest.0.label().clone());
+        let inner = guest.0.ctx().table.delete(stream)?;
+        let stream: DynInputStream = Box::new(Self { inner, labels, moment, cell, file });
+        Ok(guest.0.ctx().table.push(stream)?)
     }
 
     /// Whoever wrote put its label down first, so what was read has it by now.
-    fn taken<V>(&self, read: StreamResult<V>) -> StreamResult<V> {
+    fn taken<V>(&mut self, read: StreamResult<V>) -> StreamResult<V> {
         self.cell.join(self.labels.of(&self.file));
+        self.cell.join(self.labels.since(&mut self.moment));
         read
     }
 }
@@ -249,9 +334,9 @@ impl Pollable for LabelledReads {
 }
 
 /// Without its label, nothing is written.
-fn told(done: io::Result<()>) -> Result<(), ErrorCode> {
+fn kept<V>(done: io::Result<V>) -> FsResult<V> {
     done.map_err(|error| {
         tracing::warn!(%error, "the label of a file cannot be kept");
-        ErrorCode::Io
+        ErrorCode::Io.into()
     })
 }

@@ -100,6 +100,15 @@ impl EntryPath {
         (&self.dir, OsStr::new(&self.name))
     }
 
+    /// Whether both are names of one file or directory.
+    pub(super) fn is_same(&self, other: &EntryPath) -> bool {
+        let id = |entry: &EntryPath| {
+            let found = statat(&entry.dir, &entry.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(DirId { device: found.st_dev, inode: found.st_ino })
+        };
+        id(self).is_some_and(|one| id(other) == Some(one))
+    }
+
     /// Whether a directory may be made here.
     pub(super) fn takes_directory(&self) -> Result<(), PlaceError> {
         if self.levels + 1 > MAX_LEVELS { Err(PlaceError::TooDeep) } else { Ok(()) }

@@ -1,6 +1,7 @@
 //! What of the workspace is about to change is kept first, if a run is at work that can be undone.
 
 use super::files::ChargedFiles;
+use super::filesystem::Filesystem;
 use super::structure::EntryPath;
 use crate::effect::undo::{Opening, RemovedEntry, Transaction, UndoRefusal};
 use cap_std::fs::Dir;
@@ -14,127 +15,127 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, OpenFlags};
-
-/// What a guest is told; the outer error ends it.
-type Before<T> = wasmtime::Result<Result<T, ErrorCode>>;
+use wasmtime_wasi::p2::{FsError, FsResult};
 
 /// Links that a path may lead through.
 const MAX_LINKS: usize = 16;
 
-/// The transaction that what this guest does is a part of.
-fn work<T: ChargedFiles>(ctx: &T) -> Option<Arc<Transaction>> {
-    ctx.quota().transaction().cloned()
-}
+type Fd = Resource<Descriptor>;
 
-/// A directory of the guest's that it may change.
-fn writable<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> wasmtime::Result<Option<Arc<File>>> {
-    Ok(match ctx.ctx().table.get(fd)? {
-        Descriptor::Dir(dir) if !dir.perms.write_not_permitted() => Some(dir.dir.clone()),
-        _ => None,
-    })
-}
-
-/// Bytes are about to be written: anywhere in the file, or at its end.
-pub(super) fn writing<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, adds: bool) -> Before<()> {
-    let Some(work) = work(ctx) else { return Ok(Ok(())) };
-    let file = match ctx.ctx().table.get(fd)? {
-        Descriptor::File(file) if !file.perms.write_not_permitted() => file.file.clone(),
-        _ => return Ok(Ok(())),
-    };
-    // Its position, which only its end can tell.
-    told(ctx, work.writing_behind(&file, adds))
-}
-
-/// A file is about to be opened, and perhaps made or emptied.
-pub(super) fn opening<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    (path, follows, open): (&str, bool, OpenFlags),
-) -> Before<Opening> {
-    let plain = Ok(Ok(Opening::Plain));
-    if !open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
-        return plain;
+impl<T: ChargedFiles> Filesystem<'_, T> {
+    /// The transaction that what this guest does is a part of.
+    fn work(&self) -> Option<Arc<Transaction>> {
+        self.0.quota().transaction().cloned()
     }
-    let Some(work) = work(ctx) else { return plain };
-    let Some(dir) = writable(ctx, fd)? else { return plain };
-    work.busy(&dir);
-    match target(&dir, path, follows) {
-        Some((dir, name)) => {
-            let opening = work.opening(&dir, &name, open.contains(OpenFlags::TRUNCATE));
-            told(ctx, opening)
+
+    /// A directory of the guest's that it may change.
+    fn writable(&mut self, fd: &Fd) -> FsResult<Option<Arc<File>>> {
+        Ok(match self.0.ctx().table.get(fd)? {
+            Descriptor::Dir(dir) if !dir.perms.write_not_permitted() => Some(dir.dir.clone()),
+            _ => None,
+        })
+    }
+
+    /// Bytes are about to be written: anywhere in the file, or at its end.
+    pub(super) fn keep_bytes(&mut self, fd: &Fd, adds: bool) -> FsResult<()> {
+        let Some(work) = self.work() else { return Ok(()) };
+        let file = match self.0.ctx().table.get(fd)? {
+            Descriptor::File(file) if !file.perms.write_not_permitted() => file.file.clone(),
+            _ => return Ok(()),
+        };
+        // Its position, which only its end can tell.
+        self.kept(work.writing_behind(&file, adds))
+    }
+
+    /// A file is about to be opened, and perhaps made or emptied.
+    pub(super) fn keep_opening(
+        &mut self,
+        fd: &Fd,
+        (path, follows, open): (&str, bool, OpenFlags),
+    ) -> FsResult<Opening> {
+        if !open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
+            return Ok(Opening::Plain);
         }
-        // Whoever opens it finds the same error.
-        None => plain,
+        let (Some(work), Some(dir)) = (self.work(), self.writable(fd)?) else { return Ok(Opening::Plain) };
+        work.busy(&dir);
+        match target(&dir, path, follows) {
+            Some((dir, name)) => {
+                let opening = work.opening(&dir, &name, open.contains(OpenFlags::TRUNCATE));
+                self.kept(opening)
+            }
+            // Whoever opens it finds the same error.
+            None => Ok(Opening::Plain),
+        }
     }
-}
 
-/// It was opened, and there was no such file before.
-pub(super) fn opened<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) {
-    let Some(work) = work(ctx) else { return };
-    if let Ok(Descriptor::File(file)) = ctx.ctx().table.get(fd) {
-        work.opened(&file.file);
+    /// It was opened, and there was no such file before.
+    pub(super) fn keep_made(&mut self, fd: &Fd) {
+        let Some(work) = self.work() else { return };
+        if let Ok(Descriptor::File(file)) = self.0.ctx().table.get(fd) {
+            work.opened(&file.file);
+        }
     }
-}
 
-/// A directory or a link is about to be made.
-pub(super) fn making<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>, at: Option<&EntryPath>) -> Before<()> {
-    let (Some(work), Some(at), Some(dir)) = (work(ctx), at, writable(ctx, fd)?) else { return Ok(Ok(())) };
-    work.busy(&dir);
-    let (dir, name) = at.slot();
-    told(ctx, work.making(dir, name))
-}
-
-/// A file is about to get a further name.
-pub(super) fn linking<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    (from, to): (Option<&EntryPath>, Option<&EntryPath>),
-) -> Before<()> {
-    let (Some(work), Some(from), Some(to)) = (work(ctx), from, to) else { return Ok(Ok(())) };
-    let Some(dir) = writable(ctx, fd)? else { return Ok(Ok(())) };
-    work.busy(&dir);
-    told(ctx, work.linking(from.slot().0, to.slot()))
-}
-
-/// Something is about to be moved.
-pub(super) fn moving<T: ChargedFiles>(
-    ctx: &mut T,
-    (from_fd, to_fd): (&Resource<Descriptor>, &Resource<Descriptor>),
-    (from, to): (Option<&EntryPath>, Option<&EntryPath>),
-) -> Before<()> {
-    let (Some(work), Some(from), Some(to)) = (work(ctx), from, to) else { return Ok(Ok(())) };
-    let (Some(old), Some(_)) = (writable(ctx, from_fd)?, writable(ctx, to_fd)?) else { return Ok(Ok(())) };
-    work.busy(&old);
-    told(ctx, work.moving(from.slot(), to.slot()))
-}
-
-/// A file or a link is about to be deleted; whether it is gone already.
-pub(super) fn removing<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    (path, at): (&str, Option<&EntryPath>),
-) -> Before<bool> {
-    let (Some(work), Some(at), Some(dir)) = (work(ctx), at, writable(ctx, fd)?) else { return Ok(Ok(false)) };
-    // As a directory, it is not deleted.
-    if path.ends_with('/') || path.ends_with("/.") {
-        return Ok(Ok(false));
+    /// A directory or a link is about to be made.
+    pub(super) fn keep_making(&mut self, fd: &Fd, at: Option<&EntryPath>) -> FsResult<()> {
+        let (Some(work), Some(at), Some(dir)) = (self.work(), at, self.writable(fd)?) else { return Ok(()) };
+        work.busy(&dir);
+        let (dir, name) = at.slot();
+        self.kept(work.making(dir, name))
     }
-    work.busy(&dir);
-    let (dir, name) = at.slot();
-    let removal = work.removing(dir, name);
-    Ok(told(ctx, removal)?.map(|removal| removal == RemovedEntry::Done))
-}
 
-/// A directory is about to be deleted, if it is empty.
-pub(super) fn removing_dir<T: ChargedFiles>(
-    ctx: &mut T,
-    fd: &Resource<Descriptor>,
-    at: Option<&EntryPath>,
-) -> Before<()> {
-    let (Some(work), Some(at), Some(dir)) = (work(ctx), at, writable(ctx, fd)?) else { return Ok(Ok(())) };
-    work.busy(&dir);
-    let (dir, name) = at.slot();
-    told(ctx, work.removing_dir(dir, name))
+    /// A file is about to get a further name.
+    pub(super) fn keep_linking(
+        &mut self,
+        fd: &Fd,
+        (from, to): (Option<&EntryPath>, Option<&EntryPath>),
+    ) -> FsResult<()> {
+        let (Some(work), Some(from), Some(to)) = (self.work(), from, to) else { return Ok(()) };
+        let Some(dir) = self.writable(fd)? else { return Ok(()) };
+        work.busy(&dir);
+        self.kept(work.linking(from.slot().0, to.slot()))
+    }
+
+    /// Something is about to be moved.
+    pub(super) fn keep_moving(
+        &mut self,
+        (from_fd, to_fd): (&Fd, &Fd),
+        (from, to): (Option<&EntryPath>, Option<&EntryPath>),
+    ) -> FsResult<()> {
+        let (Some(work), Some(from), Some(to)) = (self.work(), from, to) else { return Ok(()) };
+        let (Some(old), Some(_)) = (self.writable(from_fd)?, self.writable(to_fd)?) else { return Ok(()) };
+        work.busy(&old);
+        self.kept(work.moving(from.slot(), to.slot()))
+    }
+
+    /// A file or a link is about to be deleted; whether it is gone already.
+    pub(super) fn keep_removing(&mut self, fd: &Fd, (path, at): (&str, Option<&EntryPath>)) -> FsResult<bool> {
+        let (Some(work), Some(at), Some(dir)) = (self.work(), at, self.writable(fd)?) else { return Ok(false) };
+        // As a directory, it is not deleted.
+        if path.ends_with('/') || path.ends_with("/.") {
+            return Ok(false);
+        }
+        work.busy(&dir);
+        let (dir, name) = at.slot();
+        Ok(self.kept(work.removing(dir, name))? == RemovedEntry::Done)
+    }
+
+    /// A directory is about to be deleted, if it is empty.
+    pub(super) fn keep_removing_dir(&mut self, fd: &Fd, at: Option<&EntryPath>) -> FsResult<()> {
+        let (Some(work), Some(at), Some(dir)) = (self.work(), at, self.writable(fd)?) else { return Ok(()) };
+        work.busy(&dir);
+        let (dir, name) = at.slot();
+        self.kept(work.removing_dir(dir, name))
+    }
+
+    /// Fails with what a guest hears of what must not be changed.
+    fn kept<V>(&self, kept: Result<V, UndoRefusal>) -> FsResult<V> {
+        kept.map_err(|refusal| match refusal {
+            UndoRefusal::TooLarge(why) => FsError::trap(self.0.quota().not_undoable(&why)),
+            UndoRefusal::Across => ErrorCode::CrossDevice.into(),
+            UndoRefusal::Io(error) => code(&error).into(),
+        })
+    }
 }
 
 /// The directory that a file is opened or made in, with its name there; `None` where it cannot be told.
@@ -164,16 +165,6 @@ pub(crate) fn target(dir: &File, path: impl AsRef<Path>, follows: bool) -> Optio
         path = next;
     }
     None
-}
-
-/// What a guest hears of what must not be changed.
-fn told<T: ChargedFiles, V>(ctx: &T, kept: Result<V, UndoRefusal>) -> Before<V> {
-    match kept {
-        Ok(value) => Ok(Ok(value)),
-        Err(UndoRefusal::TooLarge(why)) => Err(ctx.quota().not_undoable(&why).into()),
-        Err(UndoRefusal::Across) => Ok(Err(ErrorCode::CrossDevice)),
-        Err(UndoRefusal::Io(error)) => Ok(Err(code(&error))),
-    }
 }
 
 fn code(error: &io::Error) -> ErrorCode {

@@ -1,0 +1,298 @@
+//! Changes of entries: a name that comes, goes, or stands for something else from now on.
+
+use super::way::{End, EntryLabel, Key, content_key, kind, number, other_key, stat_of};
+use super::{FileLabels, LabelCell, Moment, State};
+use crate::effect::label::LabelId;
+use rustix::fs::{AtFlags, FileType, Stat, Timespec, Timestamps, UTIME_OMIT, statat, utimensat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// An entry that is about to be changed: its new label stands already. Where it is dropped before it is [done](EntryChange::done), the old
+/// one stands again. While it is held, nobody else changes entries of the session.
+#[derive(Debug)]
+#[must_use = "what is dropped is taken back"]
+pub struct EntryChange {
+    labels: Arc<FileLabels>,
+    /// Labels that were there.
+    before: Vec<(Key, LabelId)>,
+    /// Labels that take their place when it is done.
+    after: Vec<(Key, LabelId)>,
+    /// When a directory was last changed by those who are no worse than the user: its time says nothing of the others.
+    times: Vec<(OwnedFd, Timespec)>,
+}
+
+impl EntryChange {
+    fn new(labels: &Arc<FileLabels>) -> Self {
+        Self { labels: labels.clone(), before: Vec::new(), after: Vec::new(), times: Vec::new() }
+    }
+
+    /// It was changed.
+    pub fn done(mut self) -> io::Result<()> {
+        self.before.clear();
+        let mut state = self.labels.lock();
+        for (key, label) in std::mem::take(&mut self.after) {
+            self.labels.put(&mut state, key, label)?;
+        }
+        drop(state);
+        for (dir, modified) in std::mem::take(&mut self.times) {
+            let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT as _ };
+            utimensat(&dir, ".", &Timestamps { last_access: omitted, last_modification: modified }, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    /// Both happen at once.
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.before.append(&mut other.before);
+        self.after.append(&mut other.after);
+        self.times.append(&mut other.times);
+        self
+    }
+
+    fn join(&mut self, state: &mut State, key: Key, label: LabelId) -> io::Result<()> {
+        let before = state.log.get(key);
+        let joined = before.join(label);
+        if joined != before {
+            self.before.push((key, before));
+            self.labels.put(state, key, joined)?;
+        }
+        Ok(())
+    }
+
+    fn keep_time(&mut self, dir: impl AsFd, found: &Stat, label: LabelId) -> io::Result<()> {
+        // A directory of the machine shows what is done in it; whoever writes there was asked.
+        if !label.is_ordinary() && self.labels.has(&dir) {
+            let modified = Timespec { tv_sec: found.st_mtime as _, tv_nsec: found.st_mtime_nsec as _ };
+            self.times.push((dir.as_fd().try_clone_to_owned()?, modified));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for EntryChange {
+    fn drop(&mut self) {
+        let mut state = self.labels.lock();
+        for (key, label) in self.before.drain(..).rev() {
+            if let Err(error) = self.labels.put(&mut state, key, label) {
+                tracing::warn!(%error, "the label of a name stays as bad as it was to be");
+            }
+        }
+    }
+}
+
+/// How a name comes to stand for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    /// It stood for nothing, which its user has learned.
+    New,
+    /// Whatever it stood for, which its user has not learned.
+    Replaces,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenMode {
+    /// Where there is none, it is made.
+    pub makes: bool,
+    /// Only if there is none.
+    pub is_first: bool,
+    pub empties: bool,
+}
+
+/// A file that is about to be opened to be made or emptied.
+#[derive(Debug)]
+pub(crate) struct FileOpening {
+    change: EntryChange,
+    /// Of the entry, which is learned where it cannot be opened.
+    entry: LabelId,
+    /// The file that is to be replaced without a look at it, or none.
+    blind: Option<Option<(u64, u64)>>,
+    moment: Moment,
+}
+
+impl FileOpening {
+    /// It was opened, and made, emptied, or neither. Looks again: somebody may have put something else there in between.
+    pub(crate) fn opened(
+        mut self,
+        file: &File,
+        (dir, path, follows): (impl AsFd, &OsStr, bool),
+        (is_new, empties): (bool, bool),
+        reader: &LabelCell,
+    ) -> io::Result<()> {
+        let labels = self.change.labels.clone();
+        if labels.is_empty() && reader.get().is_ordinary() {
+            return Ok(());
+        }
+        let id = stat_of(file).map(|found| number(&found)).ok();
+        let is_meant = match self.blind {
+            Some(replaced) => is_new || replaced == id,
+            None => false,
+        };
+        if !is_meant {
+            reader.join(labels.of_way(dir, path, follows));
+        }
+        reader.join(labels.since(&mut self.moment));
+        match (is_new, empties) {
+            (true, _) => labels.made(file, reader.get())?,
+            (false, true) => labels.emptied(file, reader.get())?,
+            (false, false) => {}
+        }
+        self.change.done()
+    }
+
+    /// It was not opened.
+    pub(crate) fn failed(self, reader: &LabelCell) {
+        reader.join(self.entry);
+    }
+}
+
+impl FileLabels {
+    /// A file is about to be opened at a path. Who does it learns whose the path is; whose the file's own name is only where what was there
+    /// matters: nobody learns it who makes a new file whatever was there.
+    pub(crate) fn opening(
+        self: &Arc<Self>,
+        (dir, path, follows): (impl AsFd, &OsStr, bool),
+        mode: OpenMode,
+        reader: &LabelCell,
+    ) -> io::Result<FileOpening> {
+        let (change, moment) = (EntryChange::new(self), self.now());
+        let mut opening = FileOpening { change, entry: LabelId::default(), blind: None, moment };
+        if self.is_empty() && reader.get().is_ordinary() {
+            return Ok(opening);
+        }
+        let way = self.walk(dir, path, follows);
+        reader.join(way.label);
+        let End::Entry(entry) = &way.end else { return Ok(opening) };
+        opening.entry = self.of_slot(&entry.dir, &entry.name);
+        if mode.makes && mode.empties && !mode.is_first && entry.is_replaceable() {
+            opening.blind = Some(entry.found.as_ref().map(number));
+            opening.change = self.replacing(&entry.dir, &entry.name, reader.get())?;
+            return Ok(opening);
+        }
+        reader.join(opening.entry);
+        if mode.makes && entry.found.is_none() {
+            opening.change = self.naming(&entry.dir, &entry.name, reader.get())?;
+        }
+        Ok(opening)
+    }
+
+    /// A name that stands for nothing is about to stand for something, by somebody with this label.
+    pub fn naming(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<EntryChange> {
+        self.name(dir, name, label, Naming::New)
+    }
+
+    /// A name is about to stand for something, whatever it stands for now.
+    pub fn replacing(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<EntryChange> {
+        self.name(dir, name, label, Naming::Replaces)
+    }
+
+    fn name(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId, how: Naming) -> io::Result<EntryChange> {
+        let mut change = EntryChange::new(self);
+        let label = if label.is_ordinary() { LabelId::default() } else { label };
+        if label == LabelId::default() && self.is_empty() {
+            return Ok(change);
+        }
+        let at = stat_of(&dir)?;
+        change.keep_time(&dir, &at, label)?;
+        let mut state = self.lock();
+        let [way, displaced] = keys(&mut state, &at, name)?;
+        let before = state.log.get(way);
+        change.join(&mut state, way, label)?;
+        if how == Naming::Replaces {
+            let found = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+            if found.is_some() && before.join(label) != before {
+                change.join(&mut state, displaced, label)?;
+            } else if label == LabelId::default() {
+                change.after.push((displaced, label));
+            }
+            change.after.push((way, label));
+            drop(state);
+            self.losing_name(&mut change, found.as_ref(), label)?;
+        }
+        Ok(change)
+    }
+
+    /// A name is about to go, by somebody with this label, who has learned that it was there.
+    pub fn unnaming(self: &Arc<Self>, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<EntryChange> {
+        let mut change = EntryChange::new(self);
+        let label = if label.is_ordinary() { LabelId::default() } else { label };
+        if label == LabelId::default() && self.is_empty() {
+            return Ok(change);
+        }
+        let at = stat_of(&dir)?;
+        change.keep_time(&dir, &at, label)?;
+        let mut state = self.lock();
+        let [way, displaced] = keys(&mut state, &at, name)?;
+        let before = state.log.get(way);
+        let earlier = state.log.get(displaced);
+        if before.join(label) == before && earlier == LabelId::default() {
+            // There was nothing before those came who have this label.
+            change.after.push((way, LabelId::default()));
+        } else {
+            change.join(&mut state, way, label)?;
+            change.join(&mut state, displaced, label)?;
+            change.join(&mut state, other_key(&at), label.join(earlier))?;
+        }
+        drop(state);
+        let found = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        self.losing_name(&mut change, found.as_ref(), label)?;
+        Ok(change)
+    }
+
+    /// A file that has other names shows by their number that one is gone.
+    fn losing_name(&self, change: &mut EntryChange, found: Option<&Stat>, label: LabelId) -> io::Result<()> {
+        match found.filter(|found| kind(found) != FileType::Directory && found.st_nlink > 1) {
+            Some(found) => change.join(&mut self.lock(), other_key(found), label),
+            None => Ok(()),
+        }
+    }
+
+    /// What stands at a name was just made by somebody with this label.
+    pub fn made_at(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
+        if label.is_ordinary() && self.is_empty() {
+            return Ok(());
+        }
+        self.made_of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?, label)
+    }
+
+    /// What stands at a name is about to get a further one from somebody with this label.
+    pub fn linking(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
+        if label.is_ordinary() {
+            return Ok(());
+        }
+        self.join(other_key(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?), label)
+    }
+
+    /// The labels of an entry that is about to be changed in a way that can be taken back: of what stands there, and of what was displaced.
+    pub(crate) fn entry_labels(&self, dir: impl AsFd, name: &OsStr) -> [LabelId; 2] {
+        if self.is_empty() {
+            return Default::default();
+        }
+        let state = self.lock();
+        let label = |of| {
+            let key = stat_of(&dir).ok().and_then(|at| state.log.entry_key(content_key(&at), name, of));
+            key.map_or(state.log.others(), |key| state.log.get(key))
+        };
+        [label(EntryLabel::Way), label(EntryLabel::Displaced)]
+    }
+
+    /// An entry is as it was before, and so are its labels.
+    pub(crate) fn put_back_entry(&self, dir: impl AsFd, name: &OsStr, labels: [LabelId; 2]) -> io::Result<()> {
+        if self.is_empty() && labels == [LabelId::default(); 2] {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        let keys = keys(&mut state, &stat_of(dir)?, name)?;
+        keys.into_iter().zip(labels).try_for_each(|(key, label)| self.put(&mut state, key, label))
+    }
+}
+
+fn keys(state: &mut State, dir: &Stat, name: &OsStr) -> io::Result<[Key; 2]> {
+    state.log.ready()?;
+    let key =
+        |of| state.log.entry_key(content_key(dir), name, of).ok_or_else(|| io::Error::other("an entry has no key"));
+    Ok([key(EntryLabel::Way)?, key(EntryLabel::Displaced)?])
+}
