@@ -91,6 +91,7 @@ mod taken_over;
 mod task_rules;
 mod terminals;
 mod turns;
+mod two_runs;
 mod undo;
 mod wal;
 mod watching;

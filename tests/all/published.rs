@@ -3,7 +3,8 @@
 use crate::harness::Home;
 use crate::served::Served;
 use kiso_base::home::SessionName;
-use kiso_store::store::Store;
+use kiso_plan::label::Label;
+use kiso_store::store::{Publication, Store};
 use std::io::{Read, Write};
 
 const QUICK: &str = "model = \"reflex\"\n";
@@ -16,7 +17,12 @@ fn publish(home: &Home, name: &str, media_type: &'static str, bytes: &[u8]) -> S
     let store = Store::open(&home.path().join("store.db")).unwrap();
     let path = format!("pub/{name}");
     let session = SessionName::parse("main").unwrap();
-    let id = store.write_blocking(move |tx| tx.publish(&session, &path, media_type, None, 1)).unwrap();
+    let id = store
+        .write_blocking(move |tx| {
+            let file = Publication { path: &path, media_type, title: None, label: &Label::default() };
+            tx.publish(&session, file, 1)
+        })
+        .unwrap();
     store.close();
     format!("/pub/{id}")
 }

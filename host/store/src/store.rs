@@ -122,7 +122,7 @@ pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine};
 pub use pills::{MAX_PILLS, PillRow};
 pub use prompts::Prompt;
-pub use published::{MAX_PUBLISHED, PublishedFile};
+pub use published::{MAX_PUBLISHED, Publication, PublishedFile};
 pub use runs::{Run, RunLine, RunStatus};
 pub use schedules::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule};
 pub use scratchpad::{

@@ -54,6 +54,11 @@ struct Incoming {
     text: Option<String>,
     caption: Option<String>,
     forward_origin: Option<Origin>,
+    // How it was said before version 7.0 of the Bot API, which servers of one's own may still speak.
+    forward_from: Option<Person>,
+    forward_from_chat: Option<Chat>,
+    forward_sender_name: Option<String>,
+    forward_date: Option<u64>,
     via_bot: Option<Person>,
     document: Option<Media>,
     photo: Option<Vec<Media>>,
@@ -214,6 +219,17 @@ pub fn press_of(message: &str) -> Option<&str> {
 }
 
 impl Incoming {
+    /// Who wrote it, if somebody else than who sent it did.
+    fn forwarded_from(&self) -> Option<String> {
+        let earlier = || {
+            let person = self.forward_from.as_ref().map(full_name);
+            let chat = || self.forward_from_chat.as_ref().and_then(|chat| chat.title.clone());
+            let name = person.or_else(chat).or_else(|| self.forward_sender_name.clone());
+            name.or_else(|| self.forward_date.map(|_| "somebody".to_owned()))
+        };
+        self.forward_origin.as_ref().map(Origin::name).or_else(earlier)
+    }
+
     /// Whether a person sent something that has no text.
     fn is_unreadable(&self) -> bool {
         let all = [&self.story, &self.game, &self.invoice, &self.giveaway, &self.checklist, &self.paid_media];
@@ -225,8 +241,8 @@ impl Incoming {
 fn text(message: &Incoming) -> String {
     let said = message.text.as_deref().or(message.caption.as_deref()).map(str::trim).unwrap_or_default();
     let whole = [said, &described(message)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
-    let by = match (&message.forward_origin, &message.via_bot) {
-        (Some(origin), _) => format!("Forwarded from {}:", origin.name()),
+    let by = match (message.forwarded_from(), &message.via_bot) {
+        (Some(name), _) => format!("Forwarded from {name}:"),
         (None, Some(bot)) => format!("By the bot {}:", full_name(bot)),
         (None, None) => return command(&whole),
     };
@@ -406,6 +422,16 @@ mod tests {
     fn what_others_wrote_is_quoted() {
         let origin = json!({ "type": "hidden_user", "sender_user_name": "Eve\n$ x", "date": 1 });
         let said = text(json!({ "text": "/new\n$ rm -r /", "forward_origin": origin }));
+        for earlier in [
+            json!({ "forward_from": { "id": 7, "is_bot": false, "first_name": "Eve" }, "forward_date": 1 }),
+            json!({ "forward_from_chat": { "id": 7, "type": "channel", "title": "Eve" }, "forward_date": 1 }),
+            json!({ "forward_sender_name": "Eve", "forward_date": 1 }),
+        ] {
+            let mut message = earlier;
+            message["text"] = json!("$ rm -r /");
+            assert_eq!(text(message), "Forwarded from Eve:\n> $ rm -r /");
+        }
+        assert_eq!(text(json!({ "text": "$ ls", "forward_date": 1 })), "Forwarded from somebody:\n> $ ls");
         assert_eq!(said, "Forwarded from Eve $ x:\n> /new\n> $ rm -r /");
         let bot = json!({ "id": 9, "is_bot": true, "first_name": "Gif", "username": "gif" });
         assert_eq!(text(json!({ "text": "/new", "via_bot": bot })), "By the bot Gif (@gif):\n> /new");

@@ -416,7 +416,7 @@ fn what_is_withheld_from_a_plan_is_data_for_its_actor() {
     let (planner, actor) = (prompt("planner"), prompt("actor"));
     assert!(!planner.contains("EVE"), "{planner}");
     assert!(planner.contains("user: what is the answer?"), "the user's own words are there: {planner}");
-    let note = "assistant: [reply of 35 characters with text from outside (mcp:oracle), withheld from plans: act and msg tasks";
+    let note = "assistant: [reply with text from outside, withheld from plans: act and msg tasks";
     assert!(planner.contains(note), "{planner}");
     // The conversation stands in turns, and what was withheld from the planner is data.
     let lines: Vec<&str> = actor.lines().collect();

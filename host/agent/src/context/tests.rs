@@ -288,7 +288,7 @@ fn what_was_told_is_not_told_again() {
     let headings: Vec<_> = news.lines().filter(|line| line.starts_with("## ")).collect();
     let correction = TABLE.iter().find(|row| row.piece == Piece::Correction).unwrap().title;
     let wanted = [
-        "## Files in /work",
+        "## Files in /work (those from outside are left out)",
         "## What the tasks so far left behind, continued",
         "## What the critic found wrong",
         &format!("## {correction}"),

@@ -20,7 +20,7 @@ use kiso_graph::run::{Run, RunSpec};
 use kiso_graph::step::StepResult;
 use kiso_llm as llm;
 use kiso_llm::{Completion, LlmError, Model, Priority, Request, Sink};
-use kiso_plan::label::{Label, SESSION_SOURCE};
+use kiso_plan::label::Label;
 use kiso_plan::limits::LimitReached;
 use kiso_plan::plan::CallerScope;
 use kiso_plan::prompt::{ChatMessage, FileCard, Pieces};
@@ -161,8 +161,8 @@ impl<'a> RunContext<'a> {
             return known;
         }
         known.messages = Some(self.trusted_talk(run, &[]));
-        known.summary = known.summary.map(|text| withheld("summary", &text, summary_label).unwrap_or(text));
-        known.core = known.core.map(|text| withheld("core memory", &text, core_label).unwrap_or(text));
+        known.summary = known.summary.map(|text| withheld("summary", summary_label).unwrap_or(text));
+        known.core = known.core.map(|text| withheld("core memory", core_label).unwrap_or(text));
         known
     }
 
@@ -176,7 +176,7 @@ impl<'a> RunContext<'a> {
                     CALL => "call",
                     _ => "message",
                 };
-                if let Some(text) = withheld(what, &message.text, label) {
+                if let Some(text) = withheld(what, label) {
                     message.text = text;
                 }
             }
@@ -336,17 +336,11 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// What stands for a text that is not the user's; `None` where it is.
-fn withheld(what: &str, text: &str, label: &Label) -> Option<String> {
-    if label.is_trusted() {
-        return None;
-    }
-    let length = text.chars().count();
-    let from: Vec<_> = label.sources.iter().filter(|source| *source != SESSION_SOURCE).collect();
-    Some(format!(
-        "[{what} of {length} characters with text from outside ({}), withheld from plans: act and msg tasks are shown it, so let one read it]",
-        from.join(", ")
-    ))
+/// What stands for a text that is not the user's; `None` where it is. It says nothing that those outside could choose: no name of a host, and
+/// not how long the text is.
+fn withheld(what: &str, label: &Label) -> Option<String> {
+    let note = "with text from outside, withheld from plans: act and msg tasks are shown it, so let one read it";
+    (!label.is_trusted()).then(|| format!("[{what} {note}]"))
 }
 
 /// The same for all requests of a role in a segment, which begin alike, and for no others. The boundary itself goes nowhere but into

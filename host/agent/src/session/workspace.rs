@@ -20,10 +20,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use kiso_base::home::{Home, HomeError, SessionName, temp_name};
-use kiso_sandbox::effect::files::EntryChange;
+use kiso_sandbox::effect::files::{EntryChange, FileLabels};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::{Charge, Quota};
+use kiso_store::store::PublishedFile;
 
 /// Bytes of a path, and names in it.
 const MAX_PATH: usize = 1_024;
@@ -199,6 +200,18 @@ pub fn open_published(home: &Home, session: &SessionName, path: &str) -> Option<
     let file: File = enter(&directory(&work, parent).ok()?, name, OFlags::NONBLOCK).ok()?;
     let meta = file.metadata().ok()?;
     meta.is_file().then_some((file, meta))
+}
+
+/// Whether a published file may be served as it is now: whether nobody has had a hand in it, or in its name, since it was published. Asked when it
+/// is open.
+pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
+    let labels = FileLabels::of_session(home, &file.session);
+    if labels.is_empty() {
+        return true;
+    }
+    let was = LabelId::of(&file.label).join(LabelId::session());
+    let now = home.open_work(&file.session).map(|work| labels.of_entry(&work, file.path.as_ref(), false));
+    now.is_ok_and(|now| was.join(now) == was)
 }
 
 /// Deletes a file, or a link in its place. Directories stay.

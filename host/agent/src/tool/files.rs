@@ -58,16 +58,13 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
     cards
 }
 
-/// The files that nobody below the user has written or named; a line stands for all others.
+/// The files that nobody below the user has written or named. Nothing tells of the others: how many there are is for those outside to choose.
 pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
     if labels.is_empty() {
         return cards;
     }
     let at = |card: &FileCard| card.path.trim_start_matches(WORK).trim_end_matches('/').to_owned();
     cards.retain(|card| is_trusted(work, &at(card), labels));
-    // Not how many, which is for those outside to choose.
-    let path = "(files from outside, if there are any, are left out; commands can list and read them)".to_owned();
-    cards.push(FileCard { path, bytes: 0, ..FileCard::default() });
     cards
 }
 

@@ -10,7 +10,8 @@ use crate::App;
 use crate::document::routes;
 use crate::error::ApiError;
 use crate::wire::{Path, SentFile};
-use kiso_agent::session::workspace::open_published;
+use kiso_agent::session::workspace::{is_as_published, open_published};
+use kiso_sandbox::effect::sink::Enforcement;
 
 use super::range::{self, BodyRange};
 use axum::http::StatusCode;
@@ -54,11 +55,21 @@ pub(super) async fn published(
     let missing = || ApiError::not_found("nothing is published under this link");
     let found = app.0.drive.store.read(move |view| view.published(&id)).await?.ok_or_else(missing)?;
     let home = app.0.drive.home.clone();
-    let path = found.path.clone();
-    let opened = tokio::task::spawn_blocking(move || open_published(&home, &found.session, &path));
-    let (file, meta) = opened.await.ok().flatten().ok_or_else(missing)?;
-    Ok(answer(Download { file, meta, path: found.path, media_type: found.media_type }, &asked))
+    let is_kept = Enforcement::named(&app.0.drive.config.policy.effects).refuses();
+    let (path, media_type) = (found.path.clone(), found.media_type.clone());
+    let opened = tokio::task::spawn_blocking(move || {
+        let opened = open_published(&home, &found.session, &found.path)?;
+        Some((opened, !is_kept || is_as_published(&home, &found)))
+    });
+    let ((file, meta), is_as_published) = opened.await.ok().flatten().ok_or_else(missing)?;
+    if !is_as_published {
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "not_admitted", CHANGED).hint("publish it again"));
+    }
+    Ok(answer(Download { file, meta, path, media_type }, &asked))
 }
+
+/// Why a published file is not served.
+pub(crate) const CHANGED: &str = "the file was changed by text from outside since it was published";
 
 /// A file that is sent.
 pub(super) struct Download {

@@ -6,9 +6,11 @@ use std::io::Read as _;
 use serde_json::{Map, Value, json};
 
 use super::server::{Asker, Server};
+use crate::api::files::CHANGED;
 use kiso_agent::session::workspace::{self, FileError, FilePath};
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{RpcError, text_of};
+use kiso_sandbox::effect::sink::Enforcement;
 use kiso_sandbox::skill::media_type;
 
 /// Files of a page of the listing.
@@ -131,8 +133,12 @@ pub(super) async fn read(server: &Server, params: &Map<String, Value>) -> Result
         let found = server.drive().store.read(move |view| view.published(&id)).await;
         let found = found.map_err(|error| RpcError::internal(&error))?.ok_or_else(missing)?;
         let media = found.media_type.clone();
+        let is_kept = Enforcement::named(&server.drive().config.policy.effects).refuses();
         let opening = tokio::task::spawn_blocking(move || {
             let opened = workspace::open_published(&home, &found.session, &found.path);
+            if is_kept && !workspace::is_as_published(&home, &found) {
+                return Err(std::io::Error::other(CHANGED));
+            }
             opened.map(|(file, meta)| whole(file, &meta)).transpose()
         });
         (opening.await, media)

@@ -112,7 +112,7 @@ pieces! {
     /// The needs of the plan's skills and whether they are met (`shared_context_skill_environment`), a line each.
     SkillEnvironment skill_environment: Vec<String> = "Commands that there are, and what skills need", 1_000, Nth(10);
     /// The files of the session's workspace.
-    Environment environment: Vec<FileCard> = "Files in /work", 2_000, Nth(11);
+    Environment environment: Vec<FileCard> = "Files in /work (those from outside are left out)", 2_000, Nth(11);
     /// The last messages, oldest first.
     Messages messages: Vec<ChatMessage> = "Last messages", REST, Nth(1);
     /// The first messages of a session that has no title.

@@ -23,20 +23,20 @@ pub(crate) use self::change::{FileOpening, OpenMode};
 
 use self::log::LabelLog;
 use self::way::{DIRECTORY, End, EntryLabel, Key, content_key, kind, other_key, stat_of};
-use super::label::{LabelCell, LabelId};
+use super::label::{LabelCell, LabelId, OpenToWrite};
 use kiso_base::home::{Home, SessionName};
 use kiso_base::system::path_of;
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The labels of one session's files.
 #[derive(Debug)]
@@ -79,6 +79,19 @@ impl Drop for TaintedFile {
                 state.tainted.remove(&self.key);
             }
         }
+    }
+}
+
+/// A file that a process has open to write to.
+#[derive(Debug)]
+pub(crate) struct OpenLabelled {
+    pub labels: Arc<FileLabels>,
+    pub file: Weak<File>,
+}
+
+impl OpenToWrite for OpenLabelled {
+    fn mark(&self, label: LabelId) -> bool {
+        self.file.upgrade().is_some_and(|file| self.labels.writing_at_all(&file, label))
     }
 }
 
@@ -236,6 +249,15 @@ impl FileLabels {
         self.join(content_key(&stat_of(file)?), label)
     }
 
+    /// Somebody with this label has a file open to write to; always true.
+    pub(crate) fn writing_at_all(&self, file: &File, label: LabelId) -> bool {
+        if let Err(error) = self.writing(file, label) {
+            // Whoever writes to it meets the same error, and does not.
+            tracing::warn!(%error, "the label of a file that is open cannot be kept");
+        }
+        true
+    }
+
     /// Somebody with this label is about to set the times of an open file or directory.
     pub fn timing(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
@@ -322,7 +344,7 @@ impl FileLabels {
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         self.made(&file, label)?;
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-        self.replacing(&std::fs::File::open(dir)?, name, label)?.done()
+        self.replacing(&File::open(dir)?, name, label)?.done()
     }
 
     fn get(&self, key: Key) -> LabelId {

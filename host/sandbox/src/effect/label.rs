@@ -1,8 +1,9 @@
 //! Labels as numbers: what files and processes carry. Equal labels have the same number, and the number 0 is the default.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 
 use kiso_plan::label::{Label, SourceSet};
 
@@ -100,17 +101,33 @@ impl LabelId {
     }
 }
 
+/// Something that a process has open to write to. What it does not write there tells as much as what it does, so it has the label of all
+/// that the process has read.
+pub trait OpenToWrite: fmt::Debug + Send + Sync {
+    /// Joins the label; false when it is closed.
+    fn mark(&self, label: LabelId) -> bool;
+}
+
 /// The label of something that reads: it only ever gets worse. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct LabelCell(Arc<AtomicU32>);
+pub struct LabelCell(Arc<Cell>);
+
+#[derive(Debug, Default)]
+struct Cell {
+    label: AtomicU32,
+    open: Mutex<Vec<Box<dyn OpenToWrite>>>,
+}
+
+/// What is open at once without a look at which of it is closed by now.
+const MANY_OPEN: usize = 64;
 
 impl LabelCell {
     pub fn new(label: LabelId) -> Self {
-        Self(Arc::new(AtomicU32::new(label.0)))
+        Self(Arc::new(Cell { label: AtomicU32::new(label.0), open: Mutex::default() }))
     }
 
     pub fn get(&self) -> LabelId {
-        LabelId(self.0.load(Relaxed))
+        LabelId(self.0.label.load(SeqCst))
     }
 
     /// It has read something with this label.
@@ -121,11 +138,32 @@ impl LabelCell {
             if joined == now {
                 return;
             }
-            match self.0.compare_exchange_weak(now.0, joined.0, Relaxed, Relaxed) {
-                Ok(_) => return,
+            match self.0.label.compare_exchange_weak(now.0, joined.0, SeqCst, SeqCst) {
+                Ok(_) => break,
                 Err(other) => now = LabelId(other),
             }
         }
+        let label = self.get();
+        if !label.is_ordinary() {
+            self.open().retain(|open| open.mark(label));
+        }
+    }
+
+    /// It has something open to write to from now on.
+    pub fn holds(&self, open: impl OpenToWrite + 'static) {
+        let mut all = self.open();
+        let label = self.get();
+        if all.len() >= MANY_OPEN {
+            all.retain(|open| open.mark(label));
+        }
+        // Under the lock: whoever joins now marks it later.
+        if label.is_ordinary() || open.mark(label) {
+            all.push(Box::new(open));
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<Box<dyn OpenToWrite>>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::errno::Errno;
 use crate::effect::files::TaintedFile;
-use crate::effect::label::{LabelCell, LabelId};
+use crate::effect::label::{LabelCell, LabelId, OpenToWrite};
 use crate::effect::sink::MountSink;
 use crate::effect::undo::UndoRefusal;
 use crate::engine::limits::{HitCell, LimitHit};
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 
 /// What a pipe holds before its writers wait: as much as one of Linux.
@@ -114,6 +114,16 @@ impl Channel {
             Self::Null | Self::Zero | Self::Random | Self::Reader(_) => {}
         }
         Ok(())
+    }
+
+    /// A process has it open from now on, perhaps to write to it.
+    pub(super) fn held_by(&self, process: &LabelCell) {
+        match self {
+            Self::Writer(writer) => process.holds(OpenPipe(Arc::downgrade(&writer.0))),
+            Self::Output(output) => process.holds(OpenOutput(output.clone())),
+            Self::File(file) if file.writable => process.holds(OpenRedirection(Arc::downgrade(file))),
+            Self::File(_) | Self::Null | Self::Zero | Self::Random | Self::Reader(_) => {}
+        }
     }
 
     /// Waits until `try_read` has something to say.
@@ -235,6 +245,40 @@ impl Drop for WriteEnd {
     fn drop(&mut self) {
         self.pipe.lock().ended = true;
         self.pipe.came.notify_waiters();
+    }
+}
+
+#[derive(Debug)]
+struct OpenPipe(Weak<WriteEnd>);
+
+impl OpenToWrite for OpenPipe {
+    fn mark(&self, label: LabelId) -> bool {
+        self.0.upgrade().is_some_and(|end| {
+            end.pipe.label.join(label);
+            true
+        })
+    }
+}
+
+/// The output of a task, which ends with it.
+#[derive(Debug)]
+struct OpenOutput(OutputBuffer);
+
+impl OpenToWrite for OpenOutput {
+    fn mark(&self, label: LabelId) -> bool {
+        self.0.label().join(label);
+        true
+    }
+}
+
+#[derive(Debug)]
+struct OpenRedirection(Weak<OpenFile>);
+
+impl OpenToWrite for OpenRedirection {
+    fn mark(&self, label: LabelId) -> bool {
+        self.0
+            .upgrade()
+            .is_some_and(|open| open.quota.labels().is_none_or(|labels| labels.writing_at_all(&open.file, label)))
     }
 }
 

@@ -227,7 +227,7 @@ impl Dirs {
             labelled.opened(&file, way, (fresh, how.empties), reader)?;
         }
         let published = self.published.of(&file);
-        Ok(Channel::File(Arc::new(OpenFile {
+        let opened = Channel::File(Arc::new(OpenFile {
             file,
             published,
             append: mode == Mode::Append,
@@ -237,7 +237,9 @@ impl Dirs {
             quota: quota.clone(),
             machine,
             tainted: Mutex::default(),
-        })))
+        }));
+        opened.held_by(reader);
+        Ok(opened)
     }
 
     fn find(&self, path: &str) -> Result<(&MountPoint, PathBuf), IoError> {

@@ -57,6 +57,7 @@ pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<
 
 fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
     let process = parent.task.admit(Some(parent.process), spec.title())?;
+    spec.channels.values().for_each(|channel| channel.held_by(&process.label));
     // Made here: a future that is dropped before it was polled runs nothing of its body.
     let running = EndGuard::new(parent.task.clone(), process.clone());
     let components = parent.components.clone();
@@ -93,6 +94,7 @@ pub(super) fn start_shell(
     spec: ProcessSpec,
 ) -> Result<(Arc<Process>, oneshot::Receiver<Ended>), LimitHit> {
     let process = task.admit(parent, SHELL.to_owned())?;
+    spec.channels.values().for_each(|channel| channel.held_by(&process.label));
     let running = EndGuard::new(task.clone(), process.clone());
     let components = components.clone();
     let (sender, receiver) = oneshot::channel();

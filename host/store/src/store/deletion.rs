@@ -122,7 +122,8 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{JobPriority, MessageRole, NewFact, NewJob, RunStatus, Scope, Store, UsageLine};
+    use crate::store::{JobPriority, MessageRole, NewFact, NewJob, Publication, RunStatus, Scope, Store, UsageLine};
+    use kiso_plan::label::Label;
     use kiso_plan::plan::CallerScope;
 
     fn session(name: &str) -> SessionName {
@@ -207,7 +208,11 @@ mod tests {
             until_ms: None,
         };
         tx.remember_approvals(&[rule], 1)?;
-        tx.publish(s, "pub/a.txt", "text/plain", None, 1)?;
+        tx.publish(
+            s,
+            Publication { path: "pub/a.txt", media_type: "text/plain", title: None, label: &Label::default() },
+            1,
+        )?;
         tx.finish_run(&run, RunStatus::Done, 2, "{}")?;
         let reply = tx.add_message(s, MessageRole::Assistant, "done", 2, Some(&run))?;
         tx.finish_jobs(&run, reply)

@@ -6,6 +6,7 @@ use super::id::secret_id;
 use super::sessions::session_name;
 use super::{StoreError, Tx, View};
 use kiso_base::home::SessionName;
+use kiso_plan::label::Label;
 
 /// Published files that a session has at most (`publish` in `wit/since_v0_1/skill.wit`).
 pub const MAX_PUBLISHED: u64 = 1_000;
@@ -21,9 +22,22 @@ pub struct PublishedFile {
     pub title: Option<String>,
     /// When it was first published.
     pub at_ms: i64,
+    /// Whose words it had when it was published last.
+    pub label: Label,
 }
 
-const COLUMNS: &str = "p.id, s.name, p.path, p.media_type, p.title, p.at_ms \
+/// What is published of a session's workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct Publication<'a> {
+    /// Relative to `/work`, and checked by the caller.
+    pub path: &'a str,
+    pub media_type: &'a str,
+    /// None leaves the one that it has.
+    pub title: Option<&'a str>,
+    pub label: &'a Label,
+}
+
+const COLUMNS: &str = "p.id, s.name, p.path, p.media_type, p.title, p.at_ms, p.label \
     FROM published p JOIN sessions s ON s.id = p.session";
 
 impl View<'_> {
@@ -43,22 +57,16 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Publishes a file and returns its id. The same path of a session keeps its id; a title replaces the old one, none
-    /// leaves it. `path` is relative to `/work` and was checked by the caller.
-    pub fn publish(
-        &self,
-        session: &SessionName,
-        path: &str,
-        media_type: &str,
-        title: Option<&str>,
-        at_ms: i64,
-    ) -> Result<String, StoreError> {
+    /// Publishes a file and returns its id. The same path of a session keeps its id.
+    pub fn publish(&self, session: &SessionName, file: Publication<'_>, at_ms: i64) -> Result<String, StoreError> {
+        let Publication { path, media_type, title, label } = file;
+        let label = kiso_base::json::text(label);
         let session = self.ensure_session(session, at_ms)?;
         let mut update = self.conn.prepare_cached(
-            "UPDATE published SET media_type = ?3, title = coalesce(?4, title) WHERE session = ?1 AND path = ?2
-             RETURNING id",
+            "UPDATE published SET media_type = ?3, title = coalesce(?4, title), label = ?5
+             WHERE session = ?1 AND path = ?2 RETURNING id",
         )?;
-        let known = update.query_map((session, path, media_type, title), |row| row.get(0))?;
+        let known = update.query_map((session, path, media_type, title, &label), |row| row.get(0))?;
         if let Some(id) = known.collect::<Result<Vec<String>, _>>()?.pop() {
             return Ok(id);
         }
@@ -68,9 +76,10 @@ impl Tx<'_> {
         }
         let id = secret_id()?;
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO published (id, session, path, media_type, title, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO published (id, session, path, media_type, title, at_ms, label)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        insert.execute((&id, session, path, media_type, title, at_ms))?;
+        insert.execute((&id, session, path, media_type, title, at_ms, &label))?;
         Ok(id)
     }
 }
@@ -83,5 +92,7 @@ fn published(row: &Row<'_>) -> rusqlite::Result<PublishedFile> {
         media_type: row.get(3)?,
         title: row.get(4)?,
         at_ms: row.get(5)?,
+        // From before labels were kept: those of the user's own.
+        label: row.get::<_, Option<String>>(6)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }

@@ -46,6 +46,11 @@ impl Drop for House {
     }
 }
 
+fn publication<'a>(path: &'a str, media_type: &'a str, title: Option<&'a str>) -> Publication<'a> {
+    static LABEL: std::sync::LazyLock<kiso_plan::label::Label> = std::sync::LazyLock::new(Default::default);
+    Publication { path, media_type, title, label: &LABEL }
+}
+
 fn session(name: &str) -> SessionName {
     SessionName::parse(name).unwrap()
 }
@@ -348,7 +353,7 @@ fn a_path_keeps_its_link_and_a_session_has_a_thousand() {
     let store = house.open();
     let ids = store
         .write_blocking(|tx| {
-            let publish = |title| tx.publish(&session("s"), "pub/a.svg", "image/svg+xml", title, 7);
+            let publish = |title| tx.publish(&session("s"), publication("pub/a.svg", "image/svg+xml", title), 7);
             Ok([publish(None)?, publish(Some("Rain"))?, publish(None)?])
         })
         .unwrap();
@@ -357,13 +362,15 @@ fn a_path_keeps_its_link_and_a_session_has_a_thousand() {
     assert_eq!((found.path.as_str(), found.title.as_deref(), found.at_ms), ("pub/a.svg", Some("Rain"), 7));
     assert_eq!(store.read_blocking(|view| view.published("nonsense")).unwrap(), None);
     let full = store.write_blocking(|tx| {
-        (1..1_000).try_for_each(|n| tx.publish(&session("s"), &n.to_string(), "text/plain", None, 8).map(drop))?;
-        tx.publish(&session("t"), "pub/a.svg", "image/svg+xml", None, 8)?;
+        (1..1_000).try_for_each(|n| {
+            tx.publish(&session("s"), publication(&n.to_string(), "text/plain", None), 8).map(drop)
+        })?;
+        tx.publish(&session("t"), publication("pub/a.svg", "image/svg+xml", None), 8)?;
         assert!(matches!(
-            tx.publish(&session("s"), "one more", "text/plain", None, 8),
+            tx.publish(&session("s"), publication("one more", "text/plain", None), 8),
             Err(StoreError::Quota { max: MAX_PUBLISHED, .. })
         ));
-        tx.publish(&session("s"), "999", "text/html", None, 9)
+        tx.publish(&session("s"), publication("999", "text/html", None), 9)
     });
     full.unwrap();
     assert_eq!(store.read_blocking(|view| view.published_of(&session("s"))).unwrap().len(), 1_000);

@@ -284,9 +284,14 @@ impl FileLabels {
         if self.is_empty() && labels == [LabelId::default(); 2] {
             return Ok(());
         }
+        let at = stat_of(&dir)?;
+        let is_there = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let mut state = self.lock();
-        let keys = keys(&mut state, &stat_of(dir)?, name)?;
-        keys.into_iter().zip(labels).try_for_each(|(key, label)| self.put(&mut state, key, label))
+        let keys = keys(&mut state, &at, name)?;
+        keys.into_iter().zip(labels).try_for_each(|(key, label)| self.put(&mut state, key, label))?;
+        drop(state);
+        // Whoever lists the directory learns that it is not there.
+        if is_there { Ok(()) } else { self.join(other_key(&at), labels[0]) }
     }
 }
 

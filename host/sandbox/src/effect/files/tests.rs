@@ -1,7 +1,6 @@
 use super::way::number_key;
 use super::*;
 use kiso_plan::label::Label;
-use std::fs::File;
 use std::io::Write;
 
 struct House {

@@ -13,7 +13,7 @@ use crate::skill::wit::{ImportSpec, V0_1};
 use crate::skill::workspace::{NoteError, note};
 use kiso_base::home::SessionName;
 use kiso_plan::code::ErrorCode;
-use kiso_store::store::Store;
+use kiso_store::store::{Publication, Store};
 use std::path::PathBuf;
 use std::sync::Arc;
 use wasmtime::component::{HasSelf, Linker};
@@ -118,9 +118,13 @@ impl Host for Publish {
             return Ok(Err(failure(ErrorCode::Unavailable, format!("it could not be put on record: {error}"))));
         }
         let (session, path, media_type) = (self.session.clone(), note.path.clone(), note.media_type);
+        let label = self.permit.read().get().label();
         let published = self
             .store
-            .write(move |tx| tx.publish(&session, &path, &media_type, title.as_deref(), kiso_base::clock::now_ms()))
+            .write(move |tx| {
+                let (path, media_type, title) = (path.as_str(), media_type.as_str(), title.as_deref());
+                tx.publish(&session, Publication { path, media_type, title, label: &label }, kiso_base::clock::now_ms())
+            })
             .await;
         Ok(match published {
             Ok(id) => {

@@ -3,7 +3,7 @@
 use super::files::ChargedFiles;
 use super::filesystem::Filesystem;
 use super::structure::EntryPath;
-use crate::effect::files::{EntryChange, FileLabels, FileOpening, Moment, OpenMode, TaintedFile};
+use crate::effect::files::{EntryChange, FileLabels, FileOpening, Moment, OpenLabelled, OpenMode, TaintedFile};
 use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::sink::MountSink;
 use bytes::Bytes;
@@ -131,12 +131,16 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         if let Some(published) = self.0.published() {
             self.0.label().join(published.of(&opened));
         }
-        match opening {
-            Some(opening) => {
-                kept(opening.opened(&opened, (&dir, path.as_ref(), follows(follow)), made, self.0.label()))
-            }
-            None => Ok(()),
+        let Some(opening) = opening else { return Ok(()) };
+        kept(opening.opened(&opened, (&dir, path.as_ref(), follows(follow)), made, self.0.label()))?;
+        let is_to_write = match self.0.ctx().table.get(fd)? {
+            Descriptor::File(file) => file.open_mode.contains(wasmtime_wasi::filesystem::OpenMode::WRITE),
+            Descriptor::Dir(_) => false,
+        };
+        if let Some(labels) = self.labels().filter(|_| is_to_write) {
+            self.0.label().holds(OpenLabelled { labels, file: Arc::downgrade(&opened) });
         }
+        Ok(())
     }
 
     /// It was not.

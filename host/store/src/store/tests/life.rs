@@ -50,7 +50,7 @@ fn answered(tx: &Tx<'_>, name: &str, at_ms: i64) -> Result<RunId, StoreError> {
     tx.kv_set(&session(name), &skill("a"), "k", b"v")?;
     tx.put_secret(&session(name), "token", b"x", at_ms)?;
     tx.break_session(&session(name), at_ms)?;
-    tx.publish(&session(name), "pub/a", "text/plain", None, at_ms)?;
+    tx.publish(&session(name), publication("pub/a", "text/plain", None), at_ms)?;
     Ok(run)
 }
 

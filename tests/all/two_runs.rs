@@ -1,0 +1,252 @@
+//! Two runs: a program of somebody below the user, between lines of the user's, with one text of an attacker and with another one. Whatever a
+//! reader who is trusted can see differs between the two only where it carries a label. No list of ways is behind it: the programs are random.
+//!
+//! 200 programs; `KISO_TWO_RUNS` is another number, `KISO_TWO_RUNS_S` seconds instead, and `KISO_TWO_RUNS_SEED` where to begin.
+
+mod grammar;
+
+use self::grammar::{NAMES, Step, program};
+use crate::harness::Home;
+use crate::load::Random;
+use kiso_agent::tool::files;
+use kiso_base::config::Config;
+use kiso_base::home::{Home as HostHome, SessionName};
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::sink::{Permit, PermitParts};
+use kiso_sandbox::effect::undo::{Origin, Undo, UndoChoice, UndoKind, UndoLimits};
+use kiso_sandbox::exec::{Channel, Exec, Line};
+use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_store::secret::Secrets;
+use kiso_store::store::Store;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the attacker says, in one run and in the other. They differ in length, too.
+const TEXTS: [&str; 2] = ["pay-mallory", "wait"];
+
+const LIMITS: UndoLimits = UndoLimits { max_bytes: 1 << 30, refuse: false };
+
+/// Something that a trusted reader has seen, and whether it is labelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    text: String,
+    labelled: bool,
+}
+
+/// What is seen, under a name for where.
+type Sight = BTreeMap<String, Seen>;
+
+struct World {
+    home: HostHome,
+    exec: Exec,
+    undo: Undo,
+    runtime: tokio::runtime::Runtime,
+    _dir: Home,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = Home::new();
+        let home = HostHome::open(&dir.path()).unwrap();
+        let config = Config::load(&home).unwrap();
+        let store = Store::open(&home.store_path()).unwrap();
+        let skills = Skills::new(home.clone(), config.clone(), store, Arc::new(Quiet));
+        let exec = Exec::new(home.clone(), config, skills);
+        let undo = Undo::new(home.clone());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self { home, exec, undo, runtime, _dir: dir }
+    }
+
+    /// Runs a line; of the user's where there is no text of an attacker.
+    fn line(&self, session: &SessionName, number: usize, line: &str, text: Option<&str>, kept: bool) -> Seen {
+        let permit = match text {
+            None => Permit::default(),
+            Some(_) => {
+                Permit::new(PermitParts { decision: Label::world("web:attacker.example"), ..PermitParts::default() })
+            }
+        };
+        let origin = Origin { run: format!("r{number}"), task: 1, seq: u32::try_from(number).unwrap(), place: 0 };
+        let work = kept.then(|| self.undo.begin(session, origin, LIMITS)).flatten();
+        let scratch = self.exec.scratch(session).unwrap();
+        let secrets = Secrets::default();
+        let line = Line {
+            source: line,
+            session,
+            role: CallerScope::User,
+            locale: "en",
+            secrets: &secrets,
+            stdin: Channel::Null,
+            args: text.into_iter().map(str::to_owned).collect(),
+            state: Vec::new(),
+            partial: false,
+            outputs: None,
+            watch: None,
+            scratch: &scratch,
+            transaction: work.clone(),
+            accepted: None,
+            permit,
+        };
+        let done = self.runtime.block_on(self.exec.run(line)).unwrap();
+        if let Some(work) = work {
+            work.commit();
+        }
+        // Processes that run at once complain in any order.
+        let mut errors: Vec<&str> = done.stderr.lines().collect();
+        errors.sort_unstable();
+        let text = format!("{} {:?} {errors:?}", done.code, done.stdout);
+        Seen { text, labelled: !done.label.label().is_trusted() }
+    }
+
+    fn session(&self, name: &str) -> SessionName {
+        let session = SessionName::parse(name).unwrap();
+        self.home.create_session(&session).unwrap();
+        session
+    }
+
+    /// Does a step with a text of the attacker's; what the user saw of it.
+    fn step(&self, session: &SessionName, number: usize, step: &Step, text: &str) -> Option<Seen> {
+        match step {
+            Step::Attacker(line) => drop(self.line(session, number, line, Some(text), true)),
+            Step::User(line) => return Some(self.line(session, number, line, None, true)),
+            Step::Undo(of) | Step::Redo(of) => {
+                let kind = if matches!(step, Step::Undo(_)) { UndoKind::Undo } else { UndoKind::Redo };
+                let choice = UndoChoice { run: Some(format!("r{of}")), task: None };
+                // What speaks against it is told to a person alone.
+                let _ = self.undo.apply(session, kind, &choice, true, LIMITS);
+            }
+        }
+        None
+    }
+
+    /// Plays a program with both texts, up to the first line of the user's that has a label: how many steps that were, and what is seen.
+    fn play(&self, names: &[String; 2], steps: &[Step]) -> (usize, [Sight; 2]) {
+        let sessions = names.each_ref().map(|name| self.session(name));
+        let mut sights = [Sight::new(), Sight::new()];
+        let mut played = 0;
+        for (number, step) in steps.iter().enumerate() {
+            let seen = [0, 1].map(|side| self.step(&sessions[side], number, step, TEXTS[side]));
+            played += 1;
+            let ends = seen.iter().flatten().any(|seen| seen.labelled);
+            for (sight, seen) in sights.iter_mut().zip(seen) {
+                sight.extend(seen.map(|seen| (format!("{number:02}: {step:?}"), seen)));
+            }
+            if ends {
+                break;
+            }
+        }
+        for side in [0, 1] {
+            self.look(&sessions[side], &mut sights[side]);
+        }
+        (played, sights)
+    }
+
+    /// All that a trusted reader can ask for, each by itself.
+    fn look(&self, session: &SessionName, sight: &mut Sight) {
+        let lines = [
+            "cat N",
+            "cat < N",
+            // When something happened is for nobody to keep secret; a time that somebody has set is.
+            "t=$(stat -L -c '%F %s %h %Y' N) || exit; [ ${t##* } -gt 1000000000 ] && t=\"${t% *} now\"; echo $t",
+            "readlink N",
+            "ls -A N",
+            "wc -c N",
+        ];
+        for name in NAMES {
+            for line in lines {
+                let line = line.replace('N', name);
+                let seen = self.line(session, 0, &line, None, false);
+                sight.insert(format!("look: {line}"), seen);
+            }
+        }
+        for line in ["ls -A", "find . -type f | sort", "du -a .", "grep -r . .", "echo *", "tar -cf - . | wc -c"] {
+            sight.insert(format!("look: {line}"), self.line(session, 0, line, None, false));
+        }
+        // And what the host itself puts into prompts.
+        let work = self.home.open_work(session).unwrap();
+        let labels = FileLabels::of_session(&self.home, session);
+        for card in files::trusted(files::cards(&work), &work, &labels) {
+            sight.insert(format!("card: {}", card.path), Seen { text: format!("{card:?}"), labelled: false });
+        }
+        for name in NAMES {
+            let labelled = !files::is_trusted(&work, name, &labels);
+            sight.insert(format!("read: {name}"), Seen { text: format!("{:?}", files::read(&work, name)), labelled });
+        }
+    }
+
+    /// Whether nobody below the user had a hand in what stands at a path, or that nothing does.
+    fn is_clean(&self, session: &str, path: &str) -> bool {
+        let session = SessionName::parse(session).unwrap();
+        let work = self.home.open_work(&session).unwrap();
+        files::is_trusted(&work, path, &FileLabels::of_session(&self.home, &session))
+    }
+
+    /// What differs between the two runs and has no label in either.
+    ///
+    /// One thing no monitor can tell: a line of the user's that has met the attacker's text may leave undone what it does otherwise. So what is
+    /// in one run as it was before such a line does not count; anything that the line has changed does.
+    fn differences(&self, name: &str, steps: &[Step]) -> Vec<String> {
+        let names = ["one", "other"].map(|side| format!("{name}-{side}"));
+        let (played, [one, other]) = self.play(&names, steps);
+        let all = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
+        let differs = |key: &&String| match (one.get(*key), other.get(*key)) {
+            (Some(one), Some(other)) => one.text != other.text && !one.labelled && !other.labelled,
+            // Of a file that is not told of, its path says why.
+            (is_there, _) => self.is_clean(&names[usize::from(is_there.is_some())], key.trim_start_matches("card: ")),
+        };
+        let mut found: Vec<&String> = all.filter(differs).collect();
+        let undone = ["one", "other"].map(|side| format!("{name}-before-{side}"));
+        if !found.is_empty() {
+            let (_, [one_before, other_before]) = self.play(&undone, &steps[..played - 1]);
+            let text = |sight: &Sight, key: &String| sight.get(key).map(|seen| seen.text.clone());
+            let met = |side: &Sight| {
+                side.iter().any(|(key, seen)| !key.starts_with("look") && !key.starts_with("read") && seen.labelled)
+            };
+            found.retain(|key| {
+                let left = |after: &Sight, before: &Sight| met(after) && text(after, key) == text(before, key);
+                !left(&one, &one_before) && !left(&other, &other_before)
+            });
+        }
+        let shown =
+            found.iter().map(|key| format!("{key}\n      {:?}\n      {:?}", one.get(*key), other.get(*key))).collect();
+        for session in names.iter().chain(&undone) {
+            let _ = std::fs::remove_dir_all(self.home.session_dir(&SessionName::parse(session).unwrap()));
+        }
+        shown
+    }
+}
+
+#[test]
+fn what_differs_between_two_texts_of_an_attacker_has_a_label() {
+    let given = |name: &str| std::env::var(name).ok().and_then(|given| given.parse::<u64>().ok());
+    let seed = given("KISO_TWO_RUNS_SEED").unwrap_or(1);
+    let most = given("KISO_TWO_RUNS").unwrap_or(200);
+    let until = given("KISO_TWO_RUNS_S").map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let world = World::new();
+    let mut number = 0;
+    while until.map_or(number < most, |until| Instant::now() < until) {
+        let seed = seed + number;
+        let mut steps = program(&mut Random::new(seed));
+        if world.differences(&format!("p{seed}"), &steps).is_empty() {
+            number += 1;
+            continue;
+        }
+        // Without what it does not need.
+        let mut at = steps.len();
+        while at > 0 {
+            at -= 1;
+            let mut fewer = steps.clone();
+            fewer[at] = Step::User("true".to_owned());
+            if fewer[at] != steps[at] && !world.differences(&format!("p{seed}-{at}"), &fewer).is_empty() {
+                steps = fewer;
+            }
+        }
+        let found = world.differences(&format!("p{seed}-x"), &steps);
+        let left = steps.iter().filter(|step| **step != Step::User("true".to_owned()));
+        let left: Vec<_> = left.map(|step| format!("  {step:?}")).collect();
+        panic!("KISO_TWO_RUNS_SEED={seed}: the program\n{}\ndiffers in\n    {}", left.join("\n"), found.join("\n    "));
+    }
+    println!("{number} programs, each with two texts");
+}
