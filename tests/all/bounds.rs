@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// A component with exported functions of plain values: `types` come first, `params` are those of each function, which its core
 /// function takes as `core`.
-fn functions(types: &str, names: &[&str], params: &str, core: &str) -> Vec<u8> {
+pub(crate) fn functions(types: &str, names: &[&str], params: &str, core: &str) -> Vec<u8> {
     let mut text = format!(
         "(component
             (core module $m

@@ -161,12 +161,13 @@ fn skills_are_found_in_an_index_installed_and_updated() {
     home.kiso(&["skill", "add", "nothing"]).exit(2).says(&["no index has a skill"]);
     home.kiso(&["skill", "outdated"]).ok().prints(&["current  echo 1.0.0", "current  greet 1.0"]);
 
-    // A new version that asks for no more comes by itself, one that asks for more is asked about.
+    // A new version that asks for no more and says the same comes by itself, any other is asked about.
     echo(home, "hosted/echo-1.1.0.wasm", "1.1.0", "");
     home.file("hosted/greet.zip", greet("1.1", "Be warmer."));
     hosted.make().ok().prints(&["3 skills, number 2"]);
     home.kiso(&["skill", "outdated"]).ok().prints(&["outdated echo 1.0.0 → 1.1.0", "outdated greet 1.0 → 1.1"]);
-    home.kiso(&["skill", "update"]).ok().prints(&["loaded echo 1.1.0", "loaded greet 1.1"]);
+    home.kiso(&["skill", "update"]).exit(1).prints(&["loaded echo 1.1.0"]).says(&["+ SKILL.md: Be warmer."]);
+    home.kiso(&["skill", "update", "greet", "--grant", "keep"]).ok().prints(&["loaded greet 1.1"]);
     home.kiso(&["skill", "run", "greet"]).ok().prints(&["Be warmer."]);
     echo(home, "hosted/echo-1.2.0.wasm", "1.2.0", "http = [{ host = \"example.org\" }]");
     hosted.make().ok();
@@ -327,13 +328,15 @@ fn a_skill_at_an_address_has_a_digest() {
         .exit(4)
         .says(&["which no trusted key has signed", &format!("--sha256 {}", sha256(&next))]);
     home.kiso(&["skill", "run", "greet"]).ok().prints(&["Be warm."]);
-    home.kiso(&["skill", "update", "greet", "--sha256", &sha256(&next)]).ok().prints(&["loaded greet 1.1"]);
+    home.kiso(&["skill", "update", "greet", "--grant", "keep", "--sha256", &sha256(&next)])
+        .ok()
+        .prints(&["loaded greet 1.1"]);
     // Its publisher does.
     let (ada, public) = key(&home, "ada");
     home.kiso(&["trust", "add", &public]).ok();
     let third = home.file("hosted/greet.zip", greet("1.2", "Be warmest."));
     home.kiso(&["skill", "sign", path(&third), "--key", &ada]).ok();
-    home.kiso(&["skill", "update", "greet"]).ok().prints(&["loaded greet 1.2"]);
+    home.kiso(&["skill", "update", "greet", "--grant", "keep"]).ok().prints(&["loaded greet 1.2"]);
     home.kiso(&["skill", "info", "greet"]).ok().prints(&["signed by"]);
     // Another home gets the same from its lockfile.
     let other = Home::new();

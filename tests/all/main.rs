@@ -93,6 +93,7 @@ mod terminals;
 mod turns;
 mod two_runs;
 mod undo;
+mod updates;
 mod wal;
 mod watching;
 mod wats;

@@ -52,6 +52,9 @@ pub struct GrantNeeded {
     /// Why the file is not taken for the next version of what is installed; absent where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
+    /// What models are told, and what is checked, otherwise than now: `- ` before what goes, `+ ` before what comes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<String>,
 }
 
 /// The error that an answer was made from, beside it: for the counters, and for those who say it in another form.

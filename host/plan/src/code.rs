@@ -75,6 +75,7 @@ pub enum ErrorCode {
     NotUsed,
     OtherDigest,
     OtherPublisher,
+    OtherSurface,
     Quota,
     Redirect,
     Refused,
@@ -233,6 +234,7 @@ impl ErrorCode {
             | Self::NotUsed
             | Self::OtherDigest
             | Self::OtherPublisher
+            | Self::OtherSurface
             | Self::Quota
             | Self::Redirect
             | Self::Refused

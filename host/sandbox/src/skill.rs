@@ -46,6 +46,7 @@ mod shown;
 pub mod signature;
 mod source;
 mod surface;
+mod surface_change;
 pub mod trap;
 mod usage;
 mod values;
@@ -79,6 +80,7 @@ pub use self::shown::{
     AgentSkillView, EndedView, GrantView, SkillForm, SkillInfo, SkillLine, SkillOrigin, effect_sentences,
 };
 pub use self::surface::{is_kept_free, wire_name};
+pub use self::surface_change::SurfaceChange;
 pub use self::web::{WebError, WebPlace};
 pub use self::workspace::{Charge, Quota, media_type};
 pub use crate::engine::limits::{Limit, LimitHit};

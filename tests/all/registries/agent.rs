@@ -156,7 +156,7 @@ fn an_agent_skill_is_updated_by_its_tags() {
     let (kind, name) = (json!("agent-skill"), json!("greet"));
     assert_eq!(found, [(&kind, &name, &json!("1.10.0")), (&kind, &name, &json!("1.9.0"))]);
     home.kiso(&["skill", "search", "--registry", &place]).ok().prints(&["1.10.0     agent"]);
-    home.kiso(&["skill", "update"]).ok().prints(&["loaded greet 1.10.0"]);
+    home.kiso(&["skill", "update", "--grant", "keep"]).ok().prints(&["loaded greet 1.10.0"]);
     home.kiso(&["skill", "outdated"]).ok().prints(&["current  greet 1.10.0"]);
     other.kiso(&["skill", "sync", path(&home.path().join("skills.lock"))]).ok().prints(&["replaced greet"]);
     assert_eq!(digest(&other), digest(&home));
@@ -184,14 +184,14 @@ fn an_agent_skill_without_a_version_is_updated_by_its_tags() {
     push("None.", "0.9");
     let outdated = home.kiso(&["--json", "skill", "outdated", "plain"]).json();
     assert_eq!((&outdated["status"], &outdated["version"]), (&json!("outdated"), &json!("1.1")));
-    home.kiso(&["skill", "update", "plain"]).ok().prints(&["loaded plain"]);
+    home.kiso(&["skill", "update", "plain", "--grant", "keep"]).ok().prints(&["loaded plain"]);
     home.kiso(&["skill", "run", "plain"]).ok().prints(&["Two."]);
     home.kiso(&["skill", "update", "plain"]).ok().prints(&["current  plain"]);
     // From then on it has one of its own.
     let text = "---\nname: plain\ndescription: Plain.\nmetadata:\n  version: \"1.2\"\n---\nThree.\n";
     let file = home.file("plain/SKILL.md", text);
     home.kiso(&["skill", "push", path(file.parent().unwrap()), &format!("{place}:1.2")]).ok();
-    home.kiso(&["skill", "update", "plain"]).ok().prints(&["loaded plain 1.2"]);
+    home.kiso(&["skill", "update", "plain", "--grant", "keep"]).ok().prints(&["loaded plain 1.2"]);
 }
 
 #[test]

@@ -111,6 +111,8 @@ pub(super) enum Choice {
     Basic,
     /// Nothing, not even `/work`.
     None,
+    /// What was granted to the version that it replaces.
+    Keep,
 }
 
 /// One that asks for something is installed only where the request says what it is granted.
@@ -130,23 +132,26 @@ pub(super) async fn add(
         Err(error) => Err(upload.name(error)),
     });
     // Kept to the end, and with it the right to upload: also where nobody waits for the answer any more.
-    let (candidate, _upload) = examining.await??;
+    let (mut candidate, _upload) = examining.await??;
     if candidate.derived && !named {
         return Err(
             ApiError::bad_request("the file brings no kiso.toml, so it has no name").hint("`?name=NAME` gives it one")
         );
     }
+    skills.complete_change(&mut candidate).await?;
     let choice = match adding.grant {
         Some(Choice::All) => GrantChoice::All,
         Some(Choice::Basic) => GrantChoice::Basic,
         Some(Choice::None) => GrantChoice::None,
-        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
+        Some(Choice::Keep) => GrantChoice::KeepShown,
+        None if candidate.needs_no_answer() => GrantChoice::Keep,
         None => {
             let message = format!("{}nothing was installed", candidate.question());
             let mut error = ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
-                .hint("`?grant=all` allows this, `?grant=basic` installs it without, `?grant=none` also without /work");
+                .hint("`?grant=all` allows this, `?grant=basic` installs it without, `?grant=none` also without /work, `?grant=keep` with what was granted before");
             let (skill, asks) = (candidate.name().to_string(), candidate.beyond.shown());
-            error.grant = Some(Box::new(GrantNeeded { skill, asks, doubt: candidate.doubt }));
+            let change = candidate.change.lines().to_vec();
+            error.grant = Some(Box::new(GrantNeeded { skill, asks, doubt: candidate.doubt, change }));
             return Err(error);
         }
     };
@@ -249,7 +254,7 @@ pub(super) async fn grant(
     let (hosts, secrets, others) = (hosts.unwrap_or_default(), secrets.unwrap_or_default(), others.unwrap_or_default());
     if choice.is_some() == single || hosts.len().max(secrets.len()).max(others.len()) > MAX_GRANTED {
         let message = format!(
-            "give either `grant` (\"all\", \"basic\" or \"none\"), or `hosts`, `secrets` and `others` (at most {MAX_GRANTED} \
+            "give either `grant` (\"all\", \"basic\", \"none\" or \"keep\"), or `hosts`, `secrets` and `others` (at most {MAX_GRANTED} \
              each) and `limits`"
         );
         return Err(ApiError::bad_request(message));
@@ -263,6 +268,7 @@ pub(super) async fn grant(
             Some(Choice::All) => Grant::all(manifest, &engine),
             Some(Choice::Basic) => Grant { workspace: skills.grant(&skill)?.workspace, ..Grant::default() },
             Some(Choice::None) => Grant::nothing(),
+            Some(Choice::Keep) => skills.grant(&skill)?,
             None => {
                 let Grant { workspace, memory_mib, timeout_s, ask, .. } = skills.grant(&skill)?;
                 Grant { workspace, memory_mib, timeout_s, ask, ..Grant::default() }

@@ -2,6 +2,7 @@
 
 mod apart;
 mod derived;
+mod question;
 mod signing;
 
 use self::apart::ScratchDir;
@@ -18,6 +19,7 @@ use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
 use super::placing::{exchange, not_locked};
 use super::publisher::SignatureCheck;
 use super::source::{self, Identity};
+use super::surface_change::SurfaceChange;
 use super::{Caller, Skills, surface};
 use kiso_base::home::SkillName;
 use kiso_plan::code::{Blame, ErrorCode};
@@ -44,7 +46,9 @@ pub struct InstallCandidate {
     /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`InstallCandidate::beyond`] is
     /// everything that this one asks for.
     pub doubt: Option<String>,
-    /// What of that was granted to what it replaces.
+    /// What models are told, and what is checked, otherwise than with the version that it replaces.
+    pub change: SurfaceChange,
+    /// What of [`InstallCandidate::beyond`] was granted to what it replaces.
     pub granted_before: RequestedGrant,
     /// What the skill is known by: where the file comes from, or what was known before by the same publisher.
     source: Option<String>,
@@ -71,29 +75,6 @@ impl InstallCandidate {
     /// Where the file was got, and who signed it.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
-    }
-
-    /// What a person is asked before it is installed: lines, the last one ended.
-    pub fn question(&self) -> String {
-        let Manifest { name, version, .. } = &self.manifest;
-        let Some(doubt) = &self.doubt else {
-            let asks = if self.replaces.is_some() { "asks for what it was not granted" } else { "asks to" };
-            return format!("{name} {version} {asks}:\n{}", self.beyond);
-        };
-        let mut question = format!("{doubt}.\nNothing that was granted goes on to it, no stored value either.\n");
-        let more = self.beyond.without(&self.granted_before);
-        if self.beyond.is_empty() {
-            question += &format!("{name} {version} asks for nothing beyond what every skill gets.\n");
-        }
-        if !self.granted_before.is_empty() {
-            question +=
-                &format!("{name} {version} asks to, as the one before was allowed to:\n{}", self.granted_before);
-        }
-        if !more.is_empty() {
-            let also = if self.granted_before.is_empty() { "" } else { "also " };
-            question += &format!("{name} {version} {also}asks to:\n{more}");
-        }
-        question
     }
 }
 
@@ -127,6 +108,8 @@ pub enum GrantChoice {
     None,
     /// What stands in the grant file already; nothing, where there is a [`InstallCandidate::doubt`].
     Keep,
+    /// The same, by a person who was shown what changes.
+    KeepShown,
 }
 
 impl Skills {
@@ -301,6 +284,7 @@ impl Skills {
             .as_ref()
             .filter(|old| old.identity().digest == digest || same_publisher)
             .map_or(Some(source), |old| old.source().map(str::to_owned));
+        let change = old.as_ref().map(|old| question::change(old, &manifest, parsed.shape)).unwrap_or_default();
         let replaces = old.map(|old| old.manifest.version);
         let manifest_text = text.unwrap_or_default();
         Ok(InstallCandidate {
@@ -311,6 +295,7 @@ impl Skills {
             beyond,
             replaces,
             doubt,
+            change,
             granted_before,
             source,
             provenance,
@@ -349,20 +334,25 @@ impl Skills {
             Shape::Functions => found,
             _ => vec![(name.to_string(), manifest.args.clone())],
         };
-        tools(manifest, candidate.parsed.shape, found.clone()).map_err(|m| self.unfit(manifest, m))?;
+        let named = tools(manifest, candidate.parsed.shape, found.clone()).map_err(|m| self.unfit(manifest, m))?;
+        if choice == GrantChoice::Keep {
+            self.check_change(&candidate, &named)?;
+        }
 
         let basic = || Grant { workspace: candidate.kept, ..Grant::default() };
         let grant = match choice {
             GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
             GrantChoice::None => Some(Grant::nothing()),
             GrantChoice::Basic => Some(basic()),
-            GrantChoice::Keep if candidate.replaces.is_none() || candidate.doubt.is_some() => Some(basic()),
+            GrantChoice::Keep | GrantChoice::KeepShown if candidate.replaces.is_none() || candidate.doubt.is_some() => {
+                Some(basic())
+            }
             // It may have asked for less before, or for nothing in writing.
-            GrantChoice::Keep if candidate.kept.is_some() => {
+            GrantChoice::Keep | GrantChoice::KeepShown if candidate.kept.is_some() => {
                 let granted = Grant::load(self.home(), &name).map_err(|e| host_error(&e))?.unwrap_or_default();
                 Some(Grant { workspace: candidate.kept, ..granted })
             }
-            GrantChoice::Keep => None,
+            GrantChoice::Keep | GrantChoice::KeepShown => None,
         };
         let record = InstallRecord {
             shape: candidate.parsed.shape,

@@ -27,8 +27,8 @@ pub(crate) struct AddArgs {
     /// Name to install it under instead of its own
     #[arg(long)]
     name: Option<String>,
-    /// Grant everything it asks for (or imports, without a manifest), or nothing, not even /work [default: ask]
-    #[arg(long, value_name = "all|none")]
+    /// Grant everything it asks for (or imports, without a manifest), nothing, not even /work, or what was granted before [default: ask]
+    #[arg(long, value_name = "all|none|keep")]
     grant: Option<GrantAnswer>,
 }
 

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 pub(super) enum GrantAnswer {
     All,
     None,
+    /// What was granted before.
+    Keep,
 }
 
 impl From<GrantAnswer> for GrantChoice {
@@ -23,6 +25,7 @@ impl From<GrantAnswer> for GrantChoice {
         match grant {
             GrantAnswer::All => GrantChoice::All,
             GrantAnswer::None => GrantChoice::None,
+            GrantAnswer::Keep => GrantChoice::KeepShown,
         }
     }
 }
@@ -109,11 +112,12 @@ impl SkillCandidate {
 
 fn install_component(
     skills: &Skills,
-    candidate: InstallCandidate,
+    mut candidate: InstallCandidate,
     grant: Option<GrantAnswer>,
     show: &Show,
     as_json: bool,
 ) -> Result<(), Failure> {
+    block_on(skills.complete_change(&mut candidate))??;
     if let Some(warning) = &candidate.signature_warning {
         show.line(&printable_line(&format!("warning: {warning}")));
     }
@@ -129,12 +133,16 @@ fn install_component(
     }
     let choice = match grant {
         Some(grant) => grant.into(),
-        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
+        None if candidate.needs_no_answer() => GrantChoice::Keep,
+        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => {
+            confirm(&candidate.question(), as_json)?;
+            GrantChoice::KeepShown
+        }
         None => ask(&candidate.question(), as_json)?,
     };
     match (&candidate.doubt, grant) {
         (Some(doubt), Some(_)) => show.line(&printable(doubt)),
-        (None, Some(_)) if candidate.replaces.is_some() && !candidate.beyond.is_empty() => {
+        (None, Some(_)) if candidate.replaces.is_some() && !candidate.needs_no_answer() => {
             show.line(printable(&candidate.question()).trim_end());
         }
         _ => {}
@@ -170,14 +178,17 @@ fn install_agent_skill(
     for warning in candidate.skill.warnings.iter().chain(&candidate.signature_warning) {
         show.line(&printable_line(&format!("warning: {warning}")));
     }
-    match (&candidate.doubt, grant) {
-        (Some(doubt), None) => {
-            let question = format!("{doubt}.\nIts text takes the place of the other one's, and models follow it.\n");
-            ask(&question, as_json)?;
-        }
-        (Some(doubt), Some(_)) => show.line(&printable(doubt)),
-        (None, _) if candidate.replaces => show.line(&format!("replaces {}", candidate.skill.name)),
-        (None, _) => {}
+    let mut question = candidate.doubt.as_ref().map_or_else(String::new, |doubt| {
+        format!("{doubt}.\nIts text takes the place of the other one's, and models follow it.\n")
+    });
+    if !candidate.change.is_empty() {
+        question += &format!("{} changes what models are told:\n{}", candidate.skill.name, candidate.change);
+    }
+    match grant {
+        _ if question.is_empty() && candidate.replaces => show.line(&format!("replaces {}", candidate.skill.name)),
+        _ if question.is_empty() => {}
+        None => confirm(&question, as_json)?,
+        Some(_) => show.line(printable(&question).trim_end()),
     }
     let skill = skills.install_agent_skill(candidate)?;
     if as_json {
@@ -193,24 +204,41 @@ fn install_agent_skill(
     Ok(())
 }
 
-/// Asks a person; where there is none, the answer has to be on the command line.
+/// Asks a person what is granted.
 fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
-    if json || !std::io::stdin().is_terminal() {
-        let message = format!("{question}nothing was installed; add --grant all or --grant none");
-        return Err(Failure::new(Exit::Policy, message));
-    }
-    err!("{}Allow all of this? [y]es, [n]o but install, [c]ancel: ", printable(question));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    match answer.trim().to_lowercase().as_str() {
+    match answer(
+        question,
+        "Allow all of this? [y]es, [n]o but install, [c]ancel: ",
+        "--grant all or --grant none",
+        json,
+    )?
+    .as_str()
+    {
         "y" | "yes" => Ok(GrantChoice::All),
         "n" | "no" => Ok(GrantChoice::Basic),
-        _ => {
-            // After Ctrl-D the cursor still stands behind the question.
-            if answer.is_empty() {
-                errln!();
-            }
-            Err(Failure::new(Exit::Policy, "nothing was installed; the answer was neither y nor n"))
-        }
+        _ => Err(Failure::new(Exit::Policy, "nothing was installed; the answer was neither y nor n")),
     }
+}
+
+/// Asks a person whether a change is installed; nothing is granted with it.
+fn confirm(question: &str, json: bool) -> Result<(), Failure> {
+    match answer(question, "Install it? [y]es, [N]o: ", "--grant keep", json)?.as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new(Exit::Policy, "nothing was installed; the answer was not y")),
+    }
+}
+
+/// The answer of a person; where there is none, it has to be on the command line.
+fn answer(question: &str, asks: &str, option: &str, json: bool) -> Result<String, Failure> {
+    if json || !std::io::stdin().is_terminal() {
+        return Err(Failure::new(Exit::Policy, format!("{question}nothing was installed; add {option}")));
+    }
+    err!("{}{asks}", printable(question));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    // After Ctrl-D the cursor still stands behind the question.
+    if answer.is_empty() {
+        errln!();
+    }
+    Ok(answer.trim().to_lowercase())
 }

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 pub(crate) struct SyncArgs {
     /// The skills.lock of the other home
     file: PathBuf,
-    /// Grant everything that each one asks for, or nothing, not even /work [default: what every skill gets]
-    #[arg(long, value_name = "all|none")]
+    /// Grant everything that each one asks for, nothing, not even /work, or what was granted here before [default: what every skill gets]
+    #[arg(long, value_name = "all|none|keep")]
     grant: Option<GrantAnswer>,
     /// Also remove what is installed here and not there
     #[arg(long)]

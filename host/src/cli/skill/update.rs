@@ -47,8 +47,8 @@ impl OutdatedArgs {
 pub(crate) struct UpdateArgs {
     /// The skill [default: all that are installed]
     name: Option<String>,
-    /// Grant everything that the new version asks for, or nothing, not even /work [default: what was granted; more is asked for]
-    #[arg(long, value_name = "all|none")]
+    /// Grant everything that the new version asks for, nothing, not even /work, or what was granted before [default: ask about whatever it changes]
+    #[arg(long, value_name = "all|none|keep")]
     grant: Option<GrantAnswer>,
     /// For a skill from https:// whose publisher did not sign it: the SHA-256 of the new file
     #[arg(long, value_name = "DIGEST", requires = "name")]

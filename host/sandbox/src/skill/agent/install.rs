@@ -4,6 +4,7 @@ use super::archive;
 use super::folder::{Folder, FolderError, SKILL_MD};
 use super::frontmatter::{self, Frontmatter};
 use super::{AgentFile, AgentSkill};
+use crate::skill::digest::Digest;
 use crate::skill::error::SkillError;
 use crate::skill::fetched::FetchedFile;
 use crate::skill::installed::Provenance;
@@ -11,6 +12,7 @@ use crate::skill::placing::{exchange, not_locked};
 use crate::skill::publisher::SignatureCheck;
 use crate::skill::signature::{AGENT_SKILL, Statement};
 use crate::skill::source::{self, Identity};
+use crate::skill::surface_change::{SurfaceChange, fact};
 use crate::skill::{Skills, surface};
 use kiso_base::home::SkillName;
 use kiso_plan::code::{Blame, ErrorCode};
@@ -27,6 +29,8 @@ pub struct AgentCandidate {
     pub replaces: bool,
     /// Why it may be somebody else's than what it replaces.
     pub doubt: Option<String>,
+    /// What models are told otherwise than with the one that it replaces.
+    pub change: SurfaceChange,
     /// Why a signature that is there does not count.
     pub signature_warning: Option<String>,
     /// The digest of what was installed when it was looked at.
@@ -164,9 +168,27 @@ impl Skills {
         let provenance = Provenance { signer: signed.by, ..skill.provenance.clone() };
         let skill = AgentSkill { source, provenance, ..skill };
         let doubt = old.as_deref().and_then(|old| source::doubt(skill.name.as_str(), identity(old), identity(&skill)));
+        let change = old.as_deref().map(|old| self.agent_change(old, &skill, &folder)).unwrap_or_default();
         let seen = old.as_deref().map(|old| old.digest.clone());
         let (replaces, signature_warning) = (seen.is_some(), signed.warning);
-        Ok(AgentCandidate { skill, folder, replaces, doubt, signature_warning, seen })
+        Ok(AgentCandidate { skill, folder, replaces, doubt, change, signature_warning, seen })
+    }
+
+    /// The difference to what is installed: what every prompt has of it, its instructions line by line, and its other files by their names.
+    fn agent_change(&self, old: &AgentSkill, new: &AgentSkill, folder: &Folder) -> SurfaceChange {
+        if old.digest == new.digest {
+            return SurfaceChange::default();
+        }
+        let dir = self.home().agent_skill_dir(&old.name);
+        let was = |path: &str| fs::read(dir.join(path)).unwrap_or_default();
+        let old_files: Vec<_> = old.files.iter().map(|file| (file.path.as_str(), was(&file.path))).collect();
+        let (mut before, mut after) = (agent_facts(old), agent_facts(new));
+        before.extend(old_files.iter().filter_map(|(path, bytes)| file_fact(path, bytes)));
+        after.extend(folder.files.iter().filter_map(|(path, bytes)| file_fact(path, bytes)));
+        let mut change = SurfaceChange::between(&before, &after);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        change.compare_texts(SKILL_MD, &text(&was(SKILL_MD)), &text(folder.find(SKILL_MD).unwrap_or_default()));
+        change
     }
 
     /// What a folder or an archive says that it does, and its licence.
@@ -239,6 +261,23 @@ impl Skills {
         }
         Ok(())
     }
+}
+
+/// What every prompt has of it, and which tools it leaves.
+fn agent_facts(skill: &AgentSkill) -> Vec<String> {
+    let mut facts = vec![fact("description", &skill.description)];
+    facts.extend(skill.allowed_tools.iter().map(|tools| fact("allowed-tools", &tools.join(", "))));
+    facts.push(match skill.by_name_only {
+        true => "models are not told of it: it comes into use by its name alone".to_owned(),
+        false => "models are told of it".to_owned(),
+    });
+    facts
+}
+
+/// A file beside the instructions, as a fact that changes with its bytes.
+fn file_fact(path: &str, bytes: &[u8]) -> Option<String> {
+    (path != SKILL_MD)
+        .then(|| format!("file {path:?}, {} bytes, SHA-256 {:.16}", bytes.len(), Digest::of(bytes).to_string()))
 }
 
 fn refused(path: &Path, error: &FolderError) -> SkillError {

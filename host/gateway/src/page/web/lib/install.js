@@ -146,9 +146,9 @@ function Install({ file, onClose, onInstalled }) {
     if (error.name === 'AbortError') return;
     if (error.code === 'grant_needed' && error.more.asks) {
       // An update asks for what is beyond; what it has already, it keeps, unless it may be somebody else's.
-      const { skill, asks, doubt } = error.more;
+      const { skill, asks, doubt, change } = error.more;
       const has = permissions(doubt ? null : await grantOf(skill));
-      set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has, doubt });
+      set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has, doubt, change });
     } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
       set({ at: 'name' });
     } else if (query.name && error.status >= 400 && error.status < 500) {
@@ -201,7 +201,7 @@ function Sending({ progress, onClose }) {
 }
 
 /** What it asks for: nothing is ticked at first, because nothing is granted that nobody allowed. */
-function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
+function Asks({ skill, beyond, workspace, has, doubt, change, query, send, onClose }) {
   const [choice, set] = useState(NOTHING);
   const nothing = isNothing(choice);
   const update = !doubt && (asksAnything(has) || Boolean(workspace));
@@ -225,8 +225,14 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
     return saveGrant(name, needs, permissions(), fitting(needs, kept));
   });
   const install = (grant, then) => send({ ...query, grant }, then);
+  const changes = change?.length > 0 && html`<p><${Icon} name="alert" size=${16} /> It changes what models are told and what is checked:</p>
+    <pre class="install-change"><${Said}>${change.join('\n')}<//></pre>`;
+  if (changes && !doubt && !workspace && !asksAnything(beyond)) {
+    return html`${changes}<footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind="primary" onClick=${() => install('keep')}>Install<//></footer>`;
+  }
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
+    ${changes}
     <p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
       ? `It keeps what it was granted${anew ? ', except memory and time' : ''}.` : 'Only what you select is granted. You can change this later.'}
       ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Select all</button></p>
