@@ -55,6 +55,10 @@ pub enum StartError {
     Channel(#[from] ChannelError),
     #[error("the threads for runs cannot be started: {0}")]
     Threads(std::io::Error),
+    #[error(
+        "connect_ports of [mcp.{server}] in config.toml names {port}, which is kiso's own port; take it out there, or use another port"
+    )]
+    OwnPort { server: String, port: u16 },
 }
 
 impl Daemon {
@@ -62,11 +66,19 @@ impl Daemon {
     pub async fn start(drive: RunExecutor, secrets: Secrets, port: Port) -> Result<Daemon, StartError> {
         let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
+        for path in drive.home.remove_unfinished() {
+            tracing::info!("{} was left by a process that was killed, and is removed", path.display());
+        }
         let limits = QueueLimits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
         // Before any run is taken up: one that is cut off again and again is given up in the end.
         let open = OpenChannels::open(&drive, port).await?;
         let address = open.address();
+        if let Some(server) = drive.config.server_that_connects_to(address.port()) {
+            return Err(StartError::OwnPort { server: server.to_owned(), port: address.port() });
+        }
+        // Programs that are started as servers are kept from it. A full disk must not keep anybody from making room.
+        let _ = lock.note_port(address.port());
         let mut channels = open.dispatch(&drive, ended.clone()).await?;
         if died {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));

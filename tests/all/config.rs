@@ -46,6 +46,32 @@ fn check_tells_all_mistakes_at_once_with_their_places() {
     assert_eq!(places, [("problem", 3), ("problem", 4), ("problem", 6)]);
 }
 
+/// A command line that sees the home reads its key, and with it every secret.
+#[test]
+fn a_mount_never_has_the_home_in_it() {
+    let home = Home::new();
+    home.kiso(&["config", "check"]).ok();
+    let outer = home.dir.path().to_owned();
+    std::os::unix::fs::symlink(home.path().join("sessions"), outer.join("link")).unwrap();
+    home.file("shared/a.txt", "a");
+    for path in [outer.clone(), home.path(), outer.join("link"), "/".into()] {
+        home.config(&format!("[exec.mounts]\n\"/b\" = {{ path = \"{}\", role = \"user\" }}\n", path.display()));
+        for args in [["config", "check"].as_slice(), &["serve", "--port", "0"], &["run", "$ cat /b/home/key"]] {
+            home.kiso(args)
+                .exit(3)
+                .says(&["exec.mounts.\"/b\"", "has kiso's own home in it, or is in it"]);
+        }
+    }
+    // A directory that leads elsewhere since the configuration was read.
+    home.config(&format!("[exec.mounts]\n\"/b\" = \"{}\"\n", outer.join("shared").display()));
+    home.kiso(&["run", "$ cat /b/a.txt"]).ok().prints(&["a"]);
+    let daemon = crate::served::Served::start(&home);
+    std::fs::rename(outer.join("shared"), outer.join("away")).unwrap();
+    std::os::unix::fs::symlink(home.path(), outer.join("shared")).unwrap();
+    let reply = daemon.reply(daemon.send("s", "$ cat /b/key"));
+    assert!(reply.contains("has kiso's own home in it"), "{reply}");
+}
+
 #[test]
 fn check_notes_what_a_run_would_stumble_over() {
     let home = Home::new();

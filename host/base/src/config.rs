@@ -20,6 +20,7 @@ mod key;
 mod mcp;
 mod model;
 mod mount;
+mod own;
 mod page;
 mod parse;
 mod pill;
@@ -49,6 +50,7 @@ pub use webhook::{WEBHOOK_EVENTS, WebhookSettings, WebhookUrl, check_webhook_url
 use crate::home::Home;
 use crate::role::Role;
 use key::settings;
+use std::io::Read;
 
 settings! {
     top from NextRun {
@@ -396,20 +398,38 @@ settings! {
     }
 }
 
+/// Largest `config.toml` that is read, in bytes.
+const MAX_FILE: u64 = 4 << 20;
+
+/// Reads a file, and nothing else that may be there: a named pipe would be waited for, and a device has no end.
+fn read_file(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
+    let file = crate::home::open_file(path)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(std::io::Error::other(format!("it has more than {} MiB", MAX_FILE >> 20)));
+    }
+    Ok(bytes)
+}
+
 /// Defaults that may not exceed the value they stand in for.
 const ORDERED: [(&str, &str, &str); 2] =
     [("engine", "default_memory_mib", "max_memory_mib"), ("engine", "default_timeout_s", "max_timeout_s")];
 
 impl Config {
     /// Reads the home's `config.toml`. In a fresh home it is written first, with every key as a comment, so that a
-    /// person who opens it sees what there is.
+    /// person who opens it sees what there is. Settings that would give the home itself away are refused.
     pub fn load(home: &Home) -> Result<Config, ConfigError> {
         let path = home.config_path();
         if !path.exists() {
             home.write_new(&path, Config::default_file().as_bytes())?;
         }
-        let bytes = std::fs::read(&path).map_err(|error| ConfigError::Unreadable { path: path.clone(), error })?;
-        Config::parse(&bytes).map_err(|problems| ConfigError::Invalid { path, problems })
+        let bytes = read_file(&path).map_err(|error| ConfigError::Unreadable { path: path.clone(), error })?;
+        let checked = |config: Config| {
+            own::check(&config, &String::from_utf8_lossy(&bytes), home)?;
+            Ok(config)
+        };
+        Config::parse(&bytes).and_then(checked).map_err(|problems| ConfigError::Invalid { path, problems })
     }
 
     /// Checks the text of a `config.toml`. Keys that are absent have their defaults.

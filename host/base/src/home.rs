@@ -140,6 +140,12 @@ impl Home {
         &self.0.root
     }
 
+    /// Whether a path has the home in it, or is in it, through whatever links.
+    pub fn overlaps(&self, path: &Path) -> bool {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.path().starts_with(&path) || path.starts_with(self.path())
+    }
+
     pub fn key(&self) -> &HomeKey {
         &self.0.key
     }
@@ -211,6 +217,25 @@ impl Home {
         self.path().join(temp_name())
     }
 
+    /// Removes files that processes which have ended meanwhile were about to give another name, at the root and in the folders. The name
+    /// of each says whose it is. Returns what was removed.
+    pub fn remove_unfinished(&self) -> Vec<PathBuf> {
+        let dirs = FOLDERS.iter().filter(|folder| **folder != "sessions").map(|folder| self.path().join(folder));
+        let entries =
+            [self.path().to_owned()].into_iter().chain(dirs).filter_map(|dir| fs::read_dir(dir).ok()).flatten();
+        let is_left = |name: &str| {
+            let maker = name.strip_prefix(TEMP).and_then(|rest| rest.split('-').next()?.parse().ok());
+            maker.is_some_and(|maker| !crate::system::is_running(maker))
+        };
+        let left =
+            entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_left)).map(|entry| entry.path());
+        let remove = |path: &PathBuf| match path.symlink_metadata() {
+            Ok(found) if found.is_dir() => self.remove_tree(path).is_ok(),
+            _ => fs::remove_file(path).is_ok(),
+        };
+        left.filter(remove).collect()
+    }
+
     /// Writes the home's key (0600) to a file outside; one that is there is replaced.
     pub fn save_key(&self, path: &Path) -> io::Result<()> {
         place(path, self.key().as_bytes(), |temp| fs::rename(temp, path))
@@ -254,6 +279,11 @@ impl Home {
         lock::holder(&self.path().join("daemon.lock"))
     }
 
+    /// The port that this process listens on, once it does.
+    pub fn daemon_port(&self) -> Result<Option<u16>, HomeError> {
+        lock::port(&self.path().join("daemon.lock"))
+    }
+
     /// Bytes that are free where the home is, for its owner.
     pub fn free_bytes(&self) -> io::Result<u64> {
         let stat = rustix::fs::statvfs(self.path())?;
@@ -287,7 +317,10 @@ fn claim(root: &Path) -> Result<(), HomeError> {
     }
     rustix::fs::access(root, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|error| HomeError::from_io(root, "write", error.into()))?;
-    if !root.join("key").exists() && !root.join(credential::MARK).exists() {
+    // Without a key, it is known by what is worth most in it: a person may have taken a damaged key away.
+    let is_home = ["key", credential::MARK].iter().any(|name| root.join(name).exists())
+        || root.join("store.db").is_file() && root.join("sessions").is_dir();
+    if !is_home {
         // Somebody's documents must not become a home (and lose their permissions) through a slip in `--home`.
         let entries = fs::read_dir(root).map_err(|error| HomeError::from_io(root, "read", error))?;
         for entry in entries {
@@ -339,7 +372,7 @@ fn is_empty_dir(path: &Path) -> bool {
 
 fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
     let failed = |doing, error| HomeError::from_io(path, doing, error);
-    let mut file = match File::open(path) {
+    let mut file = match open_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut key = [0; 32];
             SystemRandom::new()
@@ -347,7 +380,7 @@ fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
                 .map_err(|_| failed("make", io::Error::other("the system provides no random numbers")))?;
             // Of two processes that get here at once one wins, and both read what is there then.
             place_new(path, &key).map_err(|error| failed("write", error))?;
-            File::open(path)
+            open_file(path)
         }
         opened => opened,
     }
@@ -363,6 +396,13 @@ fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
     }
     file.read_exact(&mut key).map_err(|error| failed("read", error))?;
     Ok(HomeKey(key))
+}
+
+/// Opens a file to read it, and nothing else that may be there: opening a named pipe would wait for a writer, and a device has no end.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let file =
+        OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
 }
 
 /// How the names of files begin that are not yet what they will be.
@@ -508,6 +548,56 @@ mod tests {
         fs::write(&key, "short").unwrap();
         let error = Home::open(&temp.0).unwrap_err();
         assert!(matches!(error, HomeError::KeyDamaged { bytes: 5, .. }), "{error}");
+    }
+
+    /// The message about a damaged key says to move it away: what is there afterwards is still a home.
+    #[test]
+    fn a_home_whose_key_was_moved_away_is_one_whatever_else_is_in_it() {
+        let temp = Temp::new();
+        let path = temp.0.join("home");
+        let old = Home::open(&path).unwrap().key().clone();
+        fs::write(path.join("store.db"), "SQLite").unwrap();
+        fs::create_dir_all(path.join("jobs/7")).unwrap();
+        fs::write(path.join("key"), "short").unwrap();
+        let error = Home::open(&path).unwrap_err().to_string();
+        assert!(error.contains("put the right one back") && error.contains("move it away"), "{error}");
+        fs::rename(path.join("key"), path.join("key.damaged")).unwrap();
+        assert_ne!(*Home::open(&path).unwrap().key(), old, "it has a new one");
+    }
+
+    #[test]
+    fn a_named_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        for path in [home.config_path(), home.path().join("key")] {
+            let _ = fs::remove_file(&path);
+            let status = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+            assert!(status.success());
+            assert!(open_file(&path).unwrap_err().to_string().contains("not a file"));
+        }
+        assert!(Home::open(home.path()).unwrap_err().to_string().contains("not a file"));
+    }
+
+    #[test]
+    fn what_killed_processes_left_half_done_is_removed() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        let pid = gone.id();
+        gone.wait().unwrap();
+        let left = [format!("{TEMP}{pid}-0"), format!("{TEMP}{pid}-0-wal"), format!("grants/{TEMP}{pid}-3")];
+        let kept = [temp_name(), format!("{TEMP}notes"), "cache/x".to_owned()];
+        for name in left.iter().chain(&kept) {
+            fs::write(home.path().join(name), "x").unwrap();
+        }
+        fs::create_dir(home.path().join(format!("{TEMP}{pid}-9"))).unwrap();
+        assert_eq!(home.remove_unfinished().len(), 4);
+        assert!(left.iter().all(|name| !home.path().join(name).exists()));
+        assert!(
+            kept.iter().all(|name| home.path().join(name).exists()),
+            "somebody is at work on it, or it is no such file"
+        );
+        assert!(home.remove_unfinished().is_empty());
     }
 
     #[test]

@@ -101,6 +101,12 @@ pub fn boot_id() -> Option<String> {
     Some(read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
+/// Whether a process of this number runs, be it whose it may.
+pub fn is_running(process: u32) -> bool {
+    let pid = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
 /// Bytes of memory of the machine, and of those that can be had; none where the system does not tell.
 pub fn machine_memory() -> Option<(u64, u64)> {
     let text = read_to_string("/proc/meminfo").ok()?;

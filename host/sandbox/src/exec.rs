@@ -303,6 +303,12 @@ impl Exec {
         // What the administrator calls so is not hidden.
         let project = project.filter(|_| self.0.config.mounts.iter().all(|mount| mount.at != PROJECT));
         let project = project.map(|project| (PROJECT, project.path, project.write));
+        // Checked here too: where it leads may have changed since the configuration was read.
+        let mut given = mounts.clone().chain(project.clone());
+        if let Some((at, path, _)) = given.find(|(_, path, _)| self.0.home.overlaps(path)) {
+            let error = std::io::Error::other("it has kiso's own home in it, or is in it");
+            return Err(ExecError(unusable(at, &path, &error)));
+        }
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
         };

@@ -87,7 +87,8 @@ impl From<StoreError> for Failure {
             store::StoreError::Newer { .. }
             | store::StoreError::Changed { .. }
             | store::StoreError::Foreign { .. }
-            | store::StoreError::Corrupt { .. } => Exit::Config,
+            | store::StoreError::Corrupt { .. }
+            | store::StoreError::Lost { .. } => Exit::Config,
             store::StoreError::Sessions { .. } => Exit::Limit,
             _ => Exit::Failed,
         };

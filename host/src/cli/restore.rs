@@ -26,6 +26,7 @@ impl RestoreArgs {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let key = if self.with_key { Some(read_key(&key_beside(&file))?) } else { None };
         let _lock = home.lock_daemon()?;
+        home.remove_unfinished();
         let now = now_ms();
         let copied = restore(&file, &home.store_path(), &home.temp_path(), now)?;
         let mut key_kept = None;

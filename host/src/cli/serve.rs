@@ -149,6 +149,7 @@ impl From<StartError> for Failure {
             StartError::Channel(ChannelError::Hook(error)) => error.into(),
             StartError::Channel(error) => Failure::new(Exit::Config, error.to_string()),
             StartError::Threads(_) => Failure::new(Exit::Failed, error.to_string()),
+            StartError::OwnPort { .. } => Failure::new(Exit::Config, error.to_string()),
         }
     }
 }

@@ -244,6 +244,7 @@ impl Store {
     }
 
     fn open_file(path: &Path, shipper: Option<Shipper>) -> Result<Store, StoreError> {
+        integrity::check_not_lost(path)?;
         // SQLite would make it readable for all; what it adds later (-wal, -shm) copies the mode of the first.
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(StoreError::from_io(error)),

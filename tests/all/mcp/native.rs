@@ -186,9 +186,30 @@ fn it_connects_to_the_ports_of_its_table() {
         "ports limit no host",
     ]);
     home.config(&(python.server(&[], "connect_ports = [7777]\n") + "[gateway]\nport = 7777\n"));
-    home.kiso(&["mcp", "list"]).exit(1).says(&["connect_ports names 7777, which is kiso's own port"]);
+    home.kiso(&["config", "check"]).exit(3).says(&["[mcp.oracle] connect_ports names 7777, which is kiso's own port"]);
     home.config(&python.server_that_reads(&[], &[home.dir.path()], ""));
-    home.kiso(&["mcp", "list"]).exit(1).says(&["has kiso's own home in it"]);
+    home.kiso(&["config", "check"]).exit(3).says(&["has kiso's own home in it"]);
+}
+
+/// The port of `config.toml` is not the one that the daemon listens on where it was given by `--port`.
+#[test]
+fn it_never_connects_to_the_port_that_the_daemon_listens_on() {
+    let Some(python) = Python::find("a server outside the sandbox and kiso's own port") else { return };
+    let home = Home::new();
+    let port = crate::harness::own_port();
+    home.config(&python.server(&[], &format!("connect_ports = [{port}]\n")));
+    home.kiso(&["config", "check"]).ok();
+    let said = format!("names {port}, which is kiso's own port");
+    home.kiso(&["serve", "--port", &port.to_string()]).exit(3).says(&["[mcp.oracle]", &said]);
+    // A daemon that came first keeps a server from starting, in its own process and in every other one.
+    home.config("");
+    let daemon = Served::start(&home);
+    let port: u16 = daemon.address.rsplit(':').next().unwrap().parse().unwrap();
+    let said = format!("connect_ports names {port}, which is kiso's own port");
+    home.config(&python.server(&[], &format!("connect_ports = [{port}]\n")));
+    home.kiso(&["mcp", "list"]).exit(1).says(&[&said]);
+    drop(daemon);
+    home.kiso(&["mcp", "list"]).ok();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -39,7 +39,7 @@ pub(super) struct NativeServer {
     name: String,
     place: CommandPlace,
     home: Home,
-    /// Where kiso itself listens.
+    /// The port in `config.toml` that kiso listens on.
     gateway_port: u64,
     env: Vec<(String, SecretValue)>,
 }
@@ -63,19 +63,14 @@ impl NativeServer {
     /// Whether it would be confined, or why it cannot be started at all.
     pub(super) fn check(&self) -> Result<bool, McpFault> {
         // Both would give it what the confinement is there to keep from it.
-        let covers = |path: &String| {
-            let path = PathBuf::from(path);
-            let path = path.canonicalize().unwrap_or(path);
-            self.home.path().starts_with(&path) || path.starts_with(self.home.path())
-        };
-        if let Some(path) = self.place.read.iter().find(|path| covers(path)) {
+        if let Some(path) = self.place.read.iter().find(|path| self.home.overlaps(Path::new(path))) {
             return Err(McpFault::Start(format!("read = {path:?} has kiso's own home in it, or is in it")));
         }
-        if self.place.connect_ports.iter().any(|port| u64::from(*port) == self.gateway_port) {
-            return Err(McpFault::Start(format!(
-                "connect_ports names {}, which is kiso's own port",
-                self.gateway_port
-            )));
+        // The daemon may have been started with another port than that of config.toml.
+        let listening = self.home.daemon_port().map_err(|error| McpFault::Start(error.to_string()))?;
+        let is_own = |port: &&u16| u64::from(**port) == self.gateway_port || Some(**port) == listening;
+        if let Some(port) = self.place.connect_ports.iter().find(is_own) {
+            return Err(McpFault::Start(format!("connect_ports names {port}, which is kiso's own port")));
         }
         match confine::support(!self.place.connect_ports.is_empty()) {
             Ok(()) => Ok(true),

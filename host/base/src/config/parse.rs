@@ -321,7 +321,7 @@ fn unknown(section: &str, name: &str) -> String {
     format!("unknown key {path}:{hint} Allowed here: {}", allowed.join(", "))
 }
 
-fn problem(text: &str, at: usize, message: String) -> Problem {
+pub(super) fn problem(text: &str, at: usize, message: String) -> Problem {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     Problem { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1, message }

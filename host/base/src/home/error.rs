@@ -36,7 +36,7 @@ pub enum HomeError {
     #[error("the key {} can be read by others than you (mode {mode:03o}): run chmod 600 on it, as its owner", path.display())]
     KeyOpen { path: PathBuf, mode: u32 },
     #[error(
-        "the key {} is damaged: it has {bytes} bytes, not 32; put the right one back, or remove it to get a new one (compiled code is then made again, and secrets in the store are lost)",
+        "the key {} is damaged: it has {bytes} bytes, not 32; put the right one back (`kiso backup --with-key` wrote it to FILE.key), or move it away to get a new one: compiled code is then made again, and secrets and sealed messages in the store stay unreadable",
         path.display()
     )]
     KeyDamaged { path: PathBuf, bytes: u64 },

@@ -19,6 +19,11 @@ pub struct HomeLock {
 }
 
 impl HomeLock {
+    /// Writes down the port that the holder listens on, behind its pid.
+    pub fn note_port(&self, port: u16) -> std::io::Result<()> {
+        writeln!(&self.file, "{port}")
+    }
+
     /// Whether it is the file at `path` that is locked.
     fn is_at(&self, path: &Path) -> bool {
         let id = |found: std::fs::Metadata| (found.dev(), found.ino());
@@ -37,7 +42,7 @@ pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
             let mut pid = String::new();
             // The holder may be between taking the lock and writing its pid.
             let _ = file.read_to_string(&mut pid);
-            return Err(HomeError::Busy { what, pid: pid.trim().parse().ok() });
+            return Err(HomeError::Busy { what, pid: line(&pid, 0) });
         }
         Err(error) => return Err(failed(error.into())),
     }
@@ -81,6 +86,21 @@ pub(super) fn try_take(path: &Path) -> Result<Option<HomeLock>, HomeError> {
 /// The process that holds the lock at `path`, if one does and has said so. Nothing is written, so that what a process left that was
 /// killed is still there, and nobody who takes the lock meanwhile finds it held for longer than a look takes.
 pub(super) fn holder(path: &Path) -> Result<Option<u32>, HomeError> {
+    Ok(note(path)?.and_then(|note| line(&note, 0)))
+}
+
+/// The port that the process listens on that holds the lock at `path`, as [`HomeLock::note_port`] wrote it down.
+pub(super) fn port(path: &Path) -> Result<Option<u16>, HomeError> {
+    Ok(note(path)?.and_then(|note| line(&note, 1)))
+}
+
+/// A number of a note.
+fn line<T: std::str::FromStr>(note: &str, index: usize) -> Option<T> {
+    note.lines().nth(index)?.trim().parse().ok()
+}
+
+/// The note of the process that holds the lock at `path`, if one does.
+fn note(path: &Path) -> Result<Option<String>, HomeError> {
     let failed = |error| HomeError::from_io(path, "lock", error);
     let mut file = match File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -92,9 +112,9 @@ pub(super) fn holder(path: &Path) -> Result<Option<u32>, HomeError> {
             Ok(None)
         }
         Err(Errno::WOULDBLOCK) => {
-            let mut pid = String::new();
-            let _ = file.read_to_string(&mut pid);
-            Ok(pid.trim().parse().ok())
+            let mut note = String::new();
+            let _ = file.read_to_string(&mut note);
+            Ok(Some(note))
         }
         Err(error) => Err(failed(error.into())),
     }
@@ -139,7 +159,11 @@ mod tests {
         assert_eq!(holder(&path).unwrap(), None);
         assert!(!path.exists());
         let lock = take(&path, "it is held".to_owned()).unwrap();
-        assert_eq!(holder(&path).unwrap(), Some(std::process::id()));
+        assert_eq!((holder(&path).unwrap(), port(&path).unwrap()), (Some(std::process::id()), None));
+        lock.note_port(4_711).unwrap();
+        assert_eq!((holder(&path).unwrap(), port(&path).unwrap()), (Some(std::process::id()), Some(4_711)));
+        let busy = take(&path, "it is held".to_owned()).unwrap_err();
+        assert!(matches!(busy, HomeError::Busy { pid: Some(pid), .. } if pid == std::process::id()));
         drop(lock);
         // What a process left that was killed.
         std::fs::write(&path, "4242\n").unwrap();

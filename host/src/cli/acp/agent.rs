@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
@@ -235,8 +235,7 @@ impl Agent {
         }
         let path = cwd.canonicalize().ok().filter(|path| path.is_dir());
         let path = path.ok_or_else(|| RpcError::params(format!("{} is not a directory", cwd.display())))?;
-        let home = self.drive.home.path().canonicalize().unwrap_or_else(|_| PathBuf::from(self.drive.home.path()));
-        if home.starts_with(&path) || path.starts_with(&home) {
+        if self.drive.home.overlaps(&path) {
             let message = format!(
                 "{} cannot be the project: it holds kiso's own home, or is in it. Open a directory below it, or leave --project out",
                 path.display()

@@ -68,6 +68,7 @@ impl Store {
         if !force && to.symlink_metadata().is_ok() {
             return Err(BackupError::Exists { path: to.to_path_buf() });
         }
+        remove_parts(to);
         let part = part_of(to);
         let copied = self.copy_to(&part).and_then(|copied| {
             place(&part, to, force)?;
@@ -238,6 +239,21 @@ fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
 /// Where a file is written before it is whole: beside its place, and [`place`] moves it there.
 pub fn part_of(to: &Path) -> PathBuf {
     beside(to, &format!(".{}.part", std::process::id()))
+}
+
+/// Removes what processes left that were killed while they wrote this file.
+fn remove_parts(to: &Path) {
+    let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".";
+    let is_left = |entry: &str| {
+        let maker = entry.strip_prefix(&name).and_then(|rest| rest.split_once(".part")?.0.parse().ok());
+        maker.is_some_and(|maker| !kiso_base::system::is_running(maker))
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_left) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Gives a finished file its name.

@@ -22,6 +22,11 @@ pub enum StoreError {
         path.display()
     )]
     Corrupt { path: PathBuf, detail: String },
+    #[error(
+        "{} is missing or empty, and the files of {sessions} sessions are beside it: `kiso restore FILE` puts a backup in its place; without one, move the directory sessions away to start with an empty store",
+        path.display()
+    )]
+    Lost { path: PathBuf, sessions: usize },
     #[error("{} is a database of another program: move it away", path.display())]
     Foreign { path: PathBuf },
     #[error(

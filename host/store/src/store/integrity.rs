@@ -43,6 +43,22 @@ impl View<'_> {
     }
 }
 
+/// Refuses to make a store, or to fill an empty one, beside sessions that another store was about: it was lost, and in an empty one
+/// nobody would miss it.
+pub(super) fn check_not_lost(path: &Path) -> Result<(), StoreError> {
+    if std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let Ok(entries) = std::fs::read_dir(path.with_file_name("sessions")) else { return Ok(()) };
+    let is_session = |entry: &std::fs::DirEntry| {
+        !entry.file_name().to_string_lossy().starts_with('.') && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    match entries.flatten().filter(is_session).count() {
+        0 => Ok(()),
+        sessions => Err(StoreError::Lost { path: path.to_path_buf(), sessions }),
+    }
+}
+
 /// Looks at every page of a store that nobody has opened since its process died, unless it is larger than `at_most`; then
 /// the answer is false. Nothing is written: a damaged file stays as it is, its log beside it.
 pub fn check_unopened(path: &Path, at_most: u64) -> Result<bool, StoreError> {
