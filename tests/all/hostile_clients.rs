@@ -131,6 +131,21 @@ fn odd_requests_are_answered_each_by_its_rule() {
         ("no body", post(b""), 400),
         ("too many headers", request("GET /health HTTP/1.1", &many, b""), 431),
         ("a head too large", request("GET /health HTTP/1.1", &format!("x: {}\r\n", "y".repeat(64 << 10)), b""), 431),
+        (
+            "a head of 40,000 bytes",
+            request("GET /health HTTP/1.1", &format!("x: {}\r\n", "y".repeat(40_000)), b""),
+            431,
+        ),
+        (
+            "a head just too large",
+            request("GET /health HTTP/1.1", &format!("x: {}\r\n", "y".repeat(32 << 10)), b""),
+            431,
+        ),
+        (
+            "a head just small enough",
+            request("GET /health HTTP/1.1", &format!("x: {}\r\n", "y".repeat(32_500)), b""),
+            200,
+        ),
         ("a target too long", get(&format!("/health?{}", "x".repeat(10_000))), 414),
         (
             "both lengths",

@@ -234,9 +234,13 @@ async fn serve_one(
         request.extensions_mut().insert(Peer(peer));
         let under_way = place.under_way();
         let span = tracing::debug_span!("gateway.request", method = %request.method(), path = request.uri().path());
-        let answered = router.call(RequestBody::of(request, patience.request));
+        let answered =
+            (head_bytes(&request) <= MAX_HEAD).then(|| router.call(RequestBody::of(request, patience.request)));
         let answered = async move {
-            let response = answered.await?;
+            let response = match answered {
+                Some(answered) => answered.await?,
+                None => too_large(),
+            };
             tracing::debug!(status = response.status().as_u16(), "answered");
             Ok::<_, Infallible>(response.map(|body| Body::new(Sent { body, _under_way: under_way })))
         };
@@ -259,6 +263,22 @@ async fn serve_one(
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
+}
+
+/// Bytes of a request's head as it was parsed. The buffer that it is read into is bounded by [`MAX_HEAD`] before each read, so that
+/// a head may be longer than that by what one read brings.
+fn head_bytes(request: &hyper::Request<Incoming>) -> usize {
+    let line = request.method().as_str().len() + request.uri().to_string().len() + " HTTP/1.1\r\n ".len();
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + headers.sum::<usize>() + "\r\n".len()
+}
+
+/// The answer to a head that is too large: what hyper answers itself where it notices.
+fn too_large() -> axum::response::Response {
+    let mut response = axum::response::Response::new(Body::empty());
+    *response.status_mut() = hyper::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    response.headers_mut().insert(hyper::header::CONNECTION, hyper::header::HeaderValue::from_static("close"));
+    response
 }
 
 /// The body of an answer; the request is under way until it has been sent.

@@ -237,14 +237,19 @@ pub enum Decision {
     Expired,
 }
 
+/// Marks on one character that are shown; more of them would cover the lines above and below.
+const MAX_MARKS: usize = 2;
+
 /// A text on one line in which nothing is hidden: what a terminal or a page would not show as it is, is written out.
 pub fn safe(text: &str, max: usize) -> String {
     let mut safe = String::new();
+    let mut marks = 0;
     for c in text.chars().take(max) {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
         match c {
             '\n' => safe.push_str("\\n"),
             '\t' => safe.push_str("\\t"),
-            c if c.is_control() || is_hidden(c) => {
+            c if c.is_control() || is_hidden(c) || marks > MAX_MARKS => {
                 let _ = write!(safe, "{}", c.escape_unicode());
             }
             c => safe.push(c),
@@ -253,12 +258,25 @@ pub fn safe(text: &str, max: usize) -> String {
     safe
 }
 
-/// Characters that are not seen, or that turn others around: a list of Unicode's formats, separators and tags.
+/// Characters that are not seen, that look like another one, that strike out the one before them, or that turn others around: Unicode's
+/// formats, fillers, tags, noncharacters and characters of private use, overlays, and all white space but the space.
 fn is_hidden(c: char) -> bool {
+    if c != ' ' && c.is_whitespace() {
+        return true;
+    }
     matches!(u32::from(c),
-        0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f | 0x2028..=0x202e
-        | 0x2060..=0x206f | 0x2800 | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0x1bca0..=0x1bca3
-        | 0x1d173..=0x1d17a | 0xe000..=0xf8ff | 0xe0000..=0x10ffff)
+        0xad | 0x334..=0x338 | 0x34f | 0x488..=0x489 | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x890..=0x891 | 0x8e2
+        | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x1abe | 0x200b..=0x200f | 0x2028..=0x202e
+        | 0x2060..=0x206f | 0x20d2..=0x20d3 | 0x20d8..=0x20da | 0x20dd..=0x20e0 | 0x20e2..=0x20e6 | 0x20ea..=0x20eb
+        | 0x2800 | 0x3164 | 0xe000..=0xf8ff | 0xfdd0..=0xfdef | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffc
+        | 0x110bd | 0x110cd | 0x13430..=0x1343f | 0x16fe4 | 0x1bca0..=0x1bca3 | 0x1d159 | 0x1d173..=0x1d17a
+        | 0xe0000..=0x10ffff)
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// Marks that stand above, below or across the character before them.
+fn is_mark(c: char) -> bool {
+    matches!(u32::from(c), 0x300..=0x36f | 0x483..=0x489 | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff | 0x20d0..=0x20ff | 0xfe20..=0xfe2f)
 }
 
 #[cfg(test)]
@@ -290,6 +308,37 @@ mod tests {
         ] {
             assert!(!other.is_within(&accepted), "{other:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_seen_or_looks_like_something_else_is_written_out() {
+        for (kind, c) in [
+            ("a space that is none", '\u{a0}'),
+            ("a wide space", '\u{3000}'),
+            ("a thin space", '\u{2009}'),
+            ("a line break of Unicode", '\u{85}'),
+            ("a direction", '\u{202e}'),
+            ("a tag", '\u{e0041}'),
+            ("a variation", '\u{fe0f}'),
+            ("a variation beyond the first", '\u{e0101}'),
+            ("a joiner", '\u{200d}'),
+            ("a filler", '\u{3164}'),
+            ("a blank note", '\u{1d159}'),
+            ("a format of hieroglyphs", '\u{13437}'),
+            ("a sign around numbers", '\u{600}'),
+            ("a stroke through a letter", '\u{336}'),
+            ("a circle around a letter", '\u{20dd}'),
+            ("a place for an object", '\u{fffc}'),
+            ("a noncharacter", '\u{1ffff}'),
+            ("private use", '\u{e000}'),
+        ] {
+            assert_eq!(safe(&format!("a{c}b"), 9), format!("a{}b", c.escape_unicode()), "{kind}");
+        }
+        for text in ["Zażółć gęślą jaźń", "e\u{301}\u{323}", "שלום", "नमस्ते", "日本語", "👍", "a b"]
+        {
+            assert_eq!(safe(text, 99), text, "letters stay");
+        }
+        assert_eq!(safe("a\u{301}\u{302}\u{303}\u{304}", 9), "a\u{301}\u{302}\\u{303}\\u{304}", "a stack of marks");
     }
 
     #[test]
