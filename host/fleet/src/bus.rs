@@ -79,6 +79,15 @@ impl fmt::Debug for Bus {
     }
 }
 
+/// Whose a message of the log is, where one is there.
+enum Appended {
+    Nothing,
+    /// A member's, with the id that it was appended with.
+    Ours(Option<String>),
+    /// It was not sealed with the fleet's key.
+    Foreign,
+}
+
 /// A value of the bucket, and the number that a change of it must name.
 #[derive(Debug, Clone)]
 pub struct SharedValue {
@@ -165,8 +174,9 @@ impl Bus {
         Ok(info.state.last_sequence)
     }
 
-    /// The log's messages from `first` to `last`, opened, one after the other. Fails with [`FleetError::Gap`] where one of them is not
-    /// there any more: a newer base has taken their place.
+    /// The log's messages from `first` to `last`, opened, one after the other. Those that were not sealed with the fleet's key are passed
+    /// over: they are nobody's of the fleet, and each message of its own says which one it follows. Fails with [`FleetError::Gap`] where
+    /// one of them is not there any more: a newer base has taken their place.
     pub async fn read_log(
         &self,
         first: u64,
@@ -192,15 +202,18 @@ impl Bus {
             if number != wanted {
                 return Err(FleetError::Gap);
             }
-            let plain = self.0.seal.open(&subject, &message.payload).ok_or(FleetError::OtherKey)?;
-            each(number, &plain)?;
+            match self.0.seal.open(&subject, &message.payload) {
+                Some(plain) => each(number, &plain)?,
+                None => tracing::warn!("message {number} of the log was sealed with another key, and is passed over"),
+            }
         }
         Ok(())
     }
 
     /// Appends to the log, if it ends with the message `after`; the new message's number. Tries until `deadline`. What was appended
-    /// already, and was not confirmed, is known by its `id`: the server looks at the end of the log first, and refuses it.
-    pub async fn append(&self, plain: &[u8], after: u64, id: &str, deadline: Instant) -> Result<u64, AppendError> {
+    /// already, and was not confirmed, is known by its `id`: the server looks at the end of the log first, and refuses it. A message that
+    /// was not sealed with the fleet's key does not count as the log's end.
+    pub async fn append(&self, plain: &[u8], mut after: u64, id: &str, deadline: Instant) -> Result<u64, AppendError> {
         let subject = self.subject("log");
         let sealed = bytes::Bytes::from(self.0.seal.seal(&subject, plain));
         loop {
@@ -209,9 +222,16 @@ impl Bus {
             let error = match tokio::time::timeout_at(deadline, sent).await {
                 Ok(Ok(confirmed)) => return Ok(confirmed.sequence),
                 Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => {
-                    match self.id_of(after + 1).await {
-                        Ok(found) if found.as_deref() == Some(id) => return Ok(after + 1),
-                        Ok(_) => return Err(AppendError::Elsewhere),
+                    match self.appended(&subject, after + 1).await {
+                        Ok(Appended::Ours(found)) if found.as_deref() == Some(id) => return Ok(after + 1),
+                        Ok(Appended::Ours(_) | Appended::Nothing) => return Err(AppendError::Elsewhere),
+                        Ok(Appended::Foreign) => {
+                            after += 1;
+                            tracing::warn!(
+                                "message {after} of the log was sealed with another key, and is passed over"
+                            );
+                            "a foreign message is in the log".to_owned()
+                        }
                         Err(error) => error.to_string(),
                     }
                 }
@@ -225,11 +245,14 @@ impl Bus {
         }
     }
 
-    /// The id that a message of the log was appended with; `None` where there is no such message.
-    async fn id_of(&self, number: u64) -> Result<Option<String>, FleetError> {
+    /// Whose a message of the log is.
+    async fn appended(&self, subject: &str, number: u64) -> Result<Appended, FleetError> {
         match self.0.log.get_raw_message(number).await {
-            Ok(message) => Ok(message.headers.get(async_nats::header::NATS_MESSAGE_ID).map(ToString::to_string)),
-            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+            Ok(message) if self.0.seal.open(subject, &message.payload).is_none() => Ok(Appended::Foreign),
+            Ok(message) => {
+                Ok(Appended::Ours(message.headers.get(async_nats::header::NATS_MESSAGE_ID).map(ToString::to_string)))
+            }
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(Appended::Nothing),
             Err(error) => Err(FleetError::jetstream(error)),
         }
     }

@@ -72,9 +72,17 @@ pub async fn read(bus: &Bus) -> Result<FleetStatus, FleetError> {
 async fn read_all(bus: &Bus) -> Result<FleetStatus, FleetError> {
     let owner = Ownership::read(bus).await?.0;
     let base = Base::read(bus).await?.0;
-    let mut said = Vec::new();
+    let (mut said, mut other_keys) = (Vec::new(), Vec::new());
     for key in bus.keys(KEYS).await? {
-        let Some(value) = bus.value(&key).await? else { continue };
+        let value = match bus.value(&key).await {
+            // A member whose home has another key must not keep anybody from seeing the others.
+            Err(FleetError::OtherKey) => {
+                other_keys.push(key.trim_start_matches(KEYS).to_owned());
+                continue;
+            }
+            value => value?,
+        };
+        let Some(value) = value else { continue };
         // Another version may say it in another form.
         let state = serde_json::from_slice::<MemberState>(&value.value).ok();
         said.extend(state.map(|state| (state, value.at_ms)));
@@ -91,5 +99,6 @@ async fn read_all(bus: &Bus) -> Result<FleetStatus, FleetError> {
         log_messages: log.end.saturating_sub(base.map_or(0, |base| base.sequence)),
         log_bytes: log.bytes,
         members,
+        other_keys,
     })
 }

@@ -136,11 +136,11 @@ fn begin(home: &Home, config: &Config, bus: &Bus) -> Result<Exit, Failure> {
 
 fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
     let status = bus.runtime().block_on(status::read(bus))?;
-    let FleetStatus { fleet, begun, owner, epoch, log_messages, log_bytes, members } = status;
+    let FleetStatus { fleet, begun, owner, epoch, log_messages, log_bytes, members, other_keys } = status;
     if as_json {
         let object = json!({
             "type": "fleet", "fleet": fleet, "begun": begun, "owner": owner, "epoch": epoch, "log_messages": log_messages,
-            "log_bytes": log_bytes,
+            "log_bytes": log_bytes, "other_keys": other_keys,
         });
         outln!("{object}");
     } else if !begun {
@@ -148,6 +148,10 @@ fn status(bus: &Bus, as_json: bool) -> Result<Exit, Failure> {
     } else {
         let by = owner.as_deref().unwrap_or("nobody at the moment");
         outln!("owner {by}, epoch {epoch}; {log_messages} messages in the log since the last copy of the store");
+    }
+    for name in other_keys.iter().filter(|_| !as_json) {
+        let name = printable_line(name);
+        outln!("{name}  its home has another `key`; copy that of the first member there, and restart `kiso serve`");
     }
     for member in members {
         if as_json {

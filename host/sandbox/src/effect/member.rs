@@ -52,6 +52,9 @@ pub struct FleetStatus {
     pub log_bytes: u64,
     /// All that ever were members, by name.
     pub members: Vec<MemberStatus>,
+    /// Members whose homes have another key than this fleet, so that nothing that they say can be read; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_keys: Vec<String>,
 }
 
 /// A member, by what it last said of itself.

@@ -240,6 +240,7 @@ mod tests {
             log_messages: 9,
             log_bytes: 8_192,
             members,
+            other_keys: Vec::new(),
         }
     }
 
