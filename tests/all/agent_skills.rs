@@ -98,7 +98,7 @@ fn an_archive_is_as_good_as_its_folder() {
     let other =
         path(&home.file("other.zip", archive(&[("SKILL.md", &GREET.replace("warm", "cold").replace("1.2", "1.3"))])));
     let ran = home.kiso(&["skill", "add", &other]);
-    ran.exit(4).says(&["was installed from", "it may be another publisher's", "models follow it", "--grant all"]);
+    ran.exit(4).says(&["was installed from", "it may be another publisher's", "models follow it", "--grant keep"]);
     assert_eq!(digest(&home), of_folder);
     let ran = home.kiso(&["skill", "add", &other, "--grant", "all"]);
     ran.ok().says(&["warning: its name is \"greet\" and that of its folder \"other\""]);

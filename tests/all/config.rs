@@ -57,13 +57,12 @@ fn a_mount_never_has_the_home_in_it() {
     for path in [outer.clone(), home.path(), outer.join("link"), "/".into()] {
         home.config(&format!("[exec.mounts]\n\"/b\" = {{ path = \"{}\", role = \"user\" }}\n", path.display()));
         for args in [["config", "check"].as_slice(), &["serve", "--port", "0"], &["run", "$ cat /b/home/key"]] {
-            home.kiso(args)
-                .exit(3)
-                .says(&["exec.mounts.\"/b\"", "has kiso's own home in it, or is in it"]);
+            home.kiso(args).exit(3).says(&["exec.mounts.\"/b\"", "has kiso's own home in it, or is in it"]);
         }
     }
     // A directory that leads elsewhere since the configuration was read.
-    home.config(&format!("[exec.mounts]\n\"/b\" = \"{}\"\n", outer.join("shared").display()));
+    let shared = outer.join("shared").display().to_string();
+    home.config(&format!("[exec.mounts]\n\"/b\" = {{ path = \"{shared}\", role = \"user\" }}\n"));
     home.kiso(&["run", "$ cat /b/a.txt"]).ok().prints(&["a"]);
     let daemon = crate::served::Served::start(&home);
     std::fs::rename(outer.join("shared"), outer.join("away")).unwrap();

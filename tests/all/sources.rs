@@ -23,9 +23,9 @@ amount = { type = \"int\" }
 http = [{ host = \"api.example.org\", methods = [\"GET\"] }]
 ";
 
-/// A file of its own digest: the same code, with another word in its manifest.
+/// A file of its own digest: the same code, with another word in a comment of its manifest, which nobody is told.
 fn file(home: &Home, path: &str, version: &str, word: &str) -> PathBuf {
-    let manifest = MANIFEST.replace("1.1.0", version).replace("Keeps values", word);
+    let manifest = format!("# {word}\n{}", MANIFEST.replace("1.1.0", version));
     home.file(path, pack::pack(&std::fs::read(guest("hostile")).unwrap(), &manifest))
 }
 
