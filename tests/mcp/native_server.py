@@ -90,13 +90,45 @@ def sees(path):
     return f"{len(os.listdir(path))} entries"
 
 
-def call(number):
-    """A system call by its number, with zeros."""
+def call(line):
+    """A system call by its number, with numbers as arguments and zeros behind them."""
     import ctypes
 
+    numbers = [int(word, 0) for word in line.split()]
     libc = ctypes.CDLL(None, use_errno=True)
-    result = libc.syscall(int(number), 0, 0, 0, 0, 0, 0)
+    result = libc.syscall(*[ctypes.c_long(number) for number in (numbers + [0] * 6)[:7]])
     return "done" if result != -1 else os.strerror(ctypes.get_errno())
+
+
+def sibling(_):
+    """A process whose parent is not this one."""
+    import ctypes
+    import platform
+
+    CLONE_PARENT, SIGCHLD = 0x8000, 17
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+    result = libc.syscall(*[ctypes.c_long(value) for value in (number, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)])
+    if result == 0:
+        os._exit(0)
+    return "made" if result != -1 else os.strerror(ctypes.get_errno())
+
+
+def library(line):
+    """A function of the C library, with numbers as arguments."""
+    import ctypes
+
+    name, *numbers = line.split()
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    result = function(*[ctypes.c_long(int(number, 0)) for number in numbers])
+    return "done" if result != -1 else os.strerror(ctypes.get_errno())
+
+
+def make(line):
+    """A file of this mode in its own directory, and what mode that has."""
+    path, mode = line.split()
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, int(mode, 8)))
+    return oct(os.stat(path).st_mode)
 
 
 THINGS = {
@@ -126,6 +158,13 @@ THINGS = {
     "setsid": lambda _: os.setsid() or "left",
     "run": lambda path: subprocess.run([path], check=False, capture_output=True, text=True).stdout.strip(),
     "syscall": call,
+    "sibling": sibling,
+    "library": library,
+    "make": make,
+    "niceuser": lambda _: os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_PROCESS, 0)) or "set",
+    "nice": lambda _: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0)) or "set",
+    "xattr": lambda path: os.getxattr(path, "user.none"),
+    "xattrs": lambda path: str(len(os.listxattr(path))),
     "fds": lambda _: " ".join(str(fd) for fd in range(3, 256) if is_open(fd)) or "none",
 }
 

@@ -120,6 +120,48 @@ fn it_reaches_neither_kiso_nor_any_other_local_service() {
     drop(daemon);
 }
 
+/// Calls that Landlock knows nothing of: about other processes of the same user, and about files that it cannot read.
+#[test]
+fn it_changes_and_learns_nothing_past_landlock() {
+    let Some(python) = Python::find("system calls of a server outside the sandbox") else { return };
+    let dir = Home::new();
+    let other = dir.file("other.txt", "not its own");
+    let tables = python.server(&[], "");
+    let home = allowed(&tables);
+    let refused = "Operation not permitted";
+    let of = |what: &str| format!("{what} {}", other.display());
+    for (thing, expected) in [
+        ("niceuser".to_owned(), "PermissionError"),
+        ("nice".to_owned(), "set"),
+        // All processes of the user: ioprio_set has one number on each processor.
+        (if cfg!(target_arch = "x86_64") { "syscall 251 3 0 0" } else { "syscall 30 3 0 0" }.to_owned(), refused),
+        ("library msgsnd 1 0 0 0".to_owned(), refused),
+        ("library msgrcv 1 0 0 0 0".to_owned(), refused),
+        ("library msgctl 1 2 0".to_owned(), refused),
+        ("library semop 1 0 0".to_owned(), refused),
+        ("library semctl 1 0 0".to_owned(), refused),
+        ("library shmctl 1 2 0".to_owned(), refused),
+        ("library inotify_init1 0".to_owned(), refused),
+        (of("xattr"), "PermissionError"),
+        (of("xattrs"), "PermissionError"),
+        ("sibling".to_owned(), refused),
+        // statmount and listmount.
+        ("syscall 457".to_owned(), refused),
+        ("syscall 458".to_owned(), refused),
+        // openat2, whose mode no filter sees.
+        ("syscall 437".to_owned(), "Function not implemented"),
+        ("make plain 0640".to_owned(), "0o100640"),
+        ("make setuid 4755".to_owned(), "PermissionError"),
+        ("make setgid 2755".to_owned(), "PermissionError"),
+        ("make both 6777".to_owned(), "PermissionError"),
+    ] {
+        does(&home, &tables, &[&thing]);
+        assert_eq!(came_of(&home, thing.split(' ').next().unwrap()), expected, "{thing}");
+    }
+    let made = home.path().join("mcp/oracle");
+    assert!(made.join("plain").exists() && !made.join("setuid").exists() && !made.join("both").exists());
+}
+
 #[test]
 fn it_sees_no_files_and_no_environment_but_its_own() {
     let Some(python) = Python::find("what a server outside the sandbox sees") else { return };

@@ -27,6 +27,8 @@ const LAST: u32 = 462;
 
 /// Not known to libc on every processor.
 const FCHMODAT2: c_long = 452;
+const STATMOUNT: c_long = 457;
+const LISTMOUNT: c_long = 458;
 
 /// Calls that are refused whatever they are called with.
 const REFUSED: &[c_long] = &[
@@ -50,10 +52,25 @@ const REFUSED: &[c_long] = &[
     libc::SYS_accept4,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
+    // A queue, a set of semaphores or memory of another program is known by a number that can be guessed.
     libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
     libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_shmget,
     libc::SYS_shmat,
+    libc::SYS_shmctl,
+    // What happens to files that it cannot read, and what else is said of them.
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_getxattr,
+    libc::SYS_lgetxattr,
+    libc::SYS_listxattr,
+    libc::SYS_llistxattr,
     // Calls that no filter sees.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -91,11 +108,14 @@ const REFUSED: &[c_long] = &[
     libc::SYS_setns,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
+    STATMOUNT,
+    LISTMOUNT,
     // The kernel and the machine.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -124,6 +144,7 @@ const REFUSED_HERE: &[c_long] = &[
     libc::SYS_utime,
     libc::SYS_utimes,
     libc::SYS_futimesat,
+    libc::SYS_inotify_init,
     libc::SYS_ioperm,
     libc::SYS_iopl,
     libc::SYS_modify_ldt,
@@ -146,8 +167,29 @@ const ABOUT_OTHERS: &[c_long] = &[
     libc::SYS_sched_setscheduler,
 ];
 
-/// The same, in their second.
-const ABOUT_OTHERS_SECOND: &[c_long] = &[libc::SYS_setpriority, libc::SYS_ioprio_set];
+/// The same, in their second; in their first stands what that is. With this value, it is all processes of a user.
+const ABOUT_OTHERS_SECOND: [(c_long, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
+
+/// Calls that make a file: the arguments that have their flags, if they have any, and its mode.
+const MAKE_FILES: &[(c_long, Option<u8>, u8)] = &[(libc::SYS_openat, Some(2), 3), (libc::SYS_mknodat, None, 2)];
+
+/// The same, of one processor alone.
+#[cfg(target_arch = "x86_64")]
+const MAKE_FILES_HERE: &[(c_long, Option<u8>, u8)] =
+    &[(libc::SYS_open, Some(1), 2), (libc::SYS_creat, None, 1), (libc::SYS_mknod, None, 1)];
+
+#[cfg(not(target_arch = "x86_64"))]
+const MAKE_FILES_HERE: &[(c_long, Option<u8>, u8)] = &[];
+
+/// Flags of calls that open a file, each of which has them make one.
+const MAKE_FLAGS: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// Modes with which whoever runs a file has the rights of its owner, or of its group.
+const SET_IDS: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+
+/// Requests of `fcntl` and `ioctl` that name who is sent a signal, and which.
+const SIGNAL_FCNTLS: [libc::c_int; 3] = [libc::F_SETOWN, 10, 15];
+const SIGNAL_IOCTLS: [u64; 2] = [0x8901, 0x8902];
 
 /// Calls that send a signal.
 const SIGNALS: &[c_long] = &[
@@ -158,8 +200,9 @@ const SIGNALS: &[c_long] = &[
     libc::SYS_pidfd_send_signal,
 ];
 
-/// Flags of `clone` that make another view of the machine.
-const NAMESPACES: [libc::c_int; 7] = [
+/// Flags of `clone` that make another view of the machine, and the one that makes the new process a child of kiso.
+const CLONE_FLAGS: [libc::c_int; 8] = [
+    libc::CLONE_PARENT,
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
     libc::CLONE_NEWPID,
@@ -201,19 +244,20 @@ fn arch() -> Result<TargetArch, String> {
 }
 
 /// Answers calls that are newer than the list as a kernel does that does not have them; programs then do without. So it does for
-/// `clone3`, whose arguments cannot be seen. Numbers of other ways to call, such as x32, are larger than all of these.
+/// `clone3` and `openat2`, whose arguments cannot be seen. Numbers of other ways to call, such as x32, are larger than all of these.
 fn unknown() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const IS_GREATER: u16 = 0x25;
     const IS_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
-    let clone3 = u32::try_from(libc::SYS_clone3).unwrap_or(u32::MAX);
+    let [clone3, openat2] = [libc::SYS_clone3, libc::SYS_openat2].map(|call| u32::try_from(call).unwrap_or(u32::MAX));
     let no_such_call = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     vec![
         step(LOAD, 0, 0, 0),
-        step(IS_GREATER, 2, 0, LAST),
-        step(IS_EQUAL, 1, 0, clone3),
+        step(IS_GREATER, 3, 0, LAST),
+        step(IS_EQUAL, 2, 0, clone3),
+        step(IS_EQUAL, 1, 0, openat2),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
         step(RETURN, 0, 0, no_such_call),
     ]
@@ -261,7 +305,7 @@ fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
     for (call, argument) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
         case(call, &[(argument, MaskedEq(fast), fast)]);
     }
-    for flag in NAMESPACES.map(number) {
+    for flag in CLONE_FLAGS.map(number) {
         case(libc::SYS_clone, &[(0, MaskedEq(flag), flag)]);
     }
     for request in REQUESTS {
@@ -270,14 +314,35 @@ fn refused(rules: &FilterRules) -> BTreeMap<i64, Vec<SeccompRule>> {
     for call in ABOUT_OTHERS {
         case(*call, &[(0, Ne, 0)]);
     }
-    for call in ABOUT_OTHERS_SECOND {
-        case(*call, &[(1, Ne, 0)]);
+    for (call, user) in ABOUT_OTHERS_SECOND {
+        case(call, &[(1, Ne, 0)]);
+        case(call, &[(0, Eq, user)]);
+    }
+    for (call, flags, mode) in MAKE_FILES.iter().chain(MAKE_FILES_HERE) {
+        for id in SET_IDS.map(u64::from) {
+            let set = (*mode, MaskedEq(id), id);
+            match flags {
+                // Without them, the argument with the mode is whatever stood in its register before.
+                Some(flags) => {
+                    for make in MAKE_FLAGS.map(number) {
+                        case(*call, &[(*flags, MaskedEq(make), make), set.clone()]);
+                    }
+                }
+                None => case(*call, &[set]),
+            }
+        }
     }
     // It ends with kiso, and nobody else looks into it.
     for option in [libc::PR_SET_PDEATHSIG, libc::PR_SET_PTRACER] {
         case(libc::SYS_prctl, &[(0, Eq, number(option))]);
     }
     if !rules.signals_are_scoped {
+        for request in SIGNAL_FCNTLS.map(number) {
+            case(libc::SYS_fcntl, &[(1, Eq, request)]);
+        }
+        for request in SIGNAL_IOCTLS {
+            case(libc::SYS_ioctl, &[(1, Eq, request)]);
+        }
         // To itself, as in abort().
         case(libc::SYS_tgkill, &[(0, Ne, u64::from(rules.pid))]);
     }
