@@ -1,7 +1,7 @@
 //! The life of a daemon, from outside: what systemd hears, what the log says and never says, reading the configuration
 //! again, and the unit.
 
-use crate::harness::{Home, everywhere, missing_tool, skipped, wait_until};
+use crate::harness::{Home, everywhere, missing_tool, wait_until};
 use crate::served::Served;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -271,76 +271,42 @@ fn no_secret_stands_in_the_log() {
     }
 }
 
-/// A mount namespace with a small file system of its own, and in it the daemon of a home.
-fn on_a_small_disk(home: &Home, config: &str) -> Option<Served> {
-    let disk = home.dir.path().join("disk");
-    std::fs::create_dir(&disk).unwrap();
-    let unshare = || {
-        let mut command = Command::new("unshare");
-        match rustix::process::geteuid().is_root() {
-            true => command.arg("--mount"),
-            false => command.args(["--user", "--map-current-user", "--keep-caps", "--mount"]),
-        };
-        command
-            .args(["sh", "-ec", "mount -t tmpfs -o size=16m,mode=700 none \"$1\"; shift; exec \"$@\"", "sh"])
-            .arg(&disk);
-        command
-    };
-    if !unshare().arg("true").output().is_ok_and(|tried| tried.status.success()) {
-        return None;
-    }
-    let serve = home.command(&["--json", "serve", "--port", "0"]);
-    let mut command = unshare();
-    command.args([
-        "sh",
-        "-ec",
-        "mkdir -m 700 \"$KISO_HOME\"; printf %s \"$CONFIG\" > \"$KISO_HOME/config.toml\"; exec \"$@\"",
-        "sh",
-    ]);
-    command.arg(serve.get_program()).args(serve.get_args());
-    command.env("KISO_HOME", disk.join("home")).env("CONFIG", config).current_dir(home.dir.path());
-    Some(Served::spawn(command))
-}
-
-/// What was accepted is answered when there is room again; what was not accepted is told so, and the daemon lives.
+/// A title stands in clear wherever sessions are listed, and an export leaves the home.
 #[test]
-fn a_full_disk_refuses_what_comes_and_loses_nothing() {
-    let home = Home::new();
-    let Some(served) = on_a_small_disk(&home, QUICK) else {
-        return skipped("a full disk", "nothing can be mounted here");
+fn titles_and_exports_keep_no_credentials() {
+    let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n");
+    let (by_form, by_name) = ("sk-proj-Plover32Plover32Plover32Plover32Plover32", "late-key-5532-x");
+    home.kiso(&["run", "--session", "trip", &format!("$ echo {by_name}")]).ok();
+    let with_key = |args: &[&str]| {
+        home.kiso_with(args, |command| {
+            command.env("KISO_SKILL_SEARCH_API_KEY", by_name);
+        })
     };
-    served.reply(served.send("before", "$ echo before"));
-    let inside = std::path::PathBuf::from(format!("/proc/{}/root", served.pid()));
-    let filler = inside.join(home.dir.path().join("disk/filler").strip_prefix("/").unwrap());
-    let mut file = std::fs::File::create(&filler).unwrap();
-    let full = loop {
-        if let Err(error) = std::io::Write::write_all(&mut file, &[0; 4_096]) {
-            break error;
-        }
-    };
-    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
-    // The log of the database has some room of its own.
-    let body = json!({ "session": "main", "text": format!("$ echo it is done; # {}", "x".repeat(20_000)) }).to_string();
-    let mut accepted = Vec::new();
-    loop {
-        let answer = served.request("POST", "/msg", Some(&body));
-        if answer.status == 507 {
-            answer.refuses(507, "disk_full");
-            break;
-        }
-        accepted.push(answer.expect(202)["message"].as_i64().unwrap());
-        assert!(accepted.len() < 1_000, "the disk is full");
-    }
-    assert_eq!(served.get("/health")["status"], "ok");
-    served.logs("the disk is full", 1);
-    // A process that another test starts just now may have it open, too, so it would go on taking its room for a moment.
-    file.set_len(0).unwrap();
-    drop(file);
-    std::fs::remove_file(&filler).unwrap();
-    accepted.push(served.send("after", "$ echo it is done"));
-    for message in accepted {
-        let reply = served.reply(message);
-        assert!(reply.contains("it is done") || reply.contains("interrupted"), "{reply}");
+    let title = format!("use {by_form} and {by_name}");
+    let renamed = with_key(&["session", "rename", "trip", &title]);
+    renamed.ok().prints(&["trip is now titled use [secret "]);
+    // What was written down before it was known to be a secret.
+    assert!(home.kiso(&["export", "trip"]).ok().stdout.contains(by_name), "nobody knows it yet");
+    let out = home.dir.path().join("trip.jsonl");
+    with_key(&["export", "trip", "--output", out.to_str().unwrap()]).ok();
+    let written = std::fs::read_to_string(&out).unwrap();
+    let printed = with_key(&["export", "trip"]).ok().stdout.clone();
+    let served = Served::start_with(&home, &[], |command| {
+        command.env("KISO_SKILL_SEARCH_API_KEY", by_name);
+    });
+    let change = json!({ "title": format!("again {by_form} and {by_name}") }).to_string();
+    let changed = served.request("PATCH", "/sessions/trip", Some(&change)).expect(200);
+    let sent = served.request("GET", "/sessions/trip/export", None).body;
+    let listed = home.kiso(&["session", "list"]).ok().stdout.clone();
+    for (what, text) in [
+        ("the title", renamed.stdout.clone()),
+        ("a file", written),
+        ("standard output", printed),
+        ("HTTP", sent),
+        ("the title over HTTP", changed.to_string()),
+        ("the list", listed),
+    ] {
+        assert!(text.contains("[secret ") && !text.contains(by_form) && !text.contains(by_name), "{what}: {text}");
     }
     assert_eq!(served.terminate(), 0);
 }

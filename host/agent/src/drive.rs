@@ -55,6 +55,7 @@ mod workspace;
 
 pub use self::approve::{AlwaysScope, CardReply, CardReplyError};
 pub use self::cancel::Cancel;
+pub use self::clean::clean_title;
 pub use self::log::SEALED_RUN;
 pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
 pub use self::undo::UndoFailure;
@@ -332,7 +333,8 @@ impl RunExecutor {
         }
     }
 
-    async fn with_session(&self, session: &SessionName, mut secrets: Secrets) -> Result<Secrets, DriveError> {
+    /// With the secrets of a session and the keys of providers and servers.
+    pub async fn with_session(&self, session: &SessionName, mut secrets: Secrets) -> Result<Secrets, DriveError> {
         for (name, value) in self.vault.load(&self.store, session).await? {
             secrets.add_session(name, value);
         }

@@ -1,8 +1,8 @@
 //! `kiso export`: a session as JSON lines, for other programs and for people who leave.
 
 use super::backup::absolute;
-use super::{Exit, Failure, Shared};
-use kiso_agent::session;
+use super::{Exit, Failure, Shared, block_on, environment_secrets};
+use kiso_agent::session::export::Export;
 use kiso_base::home::{Home, SessionName};
 use kiso_store::secret::vault::Vault;
 use kiso_store::store::{BackupError, Store, View, part_of, place};
@@ -32,6 +32,11 @@ impl ExportArgs {
         if !store.read_blocking(|view| view.has_session(&session))? {
             return Err(Failure::new(Exit::Usage, format!("there is no session {session}")));
         }
+        let mut secrets = environment_secrets();
+        // With another key, nothing that is sealed can be read, and so it is not in the export either.
+        for (name, value) in block_on(vault.load(&store, &session))?.unwrap_or_default() {
+            secrets.add_session(name, value);
+        }
         let Some(output) = &self.output else {
             super::out::is_json();
             // One snapshot: what is said meanwhile is not in it, and nothing is in it by half.
@@ -40,7 +45,7 @@ impl ExportArgs {
                     outln!("{line}");
                     Ok(())
                 };
-                Ok(session_lines(view, &vault, &session, print))
+                Ok(session_lines(view, &vault, Export::new(&session, secrets), print))
             })??;
             return Ok(Exit::Done);
         };
@@ -52,10 +57,11 @@ impl ExportArgs {
             }
             _ => {}
         }
+        let export = Export::new(&session, secrets);
         // What was there before stays until all of this is written, and nobody else may read it.
         let part = part_of(&path);
         let written =
-            write(&part, |print| store.read_blocking(|view| Ok(session_lines(view, &vault, &session, print)))?);
+            write(&part, |print| store.read_blocking(|view| Ok(session_lines(view, &vault, export, print)))?);
         let placed = written.and_then(|()| Ok(place(&part, &path, self.force)?));
         if placed.is_err() {
             let _ = fs::remove_file(&part);
@@ -82,8 +88,7 @@ fn write(path: &Path, lines: impl FnOnce(Print<'_>) -> Result<(), Failure>) -> R
 
 type Print<'a> = &'a mut dyn FnMut(Value) -> Result<(), Failure>;
 
-fn session_lines(view: &View<'_>, vault: &Vault, session: &SessionName, print: Print<'_>) -> Result<(), Failure> {
-    let mut export = session::export::Export::new(session);
+fn session_lines(view: &View<'_>, vault: &Vault, mut export: Export, print: Print<'_>) -> Result<(), Failure> {
     while let Some(lines) = export.next(view, vault)? {
         lines.into_iter().try_for_each(&mut *print)?;
     }

@@ -2,8 +2,9 @@
 
 use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
-use super::{Exit, Failure, Opened, Shared, block_on};
+use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
 use clap::Subcommand;
+use kiso_agent::drive::clean_title;
 use kiso_agent::session::removal::{NotRemoved, remove};
 use kiso_base::clock::{minute, now_ms};
 use kiso_base::home::SessionName;
@@ -242,7 +243,8 @@ fn tell(message: &Message, json: bool) {
 }
 
 fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Result<Exit, Failure> {
-    let title = title.trim().to_owned();
+    let secrets = block_on(opened.drive()?.with_session(session, environment_secrets()))??;
+    let title = clean_title(title, &secrets);
     if title.is_empty() || title.chars().count() > MAX_TITLE || title.chars().any(char::is_control) {
         let message = format!("a title must have 1 to {MAX_TITLE} characters on one line");
         return Err(Failure::new(Exit::Usage, message));

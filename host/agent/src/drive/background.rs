@@ -1,7 +1,7 @@
 //! What is done after the reply: titles, summaries, facts and memory. Nobody waits for it,
 //! and what fails is tried again later.
 
-use super::clean::clean;
+use super::clean::{clean, clean_title};
 use super::spent::Meter;
 use super::window::chat;
 use super::{DriveError, RunExecutor, boundary};
@@ -152,7 +152,7 @@ impl RunExecutor {
         let Some(title) = titler::read(&self.ask(work, request, &boundary).await?) else {
             return Ok(());
         };
-        let session = work.session.clone();
+        let (session, title) = (work.session.clone(), clean_title(&title, &Secrets::default()));
         self.store.write(move |tx| tx.set_title(&session, &title, false)).await?;
         Ok(())
     }

@@ -18,6 +18,7 @@ use self::batch::Batch;
 use self::entry::{Entry, Projection};
 use self::result::{looked_at, may_change_files};
 use self::task::{row, state};
+use super::clean::clean_title;
 use super::{DriveError, SPEC, subagent};
 use crate::node::output;
 use kiso_base::clock::now_ms;
@@ -416,6 +417,7 @@ impl Log {
         let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
         // What nobody could look at for secrets does not become a title, which stands in clear.
         let title = title.filter(|_| self.sealed.is_none());
+        let title = title.map(|(title, usage)| (clean_title(&title, secrets), usage));
         let finish = move |tx: &Tx<'_>| {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;

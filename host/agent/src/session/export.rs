@@ -4,11 +4,16 @@ use serde_json::{Value, json};
 
 use crate::drive::SEALED_RUN;
 use kiso_base::home::SessionName;
+use kiso_store::secret::Secrets;
+use kiso_store::secret::found::extract;
 use kiso_store::secret::vault::{Vault, is_sealed};
 use kiso_store::store::{Placement, RunId, StoreError, View};
 
 /// Messages that are in memory at once.
 const MESSAGES: u32 = 128;
+
+/// Members of the objects that hold a text of a person or a model.
+const WRITTEN: [&str; 4] = ["title", "summary", "text", "message"];
 
 /// Runs that are in memory at once, each with its tasks and what these put out.
 const RUNS: u32 = 16;
@@ -17,6 +22,8 @@ const RUNS: u32 = 16;
 #[derive(Debug, Clone)]
 pub struct Export {
     session: SessionName,
+    /// What is taken out of all that was written down before it was known to be a secret.
+    secrets: Secrets,
     at: ExportStage,
     messages: u64,
     runs: u64,
@@ -32,8 +39,9 @@ enum ExportStage {
 }
 
 impl Export {
-    pub fn new(session: &SessionName) -> Export {
-        Export { session: session.clone(), at: ExportStage::Session, messages: 0, runs: 0 }
+    /// `secrets` are those of the environment and of the session.
+    pub fn new(session: &SessionName, secrets: Secrets) -> Export {
+        Export { session: session.clone(), secrets, at: ExportStage::Session, messages: 0, runs: 0 }
     }
 
     /// The next objects; `None` when all were given. The last one of all has the type "end" and says how many there were,
@@ -87,7 +95,17 @@ impl Export {
             }
             ExportStage::Over => return Ok(None),
         };
-        Ok(Some(lines))
+        lines.into_iter().map(|line| self.cleaned(line)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Takes secrets out of an object, and credentials by their form out of what people and models have written in it.
+    fn cleaned(&self, mut line: Value) -> Result<Value, StoreError> {
+        for member in WRITTEN {
+            if let Some(text) = line.get(member).and_then(Value::as_str) {
+                line[member] = extract(text, &self.secrets).0.into();
+            }
+        }
+        self.secrets.redact_document(line).map_err(|error| StoreError::corrupt(error.to_string()))
     }
 
     fn head(&self, view: &View<'_>) -> Result<Value, StoreError> {

@@ -33,7 +33,8 @@ pub(super) async fn export(
         return Err(no_session(&session));
     }
     let disposition = format!("attachment; filename=\"{session}.jsonl\"");
-    let lines = unfold(Some(Export::new(&session)), move |export| {
+    let secrets = app.0.drive.with_session(&session, app.0.secrets.clone()).await?;
+    let lines = unfold(Some(Export::new(&session, secrets)), move |export| {
         let (store, vault) = (app.0.drive.store.clone(), app.0.drive.vault.clone());
         async move {
             let mut export = export?;

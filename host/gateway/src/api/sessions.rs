@@ -12,7 +12,7 @@ use crate::document::routes;
 use crate::error::ApiError;
 use crate::message::whole_message;
 use crate::wire::{Body, JsonResult, MAX_PAGE, Message, NoContent, Page, Part, Path, Query, Status, page_size};
-use kiso_agent::drive::RunExecutor;
+use kiso_agent::drive::{RunExecutor, clean_title};
 use kiso_agent::session::removal::{self, NotRemoved};
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
@@ -160,7 +160,13 @@ pub(super) async fn change(
             "`runs_on` must be \"any\" for all machines, or a label of machines: {MACHINE_LABEL}"
         )));
     }
-    let title = title.map(|title| title.trim().to_owned());
+    let title = match title {
+        Some(title) => {
+            let secrets = app.0.drive.with_session(&session, app.0.secrets.clone()).await?;
+            Some(clean_title(&title, &secrets))
+        }
+        None => None,
+    };
     let fits = |title: &String| (1..=MAX_TITLE).contains(&title.chars().count()) && !title.chars().any(is_hidden);
     if !title.as_ref().is_none_or(fits) {
         return Err(ApiError::bad_request(format!(

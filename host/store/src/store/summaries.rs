@@ -104,7 +104,8 @@ impl Tx<'_> {
         Ok(update.execute((session.as_str(), segment, &new.text, new.to, sources))? > 0)
     }
 
-    /// Sets the title; `anew` replaces one that is there. True if the title is now this one.
+    /// Sets the title; `anew` replaces one that is there. True if the title is now this one. It stands in clear wherever sessions are
+    /// listed: the caller has taken out what is secret.
     pub fn set_title(&self, session: &SessionName, title: &str, anew: bool) -> Result<bool, StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE name = ?1 AND (?3 OR title IS NULL)")?;
