@@ -106,3 +106,19 @@ fn an_enormous_line_is_refused_at_once() {
     }
     intact(&home);
 }
+
+/// With too few descriptors a command of a pipeline does not begin, and the next one counted what it never wrote.
+#[test]
+fn a_pipeline_without_free_descriptors_fails_as_a_whole() {
+    let home = small();
+    home.shell("seq 5 | wc -l").ok();
+    for files in 24..64 {
+        let kiso = crate::harness::KISO;
+        let script = format!("ulimit -n {files}; exec {kiso} shell -c 'seq 5 | wc -l'");
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).env("KISO_HOME", home.path()).env("RUST_BACKTRACE", "0");
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.success(), said.trim() == "5", "{files} descriptors: {output:?}");
+    }
+}

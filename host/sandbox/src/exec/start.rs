@@ -12,6 +12,8 @@ use super::wit::exports::kiso::exec::shell::Ended;
 use crate::engine::limits::{Limit, LimitHit};
 use crate::skill::BrokenPipe;
 use crate::skill::trap;
+use rustix::io::Errno;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use wasmtime::Trap;
@@ -122,6 +124,7 @@ async fn command(
     spec: ProcessSpec,
 ) -> wasmtime::Result<u8> {
     let pre = pre?;
+    check_descriptors()?;
     let mut store = store(components, &running.task, &running.process, spec, Streams::Command)?;
     let instance = pre.instantiate_async(&mut store).await?;
     match instance.wasi_cli_run().call_run(&mut store).await? {
@@ -136,6 +139,7 @@ async fn shell(
     work: ShellWork,
     spec: ProcessSpec,
 ) -> wasmtime::Result<(u8, Option<Ended>)> {
+    check_descriptors()?;
     let (env, cwd) = (spec.env.clone(), spec.cwd.clone());
     let mut store = store(components, &running.task, &running.process, spec, Streams::Shell)?;
     let instance = components.shell()?.instantiate_async(&mut store).await?;
@@ -181,6 +185,15 @@ async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmt
         task.hit(Limit::Transfer);
         return KILLED;
     }
+    if is_out_of_files(&error) {
+        // It never began: what the others of the line make of nothing would pass for its output.
+        task.hit_with(LimitHit {
+            limit: Limit::OpenFiles,
+            value: "limit for all of kiso".to_owned(),
+            setting: "LimitNOFILE of the unit, or `ulimit -n`".to_owned(),
+        });
+        return KILLED;
+    }
     let name = title.split(' ').next().unwrap_or_default();
     if let Some(WriteError(errno)) = error.downcast_ref() {
         let _ = stderr.write(format!("{name}: write error: {}\n", errno.in_words()).as_bytes()).await;
@@ -201,6 +214,23 @@ async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmt
     };
     let _ = stderr.write(format!("{name}: crashed: {message}\n").as_bytes()).await;
     code
+}
+
+/// Descriptors that a process and its first steps take, of directories above all.
+const DESCRIPTORS: usize = 16;
+
+/// Fails where kiso has not that many left: a process that begins without them does not get far enough to say so itself, and what it
+/// never wrote would pass for its output.
+fn check_descriptors() -> std::io::Result<()> {
+    let stdin = std::io::stdin();
+    let spare = (0..DESCRIPTORS).map(|_| stdin.as_fd().try_clone_to_owned());
+    spare.collect::<Result<Vec<_>, _>>().map(drop)
+}
+
+/// Whether kiso itself had no descriptor left for what it was to open.
+fn is_out_of_files(error: &wasmtime::Error) -> bool {
+    let code = error.root_cause().downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    code.is_some_and(|code| [Errno::MFILE, Errno::NFILE].iter().any(|errno| errno.raw_os_error() == code))
 }
 
 /// Marks a process as ended, however its future goes away.
