@@ -72,6 +72,10 @@ bench:
 lighthouse *screens:
     python3 build/lighthouse.py {{screens}}
 
+# licences, sources and advisories of all crates (cargo-deny is needed, and the database of advisories)
+deny *checks:
+    cargo deny check {{checks}}
+
 # rustfmt and clippy, for the host, the skills, the test guests and wasm-smith
 lint:
     cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings
