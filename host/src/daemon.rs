@@ -9,7 +9,7 @@ mod upkeep;
 mod workers;
 
 pub use self::reload::ReloadError;
-pub use self::upkeep::check_after_crash;
+pub use self::upkeep::check_before_start;
 use self::workers::Workers;
 
 use std::net::SocketAddr;
@@ -64,7 +64,6 @@ pub enum StartError {
 impl Daemon {
     /// Starts in the runtime of the caller. `secrets` are those of the environment.
     pub async fn start(drive: RunExecutor, secrets: Secrets, port: Port) -> Result<Daemon, StartError> {
-        let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
         for path in drive.home.remove_unfinished() {
             tracing::info!("{} was left by a process that was killed, and is removed", path.display());
@@ -80,9 +79,7 @@ impl Daemon {
         // Programs that are started as servers are kept from it. A full disk must not keep anybody from making room.
         let _ = lock.note_port(address.port());
         let mut channels = open.dispatch(&drive, ended.clone()).await?;
-        if died {
-            tokio::spawn(upkeep::check_behind(drive.store.clone()));
-        }
+        tokio::spawn(upkeep::check_behind(drive.store.clone()));
         kiso_agent::session::removal::sweep(&drive.home, &drive.store).await?;
         tokio::spawn(upkeep::index_messages(drive.store.clone(), ended.clone()));
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));

@@ -31,6 +31,31 @@ fn texts(home: &Home, session: &str) -> Vec<String> {
     lines.iter().filter(|l| l["type"] == "message").map(|l| l["text"].as_str().unwrap().to_owned()).collect()
 }
 
+/// What `kiso backup` and `kiso restore` leave that were killed goes with the next of them, or with a start of the daemon.
+#[test]
+fn what_killed_backups_and_restores_left_is_removed() {
+    let home = home(QUICK);
+    home.kiso(&["run", "$ echo one"]).ok();
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    let pid = gone.id();
+    gone.wait().unwrap();
+    let part = home.file(&format!("copy.db.{pid}.part"), "half of a copy");
+    let other = home.file(&format!("other.db.{pid}.part"), "of another file");
+    let mine = home.file("copy.db.notes.part", "a person's");
+    home.kiso(&["backup", "copy.db"]).ok();
+    assert!(!part.exists() && other.exists() && mine.exists());
+    let half = home.path().join(format!(".new-{pid}-0"));
+    std::fs::write(&half, "half of a store").unwrap();
+    home.kiso(&["restore", "copy.db"]).ok();
+    assert!(!half.exists(), "restore");
+    std::fs::write(&half, "half of a store").unwrap();
+    if !everywhere::is_so() {
+        let served = Served::start(&home);
+        assert!(!half.exists(), "the daemon's start");
+        assert_eq!(served.terminate(), 0);
+    }
+}
+
 #[test]
 fn a_backup_is_made_while_the_daemon_works_and_put_back() {
     let home = home(QUICK);

@@ -10,6 +10,35 @@ fn add(home: &Home, name: &str, bytes: &[u8]) -> crate::harness::Ran {
     home.kiso(&["skill", "add", file.to_str().unwrap()])
 }
 
+/// A named pipe where a file is expected would be waited for until somebody writes to it.
+#[test]
+fn a_named_pipe_in_the_home_hangs_nothing() {
+    let home = Home::new();
+    home.kiso(&["config", "check"]).ok();
+    for (name, said) in [("config.toml", "failed to read"), ("key", "failed to open")] {
+        let path = home.path().join(name);
+        let aside = home.dir.path().join(name);
+        std::fs::rename(&path, &aside).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        home.kiso(&["run", "$ true"]).says(&[said, "it is not a file"]);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::rename(&aside, &path).unwrap();
+    }
+    home.kiso(&["run", "$ true"]).ok();
+}
+
+/// The advice about a damaged key can be followed.
+#[test]
+fn a_damaged_key_can_be_moved_away() {
+    let home = Home::new();
+    home.kiso(&["run", "$ echo kept > notes.txt"]).ok();
+    let key = home.path().join("key");
+    std::fs::write(&key, "short").unwrap();
+    home.kiso(&["run", "$ true"]).says(&["is damaged: it has 5 bytes", "kiso backup --with-key", "or move it away"]);
+    std::fs::rename(&key, home.path().join("key.damaged")).unwrap();
+    home.kiso(&["run", "$ cat notes.txt"]).ok().prints(&["kept"]);
+}
+
 #[test]
 fn what_is_not_wasm_is_named() {
     let home = Home::new();

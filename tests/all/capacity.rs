@@ -62,7 +62,8 @@ fn there_are_no_more_sessions_than_may_be() {
 
 #[test]
 fn all_sessions_together_hold_no_more_than_may_be() {
-    let home = home("[limits]\nhome_mib = 64\n");
+    // Of which guests leave a sixteenth.
+    let home = home("[limits]\nhome_mib = 68\n");
     let served = Served::start(&home);
     let fill = |mib: u64, name: &str| format!("$ head -c {} /dev/zero > {name}; echo filled", mib << 20);
     assert!(served.reply(served.send("one", &fill(40, "f"))).contains("filled"));
@@ -87,6 +88,22 @@ fn all_sessions_together_hold_no_more_than_may_be() {
     assert!(served.reply(served.send("two", &fill(40, "f"))).contains("filled"));
     home.kiso(&["session", "delete", "two", "--yes"]).ok();
     assert!(served.reply(served.send("one", &fill(40, "f"))).contains("filled"));
+}
+
+/// A guest writes all that it may of `limits.home_mib`. What kiso itself needs is not a guest's to fill.
+#[test]
+fn guests_leave_room_for_messages_replies_and_undo() {
+    let home = home("[limits]\nhome_mib = 64\n");
+    let served = Served::start(&home);
+    assert!(served.reply(served.send("default", "$ echo kept > notes.txt; echo done")).contains("done"));
+    assert!(served.reply(served.send("default", "$ rm notes.txt; echo gone")).contains("gone"));
+    let told = served.reply(served.send("other", "$ head -c 62M /dev/zero > f; echo over"));
+    assert!(told.contains("all sessions and the store together") && told.contains("reserve_mib there says"), "{told}");
+    assert!(served.reply(served.send("other", "$ head -c 58M /dev/zero > f; echo fits")).contains("fits"));
+    assert!(served.reply(served.send("default", "$ echo here")).contains("here"), "messages are taken and answered");
+    assert_eq!(served.get("/health")["status"], "ok");
+    home.kiso(&["undo"]).ok().prints(&["was undone"]);
+    assert!(served.reply(served.send("default", "$ cat notes.txt")).contains("kept"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `/health` from outside, for a home that cannot work any more.
 
-use crate::harness::{Home, everywhere};
+use crate::harness::{Home, everywhere, wait_until};
 use crate::served::Served;
 
 /// Asserts that the daemon is not ready, and that the message of the error contains `reason`.
@@ -9,6 +9,78 @@ fn not_ready(served: &Served, reason: &str) {
     let answer = served.request("GET", "/health", None);
     answer.refuses(503, "not_ready");
     assert!(answer.body.contains(reason), "{reason:?} is not the reason: {answer:?}");
+}
+
+/// Bytes of a page of a new store.
+const PAGE: u64 = 1_024;
+
+/// Overwrites all pages but the first, below a daemon or without one.
+fn damage(home: &Home) {
+    use std::os::unix::fs::FileExt;
+    let path = home.path().join("store.db");
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let bytes = file.metadata().unwrap().len();
+    for at in (PAGE..bytes).step_by(PAGE as usize) {
+        file.write_all_at(&[0xA5; PAGE as usize], at).unwrap();
+    }
+}
+
+#[test]
+fn a_store_with_damaged_pages_is_not_served() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n");
+    let served = Served::start(&home);
+    served.reply(served.send("main", "$ echo hello"));
+    assert_eq!(served.terminate(), 0);
+    // One page somewhere in the middle is enough, also after an end in good order.
+    let path = home.path().join("store.db");
+    let whole = std::fs::read(&path).unwrap();
+    let page: i64 = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'messages'", (), |row| row.get(0))
+        .unwrap();
+    let mut bytes = whole.clone();
+    let at = usize::try_from(page - 1).unwrap() * PAGE as usize;
+    bytes[at..at + PAGE as usize].fill(0xA5);
+    std::fs::write(&path, &bytes).unwrap();
+    if !everywhere::is_so() {
+        home.kiso(&["serve", "--port", "0"]).exit(3).says(&["store.db is damaged", "kiso restore"]);
+    }
+    std::fs::write(&path, whole).unwrap();
+    let served = Served::start(&home);
+    assert_eq!(served.get("/health")["status"], "ok");
+    // And while it is served.
+    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    damage(&home);
+    wait_until("the damage to be met", || {
+        served.request("GET", "/sessions/main/messages", None);
+        served.request("GET", "/runs", None);
+        served.request("GET", "/health", None).status == 503
+    });
+    not_ready(&served, "store.db is damaged (");
+}
+
+#[test]
+fn a_missing_store_beside_sessions_is_not_made_again() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n");
+    home.kiso(&["run", "$ echo kept > notes.txt"]).ok();
+    let path = home.path().join("store.db");
+    let aside = home.dir.path().join("aside");
+    std::fs::rename(&path, &aside).unwrap();
+    for args in [["run", "$ echo more"].as_slice(), &["serve", "--port", "0"], &["session", "list"]] {
+        home.kiso(args).exit(3).says(&["store.db is missing or empty", "1 session", "kiso restore FILE"]);
+        assert!(!path.exists(), "nothing is made");
+    }
+    std::fs::write(&path, "").unwrap();
+    home.kiso(&["run", "$ echo more"]).exit(3).says(&["is missing or empty"]);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&aside, &path).unwrap();
+    home.kiso(&["run", "$ cat notes.txt"]).ok().prints(&["kept"]);
+    // To begin anew, a person says so.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(home.path().join("sessions"), home.dir.path().join("sessions")).unwrap();
+    home.kiso(&["run", "$ echo anew"]).ok();
 }
 
 /// Without the store no message is accepted, and without the directory of the sessions none is answered.

@@ -53,6 +53,7 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
     ] {
         assert!(text.contains(&part), "{part}: {text}");
     }
+    home.kiso(&["doctor", "--offline"]).prints(&["held runs", &run, "kiso run --resume RUN"]);
     let warnings = served.get("/health/details")["warnings"].to_string();
     assert!(warnings.contains(&format!("cut off twice while it worked on run {run}")), "{warnings}");
     // The session goes on, and another start changes nothing.

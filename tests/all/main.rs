@@ -81,6 +81,7 @@ mod served;
 mod shell;
 mod shell_docs;
 mod signatures;
+mod small_disk;
 mod small_models;
 mod socket;
 mod sources;

@@ -128,6 +128,8 @@ settings! {
         max_sessions: Int(10_000, 1, 1_000_000) from AtOnce,
         /// Total size in MiB of all workspaces and the store; more is refused until you delete something.
         home_mib: Int(16_384, 64, 1_073_741_824) from AtOnce,
+        /// Space in MiB, of the disk and of home_mib, at most a sixteenth of each, that skills and command lines leave for messages, replies and undo.
+        reserve_mib: Int(64, 0, 1_048_576) from AtOnce,
     }
 
     /// What models see of a conversation.

@@ -286,10 +286,44 @@ impl Home {
 
     /// Bytes that are free where the home is, for its owner.
     pub fn free_bytes(&self) -> io::Result<u64> {
+        self.disk().map(|disk| disk.free)
+    }
+
+    /// The file system that the home is on.
+    pub fn disk(&self) -> io::Result<Disk> {
         let stat = rustix::fs::statvfs(self.path())?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Ok(Disk { free: bytes(stat.f_bavail), total: bytes(stat.f_blocks) })
+    }
+
+    /// Says that the space is gone that guests leave for kiso itself: something else has filled the disk.
+    pub fn shortage(&self, reserve_mib: u64) -> Option<String> {
+        let disk = self.disk().ok()?;
+        let reserve = disk.reserve(reserve_mib);
+        (disk.free < reserve / SHORTAGE).then(|| {
+            let (free, reserve) = (kiso_plan::report::size(disk.free), kiso_plan::report::size(reserve));
+            format!("only {free} are free where kiso's home is, of the {reserve} that limits.reserve_mib keeps for kiso itself")
+        })
     }
 }
+
+/// Bytes of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    /// For the owner of the home.
+    pub free: u64,
+    pub total: u64,
+}
+
+impl Disk {
+    /// The part of it that guests leave for kiso itself: `limits.reserve_mib`, and of a small one a sixteenth.
+    pub fn reserve(self, reserve_mib: u64) -> u64 {
+        (reserve_mib << 20).min(self.total / 16)
+    }
+}
+
+/// When a quarter of the reserve is left, kiso itself may soon not be able to write.
+const SHORTAGE: u64 = 4;
 
 /// Free space under which writing becomes a matter of luck.
 pub const LOW_DISK: u64 = 256 << 20;

@@ -1,4 +1,4 @@
-//! Checks that the home still has the two things that nothing works without: the store, and the directory of the sessions.
+//! Checks that the home still has what nothing works without: the store, whole, the directory of the sessions, and some space.
 //!
 //! Connections that are open go on with a file that was removed, so a read of the store does not notice it. Files are only looked
 //! up here and never opened: closing the store's file would drop the locks that SQLite has on it in this process.
@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use kiso_base::home::Home;
+use kiso_store::store::Store;
 
 /// Compares the home with what it was when the daemon started.
 #[derive(Debug)]
@@ -26,6 +27,10 @@ pub(crate) enum HomeFault {
     Replaced { file: &'static str },
     #[error("{file} cannot be looked up in kiso's home: {error}")]
     Unknown { file: &'static str, error: io::Error },
+    #[error("store.db is damaged ({detail})")]
+    Damaged { detail: String },
+    #[error("{shortage}")]
+    Full { shortage: String },
 }
 
 const STORE: &str = "store.db";
@@ -37,8 +42,19 @@ impl HomeCheck {
         HomeCheck { home: home.clone(), store }
     }
 
-    /// Looks up both. Blocks for as long as the file system takes.
-    pub(crate) fn run(&self) -> Result<(), HomeFault> {
+    /// Looks up both, and asks what is known of the store and how much space there is. Blocks for as long as the file system takes.
+    pub(crate) fn run(&self, store: &Store, reserve_mib: u64) -> Result<(), HomeFault> {
+        self.look_up()?;
+        if let Some(detail) = store.damage() {
+            return Err(HomeFault::Damaged { detail: detail.to_owned() });
+        }
+        match self.home.shortage(reserve_mib) {
+            Some(shortage) => Err(HomeFault::Full { shortage }),
+            None => Ok(()),
+        }
+    }
+
+    fn look_up(&self) -> Result<(), HomeFault> {
         let store = fs::metadata(self.home.store_path()).map_err(|error| HomeFault::from_io(STORE, error))?;
         if self.store.is_some_and(|id_at_start| id_at_start != id(&store)) {
             return Err(HomeFault::Replaced { file: STORE });
@@ -69,6 +85,10 @@ impl HomeFault {
             }
             HomeFault::Removed { .. } => "put the directory back, or restart the daemon, which creates an empty one",
             HomeFault::Replaced { .. } => "move that file away and put the directory back",
+            HomeFault::Damaged { .. } => {
+                "stop the daemon, and run `kiso restore` with a backup; `kiso doctor` says more"
+            }
+            HomeFault::Full { .. } => "free some space on that disk, or delete sessions and files in them",
             HomeFault::Unknown { .. } => "check the disk and the permissions of the home",
         }
     }
@@ -90,7 +110,7 @@ mod tests {
         let (store, sessions, aside) = (home.store_path(), home.path().join(SESSIONS), dir.path().join("aside"));
         fs::write(&store, "first").unwrap();
         let check = HomeCheck::new(&home);
-        let says = || check.run().map_err(|fault| fault.to_string());
+        let says = || check.look_up().map_err(|fault| fault.to_string());
         let fault = |text: &str| Err(format!("{text} kiso's home"));
         assert_eq!(says(), Ok(()));
 

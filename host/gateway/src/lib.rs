@@ -46,7 +46,7 @@ use tokio::sync::{broadcast, watch};
 
 use self::count::Counters;
 use self::failures::Failures;
-use self::home_check::HomeCheck;
+use self::home_check::{HomeCheck, HomeFault};
 use self::polls::Polls;
 
 pub use self::api::UndoLine;
@@ -144,6 +144,12 @@ impl App {
     /// Where messages are taken in: for channels that are not connections.
     pub fn intake(&self) -> &Intake {
         &self.0.intake
+    }
+
+    /// Whether the home is fit for work. Blocks for as long as the disk takes.
+    fn check_home(&self) -> Result<(), HomeFault> {
+        let drive = &self.0.drive;
+        self.0.home_check.run(&drive.store, drive.newest_config().limits.reserve_mib)
     }
 
     /// Puts files that came with a message into the workspace of its session; the names that they have there. `label` is the

@@ -41,6 +41,7 @@ mod placing;
 mod preview1;
 mod publisher;
 mod removal;
+mod reserve;
 pub mod server;
 mod shown;
 pub mod signature;
@@ -102,6 +103,7 @@ use self::installed::BUNDLED;
 use self::instance::EntryPoint;
 use self::listing::Listing;
 use self::manifest::{Manifest, Workspace};
+use self::reserve::SpaceLimits;
 use self::usage::UseLedger;
 use self::workspace::{HomeSpace, SessionSpace, SpaceUsage};
 use crate::effect::files::FileLabels;
@@ -148,6 +150,7 @@ struct Inner {
     /// What workspaces hold, for sessions with a call that runs.
     usages: Mutex<HashMap<SessionName, Weak<SpaceUsage>>>,
     space: Arc<HomeSpace>,
+    limits: SpaceLimits,
     /// What calls used and is not in the store yet.
     uses: UseLedger,
 }
@@ -207,8 +210,10 @@ impl Skills {
         program: PathBuf,
     ) -> Self {
         let space = HomeSpace::new(store.clone(), config.limits.home_mib);
+        let limits = SpaceLimits::new(&config.limits);
         Self(Arc::new(Inner {
             space,
+            limits,
             compiler: Compiler::new(program, &config.engine),
             home,
             config,
@@ -376,16 +381,6 @@ impl Skills {
         }
     }
 
-    /// The limit of what all sessions and the store hold together, if it is reached. Reads the store.
-    pub fn home_is_full(&self) -> Option<LimitHit> {
-        self.0.space.full()
-    }
-
-    /// Sets how much they may hold.
-    pub fn limit_home(&self, max_mib: u64) {
-        self.0.space.limit(max_mib);
-    }
-
     /// Compiles what is not compiled yet, so that the first call does not wait.
     pub async fn warm(&self, skill: &Arc<InstalledSkill>) -> Result<(), SkillError> {
         self.load(skill).await.map(|_| ())
@@ -473,6 +468,7 @@ impl Skills {
 
     /// What the session's workspace holds, shared by all calls of the session that run.
     fn usage(&self, session: &SessionName) -> Arc<SpaceUsage> {
+        self.leave_reserve();
         let mut usages = lock(&self.0.usages);
         if let Some(usage) = usages.get(session).and_then(Weak::upgrade) {
             return usage;

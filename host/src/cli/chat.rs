@@ -53,7 +53,7 @@ impl ChatArgs {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         // What a daemon does before it opens the store, as there will be one here.
         if !is_served(&home)? {
-            crate::daemon::check_after_crash(&home)?;
+            crate::daemon::check_before_start(&home)?;
         }
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();

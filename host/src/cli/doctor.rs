@@ -44,7 +44,8 @@ impl DoctorArgs {
             "config",
             Config::load(&home).map(|c| (c, home.config_path().display().to_string())).map_err(Failure::from),
         );
-        report.check("disk", disk(&home).map(|free| ((), format!("{} free", size(free)))));
+        let reserve_mib = config.as_ref().map_or(0, |config| config.limits.reserve_mib);
+        report.check("disk", disk(&home, reserve_mib).map(|free| ((), format!("{} free", size(free)))));
         report.check("clock", clock().map(|now| ((), now)));
         report.note("clock sync", machine::synchronized());
         let store = match fleet::copy(&home, config.as_ref()) {
@@ -55,6 +56,7 @@ impl DoctorArgs {
             }
         };
         report.note("clock jump", store.as_ref().and_then(machine::jumped));
+        report.note("held runs", store.as_ref().and_then(held));
         report.note("leftovers", leftovers(&home));
         report.note("undo", store.as_ref().and_then(|store| kept(&home, store)));
         report.note("file system", machine::file_system(&home));
@@ -380,9 +382,13 @@ fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {
     }
 }
 
-fn disk(home: &Home) -> Result<u64, Failure> {
+fn disk(home: &Home, reserve_mib: u64) -> Result<u64, Failure> {
     let path = home.path();
     let free = home.free_bytes().map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display())))?;
+    if let Some(shortage) = home.shortage(reserve_mib) {
+        let message = format!("{shortage}: free some space on that disk, or delete sessions and files in them");
+        return Err(Failure::new(Exit::Failed, message));
+    }
     if free < LOW_DISK {
         let message = format!(
             "only {} are free at {}; delete something, or move the home with --home",
@@ -409,6 +415,23 @@ fn kept(home: &Home, store: &Store) -> Option<Finding> {
     let text = format!("{} kept for {of} to undo runs; {} counted in limits.home_mib", size(bytes), size(counted));
     Some(Finding::Ok(text))
 }
+
+/// Runs that wait for a person because kiso was cut off too often while it worked on them.
+fn held(store: &Store) -> Option<Finding> {
+    let runs = store.read_blocking(|view| view.held_runs(NAMED + 1)).ok()?;
+    let names: Vec<_> = runs.iter().take(NAMED as usize).map(|(run, _)| run.to_string()).collect();
+    let more = if runs.len() > names.len() { " and others" } else { "" };
+    (!names.is_empty()).then(|| {
+        Finding::Warn(format!(
+            "{}{more} wait, because kiso was cut off again and again while it worked on them; `kiso run --resume RUN` tries one again, \
+             `kiso cancel RUN` gives it up",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Held runs that are named.
+const NAMED: u32 = 5;
 
 fn leftovers(home: &Home) -> Option<Finding> {
     let trash = home.trash();

@@ -40,7 +40,7 @@ impl ServeArgs {
         let store = match &membership {
             Some(membership) => membership.store.clone(),
             None => {
-                crate::daemon::check_after_crash(&home)?;
+                crate::daemon::check_before_start(&home)?;
                 Store::open(&home.store_path())?
             }
         };

@@ -15,7 +15,7 @@ use kiso_agent::session::removal;
 use kiso_base::clock::now_ms;
 use kiso_base::config::Retention;
 use kiso_base::home::Home;
-use kiso_store::store::{AT_ONCE, Store, StoreError, Tx, check_unopened};
+use kiso_store::store::{AT_EACH_START, AT_ONCE, Store, StoreError, THOROUGH, Tx, check_unopened};
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
@@ -38,22 +38,17 @@ const PAGES: u32 = 256;
 /// Free bytes below which nothing is given back, however small the store is: they are used again soon.
 const SPARE: u64 = 4 << 20;
 
-/// Looks at the store before a daemon opens it, if the daemon before it did not end in good order. A damaged one is an
-/// error, and stays as it is. A large one is looked at later, by [`check_behind`].
-pub fn check_after_crash(home: &Home) -> Result<(), StoreError> {
-    if home.daemon_died() {
-        check_unopened(&home.store_path(), AT_ONCE)?;
-    }
-    Ok(())
+/// Looks at the store before a daemon opens it. A damaged one is an error, and stays as it is. A large one is looked at later, by
+/// [`check_behind`].
+pub fn check_before_start(home: &Home) -> Result<(), StoreError> {
+    let most = if home.daemon_died() { AT_ONCE } else { AT_EACH_START };
+    check_unopened(&home.store_path(), most).map(drop)
 }
 
-/// Looks at a store that was too large for [`check_after_crash`], while the daemon works.
+/// Looks at the store more closely while the daemon works.
 pub(super) async fn check_behind(store: Store) {
-    if !std::fs::metadata(store.path()).is_ok_and(|found| found.len() > AT_ONCE) {
-        return;
-    }
-    match store.check().await {
-        Ok(()) => tracing::info!("the store is whole after a crash"),
+    match store.check(THOROUGH).await {
+        Ok(()) => tracing::debug!("the store is whole"),
         Err(StoreError::Closed) => {}
         Err(error) => tracing::error!("{error}"),
     }

@@ -110,7 +110,7 @@ pub use figures::Figures;
 pub use hooks::{HookAdmission, HookDelivery, HookLine};
 pub use id::{BadRunId, RunId};
 pub use imports::{OldMessage, OldRun, is_time};
-pub use integrity::{AT_ONCE, check_unopened};
+pub use integrity::{AT_EACH_START, AT_ONCE, THOROUGH, check_unopened};
 pub use jobs::{BegunRun, Job, JobAdmission, JobPriority, JobState, MAX_CLIENT_KEY, MAX_JOINED, NewJob};
 pub use kv::{KvOwner, MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
 pub use labels::LabelledRow;
@@ -286,7 +286,7 @@ impl Store {
     {
         let (answer, answered) = oneshot::channel();
         self.jobs()?.send(Box::new(Pending { work, answer })).await.map_err(|_| StoreError::Closed)?;
-        answered.await.unwrap_or(Err(StoreError::Closed)).map_err(|error| error.in_file(&self.0.path))
+        answered.await.unwrap_or(Err(StoreError::Closed)).map_err(|error| self.0.readers.noted(error))
     }
 
     /// [`Store::write`] for callers that are not asynchronous. Panics inside a runtime of tokio.
@@ -297,7 +297,7 @@ impl Store {
     {
         let (answer, answered) = oneshot::channel();
         self.jobs()?.blocking_send(Box::new(Pending { work, answer })).map_err(|_| StoreError::Closed)?;
-        answered.blocking_recv().unwrap_or(Err(StoreError::Closed)).map_err(|error| error.in_file(&self.0.path))
+        answered.blocking_recv().unwrap_or(Err(StoreError::Closed)).map_err(|error| self.0.readers.noted(error))
     }
 
     /// Leaves work for the writer that nobody waits for; where too much waits already, it is not done.
@@ -373,6 +373,11 @@ impl Store {
     /// Whether anybody in this process hears it: whether it is a daemon.
     pub fn is_attended(&self) -> bool {
         self.0.bell.receiver_count() > 0
+    }
+
+    /// What was found wrong with the file since it was opened, if anything was: by a read, a write or a check.
+    pub fn damage(&self) -> Option<&str> {
+        self.0.readers.damage()
     }
 
     /// Where the database is.

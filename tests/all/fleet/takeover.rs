@@ -54,6 +54,42 @@ fn another_machine_goes_on_where_the_owner_was_killed() {
     desk.home.kiso(&["session", "list"]).exit(1).says(&["stands by in a fleet"]);
 }
 
+/// A member that was given another key, and a message of somebody who has NATS' password and no key.
+#[test]
+fn what_was_sealed_with_another_key_stops_nobody() {
+    let Some(nats) = Nats::start() else { return };
+    let (pi, desk) = (Machine::new("pi", &nats, &nats.url(), ""), Machine::new("desk", &nats, &nats.url(), ""));
+    pi.home.kiso(&["run", "$ true"]).ok();
+    begun(&pi);
+    let owner = pi.start();
+    pi.owns();
+    serves(&owner);
+    let epoch = || pi.home.kiso(&["--json", "fleet", "status"]).ok().json_lines()[0]["epoch"].clone();
+    let before = epoch();
+    let mut wire = nats.connect();
+    let put = |wire: &mut super::wire::Wire, subject: &str| {
+        let answer = wire.ask(subject, &[], b"from nobody of this fleet, and long enough for a tag");
+        assert!(answer["seq"].is_u64(), "{answer}");
+    };
+    put(&mut wire, "$KV.KISO_kiso.member.stranger");
+    pi.home.kiso(&["fleet", "status"]).ok().prints(&["owner pi", "stranger  its home has another `key`"]);
+    let status = pi.home.kiso(&["--json", "fleet", "status"]).ok().json_lines();
+    assert_eq!(status[0]["other_keys"], serde_json::json!(["stranger"]));
+    for n in 0..3 {
+        put(&mut wire, "kiso.kiso.log");
+        let said = owner.send("main", &format!("$ echo {n} >> made.txt; cat made.txt"));
+        assert!(owner.reply(said).contains(&n.to_string()), "the owner goes on");
+    }
+    assert_eq!(epoch(), before, "it was the owner all the time");
+    put(&mut wire, "kiso.kiso.log");
+    let standby = desk.start();
+    owner.kill();
+    desk.owns();
+    serves(&standby);
+    let reply = standby.reply(standby.send("main", "$ cat made.txt"));
+    assert!(reply.contains('0') && reply.contains('2'), "{reply}");
+}
+
 #[test]
 fn one_that_was_stopped_for_too_long_does_nothing_more() {
     let Some(nats) = Nats::start() else { return };

@@ -61,7 +61,7 @@ impl RunExecutor {
             }
         };
         self.store.limit_sessions(config.limits.max_sessions);
-        tools.skills().limit_home(config.limits.home_mib);
+        tools.skills().limit_home(&config.limits);
         let parts = Parts { config: Arc::new(config), models, tools };
         *self.current.0.write().unwrap_or_else(PoisonError::into_inner) = Some(parts);
         Ok(())

@@ -51,7 +51,7 @@ pub(super) struct Alive {
 /// How the daemon is.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Health {
-    #[schemars(extend("enum" = ["ok", "ending"]))]
+    #[schemars(extend("enum" = ["ok", "ending", "not_ready"]))]
     status: &'static str,
     version: &'static str,
     /// Milliseconds since 1970 (UTC).
@@ -138,7 +138,7 @@ pub(super) async fn health(State(app): State<App>) -> JsonResult<Ready> {
     }
     let check = app.clone();
     // A disk that is slow must not keep the threads that answer others.
-    let checked = tokio::task::spawn_blocking(move || check.0.home_check.run()).await;
+    let checked = tokio::task::spawn_blocking(move || check.check_home()).await;
     if let Err(fault) = checked.map_err(|panic| ApiError::internal(&panic))? {
         tracing::error!("{}: {fault}", app.0.drive.home.path().display());
         return Err(not_ready(fault.to_string()).hint(fault.hint()));
@@ -154,31 +154,46 @@ pub(super) async fn details(_: Who, State(app): State<App>) -> JsonResult<Health
     let now = Snapshot::read(&app).await?;
     let (home, tools) = (app.0.drive.home.clone(), app.0.drive.newest().tools.clone());
     // The disk, the records of skills and the kernel are asked.
+    let check = app.clone();
     let asked = tokio::task::spawn_blocking(move || {
+        let fault = check.check_home().err().map(|fault| format!("{fault}: {}", fault.hint()));
         let damaged = tools.skills().list().into_iter().filter_map(Result::err);
         let damaged = damaged.chain(tools.skills().agent_skills().into_iter().filter_map(Result::err));
         let damaged = damaged.map(|error| error.to_string()).collect::<Vec<_>>();
-        (home.free_bytes().ok(), tools.servers().summaries(), damaged)
+        (fault, home.free_bytes().ok(), tools.servers().summaries(), damaged)
     });
-    let (free_bytes, servers, mut warnings) = asked.await.map_err(|panic| ApiError::internal(&panic))?;
-    if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {
+    let (fault, free_bytes, servers, mut warnings) = asked.await.map_err(|panic| ApiError::internal(&panic))?;
+    let status = match (*app.0.ending.borrow(), &fault) {
+        (true, _) => "ending",
+        (false, Some(_)) => "not_ready",
+        (false, None) => "ok",
+    };
+    // What keeps it from working comes first.
+    if let Some(fault) = fault {
+        warnings.insert(0, fault);
+    } else if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {
         warnings.push(format!("only {} are free where kiso's home is", size(free)));
     }
     for webhook in now.webhooks.iter().filter(|webhook| webhook.failed > 0) {
         let WebhookLine { webhook, failed, .. } = webhook;
         warnings.push(format!("{failed} deliveries of the webhook {webhook} were given up"));
     }
-    let held = app.0.drive.store.read(|view| view.held_runs(MAX_HELD)).await?;
-    warnings.extend(held.iter().map(|(run, times)| {
+    let held = app.0.drive.store.read(|view| view.held_runs(MAX_HELD + 1)).await?;
+    let more = held.len() > MAX_HELD as usize;
+    warnings.extend(held.iter().take(MAX_HELD as usize).map(|(run, times)| {
         let times = often(*times);
         format!(
             "kiso was cut off {times} while it worked on run {run}, which waits: POST /runs/{run}/retry, or cancel it"
         )
     }));
-    let ending = *app.0.ending.borrow();
+    if more {
+        warnings.push(
+            "more runs wait, because kiso was cut off while it worked on them; GET /runs lists them as held".to_owned(),
+        );
+    }
     let sum = |of: fn(&WebhookLine) -> u64| now.webhooks.iter().map(of).sum::<u64>();
     Ok(Json(Health {
-        status: if ending { "ending" } else { "ok" },
+        status,
         version: env!("CARGO_PKG_VERSION"),
         started_ms: app.0.began_ms,
         now_ms: now.at_ms,

@@ -101,7 +101,13 @@ impl fmt::Display for LimitHit {
             Limit::CompileTime => "compiling it took more processor time than",
             Limit::CompileMemory => "compiling it took more memory than",
         };
-        write!(f, "{what} {}; the setting is {}", self.value, self.setting)
+        write!(f, "{what} {}; the setting is {}", self.value, self.setting)?;
+        match self.limit {
+            Limit::Home => {
+                write!(f, ", and reserve_mib there says how much of it, and of the disk, is left for kiso itself")
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub enum StoreError {
     #[error("{} cannot be opened: {detail}", path.display())]
     CannotOpen { path: PathBuf, detail: String },
     #[error(
-        "{} is damaged ({detail}): `kiso restore FILE` puts a backup in its place; without one, move it away (with its -wal and -shm files) to start with an empty one",
+        "{} is damaged ({detail}): `kiso restore FILE` puts a backup in its place; without one, move it (with its -wal and -shm files) and the directory sessions away to start with an empty one",
         path.display()
     )]
     Corrupt { path: PathBuf, detail: String },
@@ -80,6 +80,9 @@ fn list(runs: &[RunId]) -> String {
     runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", ")
 }
 
+/// Words of SQLite about a file that is not, or not any more, a whole database.
+const DAMAGED: [&str; 2] = ["disk image is malformed", "file is not a database"];
+
 impl From<NoRandomNumbers> for StoreError {
     fn from(error: NoRandomNumbers) -> Self {
         Self::from_io(std::io::Error::other(error))
@@ -119,6 +122,14 @@ impl StoreError {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::DiskFull { path },
             std::io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
             _ => StoreError::CannotOpen { path, detail: error.to_string() },
+        }
+    }
+
+    /// What SQLite says is wrong with the file itself, where that is the error. A row that cannot be understood is no such thing.
+    pub(super) fn damage_of_file(&self) -> Option<&str> {
+        match self {
+            StoreError::Corrupt { detail, .. } if DAMAGED.iter().any(|words| detail.contains(words)) => Some(detail),
+            _ => None,
         }
     }
 

@@ -3,9 +3,11 @@
 //! What is looked at, and when:
 //!
 //! - at every opening: that it is a database, ours, and of a version that this program knows. Reads a few pages;
-//! - before the daemon starts, where the one before it did not end in good order: every page, if the file is not
-//!   large ([`AT_ONCE`]); else the same is done behind the daemon's back, and told in its log. A log (WAL) that was cut off in
-//!   a power cut is no damage: SQLite takes it up to the last commit that is whole;
+//! - before the daemon starts: every page of a small file ([`AT_EACH_START`]), and of a larger one ([`AT_ONCE`]) where the daemon
+//!   before it did not end in good order. A log (WAL) that was cut off in a power cut is no damage: SQLite takes it up to the last
+//!   commit that is whole;
+//! - while the daemon works: every page, and every index against its table if the file is not larger than [`THOROUGH`]. What is found
+//!   is told in its log and by `/health`, as is what SQLite stumbles over;
 //! - on demand (`kiso doctor`, `kiso backup`, `kiso restore`): every page, and every index against its table.
 
 use std::path::Path;
@@ -15,6 +17,12 @@ use super::{Store, StoreError, View, connect, leave_log};
 /// Bytes of a store that is checked before the daemon starts: about two seconds from an SD card. Nobody shall wait for
 /// minutes on a board that was unplugged.
 pub const AT_ONCE: u64 = 64 << 20;
+
+/// The same for a daemon that ended in good order: some hundredths of a second.
+pub const AT_EACH_START: u64 = 16 << 20;
+
+/// Bytes of a store whose indexes are compared with their tables while the daemon works.
+pub const THOROUGH: u64 = 256 << 20;
 
 /// Problems that are told at most. One is enough to know that a backup is needed.
 const TOLD: usize = 10;
@@ -87,12 +95,15 @@ fn whole(found: &[String]) -> Result<(), StoreError> {
 }
 
 impl Store {
-    /// Looks at every page, in a thread where blocking is allowed; writers do not wait for it.
-    pub async fn check(&self) -> Result<(), StoreError> {
+    /// Looks at every page, and at every index and its table if the file is not larger than `thorough`, in a thread where blocking is
+    /// allowed; writers do not wait for it. What is found is remembered ([`Store::damage`]).
+    pub async fn check(&self, thorough: u64) -> Result<(), StoreError> {
         let path = self.path().to_path_buf();
-        self.read(|view| view.quick_integrity())
-            .await
-            .and_then(|found| whole(&found))
-            .map_err(|error| error.in_file(&path))
+        let is_small = std::fs::metadata(&path).is_ok_and(|found| found.len() <= thorough);
+        let found = self.read(move |view| if is_small { view.integrity() } else { view.quick_integrity() }).await?;
+        whole(&found).map_err(|error| {
+            self.0.readers.note_damage(&found.join("; "));
+            error.in_file(&path)
+        })
     }
 }

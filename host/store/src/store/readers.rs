@@ -1,7 +1,7 @@
 //! Connections that only read. In WAL mode they neither wait for the writer nor keep it waiting.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -28,6 +28,8 @@ pub(super) struct Readers {
     slots: Arc<Semaphore>,
     /// Closed while a commit is not kept elsewhere yet, where commits are.
     gate: Option<Arc<Gate>>,
+    /// What was found wrong with the file first.
+    damage: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -39,7 +41,7 @@ struct FileConnection {
 impl Readers {
     pub(super) fn new(path: &Path, gate: Option<Arc<Gate>>) -> Readers {
         let (idle, slots) = (Mutex::new(Some(Vec::new())), Arc::new(Semaphore::new(IDLE)));
-        Readers { path: path.to_path_buf(), idle, slots, gate }
+        Readers { path: path.to_path_buf(), idle, slots, gate, damage: OnceLock::new() }
     }
 
     /// Waits until a connection is free that is kept open; not for long.
@@ -59,7 +61,24 @@ impl Readers {
     }
 
     pub(super) fn read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.try_read(work).map_err(|error| error.in_file(&self.path))
+        self.try_read(work).map_err(|error| self.noted(error))
+    }
+
+    /// The error of a read or a write, with the file that it is about. That the file is damaged is remembered.
+    pub(super) fn noted(&self, error: StoreError) -> StoreError {
+        if let Some(detail) = error.damage_of_file() {
+            let _ = self.damage.set(detail.to_owned());
+        }
+        error.in_file(&self.path)
+    }
+
+    /// Remembers what a check has found.
+    pub(super) fn note_damage(&self, detail: &str) {
+        let _ = self.damage.set(detail.to_owned());
+    }
+
+    pub(super) fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 
     fn try_read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {

@@ -68,7 +68,7 @@ const upFor = (ms) => (ms < 2 * DAY ? duration(ms) : plural(Math.floor(ms / DAY)
 function State({ of, away }) {
   const well = of.status === 'ok' && !away;
   const warned = (of.warnings ?? []).length;
-  const trouble = away ? 'kiso isn’t responding' : `Problem: ${of.status}`;
+  const trouble = away ? 'kiso isn’t responding' : of.status === 'not_ready' ? 'kiso cannot work' : `Problem: ${of.status}`;
   const words = !well ? trouble : warned ? `Healthy, with ${plural(warned, 'warning')}` : 'Healthy';
   return html`<section class="card health-state" aria-label="State"><h2>
     <span class=${`health-lamp ${well ? (warned ? 'warn' : '') : 'bad'}`} aria-hidden="true"></span><span role="status">${words}</span></h2>
