@@ -8,6 +8,7 @@ from dulwich.graph import find_merge_base
 from dulwich.objects import Blob, Commit, Tag, Tree
 from dulwich.repo import Repo as Store
 
+import _git_words
 from _git_settings import Settings, global_config_path, local_zone, parse_date, split_key, truth, zone_text  # noqa: F401
 from _git_words import Failure, Options, error, out, parse, quoted, say  # noqa: F401
 
@@ -31,6 +32,7 @@ class Git:
         self.gitdir = os.path.abspath(os.fsdecode(self.store.controldir()))
         self.commondir = os.path.abspath(os.fsdecode(self.store.commondir()))
         self.config = Settings(given, self.commondir)
+        _git_words.quote_path = self.config.truth("core.quotePath", True)
         if gitdir and (worktree or not self.config.truth("core.bare", os.path.basename(self.gitdir) != ".git")):
             # dulwich takes a git directory that is named by itself for a bare repository.
             self.store.bare = False

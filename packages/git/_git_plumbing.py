@@ -47,7 +47,7 @@ def named(git, name):
 
 def tree_text(item):
     return b"".join(
-        b"%06o %s %s\t%s\n" % (mode, mode_kind(mode).encode(), sha, core.quoted(name).encode())
+        b"%06o %s %s\t%s\n" % (mode, mode_kind(mode).encode(), sha, os.fsencode(core.quoted(name)))
         for name, mode, sha in item.iteritems()
     )
 

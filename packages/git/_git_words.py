@@ -26,14 +26,19 @@ def say(text):
     sys.stderr.flush()
 
 
+# Whether bytes above 127 are escaped in paths: `core.quotePath`, which a repository sets when it is opened.
+quote_path = True
+
+
 def quoted(path, always=False):
     """A path as git prints it: in quotes, with escapes, where it has bytes that are not plain."""
     raw = os.fsencode(path) if isinstance(path, str) else path
-    if not always and all(32 <= byte < 127 and byte not in b'"\\' for byte in raw):
-        return raw.decode()
-    names = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
-    escaped = "".join("\\" + names[byte] if byte in names else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in raw)
-    return f'"{escaped}"'
+    plain = lambda byte: 32 <= byte < 127 or byte > 127 and not quote_path
+    if not always and all(plain(byte) and byte not in b'"\\' for byte in raw):
+        return os.fsdecode(raw)
+    names = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
+    escape = lambda byte: b"\\" + names[byte] if byte in names else bytes([byte]) if plain(byte) else b"\\%03o" % byte
+    return os.fsdecode(b'"' + b"".join(map(escape, raw)) + b'"')
 
 
 class Options:

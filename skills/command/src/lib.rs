@@ -19,6 +19,8 @@ pub mod process;
 mod bindings;
 
 pub use bindings::kiso::exec::spawn;
+#[cfg(target_os = "wasi")]
+pub use stdio::rewrite_lines;
 
 /// What a shell reports for a command that died of SIGPIPE.
 pub const NOBODY_READS: i32 = 141;

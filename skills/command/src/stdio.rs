@@ -33,6 +33,21 @@ unsafe extern "C" {
 
 thread_local! {
     static PENDING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static LINES: RefCell<Option<Lines>> = const { RefCell::new(None) };
+}
+
+/// Rewrites each line, without its newline, before it enters the buffer.
+type Rewrite = fn(&[u8]) -> Vec<u8>;
+
+struct Lines {
+    rewrite: Rewrite,
+    /// The bytes of a line that has not ended yet.
+    begun: Vec<u8>,
+}
+
+/// Passes each line of standard output through `rewrite` from now on: for commands of others that print a form of their own.
+pub fn rewrite_lines(rewrite: Rewrite) {
+    LINES.set(Some(Lines { rewrite, begun: Vec::new() }));
 }
 
 /// # Safety
@@ -95,8 +110,32 @@ unsafe extern "C" fn __wrap_read(fd: c_int, start: *mut u8, length: usize) -> is
     unsafe { __real_read(fd, start, length) }
 }
 
-/// Takes the bytes into the buffer, or returns -1 with `errno` set by what could not be written before.
+/// Takes the bytes into the buffer, rewritten if lines are, or returns -1 with `errno` set by what could not be written before.
 fn write_out(bytes: &[u8]) -> isize {
+    let rewritten = LINES.with_borrow_mut(|lines| lines.as_mut().map(|lines| lines.take(bytes)));
+    match rewritten {
+        None => hold(bytes),
+        Some(whole) if whole.is_empty() || hold(&whole) >= 0 => bytes.len() as isize,
+        Some(_) => -1,
+    }
+}
+
+impl Lines {
+    /// Returns the lines that end in `bytes`, rewritten, and keeps the rest.
+    fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut whole = Vec::new();
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.begun.extend_from_slice(part);
+            if self.begun.pop_if(|byte| *byte == b'\n').is_some() {
+                whole.extend((self.rewrite)(&std::mem::take(&mut self.begun)));
+                whole.push(b'\n');
+            }
+        }
+        whole
+    }
+}
+
+fn hold(bytes: &[u8]) -> isize {
     PENDING.with_borrow_mut(|pending| {
         if pending.capacity() == 0 {
             pending.reserve_exact(SIZE);

@@ -1,5 +1,7 @@
 //! `date`, on that of uutils, with the words of `-d` that its parser reads otherwise than GNU's.
 
+mod distant;
+
 use std::ffi::OsString;
 
 use crate::table::Arguments;
@@ -29,7 +31,7 @@ pub fn main(arguments: Arguments) -> i32 {
             argument
         });
     }
-    uu_date::uumain(all.into_iter())
+    uu_date::uumain(distant::within_range(all).into_iter())
 }
 
 /// Whether short options end with the one whose value follows: `-d`, `-ud`.

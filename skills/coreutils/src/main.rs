@@ -5,6 +5,7 @@
 mod archive;
 mod awk;
 mod bc;
+mod checksum;
 mod chmod;
 mod cli;
 mod cmp;

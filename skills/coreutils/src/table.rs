@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use crate::awk;
 use crate::bc;
+use crate::checksum;
 use crate::chmod;
 use crate::cmp;
 use crate::column;
@@ -71,7 +72,7 @@ static COMMANDS: &[Command] = &[
     uutils("[", "test", uu_test::uumain),
     own("arch", identity::arch),
     own("awk", awk::main),
-    uutils("b2sum", "b2sum", uu_b2sum::uumain),
+    uutils("b2sum", "b2sum", |arguments| checksum::main(arguments, uu_b2sum::uumain)),
     uutils("base32", "base32", uu_base32::uumain),
     uutils("base64", "base64", uu_base64::uumain),
     uutils("basename", "basename", uu_basename::uumain),
@@ -82,7 +83,7 @@ static COMMANDS: &[Command] = &[
     own("bzip2", compress::main),
     uutils("cat", "cat", uu_cat::uumain),
     own("chmod", chmod::main),
-    uutils("cksum", "cksum", uu_cksum::uumain),
+    uutils("cksum", "cksum", |arguments| checksum::main(arguments, uu_cksum::uumain)),
     own("cmp", cmp::main),
     own("column", column::main),
     uutils("comm", "comm", small::comm),
@@ -125,7 +126,7 @@ static COMMANDS: &[Command] = &[
     uutils("ln", "ln", uu_ln::uumain),
     uutils("ls", "ls", uu_ls::uumain),
     own("mawk", awk::main),
-    uutils("md5sum", "md5sum", uu_md5sum::uumain),
+    uutils("md5sum", "md5sum", |arguments| checksum::main(arguments, uu_md5sum::uumain)),
     uutils("mkdir", "mkdir", uu_mkdir::uumain),
     uutils("mktemp", "mktemp", uu_mktemp::uumain),
     uutils("mv", "mv", uu_mv::uumain),
@@ -152,11 +153,11 @@ static COMMANDS: &[Command] = &[
     uutils("rmdir", "rmdir", uu_rmdir::uumain),
     own("sed", sed::main),
     uutils("seq", "seq", uu_seq::uumain),
-    uutils("sha1sum", "sha1sum", uu_sha1sum::uumain),
-    uutils("sha224sum", "sha224sum", uu_sha224sum::uumain),
-    uutils("sha256sum", "sha256sum", uu_sha256sum::uumain),
-    uutils("sha384sum", "sha384sum", uu_sha384sum::uumain),
-    uutils("sha512sum", "sha512sum", uu_sha512sum::uumain),
+    uutils("sha1sum", "sha1sum", |arguments| checksum::main(arguments, uu_sha1sum::uumain)),
+    uutils("sha224sum", "sha224sum", |arguments| checksum::main(arguments, uu_sha224sum::uumain)),
+    uutils("sha256sum", "sha256sum", |arguments| checksum::main(arguments, uu_sha256sum::uumain)),
+    uutils("sha384sum", "sha384sum", |arguments| checksum::main(arguments, uu_sha384sum::uumain)),
+    uutils("sha512sum", "sha512sum", |arguments| checksum::main(arguments, uu_sha512sum::uumain)),
     uutils("shred", "shred", uu_shred::uumain),
     uutils("shuf", "shuf", uu_shuf::uumain),
     uutils("sleep", "sleep", uu_sleep::uumain),

@@ -2918,3 +2918,15 @@ mkdir z; echo a > z/a.txt; zip -qr z.zip z; unzip -Z1 z.zip; zip -qrD y.zip z; u
 
 ### an archive on standard output (needs zip)
 echo a > f; zip -q - f > s.zip; unzip -p s.zip
+
+## Names and times that are seldom
+
+### checks of digests print names as they are
+echo 1 > 'a b'; echo 2 > "it's"; echo 3 > 'q"'; echo 4 > 'c\d'; echo 5 > 'x: y'; echo 6 > é; echo 7 > '$(a)'; printf 8 > "$(printf 't\tb')"
+for tool in md5sum sha1sum sha256sum b2sum; do $tool 'a b' "it's" 'q"' 'c\d' 'x: y' é '$(a)' t* > sums; $tool -c sums; $tool --check --quiet sums; echo $?; done
+rm 'a b' "it's"; echo other > é; md5sum -c sums 2> /dev/null; md5sum *.txt > m; md5sum -c m; sha256sum --tag 'q"' > s; sha256sum -wc s
+
+### times beyond the year 9999
+for when in @253402300739 @253402207200 @253402300800 @999999999999 9999-12-31 '9999-12-31 23:59' '9999-12-31 +1 day' 10000-01-01; do
+  date -u -d "$when"; date -ud "$when" '+%Y-%m-%d %H:%M:%S %s %G-W%V %C %y %j %%'; date -u --date="$when" +%F
+done
