@@ -28,7 +28,7 @@ pub use request::{Kind, Request};
 
 use kiso_sdk::{Call, Failure, Reply, Skill};
 use serde_json::json;
-use table::Table;
+use table::{Column, Table};
 
 /// Bytes for the table of one call; the picture needs up to 80 MiB beside it.
 pub const BUDGET: usize = 80 << 20;
@@ -69,7 +69,8 @@ impl Skill for Chart {
     type Args = Request;
 
     fn run(request: Request, _call: &Call) -> Result<Reply, Failure> {
-        let table = Table::read(&request.file, BUDGET)?;
+        let mut table = Table::read(&request.file, BUDGET)?;
+        table.columns = table.columns.into_iter().map(Column::with_integers_as_text).collect();
         let drawn = draw(&table, &request)?;
         let svg = kiso_sdk::write(&format!("{}.svg", drawn.out), &drawn.svg)?;
         let png = kiso_sdk::write(&format!("{}.png", drawn.out), &drawn.png)?;

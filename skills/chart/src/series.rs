@@ -98,6 +98,9 @@ pub fn prepare(table: &Table, choice: &Choice) -> Result<Prepared, Failure> {
 /// What x means, and the x of each row.
 fn places(table: &Table, column: &Column) -> Result<(X, Vec<f64>), Failure> {
     let texts = match &column.values {
+        Values::Integers(v) => {
+            return Ok((X::Number, v.iter().enumerate().map(|(row, _)| column.number(row)).collect()));
+        }
         Values::Numbers(v) => return Ok((X::Number, v.clone())),
         Values::Dates(v, precision) => return Ok((X::Time(*precision), v.clone())),
         Values::Text(texts) => texts,

@@ -6,7 +6,12 @@ use crate::table::Arguments;
 pub fn main(arguments: Arguments, run: fn(Arguments) -> i32) -> i32 {
     let arguments: Vec<_> = arguments.collect();
     #[cfg(target_os = "wasi")]
-    if arguments.iter().skip(1).take_while(|argument| *argument != "--").any(|argument| is_check(&argument.to_string_lossy())) {
+    if arguments
+        .iter()
+        .skip(1)
+        .take_while(|argument| *argument != "--")
+        .any(|argument| is_check(&argument.to_string_lossy()))
+    {
         command::rewrite_lines(|line| report(&String::from_utf8_lossy(line)).into_bytes());
     }
     run(arguments.into_iter())
@@ -17,7 +22,9 @@ pub fn main(arguments: Arguments, run: fn(Arguments) -> i32) -> i32 {
 fn is_check(argument: &str) -> bool {
     match argument.strip_prefix("--") {
         Some(name) => name.len() > 1 && "check".starts_with(name),
-        None => argument.strip_prefix('-').is_some_and(|letters| letters.contains('c') && !letters.contains(['a', 'l'])),
+        None => {
+            argument.strip_prefix('-').is_some_and(|letters| letters.contains('c') && !letters.contains(['a', 'l']))
+        }
     }
 }
 
@@ -59,7 +66,8 @@ fn unquoted(quoted: &str) -> String {
                 Some((at, c)) if c == close => break at + 1,
                 Some((_, '\\')) if escapes => match chars.next() {
                     Some((at, digit @ '0'..='7')) => {
-                        let digits = inside[at..].find(|c: char| !matches!(c, '0'..='7')).map_or(inside.len(), |n| at + n);
+                        let digits =
+                            inside[at..].find(|c: char| !matches!(c, '0'..='7')).map_or(inside.len(), |n| at + n);
                         let digits = &inside[at..digits.min(at + 3)];
                         bytes.push(u8::from_str_radix(digits, 8).unwrap_or(digit as u8));
                         chars.by_ref().take(digits.len() - 1).for_each(drop);

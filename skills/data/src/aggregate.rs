@@ -4,7 +4,7 @@
 
 use crate::{group, query};
 use kiso_sdk::Failure;
-use table::{Column, Table, Texts, Values, name};
+use table::{Column, NO_INTEGER, Table, Texts, Values, name};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Function {
@@ -142,6 +142,20 @@ pub fn column(aggregate: &Aggregate, table: &Table, groups: &[&[u32]]) -> Column
         };
         return Column { name, values: Values::Text(groups.iter().map(pick).collect::<Texts>()) };
     }
+    if let (Values::Integers(_), Function::Min | Function::Max | Function::Sum) = (&source.values, aggregate.function) {
+        let exact = |group: &&[u32]| {
+            let mut present = group.iter().filter_map(|&r| source.integer(r as usize));
+            let Some(first) = present.next() else { return Some(NO_INTEGER) };
+            present.try_fold(first, |so_far, n| match aggregate.function {
+                Function::Min => Some(so_far.min(n)),
+                Function::Max => Some(so_far.max(n)),
+                _ => so_far.checked_add(n),
+            })
+        };
+        if let Some(values) = groups.iter().map(exact).collect() {
+            return Column { name, values: Values::Integers(values) };
+        }
+    }
     let mut scratch = Vec::new();
     let mut compute = |group: &&[u32]| match aggregate.function {
         Function::Count => group.iter().filter(|&&r| !source.value(r as usize).is_missing()).count() as f64,
@@ -169,6 +183,11 @@ pub fn distinct(column: &Column, rows: &[u32]) -> usize {
         Values::Numbers(v) | Values::Dates(v, _) => {
             let mut values: Vec<f64> = rows.iter().map(|&r| v[r as usize]).filter(|n| !n.is_nan()).collect();
             values.sort_unstable_by(f64::total_cmp);
+            count(&mut (0..values.len()).map(|i| i == 0 || values[i] != values[i - 1]))
+        }
+        Values::Integers(_) => {
+            let mut values: Vec<i128> = rows.iter().filter_map(|&r| column.integer(r as usize)).collect();
+            values.sort_unstable();
             count(&mut (0..values.len()).map(|i| i == 0 || values[i] != values[i - 1]))
         }
         Values::Text(t) => {

@@ -7,6 +7,7 @@
 use crate::group;
 use kiso_sdk::Failure;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use table::date::{self, Order};
 use table::number::{self, Style};
 use table::{Column, Kind, Table, Values, name};
@@ -24,6 +25,11 @@ pub enum Test<'t> {
         column: Cow<'t, Column>,
         is: Compare,
         value: f64,
+    },
+    Integer {
+        column: Cow<'t, Column>,
+        is: Compare,
+        value: i128,
     },
     /// Against a span, from its start until just before its end.
     Date {
@@ -181,7 +187,7 @@ fn single<'t>(table: &'t Table, text: &str) -> Result<Test<'t>, Failure> {
     let other = (plain.len() == value.len() && column.kind() != Kind::Text)
         .then(|| group::derived(table, value).ok())
         .flatten()
-        .filter(|other| other.kind() == column.kind());
+        .filter(|other| other.kind() == column.kind() || (is_number(other.kind()) && is_number(column.kind())));
     match (column.kind(), other) {
         (_, Some(right)) => Ok(Test::Columns { left: column, is: compare, right }),
         (Kind::Text, None) => Ok(Test::Text { column, is, value: plain.to_lowercase() }),
@@ -189,10 +195,31 @@ fn single<'t>(table: &'t Table, text: &str) -> Result<Test<'t>, Failure> {
             Some(value) => Ok(Test::Number { column, is: compare, value }),
             None => Err(wrong(text, &column, plain)),
         },
+        (Kind::Integer, None) => match (number::integer(plain), number::parse(plain, Style::Point)) {
+            (Some(value), _) => Ok(Test::Integer { column, is: compare, value }),
+            (None, Some(value)) => Ok(beside(column, compare, value)),
+            (None, None) => Err(wrong(text, &column, plain)),
+        },
         (Kind::Date, None) => match date::parse_span(plain, Order::MonthFirst) {
             Some(span) => Ok(Test::Date { column, is: compare, span }),
             None => Err(wrong(text, &column, plain)),
         },
+    }
+}
+
+fn is_number(kind: Kind) -> bool {
+    matches!(kind, Kind::Number | Kind::Integer)
+}
+
+/// A test of integers against a number with a fraction or an exponent: no integer lies between that and the next lower one.
+fn beside(column: Cow<'_, Column>, is: Compare, value: f64) -> Test<'_> {
+    let whole = value.floor() as i128;
+    let is_whole = value.fract() == 0.0;
+    match is {
+        _ if is_whole => Test::Integer { column, is, value: whole },
+        Greater | AtLeast => Test::Integer { column, is: Greater, value: whole },
+        Less | AtMost => Test::Integer { column, is: AtMost, value: whole },
+        Equal | NotEqual => Test::Number { column, is, value },
     }
 }
 
@@ -253,7 +280,11 @@ impl Test<'_> {
             Self::Any(tests) => tests.iter().any(|t| t.holds(row)),
             Self::Empty { column, wanted } => column.value(row).is_missing() == *wanted,
             Self::Number { column, is, value } => numbers(*is, column.number(row), *value),
-            Self::Columns { left, is, right } => numbers(*is, left.number(row), right.number(row)),
+            Self::Integer { column, is, value } => column.integer(row).is_some_and(|n| is.holds(n.cmp(value))),
+            Self::Columns { left, is, right } => match (left.integer(row), right.integer(row)) {
+                (Some(left), Some(right)) => is.holds(left.cmp(&right)),
+                _ => numbers(*is, left.number(row), right.number(row)),
+            },
             Self::Date { column, is, span: (start, end) } => {
                 let at = column.number(row);
                 match is {
@@ -274,17 +305,22 @@ impl Test<'_> {
     }
 }
 
-fn numbers(is: Compare, a: f64, b: f64) -> bool {
-    !a.is_nan()
-        && !b.is_nan()
-        && match is {
-            Equal => a == b,
-            NotEqual => a != b,
-            Less => a < b,
-            AtMost => a <= b,
-            Greater => a > b,
-            AtLeast => a >= b,
+impl Compare {
+    /// Whether two values in this order satisfy it.
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Equal => order.is_eq(),
+            NotEqual => order.is_ne(),
+            Less => order.is_lt(),
+            AtMost => order.is_le(),
+            Greater => order.is_gt(),
+            AtLeast => order.is_ge(),
         }
+    }
+}
+
+fn numbers(is: Compare, a: f64, b: f64) -> bool {
+    a.partial_cmp(&b).is_some_and(|order| is.holds(order))
 }
 
 fn texts_match(is: Matches, text: &str, value: &str) -> bool {
@@ -294,16 +330,6 @@ fn texts_match(is: Matches, text: &str, value: &str) -> bool {
         Matches::ContainsNot => !text.contains(value),
         Matches::StartsWith => text.starts_with(value),
         Matches::EndsWith => text.ends_with(value),
-        Matches::Compares(compare) => {
-            let order = text.as_str().cmp(value);
-            match compare {
-                Equal => order.is_eq(),
-                NotEqual => order.is_ne(),
-                Less => order.is_lt(),
-                AtMost => order.is_le(),
-                Greater => order.is_gt(),
-                AtLeast => order.is_ge(),
-            }
-        }
+        Matches::Compares(compare) => compare.holds(text.as_str().cmp(value)),
     }
 }

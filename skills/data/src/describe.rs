@@ -13,6 +13,8 @@ pub struct Summary {
     distinct: usize,
     /// Min, mean and max of numbers or dates.
     span: Option<[f64; 3]>,
+    /// Min and max of long integers, to the last digit.
+    exact: Option<[String; 2]>,
     precision: Precision,
 }
 
@@ -34,14 +36,21 @@ fn summary(column: &Column, rows: &[u32]) -> Summary {
         missing,
         distinct: aggregate::distinct(column, rows),
         span: span[0].is_finite().then_some(span),
+        exact: exact(column, rows),
         precision: if let Values::Dates(_, precision) = column.values { precision } else { Precision::Day },
     }
+}
+
+fn exact(column: &Column, rows: &[u32]) -> Option<[String; 2]> {
+    let present = || rows.iter().filter_map(|&r| column.integer(r as usize));
+    (column.kind() == Kind::Integer).then(|| Some([present().min()?.to_string(), present().max()?.to_string()]))?
 }
 
 impl Summary {
     /// The row as JSON; numbers stay numbers.
     pub fn json(&self) -> Vec<Json> {
         let span = |i: usize| match self.span {
+            Some(_) if i != 1 && self.exact.is_some() => json!(self.exact.as_ref().map(|exact| &exact[i / 2])),
             Some(span) if self.kind == Kind::Date => json!(date::format(span[i], self.precision, 'T')),
             Some(span) => crate::render::number(span[i]),
             None => Json::Null,
@@ -57,6 +66,9 @@ impl Summary {
         let Some(span) = self.span else { return Default::default() };
         if self.kind == Kind::Date {
             return span.map(|s| date::format(s, self.precision, ' '));
+        }
+        if let Some([min, max]) = self.exact.clone() {
+            return [min, number::fixed(span[1], 0), max];
         }
         let decimals = number::decimals([span[0], span[2]].into_iter());
         let mean = number::decimals(span.into_iter());

@@ -1,6 +1,6 @@
 use kiso_sdk::Failure;
 use std::cmp::Ordering;
-use table::{Column, Table, Values, name};
+use table::{Column, Kind, Table, Values, name};
 
 /// Values of a joined table: beyond it the memory of the skill would not do.
 const MAX_VALUES: usize = 10_000_000;
@@ -15,7 +15,9 @@ pub fn join(left: Table, right: Table, on: Option<&str>) -> Result<Table, Failur
         None => shared(&left, &right)?,
     };
     let (left_key, right_key) = (&left.columns[l], &right.columns[r]);
-    if left_key.kind() != right_key.kind() {
+    let kinds = (left_key.kind(), right_key.kind());
+    let both_numbers = matches!(kinds, (Kind::Number | Kind::Integer, Kind::Number | Kind::Integer));
+    if kinds.0 != kinds.1 && !both_numbers {
         let side = |t: &Table, c: &Column| format!("{} in {} holds {}", c.name, t.file, c.kind().with_article());
         let message = format!("cannot join: {} and {}", side(&left, left_key), side(&right, right_key));
         return Err(Failure::new("wrong-type", message));
@@ -89,6 +91,10 @@ fn pairs(left: &Table, l: &Column, right: &Table, r: &Column) -> Result<(Vec<u32
 fn across(a: &Column, i: u32, b: &Column, j: u32) -> Ordering {
     match (&a.values, &b.values) {
         (Values::Text(a), Values::Text(b)) => a.get(i as usize).cmp(b.get(j as usize)),
+        (Values::Integers(_), _) | (_, Values::Integers(_)) => match (a.integer(i as usize), b.integer(j as usize)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.number(i as usize).partial_cmp(&b.number(j as usize)).unwrap_or(Ordering::Equal),
+        },
         _ => a.number(i as usize).partial_cmp(&b.number(j as usize)).unwrap_or(Ordering::Equal),
     }
 }

@@ -38,6 +38,13 @@ pub fn compare(by: &[By<'_>], a: u32, b: u32) -> Ordering {
                     missing => missing.0.cmp(&missing.1),
                 }
             }
+            Values::Integers(_) => {
+                let (a, b) = (by.column.integer(a as usize), by.column.integer(b as usize));
+                match (a, b) {
+                    (Some(a), Some(b)) => directed(a.cmp(&b)),
+                    missing => missing.0.is_none().cmp(&missing.1.is_none()),
+                }
+            }
             Values::Text(t) => {
                 let (a, b) = (t.get(a as usize), t.get(b as usize));
                 match (a.is_empty(), b.is_empty()) {

@@ -129,12 +129,13 @@ fn cells(column: &Column, rows: &[u32], described: bool) -> (Vec<String>, bool) 
     let cell = |value: Value<'_>| match value {
         Value::Missing => String::new(),
         Value::Number(n) => number::fixed(n, decimals),
+        Value::Integer(n) => n.to_string(),
         Value::Date(seconds, precision) => date::format(seconds, precision, ' '),
         Value::Text(text) => one_line(text),
     };
     let spans =
         described && matches!(column.values, Values::Text(_)) && matches!(column.name.as_str(), "min" | "mean" | "max");
-    let right = column.kind() == Kind::Number || spans;
+    let right = matches!(column.kind(), Kind::Number | Kind::Integer) || spans;
     (std::iter::once(one_line(&column.name)).chain(values.map(cell)).collect(), right)
 }
 

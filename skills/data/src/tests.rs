@@ -11,11 +11,16 @@ const PLACES: &str = "city,country,temp\nOslo,Norway,5.7\nBergen,Norway,7.6\nRom
 const TRADES: &str =
     "time;open;close\n2024-01-05 09:30;10,5;11\n2024-01-05 16:00;11;10,75\n2024-01-08 09:30;10,75;12\n";
 
+const SNOW: &str = "id,user,n\n99999999999999999,a,1\n1234567890123456789,b,2\n500000000000000000,c,3\n,d,4\n7,e,7\n";
+const OWNERS: &str = "id,owner\n7,Eve\n1234567890123456789,Bob\n1234567890123456788,Mallory\n";
+
 fn load(file: &str) -> Result<Table, Failure> {
     let text = match file {
         "weather.csv" => WEATHER.to_owned(),
         "places.csv" => PLACES.to_owned(),
         "trades.csv" => TRADES.to_owned(),
+        "snow.csv" => SNOW.to_owned(),
+        "owners.csv" => OWNERS.to_owned(),
         "header.csv" => "a,b\n".to_owned(),
         "long.csv" => "n,square\n".to_owned() + &(0..3_000).map(|i| format!("{i},{}\n", i * i)).collect::<String>(),
         _ => return Err(Failure::new("not-found", file)),
@@ -66,6 +71,47 @@ fn conditions_on_numbers() {
     leaves("`Max Wind` < 10", &[4]);
     leaves("temp > rain", &[5]);
     leaves("rain < temp", &[5]);
+}
+
+#[test]
+fn long_integers_are_exact() {
+    let [least, middle, most] = ["99999999999999999", "500000000000000000", "1234567890123456789"];
+    let all = |args: Json, expected: Json| {
+        let mut args = args;
+        args["file"] = json!("snow.csv");
+        rows(args, expected);
+    };
+    all(
+        json!({"compute": ["max(id)", "min(id)", "sum(id)", "count(id)", "distinct(id)"]}),
+        json!([[most, "7", "1834567890123456795", 4, 4]]),
+    );
+    for (condition, expected) in [
+        ("id > 600000000000000000", vec!["b"]),
+        ("id = 1234567890123456788", vec![]),
+        ("id = 1234567890123456789", vec!["b"]),
+        ("id != 1234567890123456789", vec!["a", "c", "e"]),
+        ("id >= 1,234,567,890,123,456,789", vec!["b"]),
+        ("id < 7.5", vec!["e"]),
+        ("id <= 6.5", vec![]),
+        ("id > 5e17", vec!["b"]),
+        ("id > n", vec!["a", "b", "c"]),
+        ("id = n", vec!["e"]),
+        ("id starts with 1234", vec!["b"]),
+        ("id is empty", vec!["d"]),
+    ] {
+        let expected: Vec<[&str; 1]> = expected.into_iter().map(|user| [user]).collect();
+        all(json!({"where": [condition], "select": ["user"]}), json!(expected));
+    }
+    all(json!({"sort": ["id"], "select": ["id"]}), json!([["7"], [least], [middle], [most], [null]]));
+    all(json!({"sort": ["id desc"], "select": ["id"], "limit": 2}), json!([[most], [middle]]));
+    all(json!({"group": ["id"], "limit": 1}), json!([["7", 1]]));
+    rows(
+        json!({"file": "snow.csv", "join": "owners.csv", "select": ["user", "owner"]}),
+        json!([["b", "Bob"], ["e", "Eve"]]),
+    );
+    let described = render::json(&ask(json!({"file": "snow.csv", "describe": true, "select": ["id"]})));
+    assert_eq!((&described["rows"][0][5], &described["rows"][0][7]), (&json!("7"), &json!(most)));
+    fails(json!({"file": "snow.csv", "where": ["id > x"]}), "wrong-type", "not an integer");
 }
 
 #[test]

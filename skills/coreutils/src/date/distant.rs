@@ -77,7 +77,9 @@ fn with_years(format: &str, shown: &Zoned, years: i64, seconds: i64) -> String {
     let mut rest = format;
     while let Some((before, behind)) = rest.split_once('%') {
         out.push_str(before);
-        let flags = behind.find(|c: char| !matches!(c, '-' | '_' | '0'..='9' | '^' | '#' | '+' | 'E' | 'O')).unwrap_or(behind.len());
+        let flags = behind
+            .find(|c: char| !matches!(c, '-' | '_' | '0'..='9' | '^' | '#' | '+' | 'E' | 'O'))
+            .unwrap_or(behind.len());
         let letter = behind[flags..].chars().next();
         match letter {
             Some('Y') => out.push_str(&year.to_string()),
@@ -113,12 +115,22 @@ mod tests {
         check("date|-u|-d|@253402300739|+%F", "date|-u|-d|@946684739|+9999-%m-%d");
         check("date|-ud|9999-12-31|+%Y %s %H", "date|-u|-d|@946598400|+9999 253402214400 %H");
         check("date|-u|--date=@253402300800", "date|-u|-d|@946684800|+%a %b %e %H:%M:%S %Z 10000");
-        check("date|-u|-d@253402300800|+%F %G-W%V %C%y%% %-d", "date|-u|-d|@946684800|++10000-%m-%d 9999-W%V 100%y%% %-d");
+        check(
+            "date|-u|-d@253402300800|+%F %G-W%V %C%y%% %-d",
+            "date|-u|-d|@946684800|++10000-%m-%d 9999-W%V 100%y%% %-d",
+        );
     }
 
     #[test]
     fn other_times_stay_as_they_are() {
-        for line in ["date", "date|-d|2026-01-01|+%F", "date|-u|-d|@0", "date|-r|f", "date|-d|nonsense", "date|-R|-d|@253402300800"] {
+        for line in [
+            "date",
+            "date|-d|2026-01-01|+%F",
+            "date|-u|-d|@0",
+            "date|-r|f",
+            "date|-d|nonsense",
+            "date|-R|-d|@253402300800",
+        ] {
             check(line, line);
         }
     }

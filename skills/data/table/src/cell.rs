@@ -1,6 +1,6 @@
 //! One reader, two listeners: [`Survey`] learns what a file holds, [`Fill`] keeps it.
 
-use crate::column::{Column, Kind, Texts, Values, plain_number};
+use crate::column::{Column, EXACT, Kind, NO_INTEGER, Texts, Values, plain_number};
 use crate::date::{self, Precision};
 use crate::guess::{Guess, Reading};
 use crate::{name, number};
@@ -11,6 +11,7 @@ use std::collections::HashMap;
 pub enum Value<'a> {
     Missing,
     Number(f64),
+    Integer(i128),
     /// Seconds since 1970 and how much of the date is known.
     Date(f64, Precision),
     Text(&'a str),
@@ -92,6 +93,8 @@ pub struct Fill {
     index: HashMap<String, usize>,
     columns: Vec<(Reading, Values)>,
     sizes: Vec<usize>,
+    /// For each column, whether its times are made those of UTC.
+    in_utc: Vec<bool>,
     expected: usize,
     rows: usize,
 }
@@ -108,19 +111,22 @@ impl Fill {
             }
             let values = match reading {
                 Reading::Number(_) => Values::Numbers(Vec::new()),
+                Reading::Integer => Values::Integers(Vec::new()),
                 Reading::Date(_) => Values::Dates(Vec::new(), Precision::Year),
                 Reading::Text => Values::Text(Texts::default()),
             };
             columns.push((reading, values));
         }
         let sizes = guesses.iter().map(|g| g.bytes).collect();
-        Self { names, index, columns, sizes, expected: rows, rows: 0 }
+        let in_utc = guesses.iter().map(Guess::has_several_offsets).collect();
+        Self { names, index, columns, sizes, in_utc, expected: rows, rows: 0 }
     }
 
     /// What the columns will take.
     pub fn bytes(&self) -> usize {
         let size = |(column, bytes): (&(Reading, Values), &usize)| match column.0 {
             Reading::Text => bytes + self.expected * 4,
+            Reading::Integer => self.expected * 16,
             _ => self.expected * 8,
         };
         self.columns.iter().zip(&self.sizes).map(size).sum()
@@ -131,6 +137,7 @@ impl Fill {
         for ((_, values), &bytes) in self.columns.iter_mut().zip(&self.sizes) {
             match values {
                 Values::Numbers(v) | Values::Dates(v, _) => v.reserve_exact(self.expected),
+                Values::Integers(v) => v.reserve_exact(self.expected),
                 Values::Text(t) => *t = Texts::with_capacity(self.expected, bytes),
             }
         }
@@ -150,8 +157,14 @@ impl Sink for Fill {
 
     fn cell(&mut self, column: usize, cell: Cell<'_>) {
         let Some((reading, values)) = self.columns.get_mut(column) else { return };
+        let in_utc = self.in_utc.get(column).is_some_and(|in_utc| *in_utc);
         if length(values) > self.rows {
-            return; // a JSON object that names a key twice: the first one counts
+            // A JSON object that names a key twice: the last one counts, as in jq, Python and JavaScript.
+            match values {
+                Values::Numbers(v) | Values::Dates(v, _) => drop(v.pop()),
+                Values::Integers(v) => drop(v.pop()),
+                Values::Text(t) => t.pop(),
+            }
         }
         match values {
             Values::Text(t) => match cell {
@@ -164,11 +177,17 @@ impl Sink for Fill {
                 (Cell::Written(text), Reading::Number(style)) => number::parse(text, style).unwrap_or(f64::NAN),
                 _ => f64::NAN,
             }),
+            Values::Integers(v) => v.push(match cell {
+                Cell::Number(n) if n.fract() == 0.0 && n.abs() <= EXACT => n as i128,
+                Cell::Written(text) => number::integer(text).unwrap_or(NO_INTEGER),
+                _ => NO_INTEGER,
+            }),
             Values::Dates(v, precision) => v.push(match (cell, *reading) {
                 (Cell::Written(text), Reading::Date(order)) => match date::parse(text, order) {
                     Some((seconds, fineness)) => {
                         *precision = fineness.max(*precision);
-                        seconds
+                        let ahead = if in_utc { date::offset(text).unwrap_or(0) } else { 0 };
+                        seconds - f64::from(ahead)
                     }
                     None => f64::NAN,
                 },
@@ -183,6 +202,7 @@ impl Sink for Fill {
             if length(values) < self.rows {
                 match values {
                     Values::Numbers(v) | Values::Dates(v, _) => v.push(f64::NAN),
+                    Values::Integers(v) => v.push(NO_INTEGER),
                     Values::Text(t) => t.push(""),
                 }
             }
@@ -193,6 +213,7 @@ impl Sink for Fill {
 fn length(values: &Values) -> usize {
     match values {
         Values::Numbers(v) | Values::Dates(v, _) => v.len(),
+        Values::Integers(v) => v.len(),
         Values::Text(t) => t.len(),
     }
 }

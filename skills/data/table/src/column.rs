@@ -5,6 +5,8 @@ use crate::date::{self, Precision};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Number,
+    /// Integers of which some are above 2^53: identifiers, mostly.
+    Integer,
     Date,
     Text,
 }
@@ -14,6 +16,7 @@ impl Kind {
     pub fn with_article(self) -> &'static str {
         match self {
             Self::Number => "a number",
+            Self::Integer => "an integer",
             Self::Date => "a date",
             Self::Text => "text",
         }
@@ -22,6 +25,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
+            Self::Integer => "integer",
             Self::Date => "date",
             Self::Text => "text",
         }
@@ -39,10 +43,15 @@ pub struct Column {
 #[derive(Debug, Clone)]
 pub enum Values {
     Numbers(Vec<f64>),
+    /// Integers that a float does not hold; [`NO_INTEGER`] is missing.
+    Integers(Vec<i128>),
     /// Seconds since 1970, and the finest part that any of them tells.
     Dates(Vec<f64>, Precision),
     Text(Texts),
 }
+
+/// In the place of an integer that is missing.
+pub const NO_INTEGER: i128 = i128::MIN;
 
 /// Texts in one block of memory: a table has many, most of them short.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +74,12 @@ impl Texts {
     pub fn get(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
         &self.bytes[start..self.ends[row] as usize]
+    }
+
+    /// Takes the last text away.
+    pub fn pop(&mut self) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().map_or(0, |end| *end as usize));
     }
 
     pub fn len(&self) -> usize {
@@ -92,6 +107,7 @@ impl Column {
     pub fn kind(&self) -> Kind {
         match self.values {
             Values::Numbers(_) => Kind::Number,
+            Values::Integers(_) => Kind::Integer,
             Values::Dates(..) => Kind::Date,
             Values::Text(_) => Kind::Text,
         }
@@ -101,7 +117,9 @@ impl Column {
         match &self.values {
             Values::Numbers(v) if v[row].is_nan() => Value::Missing,
             Values::Dates(v, _) if v[row].is_nan() => Value::Missing,
+            Values::Integers(v) if v[row] == NO_INTEGER => Value::Missing,
             Values::Numbers(v) => Value::Number(v[row]),
+            Values::Integers(v) => Value::Integer(v[row]),
             Values::Dates(v, precision) => Value::Date(v[row], *precision),
             Values::Text(t) => match t.get(row) {
                 "" => Value::Missing,
@@ -110,12 +128,33 @@ impl Column {
         }
     }
 
-    /// The number or the seconds of a date; NaN where it is missing or text.
+    /// The number or the seconds of a date; NaN where it is missing or text. A long integer is rounded.
     pub fn number(&self, row: usize) -> f64 {
         match &self.values {
             Values::Numbers(v) | Values::Dates(v, _) => v[row],
+            Values::Integers(v) if v[row] == NO_INTEGER => f64::NAN,
+            Values::Integers(v) => v[row] as f64,
             Values::Text(_) => f64::NAN,
         }
+    }
+
+    /// The integer in a row, if it is one.
+    pub fn integer(&self, row: usize) -> Option<i128> {
+        match &self.values {
+            Values::Integers(v) => Some(v[row]).filter(|n| *n != NO_INTEGER),
+            Values::Numbers(v) => Some(v[row]).filter(|n| n.fract() == 0.0 && n.abs() <= EXACT).map(|n| n as i128),
+            Values::Dates(..) | Values::Text(_) => None,
+        }
+    }
+
+    /// The column with integers as text: where they are names, and nothing is measured with them.
+    pub fn with_integers_as_text(self) -> Self {
+        let Values::Integers(integers) = &self.values else { return self };
+        let mut texts = Texts::default();
+        for row in 0..integers.len() {
+            texts.push(&self.value(row).plain());
+        }
+        Self { name: self.name, values: Values::Text(texts) }
     }
 
     /// The column with these rows, in this order.
@@ -123,6 +162,7 @@ impl Column {
         let floats = |v: &[f64]| rows.iter().map(|&r| v[r as usize]).collect();
         let values = match &self.values {
             Values::Numbers(v) => Values::Numbers(floats(v)),
+            Values::Integers(v) => Values::Integers(rows.iter().map(|&r| v[r as usize]).collect()),
             Values::Dates(v, precision) => Values::Dates(floats(v), *precision),
             Values::Text(t) => {
                 let bytes = rows.iter().map(|&r| t.get(r as usize).len()).sum();
@@ -141,6 +181,7 @@ impl Value<'_> {
         match self {
             Self::Missing => String::new(),
             Self::Number(n) => plain_number(*n),
+            Self::Integer(n) => n.to_string(),
             Self::Date(seconds, precision) => date::format(*seconds, *precision, 'T'),
             Self::Text(text) => (*text).to_owned(),
         }
@@ -150,6 +191,9 @@ impl Value<'_> {
         matches!(self, Self::Missing)
     }
 }
+
+/// Up to here a float holds every integer: 2^53.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The shortest digits that read back as `n`; an exponent only where there would be many zeros.
 pub fn plain_number(n: f64) -> String {

@@ -1,6 +1,7 @@
 //! Dates and times as seconds since 1970-01-01 00:00 on the clock of whoever wrote them.
 //!
-//! A zone or offset in the text is read and set aside: a day's values belong to the day that the file says.
+//! A zone or offset in the text is read and set aside: a day's values belong to the day that the file says. Only where a column has
+//! several offsets are its times those of UTC, since nothing else can be compared.
 
 /// The finest part of a date that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +132,20 @@ pub fn parse(text: &str, order: Order) -> Option<(f64, Precision)> {
             Some((start + seconds, precision))
         }
     }
+}
+
+/// Seconds that a time in `text` is ahead of UTC, where it says so: `2024-03-01T12:30+02:00`, `… Z`.
+pub fn offset(text: &str) -> Option<i32> {
+    let (_, time) = split_time(text.trim());
+    let zone = time?.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.' | ',' | ' '));
+    let Some(digits) = zone.strip_prefix(['+', '-']) else {
+        return matches!(zone.to_ascii_lowercase().as_str(), "z" | "utc" | "gmt").then_some(0);
+    };
+    let digits = digits.replace(':', "");
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    let seconds =
+        hours.parse::<i32>().ok()? * 3_600 + if minutes.is_empty() { 0 } else { minutes.parse::<i32>().ok()? * 60 };
+    Some(if zone.starts_with('-') { -seconds } else { seconds })
 }
 
 /// The span that a user means by a date: `2024`, `2024-03`, `2024-03-01`, `2024-03-01 12:30`; start and end (exclusive).
@@ -299,6 +314,22 @@ mod tests {
         }
         assert_eq!(parse("Fri, 01 Mar 2024 12:30:15 GMT", Order::MonthFirst), Some((noon + 15.0, Precision::Second)));
         assert_eq!(parse("2024-03-01T12:30:15.25Z", Order::MonthFirst), Some((noon + 15.25, Precision::Milli)));
+    }
+
+    #[test]
+    fn offsets() {
+        for (text, seconds) in [
+            ("2024-03-01T12:30Z", Some(0)),
+            ("2024-03-01 12:30:15.25 UTC", Some(0)),
+            ("2024-03-01T12:30:15+02:00", Some(7_200)),
+            ("Fri, 01 Mar 2024 12:30:15 -0530", Some(-19_800)),
+            ("2024-03-01 12:30+05", Some(18_000)),
+            ("2024-03-01 12:30", None),
+            ("3/1/2024 12:30 PM", None),
+            ("2024-03-01", None),
+        ] {
+            assert_eq!(offset(text), seconds, "{text}");
+        }
     }
 
     #[test]

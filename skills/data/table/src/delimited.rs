@@ -130,20 +130,53 @@ fn broken(file: &str, layout: &Layout, error: &csv::Error) -> Error {
 /// Bytes and lines in front of the header. A `sep=;` line is what spreadsheets put there.
 fn preamble(text: &str) -> (usize, usize) {
     let (mut bytes, mut lines) = (0, 0);
-    for line in text.split_inclusive('\n') {
+    let mut comment: Option<(&str, (usize, usize))> = None;
+    let mut all = text.split_inclusive('\n');
+    while let Some(line) = all.next() {
         let start = line.trim();
         if !(start.is_empty() || start.starts_with('#') || start.starts_with("sep=")) {
-            break;
+            let names = comment.filter(|(line, _)| names_columns(line, start, all.next().unwrap_or_default()));
+            return names.map_or((bytes, lines), |(_, place)| place);
         }
+        comment = start.starts_with('#').then_some((start, (bytes, lines)));
         bytes += line.len();
         lines += 1;
     }
-    (bytes, lines)
+    // A first line that is all there is, and has several names, is a header without rows.
+    match comment {
+        Some((line, (0, 0))) if !line.starts_with("# ") && line.contains(CANDIDATES) => (0, 0),
+        _ => (bytes, lines),
+    }
 }
+
+/// Whether a line that begins with `#` names the columns of the line behind it, as `#id,v` and `#CHROM` do: it has as many cells and no
+/// space behind the mark, and what follows is data, or looks no more like data than the line after it.
+fn names_columns(comment: &str, row: &str, after: &str) -> bool {
+    if comment[1..].starts_with([' ', '#', '!']) || comment.len() == 1 {
+        return false;
+    }
+    let count = |line: &str, delimiter: char| line.matches(delimiter).count();
+    let most = CANDIDATES.into_iter().rev().max_by_key(|delimiter| count(comment, *delimiter)).unwrap_or(',');
+    let is_data = |line: &str| line.split(most).any(|cell| is_value(cell.trim().trim_matches('"')));
+    let several = count(comment, most) > 0;
+    count(comment, most) == count(row, most)
+        && !is_data(comment)
+        && (is_data(row) || several && !is_data(after))
+        && (several || !comment.contains(' '))
+}
+
+/// Whether a cell is a number or a date, which no column is called.
+fn is_value(cell: &str) -> bool {
+    number::parse(cell, Style::Point).is_some()
+        || number::integer(cell).is_some()
+        || date::parse(cell, Order::MonthFirst).is_some()
+}
+
+/// What may stand between cells.
+const CANDIDATES: [char; 4] = ['\t', ';', '|', ','];
 
 /// The delimiter that the first lines have equally often, and most of; the rarer one where two are as good.
 fn sniff(text: &str, cut: bool) -> u8 {
-    const CANDIDATES: [u8; 4] = [b'\t', b';', b'|', b','];
     const LINES: usize = 20;
     let mut lines: Vec<[usize; 4]> = vec![[0; 4]];
     let (mut quoted, mut end) = (false, 0);
@@ -154,7 +187,7 @@ fn sniff(text: &str, cut: bool) -> u8 {
             b'\n' if !quoted && lines.len() == LINES => break,
             b'\n' if !quoted => lines.push([0; 4]),
             _ if !quoted => {
-                if let Some(i) = CANDIDATES.iter().position(|&c| c == byte) {
+                if let Some(i) = CANDIDATES.iter().position(|&c| c == char::from(byte)) {
                     lines.last_mut().expect("starts with one")[i] += 1;
                 }
             }
@@ -171,18 +204,14 @@ fn sniff(text: &str, cut: bool) -> u8 {
         (header > 0, header * same)
     };
     let best = (0..CANDIDATES.len()).rev().max_by_key(score).unwrap_or_default();
-    if lines[0][best] == 0 { b',' } else { CANDIDATES[best] }
+    if lines[0][best] == 0 { b',' } else { CANDIDATES[best] as u8 }
 }
 
 /// Whether the first line is already data: all numbers and dates, and so is the second.
 fn headless(text: &str, layout: &Layout, first: &csv::StringRecord) -> bool {
     let data = |record: &csv::StringRecord| {
         record.iter().any(|c| !c.trim().is_empty())
-            && record
-                .iter()
-                .map(str::trim)
-                .filter(|c| !c.is_empty())
-                .all(|c| number::parse(c, Style::Point).is_some() || date::parse(c, Order::MonthFirst).is_some())
+            && record.iter().map(str::trim).filter(|c| !c.is_empty()).all(is_value)
     };
     let mut second = csv::StringRecord::new();
     let mut reader = reader(text, layout);

@@ -17,7 +17,7 @@ const FLATTENED: usize = 3;
 
 /// Hands every cell of a JSON document to `sink`.
 pub fn walk(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Error> {
-    match document(text, sink) {
+    match document(&with_long_integers_quoted(text), sink) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Error::new(
             "not-a-table",
@@ -36,7 +36,8 @@ pub fn document(text: &str, sink: &mut impl Sink) -> serde_json::Result<bool> {
 /// As [`walk`], for one object a line.
 pub fn walk_lines(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Error> {
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let mut from = serde_json::Deserializer::from_str(line);
+        let line = with_long_integers_quoted(line);
+        let mut from = serde_json::Deserializer::from_str(&line);
         let read = Row { sink, needed: true }.deserialize(&mut from).and_then(|_| from.end());
         read.map_err(|e| broken(file, i + 1, &e))?;
     }
@@ -50,6 +51,44 @@ pub fn is_lines(text: &str) -> bool {
         line.is_some_and(|l| l.trim().starts_with('{') && serde_json::from_str::<IgnoredAny>(l).is_ok())
     };
     object(lines.next()) && lines.next().is_some_and(|l| l.trim().starts_with('{'))
+}
+
+/// Digits that 64 bits hold in any case.
+const SURE_DIGITS: usize = 19;
+
+/// The text with quotes around integers of more digits than 64 bits hold: the parser makes rounded floats of those.
+fn with_long_integers_quoted(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let end =
+                    bytes[at + 1..].iter().position(|b| !matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+                let end = end.map_or(bytes.len(), |length| at + 1 + length);
+                let digits = &bytes[at + usize::from(bytes[at] == b'-')..end];
+                if digits.len() > SURE_DIGITS && digits[0] != b'0' && digits.iter().all(u8::is_ascii_digit) {
+                    out.push_str(&text[kept..at]);
+                    out.extend(["\"", &text[at..end], "\""]);
+                    kept = end;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
 }
 
 fn broken(file: &str, line: usize, error: &serde_json::Error) -> Error {

@@ -22,7 +22,7 @@ mod tests;
 mod text;
 
 pub use cell::Value;
-pub use column::{Column, Kind, Texts, Values};
+pub use column::{Column, Kind, NO_INTEGER, Texts, Values};
 pub use error::Error;
 pub use head::{columns, is_table};
 

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What two spellings of one name share: case, spaces, underscores and dashes set aside.
+/// What two spellings of one name share: case, spaces, underscores, dashes and a `#` in front set aside.
 pub fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
-    for c in name.trim().chars() {
+    let name = name.trim();
+    for c in name.strip_prefix('#').filter(|rest| !rest.is_empty()).map_or(name, str::trim_start).chars() {
         match c {
             ' ' | '_' | '-' if folded.ends_with('_') => {}
             ' ' | '_' | '-' => folded.push('_'),
@@ -101,6 +102,7 @@ mod tests {
     #[test]
     fn folding_and_near_names() {
         assert_eq!(fold(" Max  Temp"), fold("max_temp"));
+        assert_eq!((fold("#ID"), fold("#").as_str()), (fold("id"), "#"));
         assert_eq!(distance("tmep", "temp"), 1);
         assert_eq!(near("tmep", &["date", "temp", "rain"]), ["temp"]);
         assert_eq!(near("temperature", &["temp", "zzz"]), ["temp"]);

@@ -1,5 +1,7 @@
 //! Numbers as tables write them, and as people like to read them.
 
+use std::borrow::Cow;
+
 /// How a column writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -17,8 +19,8 @@ pub fn is_missing(text: &str) -> bool {
 
 /// The number in `text`.
 ///
-/// None also for what only looks like one and would lose digits: numbers with leading zeros (post codes) and integers
-/// above 2^53 (identifiers).
+/// None also for what only looks like one and would lose digits: numbers with leading zeros (post codes), a plus sign before seven
+/// digits or more (telephone numbers), and integers above 2^53 (identifiers; [`integer`] reads those).
 pub fn parse(text: &str, style: Style) -> Option<f64> {
     let first = *text.as_bytes().first()?;
     if !(first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.' | b',' | 0xE2)) {
@@ -44,7 +46,7 @@ pub fn parse(text: &str, style: Style) -> Option<f64> {
 
 fn simple(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['-', '+']).as_bytes();
-    if digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit() {
+    if is_code(text) {
         return None;
     }
     if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E')) {
@@ -55,6 +57,27 @@ fn simple(text: &str) -> Option<f64> {
         return None;
     }
     text.parse::<f64>().ok().filter(|n| n.is_finite())
+}
+
+/// Whether `text` begins as a number that stands for itself: with zeros, or as a telephone number.
+fn is_code(text: &str) -> bool {
+    let digits = text.trim_start_matches(['-', '+']).as_bytes();
+    let zeros = digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit();
+    zeros || (text.starts_with('+') && digits.len() >= TELEPHONE_DIGITS && digits.iter().all(u8::is_ascii_digit))
+}
+
+/// The shortest telephone numbers that are written with the code of their country.
+const TELEPHONE_DIGITS: usize = 7;
+
+/// The integer in `text`, of up to 38 digits; None for those that [`parse`] leaves as they are, too.
+pub fn integer(text: &str) -> Option<i128> {
+    let text = text.strip_prefix('\u{2212}').map_or(Cow::Borrowed(text), |rest| Cow::Owned(format!("-{rest}")));
+    let text = if text.contains(',') { ungrouped(&text, b',', b'.')?.into() } else { text };
+    if is_code(&text) {
+        return None;
+    }
+    // The least one stands for a missing value.
+    text.parse().ok().filter(|n| *n != i128::MIN)
 }
 
 /// `text` with a point and without groups, if its groups are of three digits.
@@ -147,13 +170,41 @@ mod tests {
         ] {
             assert_eq!(parse(text, Style::Point), Some(value), "{text}");
         }
-        for text in
-            ["", "007", "1,23", "12,34,567", "1e999", "9007199254740993", "1.2.3", "5 km", "2024-01-01", "-", "e5"]
-        {
+        for text in [
+            "",
+            "007",
+            "1,23",
+            "12,34,567",
+            "1e999",
+            "9007199254740993",
+            "1.2.3",
+            "5 km",
+            "2024-01-01",
+            "-",
+            "e5",
+            "+491234567",
+        ] {
             assert_eq!(parse(text, Style::Point), None, "{text}");
         }
         assert_eq!(parse("3,25", Style::Comma), Some(3.25));
         assert_eq!(parse("1.234.567,8", Style::Comma), Some(1_234_567.8));
+    }
+
+    #[test]
+    fn integers_are_exact() {
+        for (text, value) in [
+            ("5", 5),
+            ("-9007199254740993", -9_007_199_254_740_993),
+            ("12345678901234567890123", 12_345_678_901_234_567_890_123),
+            ("1,234,567,890,123,456,789", 1_234_567_890_123_456_789),
+            ("\u{2212}4", -4),
+            ("+3", 3),
+        ] {
+            assert_eq!(integer(text), Some(value), "{text}");
+        }
+        for text in ["", "1.5", "1e3", "007", "+491234567", "12,34", "x", "999999999999999999999999999999999999999"] {
+            assert_eq!(integer(text), None, "{text}");
+        }
     }
 
     #[test]

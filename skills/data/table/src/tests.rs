@@ -83,11 +83,63 @@ fn headers() {
 #[test]
 fn huge_integers_keep_their_digits() {
     let table = parse("a.csv", "id,n\n12345678901234567890,9007199254740992\n2,1\n");
-    assert_eq!(kinds(&table), [("id", Kind::Text), ("n", Kind::Number)]);
-    assert_eq!(plain(&table, 0)[0], "12345678901234567890");
+    assert_eq!(kinds(&table), [("id", Kind::Integer), ("n", Kind::Number)]);
+    assert_eq!(plain(&table, 0), ["12345678901234567890", "2"]);
+    assert!(table.notes.is_empty());
+    let json = r#"[{"id": 12345678901234567890, "n": 1, "q": "-7 \" 123456789012345678901"}, {"id": 5, "n": 2.5}, {"id": -123456789012345678901234567890}]"#;
+    let table = parse("a.json", json);
+    assert_eq!(kinds(&table)[0].1, Kind::Integer);
+    assert_eq!(plain(&table, 0), ["12345678901234567890", "5", "-123456789012345678901234567890"]);
+    assert_eq!(plain(&table, 2)[0], "-7 \" 123456789012345678901");
+    let table = parse("a.jsonl", "{\"id\":123456789012345678901,\"n\":[1,123456789012345678901]}\n{\"id\":null}\n");
+    assert_eq!((plain(&table, 0)[0].as_str(), table.columns[0].value(1)), ("123456789012345678901", Value::Missing));
+    let table = parse("a.csv", "id\n12345678901234567890\n1.5\n");
+    assert_eq!(kinds(&table), [("id", Kind::Text)]);
     assert!(table.notes[0].starts_with("id: holds integers above 2^53"));
-    let table = parse("a.json", r#"[{"id": 12345678901234567890, "n": 1}, {"id": 5, "n": 2.5}]"#);
-    assert_eq!(plain(&table, 0), ["12345678901234567890", "5"]);
+}
+
+#[test]
+fn telephone_numbers_keep_their_plus() {
+    let table = parse("a.csv", "phone,delta,fax,post\n+491234567,+3,+4930123456,00491234\n+491234568,-2.5,12,01067\n");
+    assert_eq!(
+        kinds(&table).into_iter().map(|k| k.1).collect::<Vec<_>>(),
+        [Kind::Text, Kind::Number, Kind::Text, Kind::Text]
+    );
+    assert_eq!(plain(&table, 0), ["+491234567", "+491234568"]);
+    assert_eq!(plain(&table, 2), ["+4930123456", "12"]);
+}
+
+#[test]
+fn headers_behind_a_mark() {
+    for (text, names, rows) in [
+        ("#id,v\n1,2\n3,4\n", ["#id", "v"], 2),
+        ("# made by x\n#id,v\n1,2\n", ["#id", "v"], 1),
+        ("##format=1\n#CHROM\tPOS\n1\t200\n", ["#CHROM", "POS"], 1),
+        ("#name,city\nAda,Oslo\nBob,Rome\n", ["#name", "city"], 2),
+        ("#id,v\n", ["#id", "v"], 0),
+        ("# id,v\na,b\n1,2\n", ["a", "b"], 1),
+        ("#weather,oslo\nday,temp\n2024-01-01,3\n", ["day", "temp"], 1),
+        ("#a,b,c\nid,v\n1,2\n", ["id", "v"], 1),
+        ("#1,2\nid,v\n1,2\n", ["id", "v"], 1),
+    ] {
+        let table = parse("a.csv", text);
+        assert_eq!(
+            (table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), table.rows),
+            (names.to_vec(), rows),
+            "{text}"
+        );
+    }
+    assert_eq!(parse("a.csv", "#id,v\n1,2\n").find("id").unwrap(), 0);
+}
+
+#[test]
+fn times_with_several_offsets_are_compared_in_utc() {
+    let table = parse("a.csv", "at\n2026-01-01T10:00:00+02:00\n2026-01-01T09:00:00Z\n2026-01-01T03:00:00-05:30\n");
+    assert_eq!(plain(&table, 0), ["2026-01-01T08:00:00", "2026-01-01T09:00:00", "2026-01-01T08:30:00"]);
+    assert!(table.notes[0].starts_with("at: has times with several offsets"), "{:?}", table.notes);
+    let table = parse("a.csv", "at\n2026-01-01T10:00:00+02:00\n2026-01-02T10:00:00+02:00\n");
+    assert_eq!(plain(&table, 0)[0], "2026-01-01T10:00:00");
+    assert!(table.notes.is_empty());
 }
 
 #[test]
@@ -117,7 +169,12 @@ fn json_in_its_shapes() {
     assert_eq!(kinds(&table), [("a", Kind::Number), ("b", Kind::Text)]);
     assert_eq!(plain(&table, 1), ["x", ""]);
     let table = parse("a.jsonl", "{\"a\": 1}\n\n{\"a\": 2, \"a\": 3}\r\n");
-    assert_eq!(plain(&table, 0), ["1", "2"]);
+    assert_eq!(plain(&table, 0), ["1", "3"]);
+    let table = parse("a.json", r#"[{"a": 1, "a": 2}, {"a": "x", "a": null}, {"b": "y", "b": "zz", "a": 5}]"#);
+    assert_eq!(
+        (plain(&table, 0), plain(&table, 1)),
+        (["2", "", "5"].map(String::from).to_vec(), ["", "", "zz"].map(String::from).to_vec())
+    );
     assert_eq!(parse("a.txt", "{\"a\": 1}\n{\"a\": 2}\n").rows, 2);
 }
 
@@ -136,6 +193,13 @@ fn other_encodings() {
     let table = read(b"ort,n\nK\xf6ln \x80,1\n").unwrap();
     assert_eq!(plain(&table, 0), ["Köln €"]);
     assert_eq!(table.notes, ["a.csv is not UTF-8 and was read as Windows-1252"]);
+    let bad = |text: &str| text.as_bytes().iter().map(|&b| if b == b'!' { 0xE9 } else { b }).collect::<Vec<u8>>();
+    let table = read(&bad("a,b\nx,1\ncaf!,2\nété,3\n")).unwrap();
+    assert_eq!(plain(&table, 0), ["x", "café", "été"]);
+    assert_eq!(table.notes, ["a.csv line 3: the byte E9 is not UTF-8; it was read as Windows-1252"]);
+    let table = read(&bad("a\nété à ç\n!!\n!\n")).unwrap();
+    assert_eq!(plain(&table, 0), ["été à ç", "éé", "é"]);
+    assert_eq!(table.notes, ["a.csv line 3: the byte E9 is not UTF-8; 3 such bytes were read as Windows-1252"]);
     let wide: Vec<u8> = "\u{feff}a,b\nß,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(plain(&read(&wide).unwrap(), 0), ["ß"]);
     assert_eq!(read(b"\x89PNG\r\n\x1a\n\0\0").unwrap_err().code, "not-a-table");
