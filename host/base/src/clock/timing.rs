@@ -10,8 +10,8 @@
 use croner::Cron;
 use croner::errors::CronError;
 use croner::parser::{CronParser, Seconds, Year};
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned, civil};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned, civil};
 
 /// Characters of a timing.
 pub const MAX_TIMING: usize = 200;
@@ -33,15 +33,18 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-/// The fields of an expression of six, with what each takes; one of five has no second.
-const FIELDS: [(&str, &str); 6] = [
-    ("second", "0 to 59"),
-    ("minute", "0 to 59"),
-    ("hour", "0 to 23"),
-    ("day of month", "1 to 31, L or 15W"),
-    ("month", "1 to 12 or JAN to DEC"),
-    ("day of week", "0 to 7 or SUN to SAT, MON#1 or 5L"),
+/// The fields of an expression of six, with what each takes and its largest step; one of five has no second.
+const FIELDS: [(&str, &str, u32); 6] = [
+    ("second", "0 to 59", 59),
+    ("minute", "0 to 59", 59),
+    ("hour", "0 to 23", 23),
+    ("day of month", "1 to 31, L or 15W", 31),
+    ("month", "1 to 12 or JAN to DEC", 12),
+    ("day of week", "0 to 7 or SUN to SAT, MON#1 or 5L", 7),
 ];
+
+/// Changes of a clock that are looked through for an interval: more than a century of two in each year.
+const CLOCK_CHANGES: usize = 250;
 
 /// When something comes.
 #[derive(Debug, Clone)]
@@ -52,7 +55,10 @@ pub struct Timing {
 
 #[derive(Debug, Clone)]
 enum When {
-    Cron(Box<Cron>),
+    /// At times of the clock, in any list or range of them.
+    Fixed(Box<Cron>),
+    /// With `*` or a step in its seconds, minutes or hours.
+    Interval(Box<Cron>),
     /// Milliseconds.
     Every(i64),
     At(i64),
@@ -97,13 +103,13 @@ impl Timing {
             [name] if name.starts_with('@') => {
                 let known = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
                 let (_, expression) = known.ok_or_else(|| TimingError::Unknown { text: text.to_owned() })?;
-                When::Cron(Box::new(cron(&expression.split(' ').collect::<Vec<_>>())?))
+                cron(&expression.split(' ').collect::<Vec<_>>())?
             }
-            fields if (5..=6).contains(&fields.len()) && text.is_ascii() => When::Cron(Box::new(cron(fields)?)),
+            fields if (5..=6).contains(&fields.len()) && text.is_ascii() => cron(fields)?,
             _ => return Err(TimingError::Unknown { text: text.to_owned() }),
         };
         let timing = Timing { zone, when };
-        if matches!(timing.when, When::Cron(_)) && timing.next_after(0).is_none() {
+        if matches!(timing.when, When::Fixed(_) | When::Interval(_)) && timing.next_after(0).is_none() {
             return Err(TimingError::Never { text: text.to_owned() });
         }
         Ok(timing)
@@ -114,13 +120,39 @@ impl Timing {
     /// back, a fixed time comes once.
     pub fn next_after(&self, after_ms: i64) -> Option<i64> {
         match &self.when {
-            When::Cron(cron) => {
-                let after = zoned(after_ms, &self.zone)?;
-                Some(cron.find_next_occurrence(&after, false).ok()?.timestamp().as_millisecond())
-            }
+            When::Fixed(cron) => self.next_fixed(cron, Timestamp::from_millisecond(after_ms).ok()?),
+            When::Interval(cron) => self.next_of_interval(cron, Timestamp::from_millisecond(after_ms).ok()?),
             When::Every(interval) => after_ms.checked_add(*interval),
             When::At(at) => (*at > after_ms).then_some(*at),
         }
+    }
+
+    /// The first time after this one that a clock shows, in milliseconds. Times of the clock are looked at in their order, in which what
+    /// they stand for never goes back.
+    fn next_fixed(&self, cron: &Cron, after: Timestamp) -> Option<i64> {
+        let mut clock = self.zone.to_datetime(after);
+        loop {
+            clock = next_on_clock(cron, clock, false)?;
+            let at = moment(clock, &self.zone)?;
+            if at > after {
+                return Some(at.as_millisecond());
+            }
+        }
+    }
+
+    /// The first time after this one, in milliseconds, where the clock is looked at between one change of it and the next.
+    fn next_of_interval(&self, cron: &Cron, after: Timestamp) -> Option<i64> {
+        let (mut from, mut inclusive) = (after, false);
+        for _ in 0..CLOCK_CHANGES {
+            let offset = self.zone.to_offset(from);
+            let clock = next_on_clock(cron, offset.to_datetime(from), inclusive)?;
+            let at = offset.to_timestamp(clock).ok()?;
+            match self.zone.following(from).next().map(|change| change.timestamp()) {
+                Some(change) if change <= at => (from, inclusive) = (change, true),
+                _ => return Some(at.as_millisecond()),
+            }
+        }
+        None
     }
 
     /// The next time of something that was due at `due_ms`, as of now: later than both. What was missed is left out, and an
@@ -176,6 +208,25 @@ fn interval_ms(text: &str) -> Result<i64, TimingError> {
     Ok(total * 1_000)
 }
 
+/// The next time that an expression names, as a clock shows it.
+fn next_on_clock(cron: &Cron, after: civil::DateTime, inclusive: bool) -> Option<civil::DateTime> {
+    let after = after.to_zoned(TimeZone::UTC).ok()?;
+    Some(cron.find_next_occurrence(&after, inclusive).ok()?.datetime())
+}
+
+/// The moment at which a clock shows this: the first of two, and the end of the gap where there is none.
+fn moment(clock: civil::DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    let shown = zone.to_ambiguous_timestamp(clock);
+    match shown.offset() {
+        AmbiguousOffset::Gap { before, .. } => {
+            let as_before = before.to_timestamp(clock).ok()?;
+            let change = zone.preceding(as_before.checked_add(SignedDuration::from_millis(1)).ok()?).next()?;
+            Some(change.timestamp())
+        }
+        _ => shown.compatible().ok(),
+    }
+}
+
 /// With an offset, or a civil time of the zone.
 fn time_ms(text: &str, zone: &TimeZone) -> Result<i64, TimingError> {
     if let Ok(at) = text.parse::<Timestamp>() {
@@ -183,23 +234,30 @@ fn time_ms(text: &str, zone: &TimeZone) -> Result<i64, TimingError> {
     }
     let wrong = || TimingError::Time { text: text.to_owned() };
     let civil: civil::DateTime = text.parse().map_err(|_| wrong())?;
-    Ok(civil.to_zoned(zone.clone()).map_err(|_| wrong())?.timestamp().as_millisecond())
+    Ok(moment(civil, zone).ok_or_else(wrong)?.as_millisecond())
 }
 
-fn cron(fields: &[&str]) -> Result<Cron, TimingError> {
+fn cron(fields: &[&str]) -> Result<When, TimingError> {
     let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
     let names = &FIELDS[FIELDS.len() - fields.len()..];
     // Each by itself first, because the parser does not say which one it refuses.
     for (at, value) in fields.iter().enumerate() {
+        let (field, takes, most) = names[at];
+        let wrong = |why: String| TimingError::Field { field, value: (*value).to_owned(), why, takes };
         let mut alone = vec!["*"; fields.len()];
         alone[at] = value;
         if let Err(error) = parser.parse(&alone.join(" ")) {
-            let (field, takes) = names[at];
-            return Err(TimingError::Field { field, value: (*value).to_owned(), why: why(&error), takes });
+            return Err(wrong(why(&error)));
+        }
+        let steps = value.split(',').filter_map(|part| part.split_once('/'));
+        if let Some((_, step)) = steps.into_iter().find(|(_, step)| step.parse::<u32>().is_ok_and(|step| step > most)) {
+            return Err(wrong(format!("a step of {step} is more than {most}, so it would only come once")));
         }
     }
     let text = fields.join(" ");
-    parser.parse(&text).map_err(|_| TimingError::Unknown { text })
+    let cron = Box::new(parser.parse(&text).map_err(|_| TimingError::Unknown { text })?);
+    let is_interval = fields[..fields.len() - 3].iter().any(|field| field.contains(['*', '/', '?']));
+    Ok(if is_interval { When::Interval(cron) } else { When::Fixed(cron) })
 }
 
 fn why(error: &CronError) -> String {
@@ -266,6 +324,101 @@ mod tests {
             times("30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", 3),
             ["2026-10-25 02:30:00 +02:00", "2026-10-25 02:30:00 +01:00", "2026-10-25 03:30:00 +01:00"]
         );
+    }
+
+    #[test]
+    fn lists_and_ranges_come_as_single_times_do_where_a_clock_changes() {
+        for (timing, zone, after, expected) in [
+            (
+                "30 2,14 * 3,10 *",
+                "Europe/Berlin",
+                "2027-03-28T00:00:00Z",
+                vec!["03-28 03:00 +02:00", "03-28 14:30 +02:00", "03-29 02:30 +02:00"],
+            ),
+            (
+                "30 2,14 * 3,10 *",
+                "Europe/Berlin",
+                "2027-10-30T20:00:00Z",
+                vec!["10-31 02:30 +02:00", "10-31 14:30 +01:00"],
+            ),
+            (
+                "15 1,13 * 11 *",
+                "America/New_York",
+                "2027-11-06T20:00:00Z",
+                vec!["11-07 01:15 -04:00", "11-07 13:15 -05:00"],
+            ),
+            ("0,30 2 * * *", "Europe/Berlin", "2027-03-27T12:00:00Z", vec!["03-28 03:00 +02:00", "03-29 02:00 +02:00"]),
+            (
+                "15,45 2,3 * * *",
+                "Europe/Berlin",
+                "2027-03-27T12:00:00Z",
+                vec!["03-28 03:00 +02:00", "03-28 03:15 +02:00", "03-28 03:45 +02:00"],
+            ),
+            (
+                "0,30 1-3 * * *",
+                "Europe/Berlin",
+                "2027-10-30T22:30:00Z",
+                vec![
+                    "10-31 01:00 +02:00",
+                    "10-31 01:30 +02:00",
+                    "10-31 02:00 +02:00",
+                    "10-31 02:30 +02:00",
+                    "10-31 03:00 +01:00",
+                ],
+            ),
+            (
+                "0,30 * * * *",
+                "Europe/Berlin",
+                "2027-10-31T00:00:00Z",
+                vec!["10-31 02:30 +02:00", "10-31 02:00 +01:00", "10-31 02:30 +01:00", "10-31 03:00 +01:00"],
+            ),
+            (
+                "0,30 * * * *",
+                "Europe/Berlin",
+                "2027-03-28T00:15:00Z",
+                vec!["03-28 01:30 +01:00", "03-28 03:00 +02:00", "03-28 03:30 +02:00"],
+            ),
+            ("30 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z", vec!["10-03 02:30 +11:00"]),
+            ("15 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z", vec!["10-03 02:30 +11:00"]),
+            (
+                "45 1 * * *",
+                "Australia/Lord_Howe",
+                "2027-04-02T20:00:00Z",
+                vec!["04-04 01:45 +11:00", "04-05 01:45 +10:30"],
+            ),
+            (
+                "0 0,12 * * *",
+                "America/Santiago",
+                "2027-09-04T12:00:00Z",
+                vec!["09-04 12:00 -04:00", "09-05 01:00 -03:00", "09-05 12:00 -03:00"],
+            ),
+            ("at 2027-03-28 02:30", "Europe/Berlin", "2027-01-01T00:00:00Z", vec!["03-28 03:00 +02:00"]),
+            ("at 2027-10-31 02:30", "Europe/Berlin", "2027-01-01T00:00:00Z", vec!["10-31 02:30 +02:00"]),
+        ] {
+            let found = times(timing, zone, after, expected.len());
+            let found: Vec<String> = found.iter().map(|at| format!("{}{}", &at[5..16], &at[19..])).collect();
+            assert_eq!(found, expected, "{timing} {zone}");
+        }
+    }
+
+    #[test]
+    fn a_step_beyond_its_field_is_refused() {
+        for text in [
+            "*/60 * * * *",
+            "*/90 * * * *",
+            "0 */24 * * *",
+            "0 0 */32 * *",
+            "0 0 1 */13 *",
+            "0 0 * * */8",
+            "*/90 * * * * *",
+            "5,*/90 * * * *",
+        ] {
+            let error = Timing::parse(text, "UTC").unwrap_err().to_string();
+            assert!(error.contains("field of the cron expression"), "{text}: {error}");
+        }
+        for text in ["*/59 * * * *", "0 */23 * * *", "0 0 */31 * *", "0 0 1 */12 *", "0 0 * * */7"] {
+            Timing::parse(text, "UTC").unwrap();
+        }
     }
 
     #[test]
