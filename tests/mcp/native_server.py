@@ -15,6 +15,10 @@ import time
 ERA = sys.argv[1] if len(sys.argv) > 1 else "modern"
 MODE = sys.argv[2] if len(sys.argv) > 2 else os.environ.get("MODE", "")
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
+PATTERNS = {"type": "object", "properties": {"to": {"type": "string", "pattern": EMAIL}, "id": {"type": "string", "pattern": "[z-a]"}}}
+# What some print beside messages.
+NOISE = ["Welcome to the oracle!", "DEBUG: ready {}", "null", "[1,2,3]", '{"level":"info"}', "7", "{", ""]
 calls = 0
 with open("pid", "w", encoding="utf-8") as file:
     file.write(str(os.getpid()))
@@ -29,6 +33,9 @@ def once(name):
 
 
 def say(message):
+    if MODE == "noise":
+        print("\n".join(NOISE))
+        message = {"method": None, "error": None, **message}
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
@@ -202,6 +209,9 @@ def handle(message):
         tools = [{"name": "ask", "description": about, "inputSchema": SCHEMA}]
         if MODE == "many-tools":
             tools += [{"name": f"t{n}", "inputSchema": {"type": "object"}} for n in range(10_000)]
+        if MODE == "sparse":
+            tools += [{"name": "bare"}, {"name": "null", "inputSchema": {"type": "object", "properties": None}}, {"title": "nobody"}]
+            tools += [{"name": "ask", "inputSchema": {"type": "object"}}, {"name": "pattern", "inputSchema": PATTERNS}]
         answer(to, {"tools": tools})
     elif method == "tools/call":
         calls += 1
@@ -219,11 +229,14 @@ def handle(message):
                 sys.stdout.write(" " * 65536)
         if MODE == "not-json":
             sys.stdout.write("Welcome to the oracle!\n")
+            return sys.stdout.flush()
         told(to, f"call {calls}: " + "; ".join(act(line) for line in lines))
         if MODE == "twice":
             told(to, "or is it 43")
 
 
+if MODE == "noise":
+    print("\n".join(NOISE), flush=True)
 if MODE == "unable":
     sys.exit("there is no oracle here")
 for line in sys.stdin:

@@ -63,6 +63,9 @@ pub enum McpFault {
     Unreachable(String),
     #[error("no answer within {0} s (timeout_s)")]
     Timeout(u64),
+    /// It writes, and no line of it is a message.
+    #[error("no answer within {0} s (timeout_s); a line of its standard output is no message: {1:?}")]
+    Noise(u64, String),
     #[error("the connection ended before the answer did; whether the call was done is not known: {0}")]
     Broken(String),
     #[error("it refuses with status {0}; what headers_env names may be wrong or expired")]
@@ -113,7 +116,7 @@ impl McpFault {
             Self::Variable(_) | Self::Start(_) | Self::Unreachable(_) | Self::Store(_) => ErrorCode::Unavailable,
             Self::Unconfined(_) => ErrorCode::Unconfined,
             Self::Limit(_) => ErrorCode::Limit,
-            Self::Timeout(_) => ErrorCode::Timeout,
+            Self::Timeout(_) | Self::Noise(..) => ErrorCode::Timeout,
             Self::Broken(_) => ErrorCode::Broken,
             Self::Refused(_) | Self::Challenged(..) => ErrorCode::Refused,
             Self::Login(_) => ErrorCode::Login,

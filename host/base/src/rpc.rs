@@ -111,6 +111,12 @@ pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
             Err(_) => return Err(invalid(None, "an id is a text or a whole number")),
         },
     };
+    // Some servers write every member of a message, and null for those that it does not have.
+    for (absent, other) in [("error", "result"), ("method", "result"), ("method", "error")] {
+        if message.get(absent).is_some_and(Value::is_null) && message.contains_key(other) {
+            message.remove(absent);
+        }
+    }
     if message.get("jsonrpc") != Some(&json!("2.0")) {
         return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
     }
@@ -195,6 +201,16 @@ mod tests {
             read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#),
             Ok(RpcMessage::Response { id: None, result })
         );
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":null,"params":null,"result":{},"error":null}"#,
+        ] {
+            let (id, result) = (Some(RequestId::Number(1)), Ok(json!({})));
+            assert_eq!(read(text), Ok(RpcMessage::Response { id, result }), "{text}");
+        }
+        let (id, result) = (Some(RequestId::Number(1)), Err(RpcError::new(5, "no")));
+        let text = r#"{"jsonrpc":"2.0","id":1,"method":null,"result":null,"error":{"code":5,"message":"no"}}"#;
+        assert_eq!(read(text), Ok(RpcMessage::Response { id, result }));
         let seven = Some(RequestId::Number(7));
         for (text, refused) in [
             ("{", (None, PARSE_ERROR)),

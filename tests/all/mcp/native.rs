@@ -262,10 +262,14 @@ fn one_that_misbehaves_fails_the_call_and_not_the_run() {
         ("legacy", "flood", "its answer is longer than 64 KiB"),
         ("modern", "huge", "its answer is longer than 64 KiB"),
         ("legacy", "huge", "its answer is longer than 64 KiB"),
-        ("modern", "not-json", "Welcome to the oracle!"),
+        (
+            "modern",
+            "not-json",
+            "no answer within 15 s (timeout_s); a line of its standard output is no message: \"Welcome to the oracle!",
+        ),
         ("modern", "unable", "it cannot be started: it ended with exit status: 1: there is no oracle here"),
     ] {
-        let tables = |mode: &str| python.server(&[era, mode], "max_result_kib = 64\n");
+        let tables = |mode: &str| python.server(&[era, mode], "max_result_kib = 64\ntimeout_s = 15\n");
         // A server with other arguments is another one.
         let home = if mode == "unable" { Home::new() } else { allowed(&tables(mode)) };
         if mode == "unable" {
@@ -284,6 +288,35 @@ fn one_that_misbehaves_fails_the_call_and_not_the_run() {
             run_without(&home, &python.server(&[era], &format!("env = [\"MODE = {mode}\"]\n")), told);
         }
     }
+}
+
+/// A banner, a log and other values on its standard output, before the start and beside each message; and null for what a message lacks.
+#[test]
+fn what_is_no_message_is_skipped() {
+    let Some(python) = Python::find("servers outside the sandbox that write a log") else { return };
+    for era in ["modern", "legacy"] {
+        let tables = python.server(&[era, "noise"], "");
+        run_with(&allowed(&tables), &tables, "env", "call 1: env=none");
+    }
+}
+
+#[test]
+fn a_tool_that_is_described_badly_does_not_take_the_others_away() {
+    let Some(python) = Python::find("servers outside the sandbox with bad descriptions") else { return };
+    let all = "allow = [\"ask\", \"bare\", \"null\", \"pattern\"]";
+    let tables = python.server(&["legacy", "sparse"], "").replace("allow = [\"ask\"]", all);
+    let home = Home::new();
+    home.config(&tables);
+    let allowed = home.kiso(&["mcp", "allow", "oracle"]);
+    allowed.ok().says(&["oracle.pattern: its arguments are not checked against the pattern [z-a]"]);
+    let names = ["ask", "bare", "null", "pattern"].map(|tool| format!("oracle.{tool} is allowed as it is now"));
+    home.kiso(&["mcp", "list"]).ok().prints(&[
+        "oracle.ask  allowed",
+        "oracle.bare  allowed",
+        "oracle.pattern  allowed",
+    ]);
+    assert!(names.iter().all(|name| allowed.stdout.contains(name)), "{}", allowed.stdout);
+    run_with(&home, &tables, "env", "call 1: env=none");
 }
 
 /// Those that have died, and those that hang, are others with the next call.

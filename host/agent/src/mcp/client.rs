@@ -285,10 +285,10 @@ impl McpClient {
                 Ok(true) => return Ok(connection),
                 Ok(false) => {}
                 // One of the older era may end, or say nothing more, at what it does not know.
-                Err(McpFault::Broken(_) | McpFault::Timeout(_)) if connection.is_over() => {
+                Err(McpFault::Broken(_) | McpFault::Timeout(_) | McpFault::Noise(..)) if connection.is_over() => {
                     connection.server = self.transport.start().await?;
                 }
-                Err(McpFault::Timeout(_)) if connection.server.is_some() => {}
+                Err(McpFault::Timeout(_) | McpFault::Noise(..)) if connection.server.is_some() => {}
                 Err(fault) => return Err(fault),
             },
         }
@@ -343,12 +343,16 @@ impl McpClient {
                 return Err(McpFault::TooManyTools(MAX_TOOLS));
             }
             for entry in entries {
+                let server = self.settings.name.as_str();
                 let Some(tool) = ToolDefinition::read(entry) else {
-                    return Err(McpFault::BadAnswer("a tool has no name or no inputSchema".to_owned()));
+                    tracing::warn!(server, "an entry of its list of tools has no name and is left out");
+                    continue;
                 };
-                if tools.insert(tool.name.clone(), tool).is_some() {
-                    return Err(McpFault::BadAnswer("two tools have one name".to_owned()));
+                if tools.contains_key(&tool.name) {
+                    tracing::warn!(server, tool = tool.name, "it lists two tools of one name; the first one counts");
+                    continue;
                 }
+                tools.insert(tool.name.clone(), tool);
             }
             if let Some(ttl) = page.get("ttlMs").and_then(Value::as_u64) {
                 fresh = fresh.min(Duration::from_millis(ttl));

@@ -19,10 +19,9 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// Reads an entry of `tools/list`; none where it is no tool.
+    /// Reads an entry of `tools/list`; none where it has no name.
     pub fn read(entry: &Value) -> Option<ToolDefinition> {
         let name = entry.get("name")?.as_str().filter(|name| (1..=256).contains(&name.len()))?;
-        entry.get("inputSchema").filter(|schema| schema.is_object())?;
         let parts = PARTS.iter().filter_map(|part| Some(((*part).to_owned(), entry.get(*part)?.clone())));
         Some(ToolDefinition { name: name.to_owned(), parts: parts.collect() })
     }
@@ -43,8 +42,16 @@ impl ToolDefinition {
         serde_json::to_string_pretty(&sorted(&Value::from(self.parts.clone()))).unwrap_or_default()
     }
 
+    /// The schema of its arguments. One that takes any object stands for one that is missing; keywords without a value are left out.
     pub fn schema(&self) -> Value {
-        self.parts.get("inputSchema").cloned().unwrap_or_else(|| json!({ "type": "object" }))
+        match self.parts.get("inputSchema") {
+            Some(Value::Object(schema)) => schema
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            _ => json!({ "type": "object" }),
+        }
     }
 
     /// Its description in one line, as models are told it.
@@ -85,7 +92,14 @@ mod tests {
         assert_eq!(one, same);
         assert_ne!(one, other);
         assert_eq!(ToolDefinition::parse("a", &one.text()).unwrap(), one);
-        assert_eq!(read(r#"{"name":"a"}"#), None);
         assert_eq!(read(r#"{"name":"","inputSchema":{}}"#), None);
+        assert_eq!(read(r#"{"inputSchema":{}}"#), None);
+        let any = json!({ "type": "object" });
+        for text in [r#"{"name":"a"}"#, r#"{"name":"a","inputSchema":null}"#, r#"{"name":"a","inputSchema":"object"}"#]
+        {
+            assert_eq!(read(text).unwrap().schema(), any, "{text}");
+        }
+        let sparse = read(r#"{"name":"a","inputSchema":{"type":"object","properties":null,"required":null}}"#).unwrap();
+        assert_eq!(sparse.schema(), any);
     }
 }

@@ -181,8 +181,13 @@ async fn streamed(response: Response<Incoming>, id: &RequestId, bounds: Bounds) 
             if event.data.is_empty() {
                 continue;
             }
-            if let Some(result) = answer_in(event.data.as_bytes(), id)? {
-                return Ok(result);
+            match rpc::read(event.data.as_bytes()) {
+                Err((None, error)) => tracing::warn!("an event of an MCP server is no message: {}", error.message),
+                _ => {
+                    if let Some(result) = answer_in(event.data.as_bytes(), id)? {
+                        return Ok(result);
+                    }
+                }
             }
             others += 1;
             if others > MAX_MESSAGES {

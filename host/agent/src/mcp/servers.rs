@@ -227,8 +227,14 @@ impl McpServers {
         Ok(tools)
     }
 
-    /// Allows a tool as it is. Refused, with the reason, where its schema cannot be checked against.
-    pub async fn allow(&self, settings: &McpSettings, tool: &ToolDefinition, now_ms: i64) -> Result<(), String> {
+    /// Allows a tool as it is, and returns the patterns that its arguments are not checked against. Refused, with the reason, where its
+    /// schema cannot be checked against.
+    pub async fn allow(
+        &self,
+        settings: &McpSettings,
+        tool: &ToolDefinition,
+        now_ms: i64,
+    ) -> Result<Vec<String>, String> {
         let definition = tool.text();
         if definition.len() > MAX_DEFINITION {
             return Err(format!(
@@ -236,7 +242,7 @@ impl McpServers {
                 definition.len()
             ));
         }
-        ArgsSchema::new(tool.schema())
+        let schema = ArgsSchema::new(tool.schema())
             .map_err(|error| format!("its schema cannot be used: {}", super::shown(&error)))?;
         let row = McpToolRow {
             server: settings.name.clone(),
@@ -246,7 +252,8 @@ impl McpServers {
             seen: None,
             allowed_ms: now_ms,
         };
-        self.store.write(move |tx| tx.allow_mcp_tool(&row)).await.map_err(|error| error.to_string())
+        self.store.write(move |tx| tx.allow_mcp_tool(&row)).await.map_err(|error| error.to_string())?;
+        Ok(schema.unchecked().to_vec())
     }
 }
 

@@ -26,6 +26,9 @@ use kiso_base::rpc::{self, RequestId, RpcError, RpcMessage};
 /// How long a program has to end by itself when kiso does.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Some write it before their first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How long one that has closed its streams has to end.
 const CLOSING: Duration = Duration::from_secs(10);
 
@@ -62,6 +65,8 @@ struct Waiting {
     bytes: usize,
     /// When something was read last.
     heard: Option<Instant>,
+    /// The last line that was no message.
+    noise: Option<String>,
     /// Why no answer comes any more.
     fault: Option<McpFault>,
 }
@@ -74,7 +79,8 @@ struct Waiter {
 
 impl StdioServer {
     pub(super) fn new(life: Box<dyn ServerLife>, input: ServerInput, output: ServerOutput) -> StdioServer {
-        let waiting = Waiting { requests: HashMap::new(), messages: 0, bytes: 0, heard: None, fault: None };
+        let waiting =
+            Waiting { requests: HashMap::new(), messages: 0, bytes: 0, heard: None, noise: None, fault: None };
         let (input, output) = (AsyncMutex::new(input), AsyncMutex::new(ServerLines::new(output)));
         StdioServer { life, input, output, waiting: Mutex::new(waiting) }
     }
@@ -111,7 +117,11 @@ impl StdioServer {
             }
         };
         timeout_at(bounds.end, talk).await.unwrap_or_else(|_| {
-            let fault = McpFault::Timeout(bounds.timeout_s);
+            let noise = self.lock().noise.take();
+            let fault = match noise {
+                Some(noise) => McpFault::Noise(bounds.timeout_s, noise),
+                None => McpFault::Timeout(bounds.timeout_s),
+            };
             // It may be busy with this one alone, or it hangs: then the next one begins with another.
             if self.lock().heard.is_none_or(|heard| heard < begun) {
                 self.fail(fault.clone());
@@ -191,18 +201,23 @@ impl StdioServer {
         (most.saturating_sub(waiting.bytes), kib)
     }
 
-    /// A message of the server.
+    /// A line of the server: a message, or what some print beside those, such as a banner, which is logged and skipped.
     async fn take(&self, line: &[u8], kib: u64) {
-        let message = match rpc::read(line) {
+        self.note(line.len());
+        let message = match rpc::read(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)) {
             Ok(message) => message,
-            Err((_, error)) => {
-                let begin = String::from_utf8_lossy(&line[..line.len().min(120)]);
-                let fault =
-                    format!("a line of its standard output is no message, {:?}: {}", shown(&begin), error.message);
-                return self.fail(McpFault::BadAnswer(shown(&fault)));
+            Err((id, error)) => {
+                let begin = shown(&String::from_utf8_lossy(&line[..line.len().min(120)]));
+                tracing::warn!("a line of an MCP server's standard output is no message, {begin:?}: {}", error.message);
+                let waiter = id.and_then(|id| self.lock().requests.remove(&id));
+                if let Some(waiter) = waiter {
+                    let fault = format!("{begin:?}: {}", error.message);
+                    let _ = waiter.answer.send(Err(McpFault::BadAnswer(shown(&fault))));
+                }
+                self.lock().noise = Some(begin);
+                return self.count(kib);
             }
         };
-        self.note(line.len());
         match message {
             RpcMessage::Request { id, method, .. } => self.reply(&id, &method, kib).await,
             RpcMessage::Response { id, result } => self.settle(id.as_ref(), result, line.len(), kib),
@@ -230,7 +245,7 @@ impl StdioServer {
             drop(waiting);
             return self.count(kib);
         };
-        (waiting.messages, waiting.bytes) = (0, 0);
+        (waiting.messages, waiting.bytes, waiting.noise) = (0, 0, None);
         drop(waiting);
         let answer = match result {
             Ok(_) if size as u64 > waiter.max_kib << 10 => Err(McpFault::TooLarge(waiter.max_kib)),

@@ -19,20 +19,39 @@ const MAX_VIOLATIONS: usize = 20;
 pub struct ArgsSchema {
     schema: Value,
     validator: OnceLock<Result<Validator, String>>,
+    /// Patterns that no engine here can read, and against which nothing is checked.
+    unchecked: Vec<String>,
 }
 
 impl ArgsSchema {
-    /// Compiles a schema that somebody else has written.
+    /// Compiles a schema that somebody else has written. Patterns of a dialect that cannot be read are left out of what is checked, and
+    /// are in [`ArgsSchema::unchecked`].
     pub fn new(schema: Value) -> Result<Self, String> {
-        let checked = Self::checked(schema);
-        checked.validator().map_err(str::to_owned)?;
-        Ok(checked)
+        let compile =
+            |schema: &Value| super::manifest::validator(schema).or_else(|_| super::manifest::foreign_validator(schema));
+        let (validator, unchecked) = match compile(&schema) {
+            Ok(validator) => (validator, Vec::new()),
+            Err(error) => {
+                let (mut known, mut unchecked) = (schema.clone(), Vec::new());
+                super::manifest::without_unreadable_patterns(&mut known, &mut unchecked);
+                if unchecked.is_empty() {
+                    return Err(error.to_string());
+                }
+                (compile(&known).map_err(|error| error.to_string())?, unchecked)
+            }
+        };
+        Ok(Self { schema, validator: OnceLock::from(Ok(validator)), unchecked })
+    }
+
+    /// The patterns that values are not checked against.
+    pub fn unchecked(&self) -> &[String] {
+        &self.unchecked
     }
 
     /// A schema that is known to compile: of a tool of kiso's own, or of a manifest, each of whose arguments was compiled. It is
     /// compiled again when it is first needed: a process has dozens of these, and calls one or two.
     pub fn checked(schema: Value) -> Self {
-        Self { schema, validator: OnceLock::new() }
+        Self { schema, validator: OnceLock::new(), unchecked: Vec::new() }
     }
 
     fn validator(&self) -> Result<&Validator, &str> {
@@ -286,6 +305,51 @@ mod tests {
                 "tags[1]: 7 is not of type \"string\"",
             ]
         );
+    }
+
+    /// The first is zod's for e-mail addresses; the others are of ECMAScript, too.
+    #[test]
+    fn patterns_of_other_dialects_are_checked_or_named() {
+        const EMAIL: &str =
+            r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+        let of = |pattern: &str| {
+            let schema = json!({ "type": "object", "properties": { "v": { "type": "string", "pattern": pattern } } });
+            ArgsSchema::new(schema).unwrap()
+        };
+        for (pattern, fits, fails) in [
+            (EMAIL, "ada@example.com", "a..b@example.com"),
+            (r"^(?=.*\d)(?=.*[a-z])[\w\-]{3,}$", "a-1", "abc"),
+            (r"^(?!.*(?:foo|bar)).+$", "baz", "xfoo"),
+            (r"^(a|b)\1$", "aa", "ab"),
+            (r"^[\w\-.]+\/[a-z]$", "a-b/c", "a b/c"),
+            (r"(?<=\$)\d+", "$5", "5"),
+            (r"^\p{Lu}\p{L}*$", "Ägypten", "ägypten"),
+        ] {
+            let schema = of(pattern);
+            assert!(schema.unchecked().is_empty(), "{pattern}");
+            assert!(schema.check(&json!({ "v": fits })).is_ok(), "{pattern}: {fits}");
+            assert_eq!(schema.check(&json!({ "v": fails })).unwrap_err()[0].path, "v", "{pattern}: {fails}");
+        }
+        let schema = of(r"^(?<n>a)(?(n)b|c)[z-a]$");
+        assert_eq!(schema.unchecked(), [r"^(?<n>a)(?(n)b|c)[z-a]$"]);
+        assert!(schema.check(&json!({ "v": "anything" })).is_ok());
+        assert_eq!(schema.check(&json!({ "v": 7 })).unwrap_err().len(), 1, "its type is checked");
+        let nested = json!({ "type": "object", "additionalProperties": false, "patternProperties": { "[z-a]": { "type": "integer" } },
+            "properties": { "pattern": { "type": "string" }, "list": { "items": { "anyOf": [{ "pattern": "[y-a]" }] } } },
+            "default": { "pattern": "[x-a]" } });
+        let schema = ArgsSchema::new(nested).unwrap();
+        assert_eq!(schema.unchecked().len(), 2, "{:?}", schema.unchecked());
+        assert!(schema.check(&json!({ "pattern": "a", "list": ["b"], "zz": 1 })).is_ok());
+        assert!(ArgsSchema::new(json!({ "type": 7 })).is_err());
+    }
+
+    /// One that would take exponential time ends, and the value is refused.
+    #[test]
+    fn a_pattern_that_does_not_end_is_stopped() {
+        let schema =
+            json!({ "type": "object", "properties": { "v": { "type": "string", "pattern": r"^(?!x)(a+)+\1$" } } });
+        let checked = ArgsSchema::new(schema).unwrap().check(&json!({ "v": format!("{}!", "a".repeat(200)) }));
+        assert_eq!(checked.unwrap_err()[0].path, "v");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod args;
 
 pub use self::args::{ArgError, Rules, args_schema, validator};
+pub(super) use self::args::{foreign_validator, without_unreadable_patterns};
 pub use super::capability::{Needs, Workspace};
 
 use super::capability::NeedsTable;

@@ -113,12 +113,23 @@ async fn allow_looked(
             ToolState::Unlisted => continue,
             ToolState::Missing => exit = Exit::Failed,
             ToolState::Allowed => {}
-            ToolState::New | ToolState::Changed(_) => {
-                if let Err(why) = servers.allow(settings, tool, now_ms()).await {
-                    let message = format!("{}.{} cannot be allowed: {why}", settings.name, tool.name);
-                    return Err(Failure::new(Exit::Failed, message));
+            ToolState::New | ToolState::Changed(_) => match servers.allow(settings, tool, now_ms()).await {
+                Ok(unchecked) => {
+                    for pattern in unchecked {
+                        let pattern = printable_line(&pattern);
+                        errln!(
+                            "{}.{}: its arguments are not checked against the pattern {pattern}, which kiso cannot read",
+                            settings.name,
+                            tool.name
+                        );
+                    }
                 }
-            }
+                Err(why) => {
+                    errln!("error: {}.{} cannot be allowed: {why}", settings.name, tool.name);
+                    exit = Exit::Failed;
+                    continue;
+                }
+            },
         }
         // Shown as it was until now, so that the difference is seen which was just accepted.
         print(shared, settings, tool, state);

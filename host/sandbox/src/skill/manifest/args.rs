@@ -67,6 +67,55 @@ pub fn validator(schema: &Value) -> Result<jsonschema::Validator, jsonschema::Va
     jsonschema::draft202012::options().with_pattern_options(patterns).build(schema)
 }
 
+/// Steps that a pattern may go back: enough for an address, and some milliseconds.
+const MAX_BACKTRACKS: usize = 100_000;
+
+/// Compiles a schema of a stranger whose patterns look ahead or refer back, as those of ECMAScript do. Their engine takes linear time for
+/// what [`validator`] can read, and is stopped elsewhere.
+pub(in crate::skill) fn foreign_validator(
+    schema: &Value,
+) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
+    let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS).size_limit(512 << 10);
+    jsonschema::draft202012::options().with_pattern_options(patterns).build(schema)
+}
+
+/// Takes patterns out of a schema that no engine here can read, and adds them to the list.
+pub(in crate::skill) fn without_unreadable_patterns(schema: &mut Value, left_out: &mut Vec<String>) {
+    let is_readable = |pattern: &str| foreign_validator(&json!({ "pattern": pattern })).is_ok();
+    let Value::Object(schema) = schema else { return };
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str).filter(|pattern| !is_readable(pattern)) {
+        left_out.push(pattern.to_owned());
+        schema.remove("pattern");
+    }
+    if let Some(Value::Object(of_names)) = schema.get_mut("patternProperties") {
+        let (known, unknown): (Map<_, _>, Map<_, _>) =
+            std::mem::take(of_names).into_iter().partition(|(pattern, _)| is_readable(pattern));
+        *of_names = known;
+        if !unknown.is_empty() {
+            // What these would have allowed cannot be told from what nothing allows.
+            schema.remove("additionalProperties");
+            schema.remove("unevaluatedProperties");
+        }
+        left_out.extend(unknown.into_iter().map(|(pattern, _)| pattern));
+    }
+    for (keyword, value) in schema.iter_mut() {
+        match (keyword.as_str(), value) {
+            // Values, in which nothing is a schema.
+            ("default" | "enum" | "const" | "examples", _) => {}
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+                Value::Object(named),
+            ) => {
+                named.values_mut().for_each(|schema| without_unreadable_patterns(schema, left_out));
+            }
+            (_, Value::Array(several)) => {
+                several.iter_mut().for_each(|schema| without_unreadable_patterns(schema, left_out));
+            }
+            (_, one) => without_unreadable_patterns(one, left_out),
+        }
+    }
+}
+
 /// A wrong argument, at a byte of the manifest.
 #[derive(Debug)]
 pub struct ArgError {
