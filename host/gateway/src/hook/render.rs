@@ -64,6 +64,8 @@ impl OutsideEvent {
             value = next.ok_or_else(|| missing(names(value)))?;
         }
         Ok(match value {
+            // Interfaces write null for what there is none of, such as the text of an issue.
+            Value::Null if field.optional => String::new(),
             Value::String(text) => text.clone(),
             Value::Array(_) | Value::Object(_) => format!("{value:#}"),
             plain => plain.to_string(),
@@ -160,7 +162,7 @@ mod tests {
             json!({ "n": 3, "who": "ada", "title": "It broke", "list": [{ "x": true }], "none": null, "empty": "" });
         let (template, _) = template(
             "{header.x-event} {body.n} of {body.who}: {body.title}, {body.list.0.x}{body.empty} \
-                                 {body.none} {body.gone?}{body.title}!",
+                                 {body.none} {body.gone?}{body.none?}{body.none.deeper?}{body.title}!",
             "",
         );
         assert_eq!(

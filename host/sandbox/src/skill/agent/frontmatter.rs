@@ -38,8 +38,10 @@ pub(in crate::skill) struct Frontmatter {
 /// The two parts of a `SKILL.md`: its YAML and its body.
 pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
-    let rest = text.strip_prefix("---")?;
-    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
+    let (first, rest) = text.split_once('\n')?;
+    if first.trim_end() != "---" {
+        return None;
+    }
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
@@ -61,9 +63,12 @@ pub(super) fn read(yaml: &str) -> Result<Frontmatter, FolderError> {
         Ok(fields) => fields,
         Err(why) => {
             // Others read `description: Use it when: …`, which is no YAML, as it is meant.
-            let fields = mapping(&quoted(yaml)).map_err(|_| wrong(why))?;
-            out.warnings
-                .push("a value with \": \" in it is not in quotes, which is no YAML; it was read as a text".into());
+            let (loose, keys) = quoted(yaml);
+            let fields = mapping(&loose).map_err(|_| wrong(why))?;
+            let read = |key: &String| {
+                format!("the value of {key} is not in quotes, which YAML needs here; it was read as a text")
+            };
+            out.warnings.extend(keys.iter().map(read));
             fields
         }
     };
@@ -197,16 +202,35 @@ fn mapping(yaml: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The YAML with every plain value of the outermost level in quotes.
-fn quoted(yaml: &str) -> String {
-    let line = |line: &str| {
-        let (key, value) = line.split_once(": ")?;
-        let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) && !key.is_empty();
-        let value = value.trim();
-        let bare = !value.is_empty() && !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!']);
-        (plain && bare).then(|| format!("{key}: {}", Value::String(value.to_owned())))
-    };
-    yaml.lines().map(|text| line(text).unwrap_or_else(|| text.to_owned()) + "\n").collect()
+/// The YAML with quotes around each value of the outermost level that is none by itself, with the keys of those. Lists, mappings and
+/// aliases stay as they are.
+fn quoted(yaml: &str) -> (String, Vec<String>) {
+    let (mut out, mut keys) = (String::new(), Vec::new());
+    let mut fields: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in yaml.lines() {
+        let key = line.split_once(':').filter(|(key, rest)| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            !key.is_empty() && key.chars().all(plain) && (rest.is_empty() || rest.starts_with([' ', '\t', '\r']))
+        });
+        match (key, fields.last_mut()) {
+            (Some((key, rest)), _) => fields.push((key, vec![rest])),
+            (None, Some((_, lines))) => lines.push(line),
+            (None, None) => out.extend([line, "\n"]),
+        }
+    }
+    for (key, lines) in fields {
+        let as_it_is = format!("{key}:{}\n", lines.join("\n"));
+        let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        let text = words.join(" ");
+        let is_alias = text.strip_prefix('*').is_some_and(|name| !name.contains([' ', '*']));
+        if is_alias || text.starts_with(['[', '{']) || mapping(&as_it_is).is_ok() {
+            out += &as_it_is;
+        } else {
+            out += &format!("{key}: {}\n", Value::String(text));
+            keys.push(key.to_owned());
+        }
+    }
+    (out, keys)
 }
 
 #[cfg(test)]
@@ -240,6 +264,16 @@ mod tests {
     fn what_others_accept_is_a_warning() {
         for (text, warned) in [
             ("---\nname: x\ndescription: Use when: asked \"so\"\n---\n", "not in quotes"),
+            (
+                "---\nname: x\ndescription:\n  Use for plans.\n  Pairs with the tech skill: grill first,\n  then go.\n---\n",
+                "not in quotes",
+            ),
+            ("---\ndescription: *important* use this\n---\n", "not in quotes"),
+            ("---\ndescription: `kiso` runs it\n---\n", "not in quotes"),
+            ("---\ndescription: @ada asked\n---\n", "not in quotes"),
+            ("---\ndescription: \"Quoted\" at first: then not\n---\n", "not in quotes"),
+            ("---\ndescription: 50% of it: fine\nname: x\nmetadata:\n  a: b\n---\n", "not in quotes"),
+            ("---\ndescription: Use when: a\n  # no comment, a line: two\n---\n", "not in quotes"),
             ("---\ndescription: d\nuser-invocable: true\n---\n", "user-invocable is not a field"),
             ("---\ndescription: d\nlicense: [a]\n---\n", "license is not of the type"),
             (&format!("---\ndescription: {}\n---\n", "x ".repeat(800)), "more than 1024 characters"),
@@ -250,6 +284,17 @@ mod tests {
         }
         let windows = read_all("\u{feff}---\r\nname: x\r\ndescription: d\r\n---\r\nbody").unwrap();
         assert_eq!(windows.description, "d");
+        assert_eq!(read_all("--- \nname: x\ndescription: d\n---  \nText").unwrap().description, "d");
+        let several = read_all(
+            "---\nname: x\ndescription:\n  Use for plans.\n  Pairs with a: b,\n  then go.\nlicense: MIT\n---\n",
+        )
+        .unwrap();
+        assert_eq!(several.description, "Use for plans. Pairs with a: b, then go.");
+        assert_eq!((several.name.as_deref(), several.license.as_deref()), (Some("x"), Some("MIT")));
+        assert_eq!(
+            read_all("---\ndescription: *important* use this\n---\n").unwrap().description,
+            "*important* use this"
+        );
         assert!(read_all("---\ndescription: d\ndisable-model-invocation: true\n---\n").unwrap().by_name_only);
     }
 

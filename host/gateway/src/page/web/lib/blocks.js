@@ -81,7 +81,10 @@ export class Blocks {
       const closed = end >= 0 || this.ended;
       if (end < 0) end = source.length;
       this.searched = end;
-      const piece = Math.min(end, at + PIECE);
+      let piece = Math.min(end, at + PIECE);
+      // The second half of a line's end may still come.
+      if (!(closed && piece === end) && source[piece - 1] === '\r') piece -= 1;
+      if (piece === at && !closed) break;
       const whole = closed && piece === end;
       if (!this.take(source.slice(at, piece), whole)) break;
       this.at = whole ? end + 1 : piece;
