@@ -62,7 +62,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 use kiso_agent::drive::RunExecutor;
 use kiso_agent::mcp::{McpServers, confine};
-use kiso_agent::session::local_file::copy_in;
+use kiso_agent::session::local_file::{LocalFolder, copy_in};
 use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
@@ -373,13 +373,20 @@ impl Opened {
             let of = session.clone();
             self.store.write_blocking(move |tx| tx.open_session(&of, now_ms()))?;
             drop(quota);
-            let name = printable_line(&imported.name);
+            let name = printable_line(&imported.name) + if imported.folder.is_some() { "/" } else { "" };
             let how = match imported.replaced {
                 true => format!("replaced {name} in /work"),
                 false => format!("copied {name} to /work"),
             };
-            show.line(&show.dim(&format!("{how} ({})", size(imported.bytes))));
-            names.push(imported.name);
+            let held = match imported.folder {
+                None => String::new(),
+                Some(LocalFolder { files, left_out: 0 }) => format!("{files} files, "),
+                Some(LocalFolder { files, left_out }) => {
+                    format!("{files} files, without {left_out} links and other things that are no files, ")
+                }
+            };
+            show.line(&show.dim(&format!("{how} ({held}{})", size(imported.bytes))));
+            names.push(imported.name + if imported.folder.is_some() { "/" } else { "" });
         }
         Ok(names)
     }

@@ -27,7 +27,7 @@ pub(super) struct ShellArgs {
     /// The session whose /work to use; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Copy this file into the session's /work first; repeat for several
+    /// Copy this file or folder into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }

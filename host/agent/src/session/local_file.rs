@@ -1,4 +1,4 @@
-//! Copies a user's file into a workspace (`--file`).
+//! Copies a user's file or folder into a workspace (`--file`).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -12,7 +12,13 @@ use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::Quota;
 
-/// A file that now stands in the workspace.
+/// Most files of a folder: as many as a workspace lists.
+const MAX_FILES: usize = 20_000;
+
+/// Most folders around a file below `/work`.
+const MAX_FOLDERS: usize = 15;
+
+/// A file or folder that now stands in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalFile {
     /// Its name, which is its path under `/work`.
@@ -20,16 +26,30 @@ pub struct LocalFile {
     pub bytes: u64,
     /// Whether something of that name was there before.
     pub replaced: bool,
+    /// What a folder holds.
+    pub folder: Option<LocalFolder>,
 }
 
-/// Why a file was not taken. The workspace is then as it was.
+/// What of a folder was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalFolder {
+    pub files: usize,
+    /// Links, pipes, sockets and devices, which are not copied.
+    pub left_out: usize,
+}
+
+/// Why a file was not taken. The workspace is then as it was, but for files of a folder that came before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalFileError {
     #[error("{} does not exist: check the path given with --file", path.display())]
     Missing { path: PathBuf },
-    #[error("{} is {kind}, and --file takes regular files only{}", path.display(), advice(kind))]
+    #[error("{} is {kind}, and --file takes regular files and folders only", path.display())]
     NotAFile { path: PathBuf, kind: &'static str },
+    #[error("{} has more than {MAX_FILES} files: give a part of it, or pack it into an archive", path.display())]
+    TooMany { path: PathBuf },
+    #[error("{} holds kiso's home, whose keys do not belong into a workspace: give another folder", path.display())]
+    Home { path: PathBuf },
     #[error("{} may not be read: permission denied", path.display())]
     Denied { path: PathBuf },
     #[error("{} cannot be used as a file name in the workspace: {rule}; rename the file", path.display())]
@@ -53,19 +73,12 @@ pub enum LocalFileError {
     Workspace { path: PathBuf, error: FileError },
 }
 
-fn advice(kind: &str) -> &'static str {
-    if kind == "a directory" { ": give its files one by one" } else { "" }
-}
-
 fn mib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }
 
-/// Copies the regular file `source` into the session's workspace under its own name, replacing what has that name. It is
-/// charged to `quota`. Only for the holder of the session's lock.
-///
-/// The copy grows outside the workspace and is moved in when it is whole, so no task sees half of it, a link that a guest left
-/// under that name is replaced and not followed, and on failure nothing stays.
+/// Copies the regular file or the folder `source` into the session's workspace under its own name. A file replaces what has that name; the
+/// files of a folder are put beside those that are there. It is charged to `quota`. Only for the holder of the session's lock.
 pub fn copy_in(
     home: &Home,
     session: &SessionName,
@@ -73,8 +86,80 @@ pub fn copy_in(
     max_bytes: u64,
     quota: Arc<Quota>,
 ) -> Result<LocalFile, LocalFileError> {
+    if !fs::metadata(source).is_ok_and(|found| found.is_dir()) {
+        let name = file_name(source)?;
+        let (bytes, replaced) = copy_file(home, session, source, name, max_bytes, quota)?;
+        return Ok(LocalFile { name: name.to_owned(), bytes, replaced, folder: None });
+    }
+    let io = |error| LocalFileError::Io { path: source.to_path_buf(), error };
+    // `.` has a name, too.
+    let place = source.canonicalize().map_err(io)?;
+    if home.path().canonicalize().is_ok_and(|home| home.starts_with(&place)) {
+        return Err(LocalFileError::Home { path: source.to_path_buf() });
+    }
+    let name = file_name(&place)?;
+    let mut found = FolderFiles::default();
+    found.add(&place, name, 0)?;
+    let replaced = home.open_work(session).is_ok_and(|work| work.symlink_metadata(name).is_ok());
+    let mut bytes = 0;
+    for (file, path) in &found.files {
+        bytes += copy_file(home, session, file, path, max_bytes, quota.clone())?.0;
+    }
+    let folder = LocalFolder { files: found.files.len(), left_out: found.left_out };
+    Ok(LocalFile { name: name.to_owned(), bytes, replaced, folder: Some(folder) })
+}
+
+/// The files below a folder, by their names, each with its path in the workspace.
+#[derive(Debug, Default)]
+struct FolderFiles {
+    files: Vec<(PathBuf, String)>,
+    left_out: usize,
+}
+
+impl FolderFiles {
+    fn add(&mut self, folder: &Path, path: &str, depth: usize) -> Result<(), LocalFileError> {
+        let io = |error| LocalFileError::Io { path: folder.to_path_buf(), error };
+        if depth > MAX_FOLDERS {
+            return Err(LocalFileError::Name { path: folder.to_path_buf(), rule: "it is in more than 15 folders" });
+        }
+        let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => LocalFileError::Denied { path: folder.to_path_buf() },
+            _ => io(error),
+        })?;
+        let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(io)?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let (kind, place) = (entry.file_type().map_err(io)?, entry.path());
+            if !kind.is_dir() && !kind.is_file() {
+                self.left_out += 1;
+                continue;
+            }
+            let path = format!("{path}/{}", file_name(&place)?);
+            if kind.is_dir() {
+                self.add(&place, &path, depth + 1)?;
+            } else if self.files.len() < MAX_FILES {
+                self.files.push((place, path));
+            } else {
+                return Err(LocalFileError::TooMany { path: folder.to_path_buf() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies one file to a path of the workspace; its bytes, and whether something was there before.
+///
+/// The copy grows outside the workspace and is moved in when it is whole, so no task sees half of it, a link that a guest left
+/// under that name is replaced and not followed, and on failure nothing stays.
+fn copy_file(
+    home: &Home,
+    session: &SessionName,
+    source: &Path,
+    name: &str,
+    max_bytes: u64,
+    quota: Arc<Quota>,
+) -> Result<(u64, bool), LocalFileError> {
     let (mut from, found_bytes) = open_regular(source)?;
-    let name = file_name(source)?;
     let path = || source.to_path_buf();
     if found_bytes > max_bytes {
         return Err(LocalFileError::TooLarge { path: path(), bytes: found_bytes, max_bytes });
@@ -102,7 +187,7 @@ pub fn copy_in(
     }
     let replaced = home.open_work(session).is_ok_and(|work| work.symlink_metadata(name).is_ok());
     incoming.finish(&FilePath::of_name(name), true, LabelId::default()).map_err(failed)?;
-    Ok(LocalFile { name: name.to_owned(), bytes, replaced })
+    Ok((bytes, replaced))
 }
 
 fn open_regular(path: &Path) -> Result<(File, u64), LocalFileError> {
@@ -193,7 +278,7 @@ mod tests {
         let source = dir.join("rain data.csv");
         fs::write(&source, "a,b\n1,2\n").unwrap();
         let imported = house.copy(&source, 100).unwrap();
-        assert_eq!(imported, LocalFile { name: "rain data.csv".to_owned(), bytes: 8, replaced: false });
+        assert_eq!(imported, LocalFile { name: "rain data.csv".to_owned(), bytes: 8, replaced: false, folder: None });
         fs::write(&source, "new").unwrap();
         assert!(house.copy(&source, 3).unwrap().replaced);
         assert_eq!(fs::read_to_string(house.work().join("rain data.csv")).unwrap(), "new");
@@ -201,14 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_are_taken() {
+    fn only_regular_files_and_folders_are_taken() {
         let house = House::new();
         let dir = house.dir.path();
         let error = |path: &Path| house.copy(path, 100).unwrap_err().to_string();
         let gone = error(&dir.join("gone.csv"));
         assert!(gone.contains("gone.csv does not exist") && gone.contains("--file"), "{gone}");
-        assert!(error(dir).contains("is a directory, and --file takes regular files only: give its files"));
-        assert!(error(&dir.join("..")).contains("is a directory"));
+        assert!(error(dir).contains("holds kiso's home"));
+        assert!(error(&dir.join("home/..")).contains("holds kiso's home"));
         assert!(error(Path::new("/dev/null")).contains("is a device"));
         #[cfg(target_os = "linux")]
         {
@@ -219,6 +304,35 @@ mod tests {
         let odd = dir.join("a\nb");
         fs::write(&odd, "x").unwrap();
         assert!(error(&odd).contains("control characters"));
+    }
+
+    #[test]
+    fn a_folder_arrives_with_what_is_below_it() {
+        let house = House::new();
+        let folder = house.dir.path().join("project");
+        fs::create_dir_all(folder.join("src/deep")).unwrap();
+        for (path, text) in [("a.txt", "1"), (".hidden", "22"), ("src/b c.txt", "333"), ("src/deep/d", "4444")] {
+            fs::write(folder.join(path), text).unwrap();
+        }
+        symlink("/etc/passwd", folder.join("src/link")).unwrap();
+        let copied = house.copy(&folder.join("src/.."), 100).unwrap();
+        let holds = Some(LocalFolder { files: 4, left_out: 1 });
+        assert_eq!(copied, LocalFile { name: "project".to_owned(), bytes: 10, replaced: false, folder: holds });
+        let read = |path: &str| fs::read_to_string(house.work().join("project").join(path)).unwrap();
+        assert_eq!(
+            [read("a.txt"), read(".hidden"), read("src/b c.txt"), read("src/deep/d")],
+            ["1", "22", "333", "4444"]
+        );
+        assert!(house.work().join("project/src/link").symlink_metadata().is_err());
+        fs::write(folder.join("a.txt"), "new").unwrap();
+        fs::write(house.work().join("project/own"), "stays").unwrap();
+        assert!(house.copy(&folder, 100).unwrap().replaced);
+        assert_eq!([read("a.txt"), read("own")], ["new", "stays"]);
+        fs::write(folder.join("big"), "x".repeat(200)).unwrap();
+        assert!(matches!(house.copy(&folder, 100).unwrap_err(), LocalFileError::TooLarge { .. }));
+        fs::create_dir_all(folder.join("d/".repeat(16))).unwrap();
+        assert!(house.copy(&folder, 1_000).unwrap_err().to_string().contains("more than 15 folders"));
+        assert_eq!(house.rest(), [""; 0]);
     }
 
     #[test]

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 pub(crate) struct CallArgs {
     /// The skill, or SKILL.FUNCTION for one of several functions
     name: String,
-    /// Arguments; of an Agent Skill one of its scripts and the words for it, or nothing to read its instructions
-    #[arg(value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    /// Arguments; of an Agent Skill one of its scripts and the words for it (behind -- where they are options), or nothing to read its
+    /// instructions
+    #[arg(value_name = "KEY=VALUE")]
     words: Vec<String>,
     /// All arguments as one JSON object
     #[arg(long, conflicts_with = "words", value_name = "JSON")]
@@ -22,7 +23,7 @@ pub(crate) struct CallArgs {
     /// The session whose /work it sees; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Copy this file into the session's /work first; repeat for several
+    /// Copy this file or folder into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }

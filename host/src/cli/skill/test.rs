@@ -21,7 +21,7 @@ pub(crate) struct TestArgs {
     /// The session whose /work it sees; created if it does not exist
     #[arg(long, short, default_value = "skill-test", value_name = "NAME")]
     session: String,
-    /// Copy this file into the session's /work first; repeat for several
+    /// Copy this file or folder into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }
