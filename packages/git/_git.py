@@ -10,12 +10,13 @@ from _git_core import Failure
 COMMANDS = {
     "_git_diff": "diff diff-tree diff-index diff-files",
     "_git_log": "log show shortlog rev-list format-patch whatchanged reflog",
-    "_git_status": "status add rm mv commit clean ls-files check-ignore",
+    "_git_status": "status add rm mv commit clean ls-files check-ignore update-index",
     "_git_refs": "branch tag show-ref symbolic-ref update-ref for-each-ref remote describe",
     "_git_switch": "checkout switch restore reset stash worktree",
     "_git_merge": "merge cherry-pick revert rebase merge-base apply",
     "_git_plumbing": "init config rev-parse cat-file hash-object ls-tree write-tree commit-tree read-tree var grep blame help version",
     "_git_archive": "archive",
+    "_git_fsck": "fsck",
     "_git_remote": "clone fetch pull push ls-remote submodule gc",
 }
 MODULES = {command: module for module, commands in COMMANDS.items() for command in commands.split()}

@@ -403,12 +403,12 @@ class Git:
             now = int(time.time())
             return b"nobody <nobody@localhost>", now, local_zone(now)
 
-    def log(self, ref, old, new, message):
-        """Appends to a reference's log."""
+    def log(self, ref, old, new, message, gitdir=None):
+        """Appends to a reference's log; that of HEAD is the one of a working tree, of this one where no other directory is given."""
         if not (ref == b"HEAD" or ref.startswith((b"refs/heads/", b"refs/remotes/", b"refs/stash"))):
             return
         name, when, zone = self._logged_by()
-        path = os.path.join(self.gitdir if ref == b"HEAD" else self.commondir, "logs", os.fsdecode(ref))
+        path = os.path.join((gitdir or self.gitdir) if ref == b"HEAD" else self.commondir, "logs", os.fsdecode(ref))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         line = b"%s %s %s %d %s\t%s\n" % (
             old or ZERO,

@@ -3,6 +3,7 @@ import os
 
 import _git_core as core
 from _git_core import Failure, error, out, say
+from _git_receive import Receiver, say_remote
 from _git_fetch import Spec, configured_specs, default_remote, short_name, url_of
 from _git_remote import copy_objects, open_remote, remote_refs
 from dulwich.objects import Commit
@@ -70,7 +71,7 @@ class Update:
 
     def __init__(self, source, sha, target, force):
         self.source, self.sha, self.target, self.force = source, sha, target, force
-        self.line = self.problem = self.shown = None
+        self.line = self.problem = self.shown = self.before = None
 
 
 def cmd_push(argv, call):
@@ -247,9 +248,8 @@ class Push:
                     one.line = ("!", "[rejected]", "atomic push failed")
         elif not options.dry_run:
             good = [one for one in updates if not one.problem and self.refs.get(one.target) != one.sha]
-            copy_objects(git.store.object_store, self.other.object_store, {one.sha for one in good if one.sha})
-            for one in good:
-                self.store(one)
+            self.send(good)
+            failed = [one for one in updates if one.problem]
         self.print(updates)
         if options.set_upstream and not options.dry_run:
             self.follow([one for one in updates if not one.problem])
@@ -257,6 +257,21 @@ class Push:
             say(f"error: failed to push some refs to '{self.url}'\n" + "".join(sorted(self.hints)))
             return 1
         return 0
+
+    def send(self, updates):
+        """Changes the other repository, as far as its hooks agree."""
+        receiver = Receiver(self.other)
+        receiver.refuse_unknown(self.url)
+        for one in updates:
+            one.before = self.refs.get(one.target)
+        copy_objects(self.git.store.object_store, self.other.object_store, {one.sha for one in updates if one.sha})
+        declined = receiver.before(updates, bool(self.options.atomic))
+        for one, why in declined.items():
+            self.reject(one, "[remote rejected]", why)
+        done = [one for one in updates if one not in declined]
+        for one in done:
+            self.store(one)
+        receiver.after(done)
 
     def judge(self, one):
         git = self.git
@@ -404,7 +419,3 @@ class Push:
                 file.set(f"branch.{branch}.merge", target)
                 file.write()
                 out(f"branch '{branch}' set up to track '{self.name}/{target[11:]}'.\n")
-
-
-def say_remote(text):
-    say("".join(f"remote: {line}        \n" if line else "remote: \n" for line in text.split("\n")))

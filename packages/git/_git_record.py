@@ -123,14 +123,8 @@ def edit_message(git, initial, path_in_gitdir="COMMIT_EDITMSG"):
 # Hooks.
 
 
-def run_hook(git, name, *words, stdin=b""):
-    """Runs a hook at the top of the working tree; its exit code, or None where there is none."""
-    directory = git.config.get("core.hooksPath")
-    if directory:
-        directory = os.path.join(git.root or git.gitdir, os.path.expanduser(directory))
-    else:
-        directory = os.path.join(git.commondir, "hooks")
-    path = os.path.join(directory, name)
+def hook_program(path):
+    """The words that run a hook, by its first line; None where there is none."""
     try:
         with open(path, "rb") as file:
             first = file.readline(300)
@@ -143,13 +137,27 @@ def run_hook(git, name, *words, stdin=b""):
             named = [word for word in named[1:] if word != "-S"]
         if named:
             program = [os.path.basename(named[0]), *named[1:]]
+    return [*program, path]
+
+
+def run_hook(git, name, *words, stdin=b""):
+    """Runs a hook at the top of the working tree; its exit code, or None where there is none."""
+    directory = git.config.get("core.hooksPath")
+    if directory:
+        directory = os.path.join(git.root or git.gitdir, os.path.expanduser(directory))
+    else:
+        directory = os.path.join(git.commondir, "hooks")
+    path = os.path.join(directory, name)
+    program = hook_program(path)
+    if program is None:
+        return None
     import sys
 
     sys.stdout.flush()
     environment = dict(os.environ, GIT_PREFIX=os.fsdecode(git.prefix))
     try:
         where = git.root or git.gitdir
-        done = subprocess.run([*program, path, *words], input=stdin, stdout=sys.stderr, cwd=where, env=environment)
+        done = subprocess.run([*program, *words], input=stdin, stdout=sys.stderr, cwd=where, env=environment)
     except OSError as why:
         raise Failure(f"cannot run {path}: {why.strerror}", 128, "fatal: ")
     return done.returncode

@@ -51,9 +51,9 @@ def set_upstream(git, branch, upstream):
     return remote
 
 
-def worktrees(git):
-    """Branches (full names) that other working trees have, with their directories."""
-    found = {}
+def other_heads(git):
+    """The other working trees whose HEAD is a branch: their own directories in the repository, their tops, and the branches' full names."""
+    found = []
     base = os.path.join(git.commondir, "worktrees")
     places = [(git.commondir, os.path.dirname(git.commondir))]
     try:
@@ -71,8 +71,13 @@ def worktrees(git):
         except OSError:
             continue
         if head.startswith(b"ref: "):
-            found[head[5:]] = root
+            found.append((gitdir, root, head[5:]))
     return found
+
+
+def worktrees(git):
+    """Branches (full names) that other working trees have, with their directories."""
+    return {ref: root for _, root, ref in other_heads(git)}
 
 
 def bad_name(name):

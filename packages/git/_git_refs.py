@@ -4,7 +4,7 @@ import re
 
 import _git_core as core
 from _git_core import Failure, out, say
-from _git_refbase import bad_name, delete_ref, refuse_overlap, set_upstream, settings_file, valid_name, worktrees
+from _git_refbase import bad_name, delete_ref, refuse_overlap, other_heads, set_upstream, settings_file, valid_name, worktrees
 from dulwich.objects import Commit
 
 
@@ -311,6 +311,7 @@ def rename(git, options, words):
     old_ref, new_ref = b"refs/heads/" + os.fsencode(old), b"refs/heads/" + os.fsencode(new)
     if not valid_name(new_ref):
         raise bad_name(new)
+    others = [] if copy else [gitdir for gitdir, _, ref in other_heads(git) if ref == old_ref]
     if old_ref not in git.refs:
         if old_ref == git.head_ref() and not copy:
             git.refs.set_symbolic_ref(b"HEAD", new_ref)
@@ -321,6 +322,9 @@ def rename(git, options, words):
             raise Failure(f"a branch named '{new}' already exists")
         if new_ref == git.head_ref():
             raise Failure(f"cannot force update the branch '{new}' used by worktree at '{git.root}'")
+        used = worktrees(git).get(new_ref)
+        if used is not None:
+            raise Failure(f"cannot force update the branch '{new}' used by worktree at '{used}'")
     sha = git.refs[old_ref]
     verb = "copied" if copy else "renamed"
     message = f"Branch: {verb} {os.fsdecode(old_ref)} to {os.fsdecode(new_ref)}"
@@ -343,11 +347,15 @@ def rename(git, options, words):
         with open(logs(new_ref), "wb") as file:
             file.write(history)
     git.log(new_ref, sha, sha, message)
-    if is_head and not copy:
-        with open(os.path.join(git.gitdir, "HEAD"), "wb") as file:
+    # Each working tree that has the branch goes with it.
+    for gitdir in others + [git.gitdir] * (is_head and not copy):
+        with open(os.path.join(gitdir, "HEAD"), "wb") as file:
             file.write(b"ref: " + new_ref + b"\n")
-        git.log(b"HEAD", sha, core.ZERO, message)
-        git.log(b"HEAD", None, sha, message)
+        if gitdir == git.gitdir:
+            git.log(b"HEAD", sha, core.ZERO, message)
+            git.log(b"HEAD", None, sha, message)
+        else:
+            git.log(b"HEAD", sha, sha, message, gitdir)
     file = settings_file(git)
     if copy:
         for entry in [entry for entry in file.entries if entry.key.startswith(f"branch.{old}.")]:

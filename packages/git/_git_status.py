@@ -364,3 +364,4 @@ def _elsewhere(module, name):
 cmd_add, cmd_rm, cmd_mv, cmd_clean = (_elsewhere("_git_add", name) for name in ("cmd_add", "cmd_rm", "cmd_mv", "cmd_clean"))
 cmd_commit = _elsewhere("_git_commit", "cmd_commit")
 cmd_ls_files, cmd_check_ignore = (_elsewhere("_git_listing", name) for name in ("cmd_ls_files", "cmd_check_ignore"))
+cmd_update_index = _elsewhere("_git_update_index", "cmd_update_index")

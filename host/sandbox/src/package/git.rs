@@ -13,7 +13,7 @@ const PROGRAM: &str = "_git.py";
 
 pub(super) static GIT: Package = Package {
     name: "git",
-    version: "1.2.21+3",
+    version: "1.2.21+4",
     summary: "Git's commands for a repository in the workspace, by the library dulwich, as git in every command line",
     licence: "Apache-2.0, and PSF-2.0 for its interpreter",
     // Its component is the interpreter.
@@ -67,6 +67,7 @@ const OWN: &[(&str, &[u8])] = &own![
     "_git_core.py",
     "_git_diff.py",
     "_git_fetch.py",
+    "_git_fsck.py",
     "_git_go.py",
     "_git_graph.py",
     "_git_grep.py",
@@ -86,6 +87,7 @@ const OWN: &[(&str, &[u8])] = &own![
     "_git_push.py",
     "_git_rebase.py",
     "_git_rebase_steps.py",
+    "_git_receive.py",
     "_git_record.py",
     "_git_refbase.py",
     "_git_reflist.py",
@@ -107,6 +109,7 @@ const OWN: &[(&str, &[u8])] = &own![
     "_git_tag.py",
     "_git_template.py",
     "_git_trees3.py",
+    "_git_update_index.py",
     "_git_walk.py",
     "_git_worddiff.py",
     "_git_words.py",
@@ -160,7 +163,7 @@ mod tests {
         let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
         assert_eq!(
             (GIT.version, digest.as_str()),
-            ("1.2.21+3", "fcce4b7d537ca8b4"),
+            ("1.2.21+4", "5fa9ce521a5b99c5"),
             "raise the version in git.rs, kiso.toml and tests/all/git.rs"
         );
     }
