@@ -46,7 +46,7 @@ const HINTS: &[Hint] = &[
         "Python is not installed; an administrator adds it with `kiso package add python`",
     ),
     ways(
-        &["pip", "pip3", "pipx", "uv"],
+        &["conda", "pip", "pip3", "pipx", "poetry", "uv", "virtualenv"],
         &[(SCIENCE, "packages of Python cannot be installed here; it imports what it has and what lies in /work")],
         "packages of Python cannot be installed here; it imports what lies in /work, and an administrator adds numpy, pandas, matplotlib and others with `kiso package add python-sci`",
     ),
@@ -191,7 +191,28 @@ const HINTS: &[Hint] = &[
     ),
     hint(&["stty", "tput"], "there is no terminal here; leave it out"),
     hint(&["dc"], "calculate with `bc`"),
-    hint(&["7z", "unzstd", "zstd", "zstdcat"], "use `xz`, `gzip` or `zip`"),
+    hint(
+        &["7z", "7za", "rar", "unrar", "unzstd", "zstd", "zstdcat"],
+        "archives of that kind are neither read nor made here; there are `tar`, `zip`, `unzip`, `gzip`, `bzip2` and `xz`",
+    ),
+    hint(&["ar", "cpio"], "use `tar`"),
+    hint(&["zipinfo"], "use `unzip -l` or `unzip -Z1`"),
+    hint(&["shasum"], "use `sha256sum` or `sha1sum`"),
+    hint(&["md5"], "use `md5sum`"),
+    hint(&["uuidgen"], "use `od -An -N16 -tx1 /dev/urandom`"),
+    hint(&["prename", "rename"], "use a loop of `sh` with `mv`"),
+    hint(
+        &["gcp", "gdate", "gfind", "ggrep", "gls", "gsed", "gtar", "gxargs"],
+        "leave the g out: commands here are as GNU's",
+    ),
+    hint(&["gdb", "lsof", "ltrace", "strace"], "nothing here looks into a process"),
+    hint(&["flock"], "nothing else runs here meanwhile; leave it out"),
+    hint(&["lscpu", "uptime"], "`nproc` says how many processors there are"),
+    ways(
+        &["black", "flake8", "mypy", "pylint", "ruff"],
+        &[("python3", "it is not included; `python3 -m py_compile FILE` checks the syntax")],
+        "Python is not installed; an administrator adds it with `kiso package add python`",
+    ),
     ways(&["yq"], &[(SCIENCE, "read YAML with `python3` and its module yaml")], "`jq` reads JSON; YAML is not read"),
     hint(&["open", "pbcopy", "xclip", "xdg-open"], "there is no desktop here; the user gets what is in /work/pub"),
 ];
@@ -284,6 +305,12 @@ mod tests {
             ("yq", "module yaml", "YAML is not read"),
             ("gcc", "`cc`", "no compilers"),
             ("perl", "`python3`", "`js`"),
+            ("7z", "neither read nor made", "`tar`"),
+            ("unrar", "neither read nor made", "`unzip`"),
+            ("shasum", "`sha256sum`", "`sha256sum`"),
+            ("gsed", "leave the g out", "leave the g out"),
+            ("conda", "what lies in /work", "what lies in /work"),
+            ("ruff", "py_compile", "not installed"),
         ] {
             let told = instead(name, |wanted| all.contains(&wanted)).expect("there is a hint");
             assert!(told.contains(with) && !told.contains("kiso package add"), "{name}: {told}");
