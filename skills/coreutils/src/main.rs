@@ -26,6 +26,7 @@ mod identity;
 mod install;
 mod jq;
 mod link;
+mod list;
 mod openssl;
 mod patch;
 mod posix;

@@ -22,6 +22,7 @@ use crate::iconv;
 use crate::identity;
 use crate::install;
 use crate::jq;
+use crate::list;
 use crate::openssl;
 use crate::patch;
 use crate::rg;
@@ -94,7 +95,7 @@ static COMMANDS: &[Command] = &[
     own("dd", dd::main),
     own("df", df::main),
     own("diff", diff::main),
-    uutils("dir", "ls", uu_dir::uumain),
+    uutils("dir", "ls", |arguments| list::main(arguments, uu_dir::uumain)),
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
     uutils("dirname", "dirname", uu_dirname::uumain),
     own("du", du::main),
@@ -124,7 +125,7 @@ static COMMANDS: &[Command] = &[
     own("jq", jq::main),
     uutils("link", "link", uu_link::uumain),
     uutils("ln", "ln", uu_ln::uumain),
-    uutils("ls", "ls", uu_ls::uumain),
+    uutils("ls", "ls", |arguments| list::main(arguments, uu_ls::uumain)),
     own("mawk", awk::main),
     uutils("md5sum", "md5sum", |arguments| checksum::main(arguments, uu_md5sum::uumain)),
     uutils("mkdir", "mkdir", uu_mkdir::uumain),
@@ -185,7 +186,7 @@ static COMMANDS: &[Command] = &[
     uutils("unlink", "unlink", uu_unlink::uumain),
     own("unxz", compress::main),
     own("unzip", zip_command::unzip),
-    uutils("vdir", "ls", uu_vdir::uumain),
+    uutils("vdir", "ls", list::vdir),
     uutils("wc", "wc", uu_wc::uumain),
     own("which", which::main),
     own("whoami", identity::whoami),

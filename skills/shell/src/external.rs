@@ -165,6 +165,9 @@ impl Shell {
                 words.next();
                 continue;
             }
+            if word.starts_with("--") {
+                return self.about_itself(&argv[0], &word, table);
+            }
             let on = word.starts_with('-');
             for letter in word[1..].chars() {
                 match letter {
@@ -226,6 +229,19 @@ impl Shell {
         }
     }
 
+    /// `--version` and `--help`; another long option is an error.
+    fn about_itself(&self, name: &str, option: &str, table: &Table) -> Started {
+        let told = match option {
+            "--version" => VERSION,
+            "--help" => HELP,
+            _ => {
+                self.say(table, &format!("{name}: {option}: invalid option"));
+                return Started::Ended(2);
+            }
+        };
+        Started::Ended(table.write(1, told.as_bytes()).map_or(1, |_| 0))
+    }
+
     fn fresh(&self, name: String, positional: Vec<String>) -> State {
         let mut state = State::fresh(self.state.cwd.clone(), self.state.exported(), positional, now());
         state.name = name;
@@ -237,6 +253,19 @@ impl Shell {
         Started::Process(spawn::fork(&image, &table.channels(HIGHEST + 1)))
     }
 }
+
+/// A script that asks for a version looks for the number behind this word.
+const VERSION: &str = "kiso's shell, which behaves as GNU bash, version 5.2\n";
+
+const HELP: &str = "Usage: bash [OPTION]... [FILE [ARGUMENT]...]
+       bash [OPTION]... -c COMMANDS [NAME [ARGUMENT]...]
+  -c            run COMMANDS
+  -s            read commands from standard input
+  -o, +o NAME   switch an option of `set` on or off; so do its letters, such as -e, -u and -x
+  -O, +O NAME   switch an option of `shopt` on or off
+  --version     print which version of bash it behaves as
+`help` lists the builtins.
+";
 
 /// The text of a script, or the code and the reason why there is none.
 pub fn read(path: &str) -> Result<String, (u8, String)> {

@@ -219,7 +219,7 @@ fn columns(path: &str, head: Vec<u8>, cut: bool) -> Option<Vec<Column>> {
     let columns = table::columns(path, head, cut)?.into_iter().map(|(name, kind)| Column {
         name: short_name(&name),
         kind: match kind {
-            table::Kind::Number => ColumnKind::Number,
+            table::Kind::Number | table::Kind::Integer => ColumnKind::Number,
             table::Kind::Date => ColumnKind::Date,
             table::Kind::Text => ColumnKind::Text,
         },
