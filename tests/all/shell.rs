@@ -3,6 +3,8 @@
 //!
 //! `KISO_LINES=substring cargo test --test all shell::` runs only the lines whose name holds the substring.
 
+mod options;
+
 use crate::harness::{Home, missing_tool, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

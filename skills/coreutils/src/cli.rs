@@ -93,6 +93,29 @@ pub fn number<T: std::str::FromStr>(parser: &mut lexopt::Parser) -> Result<T, Er
     text.parse().map_err(|_| format!("invalid number '{text}'").into())
 }
 
+/// Options that commands of others take and do nothing for, with the letters behind which the rest of a word is a value.
+const WITHOUT_EFFECT: &[(&[&str], &[&str], &str)] = &[
+    (&["dir", "ls", "vdir"], &["-i", "--inode"], "ITw"),
+    (&["ptx"], &["-F", "--flag-truncation", "-R", "--right-side-refs"], "gwbio"),
+];
+
+/// The first option among the arguments that the command does nothing for.
+pub fn without_effect(name: &str, arguments: &[OsString]) -> Option<String> {
+    let (_, options, values) = WITHOUT_EFFECT.iter().find(|(names, ..)| names.contains(&name))?;
+    let words = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).take_while(|word| *word != "--");
+    words.filter(|word| word.starts_with('-')).find_map(|word| {
+        let found = match word.strip_prefix("--") {
+            Some(long) => options.iter().find(|option| option.strip_prefix("--") == long.split('=').next()).copied(),
+            None => {
+                let letters = word[1..].chars().take_while(|letter| !values.contains(*letter));
+                let letters = letters.collect::<String>();
+                options.iter().find(|option| option.len() == 2 && letters.contains(&option[1..])).copied()
+            }
+        };
+        found.map(str::to_owned)
+    })
+}
+
 /// The short options whose value may begin with `=`, which both lexopt and clap would take away as in `-o=value`. The
 /// letters of the third column may stand in front.
 const SEPARATORS: &[(&str, &str, &str)] = &[
@@ -132,6 +155,20 @@ pub fn keep_equals(name: &str, arguments: &mut [OsString]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_without_effect_is_found() {
+        let found = |line: &str| {
+            let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            without_effect(line.split(' ').next().unwrap(), &arguments)
+        };
+        assert_eq!(found("ls -li a"), Some("-i".to_owned()));
+        assert_eq!(found("ls --inode"), Some("--inode".to_owned()));
+        assert_eq!(found("ptx --flag-truncation=x"), Some("--flag-truncation".to_owned()));
+        assert!(
+            ["ls -Ii", "ls -l -- -i", "ls -l i", "sort -i", "ls --ignore=i"].iter().all(|line| found(line).is_none())
+        );
+    }
 
     #[test]
     fn an_equals_sign_may_separate() {

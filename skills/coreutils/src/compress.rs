@@ -71,7 +71,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Long("fast") => options.level = 1,
                 Long("best") => options.level = 9,
                 Short('z') | Long("compress") => options.unpack = false,
-                Short('n' | 'N' | 'q') | Long("no-name" | "name" | "quiet") => {}
+                Short('N') | Long("name") => return Err("-N: names are not kept in archives here".into()),
+                Short('n' | 'q') | Long("no-name" | "quiet") => {}
                 // There is one thread, and the memory is the task's.
                 Short('T' | 'M') | Long("threads" | "memlimit") => drop(cli::value(&mut parser)?),
                 Short('e' | 's') | Long("extreme" | "small") => {}

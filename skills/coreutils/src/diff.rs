@@ -31,6 +31,8 @@ pub struct Options {
     columns: Option<Columns>,
     brief: bool,
     report_same: bool,
+    /// Files are compared line by line, whatever is in them.
+    text: bool,
     recursive: bool,
     new_file: bool,
     exclude: Vec<String>,
@@ -60,6 +62,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<(Options, Vec<String>), Error> {
         columns: None,
         brief: false,
         report_same: false,
+        text: false,
         recursive: false,
         new_file: false,
         exclude: Vec::new(),
@@ -98,7 +101,8 @@ fn parse(mut parser: lexopt::Parser) -> Result<(Options, Vec<String>), Error> {
             Short('B') | Long("ignore-blank-lines") => options.rules.no_blank_lines = true,
             Long("strip-trailing-cr") => options.rules.no_carriage_return = true,
             Long("color") => drop(parser.optional_value()),
-            Short('a' | 'd') | Long("text" | "minimal" | "no-dereference" | "speed-large-files") => {}
+            Short('a') | Long("text") => options.text = true,
+            Short('d') | Long("minimal" | "speed-large-files") => {}
             Value(file) => files.push(file.to_string_lossy().into_owned()),
             other => return Err(other.unexpected().into()),
         }
@@ -188,7 +192,7 @@ fn pair(options: &Options, left: &str, right: &str, in_tree: bool) -> cli::Outco
     if a == b && options.columns.is_none() {
         return same(&mut out);
     }
-    if a.contains(&0) || b.contains(&0) {
+    if !options.text && (a.contains(&0) || b.contains(&0)) {
         let kind = if options.brief { "Files" } else { "Binary files" };
         writeln!(out, "{kind} {left} and {right} differ")?;
         return Ok(1);

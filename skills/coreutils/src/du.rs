@@ -26,6 +26,8 @@ struct Options {
     separate: bool,
     depth: usize,
     apparent: bool,
+    follow: bool,
+    follow_operands: bool,
     unit: u64,
     human: Option<f64>,
     exclude: Vec<String>,
@@ -40,6 +42,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
             separate: false,
             depth: usize::MAX,
             apparent: false,
+            follow: false,
+            follow_operands: false,
             unit: 1024,
             human: None,
             exclude: Vec::new(),
@@ -60,7 +64,11 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('m') => options.unit = 1 << 20,
                 Short('B') | Long("block-size") => options.unit = unit(&cli::value(&mut parser)?)?,
                 Long("exclude") => options.exclude.push(cli::value(&mut parser)?),
-                Short('L' | 'x' | 'l' | 'D' | 'P') | Long("one-file-system" | "dereference") => {}
+                Short('L') | Long("dereference") => (options.follow, options.follow_operands) = (true, true),
+                Short('D' | 'H') | Long("dereference-args") => options.follow_operands = true,
+                Short('P') | Long("no-dereference") => (options.follow, options.follow_operands) = (false, false),
+                // There is one file system.
+                Short('x' | 'l') | Long("one-file-system" | "count-links") => {}
                 Value(file) => files.push(file.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }
@@ -70,7 +78,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
         }
         let (mut total, mut code) = (0, 0);
         for file in &files {
-            match std::fs::symlink_metadata(file) {
+            match looked_at(Path::new(file), options.follow_operands) {
                 Ok(meta) => total += measure(&options, Path::new(file), &meta, 0, &mut code),
                 Err(e) => {
                     eprintln!("du: cannot access '{file}': {}", cli::reason(&e));
@@ -85,6 +93,17 @@ pub fn main(arguments: Vec<String>) -> i32 {
     })
 }
 
+/// Directories in one another in which links are followed: some lead back.
+const MAX_FOLLOWED: usize = 32;
+
+/// What a path leads to, or the link itself where it is not followed or leads nowhere.
+fn looked_at(path: &Path, follow: bool) -> std::io::Result<Metadata> {
+    match std::fs::metadata(path) {
+        Ok(meta) if follow => Ok(meta),
+        _ => std::fs::symlink_metadata(path),
+    }
+}
+
 /// Prints a file or a directory and what is below, and returns what it holds.
 fn measure(options: &Options, path: &Path, meta: &Metadata, depth: usize, code: &mut i32) -> u64 {
     let mut size = options.size(meta);
@@ -97,7 +116,7 @@ fn measure(options: &Options, path: &Path, meta: &Metadata, depth: usize, code: 
                 for (name, path) in entries {
                     let name = name.to_string_lossy();
                     let excluded = options.exclude.iter().any(|glob| crate::glob::fits(glob, &name, false));
-                    if let Ok(meta) = std::fs::symlink_metadata(&path)
+                    if let Ok(meta) = looked_at(&path, options.follow && depth < MAX_FOLLOWED)
                         && !excluded
                     {
                         let part = measure(options, &path, &meta, depth + 1, code);

@@ -23,6 +23,10 @@ struct Options {
     directories: bool,
     parents: bool,
     verbose: bool,
+    /// Copies have the times of their sources.
+    keep_times: bool,
+    /// The destination is a file, also where a directory has its name.
+    to_file: bool,
     target: Option<String>,
 }
 
@@ -39,7 +43,9 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('m' | 'o' | 'g') | Long("mode" | "owner" | "group") => {
                     cli::value(&mut parser)?;
                 }
-                Short('p' | 's' | 'c' | 'T') | Long("preserve-timestamps" | "strip" | "no-target-directory") => {}
+                Short('p') | Long("preserve-timestamps") => options.keep_times = true,
+                Short('T') | Long("no-target-directory") => options.to_file = true,
+                Short('c') => {}
                 Value(operand) => operands.push(operand.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }
@@ -79,7 +85,11 @@ fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
     if operands.is_empty() {
         return Err(format!("a destination is needed after '{destination}'").into());
     }
-    let into = options.target.is_some() || operands.len() > 1 || Path::new(&destination).is_dir();
+    let is_directory = Path::new(&destination).is_dir();
+    if options.to_file && (is_directory || operands.len() > 1 || options.target.is_some()) {
+        return Err(format!("cannot overwrite directory '{destination}' with non-directory").into());
+    }
+    let into = options.target.is_some() || operands.len() > 1 || is_directory;
     if options.parents {
         let needed = if into { Some(Path::new(&destination)) } else { Path::new(&destination).parent() };
         if let Some(needed) = needed {
@@ -103,6 +113,12 @@ fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
         }
         replace(source, &to)
             .map_err(|e| format!("cannot copy '{source}' to '{}': {}", to.display(), cli::reason(&e)))?;
+        if options.keep_times {
+            let times = fs::metadata(source).and_then(|meta| meta.modified());
+            let times = times.map(|time| fs::FileTimes::new().set_modified(time).set_accessed(time));
+            let kept = times.and_then(|times| fs::File::options().write(true).open(&to)?.set_times(times));
+            kept.map_err(cli::at(&to))?;
+        }
         if options.verbose {
             println!("'{source}' -> '{}'", to.display());
         }

@@ -52,6 +52,10 @@ fn main() {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     let path = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
+    if let Some(option) = cli::without_effect(name, &arguments) {
+        eprintln!("{name}: the option {option} is not supported here");
+        std::process::exit(2);
+    }
     cli::keep_equals(name, &mut arguments);
     let code = match table::find(name).map(|command| &command.run) {
         Some(Run::Uutils(messages, main)) => {

@@ -24,6 +24,8 @@ pub struct Options {
     separate: bool,
     /// The suffix of the copies that are kept, which may be empty.
     in_place: Option<String>,
+    /// A link is followed to the file that is changed in place.
+    follow: bool,
     zero: bool,
 }
 
@@ -52,7 +54,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
                     let script = String::from_utf8_lossy(&bytes).into_owned();
                     add(script.strip_suffix('\n').unwrap_or(&script));
                 }
-                Short('u' | 'b') | Long("unbuffered" | "posix" | "binary" | "debug" | "follow-symlinks") => {}
+                Long("follow-symlinks") => options.follow = true,
+                Short('u' | 'b') | Long("unbuffered" | "posix" | "binary") => {}
                 Value(file) => files.push(file.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }

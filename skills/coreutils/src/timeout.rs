@@ -16,7 +16,7 @@ const TIMED_OUT: i32 = 124;
 
 pub fn main(arguments: Vec<String>) -> i32 {
     cli::run(arguments, USAGE, 125, |mut parser| {
-        let mut preserve = false;
+        let (mut preserve, mut verbose) = (false, false);
         let mut killed = TIMED_OUT;
         let milliseconds = loop {
             match parser.next()?.ok_or("a duration and a command are needed")? {
@@ -28,7 +28,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('k') | Long("kill-after") => {
                     duration(&cli::value(&mut parser)?)?;
                 }
-                Short('v' | 'f') | Long("verbose" | "foreground") => {}
+                Short('v') | Long("verbose") => verbose = true,
+                Short('f') | Long("foreground") => {}
                 Long("preserve-status") => preserve = true,
                 Value(text) => break duration(&text.to_string_lossy())?,
                 other => return Err(other.unexpected().into()),
@@ -49,6 +50,10 @@ pub fn main(arguments: Vec<String>) -> i32 {
             return Ok(process.wait());
         }
         Ok(process.wait_for(milliseconds).unwrap_or_else(|| {
+            if verbose {
+                let signal = if killed == TIMED_OUT { "TERM" } else { "KILL" };
+                eprintln!("timeout: sending signal {signal} to command '{}'", argv[0]);
+            }
             process.kill();
             let code = process.wait();
             if preserve { code } else { killed }

@@ -2930,3 +2930,12 @@ rm 'a b' "it's"; echo other > é; md5sum -c sums 2> /dev/null; md5sum *.txt > m;
 for when in @253402300739 @253402207200 @253402300800 @999999999999 9999-12-31 '9999-12-31 23:59' '9999-12-31 +1 day' 10000-01-01; do
   date -u -d "$when"; date -ud "$when" '+%Y-%m-%d %H:%M:%S %s %G-W%V %C %y %j %%'; date -u --date="$when" +%F
 done
+
+### options of files that were taken and did nothing
+mkdir d; ln -s ../words.txt d/l; ln -s d ld; du -L d > a; du d > b; cmp -s a b; echo $?; du -D ld | cut -f2; du -P ld | cut -f2
+sed -i --follow-symlinks 1d d/l; [ -L d/l ] && wc -l < words.txt; sed -i 1d d/l; [ -L d/l ]; echo $?
+touch -d 2020-01-02 words.txt; install -p words.txt new; stat -c %y new | cut -c1-10; install -T words.txt d 2> /dev/null; echo $?
+printf 'a\0b\n' > x; printf 'a\0c\n' > y; diff -a x y | wc -l; diff x y
+timeout -v 0.1 sleep 5 2>&1; echo $?
+grep --color=bad a words.txt > /dev/null 2>&1; echo $?; grep --color=never -c a numbers.txt
+ls -s words.txt; ls -l words.txt | grep -c total; mkdir one; echo 1 > one/f; ls -l one | head -n 1

@@ -172,10 +172,15 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
                 options.exclude_dir.push(cli::value(&mut parser)?.trim_end_matches('/').to_owned());
             }
             Long("color" | "colour") => {
-                options.color = parser.optional_value().is_some_and(|when| when == "always");
+                let when = parser.optional_value().map(|when| when.to_string_lossy().into_owned());
+                options.color = match when.as_deref() {
+                    Some("always" | "yes" | "force") => true,
+                    None | Some("auto" | "tty" | "if-tty" | "never" | "no" | "none") => false,
+                    Some(_) => return Err("invalid argument of --color: always, never or auto".into()),
+                };
             }
             Long("label") => options.label = cli::value(&mut parser)?,
-            Long("line-buffered") | Short('U' | 'u' | 'T') | Long("binary" | "initial-tab" | "no-messages-at-all") => {}
+            Long("line-buffered") | Short('U' | 'u') | Long("binary" | "no-messages-at-all") => {}
             Value(operand) => {
                 let operand = operand.to_string_lossy().into_owned();
                 options.files.push(operand);

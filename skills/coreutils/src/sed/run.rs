@@ -82,7 +82,12 @@ pub fn run(options: &Options, script: Vec<Command>, files: Vec<String>) -> cli::
         Ok(code)
     };
     if let Some(suffix) = &options.in_place {
-        for file in files {
+        for mut file in files {
+            if options.follow
+                && let Ok(place) = std::fs::canonicalize(&file)
+            {
+                file = place.to_string_lossy().into_owned();
+            }
             if !std::path::Path::new(&file).is_file() {
                 write(vec![file], &mut io::sink())?;
                 continue;
