@@ -8,10 +8,11 @@ LIBRARY = "/usr/local/lib/dulwich/dulwich.zip"
 
 # `_kiso_started` itself needs the first ones.
 MODULES = """
-logging pkgutil random runpy
+logging pkgutil random runpy __future__
 bisect datetime difflib email.utils fnmatch hashlib io itertools re shlex shutil stat struct subprocess tempfile time zlib
-dulwich.approxidate dulwich.config dulwich.diff_tree dulwich.errors dulwich.file dulwich.graph dulwich.ignore dulwich.index dulwich.merge
-dulwich.object_store dulwich.objects dulwich.pack dulwich.reflog dulwich.refs dulwich.repo dulwich.walk
+dulwich.approxidate dulwich.commit_graph dulwich.config dulwich.diff_tree dulwich.errors dulwich.file dulwich.graph dulwich.ignore
+dulwich.index dulwich.merge dulwich.object_store dulwich.objects dulwich.pack dulwich.reflog dulwich.refs dulwich.repo
+dulwich.trailers dulwich.walk dulwich.worktree
 """.split()
 
 
