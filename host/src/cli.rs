@@ -380,9 +380,9 @@ impl Opened {
             };
             let held = match imported.folder {
                 None => String::new(),
-                Some(LocalFolder { files, left_out: 0 }) => format!("{files} files, "),
+                Some(LocalFolder { files, left_out: 0 }) => format!("files: {files}, "),
                 Some(LocalFolder { files, left_out }) => {
-                    format!("{files} files, without {left_out} links and other things that are no files, ")
+                    format!("files: {files}, left out: {left_out} links, pipes or devices, ")
                 }
             };
             show.line(&show.dim(&format!("{how} ({held}{})", size(imported.bytes))));
