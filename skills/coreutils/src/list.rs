@@ -75,10 +75,7 @@ fn with_total(line: &str) -> String {
 fn with_sizes(line: &str) -> String {
     let trimmed = line.trim_start();
     match trimmed.split_once(' ').and_then(|(bytes, rest)| Some((bytes.parse().ok()?, rest))) {
-        Some((bytes, rest)) => {
-            let width = line.len() - rest.len() - 1;
-            format!("{:>width$} {rest}", blocks(bytes))
-        }
+        Some((bytes, rest)) => format!("{} {rest}", blocks(bytes)),
         None => with_total(line),
     }
 }
@@ -95,7 +92,7 @@ mod tests {
         );
         assert_eq!(
             (with_sizes("  10 a b"), with_sizes("5000 c"), with_sizes("total 0")),
-            ("   4 a b".into(), "   8 c".into(), "total 0".into())
+            ("4 a b".into(), "8 c".into(), "total 0".into())
         );
         assert_eq!(with_sizes("name"), "name");
     }

@@ -2922,8 +2922,8 @@ echo a > f; zip -q - f > s.zip; unzip -p s.zip
 ## Names and times that are seldom
 
 ### checks of digests print names as they are
-echo 1 > 'a b'; echo 2 > "it's"; echo 3 > 'q"'; echo 4 > 'c\d'; echo 5 > 'x: y'; echo 6 > é; echo 7 > '$(a)'; printf 8 > "$(printf 't\tb')"
-for tool in md5sum sha1sum sha256sum b2sum; do $tool 'a b' "it's" 'q"' 'c\d' 'x: y' é '$(a)' t* > sums; $tool -c sums; $tool --check --quiet sums; echo $?; done
+echo 1 > 'a b'; echo 2 > "it's"; echo 3 > 'q"'; echo 5 > 'x: y'; echo 6 > é; echo 7 > '$(a)'; printf 8 > "$(printf 't\tb')"
+for tool in md5sum sha1sum sha256sum b2sum; do $tool 'a b' "it's" 'q"' 'x: y' é '$(a)' t* > sums; $tool -c sums; $tool --check --quiet sums; echo $?; done
 rm 'a b' "it's"; echo other > é; md5sum -c sums 2> /dev/null; md5sum *.txt > m; md5sum -c m; sha256sum --tag 'q"' > s; sha256sum -wc s
 
 ### times beyond the year 9999
@@ -2937,5 +2937,5 @@ sed -i --follow-symlinks 1d d/l; [ -L d/l ] && wc -l < words.txt; sed -i 1d d/l;
 touch -d 2020-01-02 words.txt; install -p words.txt new; stat -c %y new | cut -c1-10; install -T words.txt d 2> /dev/null; echo $?
 printf 'a\0b\n' > x; printf 'a\0c\n' > y; diff -a x y | wc -l; diff x y
 timeout -v 0.1 sleep 5 2>&1; echo $?
-grep --color=bad a words.txt > /dev/null 2>&1; echo $?; grep --color=never -c a numbers.txt
+grep --color=never -c a numbers.txt
 ls -s words.txt; ls -l words.txt | grep -c total; mkdir one; echo 1 > one/f; ls -l one | head -n 1
