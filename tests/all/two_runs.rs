@@ -137,9 +137,11 @@ impl World {
                 break;
             }
         }
-        for side in [0, 1] {
-            self.look(&sessions[side], &mut sights[side]);
-        }
+        std::thread::scope(|scope| {
+            for (session, sight) in sessions.iter().zip(&mut sights) {
+                scope.spawn(|| self.look(session, sight));
+            }
+        });
         (played, sights)
     }
 

@@ -59,7 +59,7 @@ const CHANGES: [&str; 62] = [
     "mapfile -t x < N; echo \"${x[0]}\" > M",
     "exec 3<>N; echo W >&3; exec 3>&-",
     "exec 3>>N; rm -f N; echo W >&3",
-    "(echo W; cat N) | tee M > /dev/null",
+    "x=$(echo W; cat N | sort); echo \"$x\" | tee M > /dev/null",
     "sed -i 's/w/W/' N",
     "truncate -s K N",
     "truncate -c -s 0 N",
