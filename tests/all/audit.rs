@@ -101,6 +101,7 @@ fn files_and_secrets_are_recorded_by_their_names_alone() {
 #[test]
 fn a_skill_that_reads_does_not_keep_the_right_to_write() {
     let home = Home::new();
+    home.kiso(&["skill", "list"]).ok();
     let work = home.work("main");
     std::fs::create_dir_all(work.join("june/deep/down")).unwrap();
     std::fs::write(work.join("june/deep/down/rain.csv"), "day,rain\n1,3\n2,5\n").unwrap();

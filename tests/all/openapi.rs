@@ -134,7 +134,8 @@ fn every_operation_answers_as_it_is_documented() {
     let db = rusqlite::Connection::open(api.home.path().join("store.db")).unwrap();
     db.execute_batch(
         "INSERT INTO memory_chunks (digest, source, at_ms, text, grams) VALUES (x'00', 'turn', 1, 'the garden is green', '');
-         INSERT INTO published SELECT 'abcdef', id, 'pub/a.txt', 'text/plain', NULL, 1 FROM sessions;
+         INSERT INTO published (id, session, path, media_type, title, at_ms)
+         SELECT 'abcdef', id, 'pub/a.txt', 'text/plain', NULL, 1 FROM sessions;
          INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES ('day', 20454, 1, 2, 3, 4)",
     )
     .unwrap();

@@ -6,7 +6,7 @@ mod audit;
 mod board;
 mod export;
 mod figures;
-pub(crate) mod files;
+mod files;
 mod fleet;
 mod indexes;
 mod input;

@@ -105,11 +105,7 @@ fn a_plan_behind_a_page_is_made_from_trusted_text() {
     run(&home, &config(&server, ""), &calls).ok();
     for turn in 2..=4 {
         let calls = [
-            (
-                "planner",
-                "with text from outside (mcp:oracle)",
-                plan(&[ask(&json!({ "text": format!("turn {turn}") })), say()]),
-            ),
+            ("planner", "with text from outside", plan(&[ask(&json!({ "text": format!("turn {turn}") })), say()])),
             ("worker", "", "EVIL again.".to_owned()),
         ];
         run(&home, &config(&server, ""), &calls).ok();
@@ -148,7 +144,7 @@ fn what_was_not_done_is_as_much_from_outside_as_what_was() {
     run(&home, &config(&server, more), &calls).ok();
     let trace = home.kiso(&["trace", "last", "--prompts"]);
     let planner = trace.stdout.split("prompt of the planner").nth(1).unwrap().split("prompt of the").next().unwrap();
-    assert!(planner.contains("from outside (mcp:oracle)") && !planner.contains("EVIL"), "{}", trace.stdout);
+    assert!(planner.contains("with text from outside") && !planner.contains("EVIL"), "{}", trace.stdout);
 }
 
 #[test]

@@ -202,6 +202,9 @@ pub fn open_published(home: &Home, session: &SessionName, path: &str) -> Option<
     meta.is_file().then_some((file, meta))
 }
 
+/// Why a published file is not served.
+pub const CHANGED_SINCE: &str = "the file was changed by text from outside since it was published";
+
 /// Whether a published file may be served as it is now: whether nobody has had a hand in it, or in its name, since it was published. Asked when it
 /// is open.
 pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {

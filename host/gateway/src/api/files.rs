@@ -10,7 +10,7 @@ use crate::App;
 use crate::document::routes;
 use crate::error::ApiError;
 use crate::wire::{Path, SentFile};
-use kiso_agent::session::workspace::{is_as_published, open_published};
+use kiso_agent::session::workspace::{CHANGED_SINCE, is_as_published, open_published};
 use kiso_sandbox::effect::sink::Enforcement;
 
 use super::range::{self, BodyRange};
@@ -63,13 +63,10 @@ pub(super) async fn published(
     });
     let ((file, meta), is_as_published) = opened.await.ok().flatten().ok_or_else(missing)?;
     if !is_as_published {
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "not_admitted", CHANGED).hint("publish it again"));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "not_admitted", CHANGED_SINCE).hint("publish it again"));
     }
     Ok(answer(Download { file, meta, path, media_type }, &asked))
 }
-
-/// Why a published file is not served.
-pub(crate) const CHANGED: &str = "the file was changed by text from outside since it was published";
 
 /// A file that is sent.
 pub(super) struct Download {

@@ -6,7 +6,6 @@ use std::io::Read as _;
 use serde_json::{Map, Value, json};
 
 use super::server::{Asker, Server};
-use crate::api::files::CHANGED;
 use kiso_agent::session::workspace::{self, FileError, FilePath};
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{RpcError, text_of};
@@ -137,7 +136,7 @@ pub(super) async fn read(server: &Server, params: &Map<String, Value>) -> Result
         let opening = tokio::task::spawn_blocking(move || {
             let opened = workspace::open_published(&home, &found.session, &found.path);
             if is_kept && !workspace::is_as_published(&home, &found) {
-                return Err(std::io::Error::other(CHANGED));
+                return Err(std::io::Error::other(workspace::CHANGED_SINCE));
             }
             opened.map(|(file, meta)| whole(file, &meta)).transpose()
         });

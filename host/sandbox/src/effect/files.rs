@@ -22,7 +22,7 @@ pub use self::change::EntryChange;
 pub(crate) use self::change::{FileOpening, OpenMode};
 
 use self::log::LabelLog;
-use self::way::{DIRECTORY, End, EntryLabel, Key, content_key, kind, other_key, stat_of};
+use self::way::{DIRECTORY, End, EntryLabel, LabelKey, content_key, kind, other_key, stat_of};
 use super::label::{LabelCell, LabelId, OpenToWrite};
 use kiso_base::home::{Home, SessionName};
 use kiso_base::system::path_of;
@@ -54,7 +54,7 @@ pub struct FileLabels {
 struct State {
     log: LabelLog,
     /// Files that somebody below the user has open to write to, with how many these are.
-    tainted: HashMap<Key, usize>,
+    tainted: HashMap<LabelKey, usize>,
     /// All that were dropped.
     dropped: LabelId,
 }
@@ -67,7 +67,7 @@ pub struct Moment(u64);
 #[derive(Debug)]
 pub struct TaintedFile {
     labels: Arc<FileLabels>,
-    key: Key,
+    key: LabelKey,
 }
 
 impl Drop for TaintedFile {
@@ -347,18 +347,18 @@ impl FileLabels {
         self.replacing(&File::open(dir)?, name, label)?.done()
     }
 
-    fn get(&self, key: Key) -> LabelId {
+    fn get(&self, key: LabelKey) -> LabelId {
         self.lock().log.get(key)
     }
 
-    fn join(&self, key: Key, label: LabelId) -> io::Result<()> {
+    fn join(&self, key: LabelKey, label: LabelId) -> io::Result<()> {
         let mut state = self.lock();
         let before = state.log.get(key);
         self.put(&mut state, key, before.join(label))
     }
 
     /// The label takes the place of the one that was there, if that is of nothing any more.
-    fn set(&self, state: &mut State, key: Key, label: LabelId, is_gone: bool) -> io::Result<()> {
+    fn set(&self, state: &mut State, key: LabelKey, label: LabelId, is_gone: bool) -> io::Result<()> {
         let label = if label.is_ordinary() { LabelId::default() } else { label };
         // It may be written to in this moment.
         let replaces = is_gone && !state.tainted.contains_key(&key);
@@ -366,7 +366,7 @@ impl FileLabels {
         self.put(state, key, label)
     }
 
-    fn put(&self, state: &mut State, key: Key, label: LabelId) -> io::Result<()> {
+    fn put(&self, state: &mut State, key: LabelKey, label: LabelId) -> io::Result<()> {
         let before = state.log.get(key);
         if before == label {
             return Ok(());
@@ -385,7 +385,7 @@ impl FileLabels {
         let (lines, room) = self.lock().log.len();
         // A slot of the table holds a line and one byte beside it; at most seven of eight are in use.
         let slots = (room * 8).div_ceil(7).next_power_of_two();
-        (lines, slots * (size_of::<(Key, LabelId)>() + 1))
+        (lines, slots * (size_of::<(LabelKey, LabelId)>() + 1))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

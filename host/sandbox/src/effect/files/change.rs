@@ -1,6 +1,6 @@
 //! Changes of entries: a name that comes, goes, or stands for something else from now on.
 
-use super::way::{End, EntryLabel, Key, content_key, kind, number, other_key, stat_of};
+use super::way::{End, EntryLabel, LabelKey, content_key, kind, number, other_key, stat_of};
 use super::{FileLabels, LabelCell, Moment, State};
 use crate::effect::label::LabelId;
 use rustix::fs::{AtFlags, FileType, Stat, Timespec, Timestamps, UTIME_OMIT, statat, utimensat};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 pub struct EntryChange {
     labels: Arc<FileLabels>,
     /// Labels that were there.
-    before: Vec<(Key, LabelId)>,
+    before: Vec<(LabelKey, LabelId)>,
     /// Labels that take their place when it is done.
-    after: Vec<(Key, LabelId)>,
+    after: Vec<(LabelKey, LabelId)>,
     /// When a directory was last changed by those who are no worse than the user: its time says nothing of the others.
     times: Vec<(OwnedFd, Timespec)>,
 }
@@ -52,7 +52,7 @@ impl EntryChange {
         self
     }
 
-    fn join(&mut self, state: &mut State, key: Key, label: LabelId) -> io::Result<()> {
+    fn join(&mut self, state: &mut State, key: LabelKey, label: LabelId) -> io::Result<()> {
         let before = state.log.get(key);
         let joined = before.join(label);
         if joined != before {
@@ -295,7 +295,7 @@ impl FileLabels {
     }
 }
 
-fn keys(state: &mut State, dir: &Stat, name: &OsStr) -> io::Result<[Key; 2]> {
+fn keys(state: &mut State, dir: &Stat, name: &OsStr) -> io::Result<[LabelKey; 2]> {
     state.log.ready()?;
     let key =
         |of| state.log.entry_key(content_key(dir), name, of).ok_or_else(|| io::Error::other("an entry has no key"));

@@ -1,7 +1,7 @@
 //! The labels of one session as they stand in memory and in its file: a line for each change, numbers for labels that were named before.
 
 use super::super::label::LabelId;
-use super::way::{EntryLabel, Key, LEVELS, content_key, halves};
+use super::way::{EntryLabel, LEVELS, LabelKey, content_key, halves};
 use data_encoding::HEXLOWER;
 use kiso_plan::label::{Confidentiality, Integrity, Label, SourceSet};
 use ring::hmac;
@@ -22,7 +22,7 @@ const SPARE_LINES: usize = 4_096;
 pub(super) struct LabelLog {
     path: PathBuf,
     work: PathBuf,
-    labels: HashMap<Key, LabelId>,
+    labels: HashMap<LabelKey, LabelId>,
     /// Of what is not among them.
     others: LabelId,
     /// What of the log was read or written.
@@ -84,12 +84,12 @@ impl LabelLog {
         self.others
     }
 
-    pub(super) fn get(&self, key: Key) -> LabelId {
+    pub(super) fn get(&self, key: LabelKey) -> LabelId {
         self.labels.get(&key).copied().unwrap_or(self.others)
     }
 
     /// The key of an entry; none before there is anything to look for.
-    pub(super) fn entry_key(&self, dir: Key, name: &OsStr, of: EntryLabel) -> Option<Key> {
+    pub(super) fn entry_key(&self, dir: LabelKey, name: &OsStr, of: EntryLabel) -> Option<LabelKey> {
         let secret = self.secret.as_ref()?;
         let mut context = hmac::Context::with_key(&secret.key);
         context.update(&dir[0].to_le_bytes());
@@ -111,7 +111,7 @@ impl LabelLog {
     }
 
     /// On disk first: what is killed now has done nothing yet.
-    pub(super) fn put(&mut self, key: Key, label: LabelId) -> io::Result<()> {
+    pub(super) fn put(&mut self, key: LabelKey, label: LabelId) -> io::Result<()> {
         let mut text = String::new();
         self.ready()?;
         if self.file.is_none() {
@@ -288,7 +288,7 @@ impl LabelLog {
         (self.labels.len(), self.labels.capacity())
     }
 
-    fn take(&mut self, key: Key, label: LabelId) {
+    fn take(&mut self, key: LabelKey, label: LabelId) {
         match label == LabelId::default() && self.others == LabelId::default() {
             true => drop(self.labels.remove(&key)),
             false => drop(self.labels.insert(key, label)),
@@ -309,7 +309,7 @@ impl LabelLog {
     }
 }
 
-fn line(key: Key, number: usize) -> String {
+fn line(key: LabelKey, number: usize) -> String {
     format!("{:08x}{:08x} {number}\n", key[0], key[1])
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// What a label is kept under: an inode, for one of its labels, or an entry of a directory. In halves, so that an entry of the table has
 /// 12 bytes.
-pub(super) type Key = [u32; 2];
+pub(super) type LabelKey = [u32; 2];
 
 /// The labels that an entry of a directory has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,12 +135,12 @@ pub(super) fn is_file(found: &Stat) -> bool {
 }
 
 /// Of the bytes of a file or the target of a link; of a directory, of its times.
-pub(super) fn content_key(found: &Stat) -> Key {
+pub(super) fn content_key(found: &Stat) -> LabelKey {
     inode_key(found, false)
 }
 
 /// Of a file's times and of how many names it has; of a directory, of names that are not in it any more.
-pub(super) fn other_key(found: &Stat) -> Key {
+pub(super) fn other_key(found: &Stat) -> LabelKey {
     inode_key(found, true)
 }
 
@@ -151,17 +151,17 @@ pub(super) fn number(found: &Stat) -> (u64, u64) {
     (u64::try_from(found.st_dev).unwrap_or_default(), found.st_ino as u64)
 }
 
-fn inode_key(found: &Stat, other: bool) -> Key {
+fn inode_key(found: &Stat, other: bool) -> LabelKey {
     number_key(number(found), other)
 }
 
-pub(super) fn number_key((device, inode): (u64, u64), other: bool) -> Key {
+pub(super) fn number_key((device, inode): (u64, u64), other: bool) -> LabelKey {
     // An odd number, so that no two inodes of one device become one.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     halves(inode.wrapping_mul(2).wrapping_add(u64::from(other)).wrapping_add(device.wrapping_mul(SPREAD)))
 }
 
-pub(super) fn halves(key: u64) -> Key {
+pub(super) fn halves(key: u64) -> LabelKey {
     [(key >> 32) as u32, key as u32]
 }
 

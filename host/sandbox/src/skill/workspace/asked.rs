@@ -1,7 +1,6 @@
 //! What the file system functions ask of a path before they delegate, and what becomes of a charge behind them.
 
-use super::files::ChargedFiles;
-use super::filesystem::Filesystem;
+use super::files::{ChargedFiles, Filesystem};
 use super::quota::Charge;
 use super::structure::{EntryPath, PlaceError};
 use wasmtime::component::Resource;

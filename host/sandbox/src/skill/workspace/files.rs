@@ -12,7 +12,7 @@ use std::fs::File;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::WasiView;
-use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView, WasiFilesystemView};
 
 /// A store's data whose file access is charged to a quota.
 pub trait ChargedFiles: WasiView + 'static {
@@ -54,6 +54,16 @@ pub trait ChargedFiles: WasiView + 'static {
     /// Where it is noted what the guest looks at and changes; none where nobody wants to know.
     fn touched(&mut self) -> Option<&mut DirectoryUse> {
         None
+    }
+}
+
+/// The host's side of `wasi:filesystem/types` for the guest with this data.
+pub(super) struct Filesystem<'a, T>(pub &'a mut T);
+
+impl<T: ChargedFiles> Filesystem<'_, T> {
+    /// Wasmtime's own.
+    pub(super) fn wasi(&mut self) -> WasiFilesystemCtxView<'_> {
+        self.0.filesystem()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::asked::{allow, fits, is_plain, is_there, of_slash, settle};
 use super::directory_use::{READ, WRITE};
-use super::files::{ChargedFiles, control, note};
+use super::files::{ChargedFiles, Filesystem, control, note};
 use super::labelled::{LabelledReads, LabelledWrites};
 use super::stream::ChargedStream;
 use super::structure::EntryPath;
@@ -14,15 +14,12 @@ use crate::effect::undo::Opening;
 use crate::engine::limits::MAX_LISTINGS;
 use std::marker::PhantomData;
 use wasmtime::component::{HasData, Linker, Resource};
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView, WasiFilesystemView};
+use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, DirectoryEntryStream, ErrorCode,
     Filesize, Host, HostDescriptor, HostDirectoryEntryStream, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
-
-/// The host's side of `wasi:filesystem/types` for the guest with this data.
-pub(super) struct Filesystem<'a, T>(pub &'a mut T);
 
 struct HasFilesystem<T>(PhantomData<fn() -> T>);
 
@@ -57,10 +54,6 @@ fn told(mut stat: DescriptorStat) -> DescriptorStat {
 }
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
-    pub(super) fn wasi(&mut self) -> WasiFilesystemCtxView<'_> {
-        self.0.filesystem()
-    }
-
     /// Charges the quota for a new entry.
     fn entry(&self) -> FsResult<super::quota::Charge> {
         self.0.quota().entry().map_err(FsError::trap)

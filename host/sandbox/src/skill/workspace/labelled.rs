@@ -1,7 +1,6 @@
 //! Labels of files, where a guest reads and writes them.
 
-use super::files::ChargedFiles;
-use super::filesystem::Filesystem;
+use super::files::{ChargedFiles, Filesystem};
 use super::structure::EntryPath;
 use crate::effect::files::{EntryChange, FileLabels, FileOpening, Moment, OpenLabelled, OpenMode, TaintedFile};
 use crate::effect::label::{LabelCell, LabelId};

@@ -1,7 +1,6 @@
 //! What of the workspace is about to change is kept first, if a run is at work that can be undone.
 
-use super::files::ChargedFiles;
-use super::filesystem::Filesystem;
+use super::files::{ChargedFiles, Filesystem};
 use super::structure::EntryPath;
 use crate::effect::undo::{Opening, RemovedEntry, Transaction, UndoRefusal};
 use cap_std::fs::Dir;
