@@ -26,6 +26,7 @@ mod errno;
 pub mod hint;
 mod instance;
 mod line;
+mod permissions;
 mod process;
 mod requests;
 mod scratch;

@@ -659,6 +659,111 @@ pub mod kiso {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
+            /// The permission bits (0o777 at most) of what stands at an absolute path, or of the link itself unless it `follows`. A directory
+            /// has 755 and a link 777; where nothing may be written, nobody may write.
+            #[allow(async_fn_in_trait)]
+            pub fn permissions(path: &str, follows: bool) -> Result<u32, Errno> {
+                unsafe {
+                    #[repr(align(4))]
+                    struct RetArea([::core::mem::MaybeUninit<u8>; 8]);
+                    let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 8]);
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "kiso:exec/spawn@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "permissions"]
+                        fn wit_import2(_: *mut u8, _: usize, _: i32, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(
+                        ptr0.cast_mut(),
+                        len0,
+                        match &follows {
+                            true => 1,
+                            false => 0,
+                        },
+                        ptr1,
+                    );
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result6 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1.add(4).cast::<i32>();
+                                l4 as u32
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = i32::from(*ptr1.add(4).cast::<u8>());
+                                Errno::_lift(l5 as u8)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result6
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Sets a file's permission bits; a link is followed. The user who runs the host can always read and write it, and others can never
+            /// write it. A directory keeps its own.
+            #[allow(async_fn_in_trait)]
+            pub fn set_permissions(path: &str, bits: u32) -> Result<(), Errno> {
+                unsafe {
+                    #[repr(align(1))]
+                    struct RetArea([::core::mem::MaybeUninit<u8>; 2]);
+                    let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 2]);
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "kiso:exec/spawn@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "set-permissions"]
+                        fn wit_import2(_: *mut u8, _: usize, _: i32, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, _rt::as_i32(&bits), ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result5 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(*ptr1.add(1).cast::<u8>());
+                                Errno::_lift(l4 as u8)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result5
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
             /// The channels that this process was started with, by number; 0, 1 and 2 are always there. A shell takes them over:
             /// only its first call returns them. A command, whose standard streams they are too, gets duplicates each time.
             #[allow(async_fn_in_trait)]
@@ -1474,9 +1579,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1247] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe1\x08\x01A\x02\x01\
-A\x02\x01BG\x01m\x0e\x09not-found\x0fnot-a-directory\x0eis-a-directory\x06exists\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1326] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb0\x09\x01A\x02\x01\
+A\x02\x01BL\x01m\x0e\x09not-found\x0fnot-a-directory\x0eis-a-directory\x06exists\
 \x06denied\x09read-only\x0dname-too-long\x0etoo-many-links\x08no-space\x09not-pl\
 ain\x06closed\x0bbad-channel\x07invalid\x02io\x04\0\x05errno\x03\0\0\x01m\x05\x04\
 read\x05write\x06append\x0aread-write\x0acreate-new\x04\0\x04mode\x03\0\x02\x04\0\
@@ -1495,14 +1600,16 @@ l\x01\x1d\x04\0\x17[method]channel.is-null\x01\x1d\x01h\x0a\x01@\x01\x04self\x1e
 ]process.wait\x01\x20\x01k}\x01@\x02\x04self\x1e\x0cmillisecondsw\0!\x04\0\x18[m\
 ethod]process.wait-for\x01\"\x01@\x01\x04self\x1e\x01\0\x04\0\x14[method]process\
 .kill\x01#\x01o\x02\x1b\x1b\x01@\0\0$\x04\0\x04pipe\x01%\x01j\x01\x1b\x01\x01\x01\
-@\x02\x04paths\x04mode\x03\0&\x04\0\x04open\x01'\x01o\x02y\x1b\x01p(\x01@\0\0)\x04\
-\0\x09inherited\x01*\x01p\x09\x01@\0\0+\x04\0\x07volumes\x01,\x01i\x0a\x01j\x01-\
-\x01\x15\x01@\x01\x07command\x12\0.\x04\0\x05start\x01/\x01@\x02\x05state\x16\x08\
-channels\x10\0-\x04\0\x04fork\x010\x01@\x01\x04names\0\x7f\x04\0\x06exists\x011\x01\
-@\0\0\x0b\x04\0\x05names\x012\x01@\x01\x04code}\x01\0\x04\0\x04exit\x013\x03\0\x15\
-kiso:exec/spawn@0.1.0\x05\0\x04\0\x17kiso:exec/command@0.1.0\x04\0\x0b\x0d\x01\0\
-\x07command\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x07\
-0.254.2\x10wit-bindgen-rust\x060.60.0";
+@\x02\x04paths\x04mode\x03\0&\x04\0\x04open\x01'\x01j\x01y\x01\x01\x01@\x02\x04p\
+aths\x07follows\x7f\0(\x04\0\x0bpermissions\x01)\x01@\x02\x04paths\x04bitsy\0\x19\
+\x04\0\x0fset-permissions\x01*\x01o\x02y\x1b\x01p+\x01@\0\0,\x04\0\x09inherited\x01\
+-\x01p\x09\x01@\0\0.\x04\0\x07volumes\x01/\x01i\x0a\x01j\x010\x01\x15\x01@\x01\x07\
+command\x12\01\x04\0\x05start\x012\x01@\x02\x05state\x16\x08channels\x10\00\x04\0\
+\x04fork\x013\x01@\x01\x04names\0\x7f\x04\0\x06exists\x014\x01@\0\0\x0b\x04\0\x05\
+names\x015\x01@\x01\x04code}\x01\0\x04\0\x04exit\x016\x03\0\x15kiso:exec/spawn@0\
+.1.0\x05\0\x04\0\x17kiso:exec/command@0.1.0\x04\0\x0b\x0d\x01\0\x07command\x03\0\
+\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bi\
+ndgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

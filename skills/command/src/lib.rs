@@ -13,12 +13,15 @@ mod paths;
 #[cfg(target_os = "wasi")]
 mod stdio;
 
+pub mod permissions;
 pub mod process;
 
 #[rustfmt::skip]
 mod bindings;
 
 pub use bindings::kiso::exec::spawn;
+#[cfg(target_os = "wasi")]
+pub use paths::copies_keep_permissions;
 #[cfg(target_os = "wasi")]
 pub use stdio::rewrite_lines;
 

@@ -4,8 +4,10 @@
 //! A component was given its directories one by one, and `..` leads out of none of them, so `/work/../tmp` has to be
 //! resolved before it is looked up; wasi-libc's `realpath` needs one directory that holds all others. There is no `/dev`.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use crate::permissions;
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::wasi::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// What `/dev/null` is read from and written to: a file that is empty after each opening.
@@ -20,6 +22,8 @@ pub enum Endless {
 
 thread_local! {
     static ENDLESS: RefCell<Vec<(c_int, Endless)>> = const { RefCell::new(Vec::new()) };
+    static COPIES: Cell<Option<bool>> = const { Cell::new(None) };
+    static SOURCE: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
 /// As in most systems.
@@ -80,9 +84,35 @@ unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, _: *const c_
             }
             fd
         }
+        None if COPIES.get().is_some() => {
+            // SAFETY: the caller's promise.
+            let name = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()));
+            // SAFETY: the caller's own arguments.
+            copying(name, flags, || unsafe { __wasilibc_open_nomode(path, flags) })
+        }
         // SAFETY: the caller's own arguments.
         None => unsafe { __wasilibc_open_nomode(path, flags) },
     }
+}
+
+/// From now on each file that is made has the permissions of the file that was opened before it, as `cp` opens them, and so has one that
+/// was there `also`; a copy in the standard library knows of none under WASI.
+pub fn copies_keep_permissions(also: bool) {
+    COPIES.set(Some(also));
+}
+
+fn copying(path: PathBuf, flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
+    let keeps = flags & libc::O_CREAT != 0 && (COPIES.get() == Some(true) || !path.exists());
+    let fd = open();
+    if flags & libc::O_CREAT == 0 {
+        SOURCE.set(Some(path));
+    } else if let Some(source) = SOURCE.take().filter(|_| keeps && fd >= 0)
+        && let Ok(bits) = permissions::of(&source, true)
+    {
+        // What they cannot be set of is a copy all the same.
+        let _ = permissions::set(&path, bits);
+    }
+    fd
 }
 
 /// The standard streams stay open, because `open` above gives them away like files.

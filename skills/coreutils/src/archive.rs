@@ -1,6 +1,12 @@
-//! What `tar` and `unzip` share: where an entry of an archive may be written.
+//! What `tar` and `unzip` share: where an entry of an archive may be written, and with which permissions.
 
+use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use command::permissions;
+
+/// What a file has that was just made.
+const MADE: u32 = 0o644;
 
 /// The path of an entry below the directory that is unpacked into, without its first components. Nothing if it leads
 /// out of there, or is the directory itself.
@@ -25,6 +31,11 @@ pub fn through_link(base: &Path, path: &Path) -> bool {
         at.push(component);
         at.is_symlink()
     })
+}
+
+/// Gives a file that was just unpacked the permissions that it was packed with.
+pub fn set_permissions(path: &Path, bits: u32) -> io::Result<()> {
+    if bits & 0o777 == MADE { Ok(()) } else { permissions::set(path, bits & 0o777) }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! `install`: copies files and makes directories. Modes and owners are taken and not kept, as there are none.
+//! `install`: copies files and makes directories. Owners are taken and not kept, as there are none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use command::permissions;
 use lexopt::Arg::{Long, Short, Value};
 
+use crate::chmod::Mode;
 use crate::cli::{self, Outcome};
 
 const USAGE: &str = "Usage: install [-Dv] [-m MODE] SOURCE DEST
@@ -15,7 +17,8 @@ Copy files, or make directories with -d.
   -D        make the directories that DEST needs
   -t DIR    copy into this directory
   -v        say what is done
-  -m MODE  -o OWNER  -g GROUP  -p  -s    taken and ignored: files have no modes and owners here
+  -m MODE   permissions of the copies instead of 755
+  -o OWNER  -g GROUP  -s    taken and ignored: files have no owners here
 ";
 
 #[derive(Default)]
@@ -28,6 +31,7 @@ struct Options {
     /// The destination is a file, also where a directory has its name.
     to_file: bool,
     target: Option<String>,
+    bits: Option<u32>,
 }
 
 pub fn main(arguments: Vec<String>) -> i32 {
@@ -40,7 +44,13 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('D') => options.parents = true,
                 Short('v') | Long("verbose") => options.verbose = true,
                 Short('t') | Long("target-directory") => options.target = Some(cli::value(&mut parser)?),
-                Short('m' | 'o' | 'g') | Long("mode" | "owner" | "group") => {
+                Short('m') | Long("mode") => {
+                    let mode = cli::value(&mut parser)?;
+                    let of = Mode::of(&mode).ok_or_else(|| format!("invalid mode '{mode}'"))?;
+                    // As of nothing, a clause only adds.
+                    options.bits = Some(of.applied(0, false));
+                }
+                Short('o' | 'g') | Long("owner" | "group") => {
                     cli::value(&mut parser)?;
                 }
                 Short('p') | Long("preserve-timestamps") => options.keep_times = true,
@@ -113,6 +123,7 @@ fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
         }
         replace(source, &to)
             .map_err(|e| format!("cannot copy '{source}' to '{}': {}", to.display(), cli::reason(&e)))?;
+        permissions::set(&to, options.bits.unwrap_or(0o755)).map_err(cli::at(&to))?;
         if options.keep_times {
             let times = fs::metadata(source).and_then(|meta| meta.modified());
             let times = times.map(|time| fs::FileTimes::new().set_modified(time).set_accessed(time));

@@ -1,59 +1,109 @@
-//! `ls` and its kin, on those of uutils, which print bytes on WASI where GNU's print blocks of 1 KiB.
+//! `ls` and its kin, on those of uutils, which print bytes on WASI where GNU's print blocks of 1 KiB, and the same permissions for all.
 
 use crate::table::Arguments;
 
 pub fn main(arguments: Arguments, run: fn(Arguments) -> i32) -> i32 {
     let arguments: Vec<_> = arguments.collect();
     #[cfg(target_os = "wasi")]
-    match shown(arguments.iter().skip(1).map(|argument| argument.to_string_lossy())) {
-        Shown::Total => command::rewrite_lines(|line| with_total(&String::from_utf8_lossy(line)).into_bytes()),
-        Shown::Sizes => command::rewrite_lines(|line| with_sizes(&String::from_utf8_lossy(line)).into_bytes()),
-        Shown::Nothing => {}
-    }
+    rewrite::start(Shown::of(arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned())));
     run(arguments.into_iter())
 }
 
 /// `ls -l` under another name.
 pub fn vdir(arguments: Arguments) -> i32 {
+    let arguments: Vec<_> = arguments.collect();
     #[cfg(target_os = "wasi")]
-    command::rewrite_lines(|line| with_total(&String::from_utf8_lossy(line)).into_bytes());
-    uu_vdir::uumain(arguments)
+    {
+        let given = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        rewrite::start(Shown::of(std::iter::once("-l".to_owned()).chain(given)));
+    }
+    uu_vdir::uumain(arguments.into_iter())
 }
 
-/// Which numbers of blocks a listing shows.
+/// What a listing shows that is not as uutils has it.
 #[cfg(any(test, target_os = "wasi"))]
-#[derive(Debug, PartialEq, Eq)]
-enum Shown {
-    Nothing,
-    /// In its first line.
-    Total,
-    /// There, and before each name.
-    Sizes,
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Shown {
+    /// Permissions, and a number of blocks in the first line.
+    long: bool,
+    /// A number of blocks before each name.
+    sizes: bool,
+    /// Numbers are not those of blocks of 1 KiB.
+    other_units: bool,
+    /// What is shown without a line before it that names it: the one directory that was asked for.
+    dir: std::path::PathBuf,
 }
 
 #[cfg(any(test, target_os = "wasi"))]
-fn shown<'a>(arguments: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Shown {
-    let (mut long, mut sizes, mut other_units) = (false, false, false);
-    for argument in arguments.take_while(|argument| argument != "--") {
-        match argument.strip_prefix("--") {
-            Some("size") => sizes = true,
-            Some(name) => {
-                long |= matches!(name, "format=long" | "format=verbose" | "full-time");
-                other_units |= ["human", "si", "block", "inode"].iter().any(|begin| name.starts_with(begin));
+impl Shown {
+    fn of(arguments: impl Iterator<Item = String>) -> Self {
+        let mut shown = Self::default();
+        let (mut ended, mut operands, mut itself) = (false, Vec::new(), false);
+        for argument in arguments {
+            match argument.strip_prefix("--") {
+                _ if ended => operands.push(argument),
+                Some("") => ended = true,
+                Some("size") => shown.sizes = true,
+                Some("directory") => itself = true,
+                Some(name) => {
+                    shown.long |= matches!(name, "format=long" | "format=verbose" | "full-time");
+                    shown.other_units |= ["human", "si", "block", "inode"].iter().any(|begin| name.starts_with(begin));
+                }
+                None if argument.starts_with('-') && argument != "-" => {
+                    shown.sizes |= argument.contains('s');
+                    shown.long |= argument.contains(['l', 'g', 'n', 'o']);
+                    shown.other_units |= argument.contains(['h', 'i']);
+                    itself |= argument.contains('d');
+                }
+                None => operands.push(argument),
             }
-            None if argument.starts_with('-') => {
-                sizes |= argument.contains('s');
-                long |= argument.contains(['l', 'g', 'n', 'o']);
-                other_units |= argument.contains(['h', 'i']);
-            }
-            None => {}
+        }
+        if let ([one], false) = (operands.as_slice(), itself)
+            && std::path::Path::new(one).is_dir()
+        {
+            shown.dir = one.into();
+        }
+        shown
+    }
+
+    /// A line as GNU's prints it.
+    fn line(&mut self, line: &str) -> String {
+        let blocks_of = |bytes: &str| bytes.parse().ok().map(blocks);
+        if let Some(dir) = line.strip_suffix(':').filter(|dir| std::path::Path::new(dir).is_dir()) {
+            self.dir = dir.into();
+            return line.to_owned();
+        }
+        if let Some(bytes) = line.strip_prefix("total ") {
+            return match blocks_of(bytes).filter(|_| !self.other_units && (self.long || self.sizes)) {
+                Some(blocks) => format!("total {blocks}"),
+                None => line.to_owned(),
+            };
+        }
+        let (size, rest) = match line.trim_start().split_once(' ').filter(|_| self.sizes) {
+            Some((bytes, rest)) => match blocks_of(bytes).filter(|_| !self.other_units) {
+                Some(blocks) => (format!("{blocks} "), rest),
+                None => (format!("{} ", &line[..line.len() - rest.len() - 1]), rest),
+            },
+            None => (String::new(), line),
+        };
+        let permissions = if self.long { self.permissions(rest) } else { None };
+        match permissions {
+            Some(letters) => format!("{size}{}{letters}{}", &rest[..1], &rest[1 + letters.len()..]),
+            None => format!("{size}{rest}"),
         }
     }
-    match (long, sizes) {
-        _ if other_units => Shown::Nothing,
-        (_, true) => Shown::Sizes,
-        (true, false) => Shown::Total,
-        (false, false) => Shown::Nothing,
+
+    /// The permissions of what a line is about. Its name is what stands behind the time, which takes one word to three.
+    fn permissions(&self, line: &str) -> Option<String> {
+        let kind = line.chars().next().filter(|kind| matches!(kind, '-' | 'd' | 'l'))?;
+        line.get(1..10).filter(|shown| shown.bytes().all(|c| b"rwx-".contains(&c)))?;
+        let behind = line.match_indices(' ').map(|(at, _)| line[at + 1..].split(" -> ").next().unwrap_or_default());
+        let mut names = behind.filter(|name| !name.is_empty() && !name.starts_with(' ')).skip(3);
+        let bits = names.find_map(|name| {
+            let name = name.trim_end_matches(['*', '@', '|', '=']);
+            command::permissions::of(&self.dir.join(name), kind != 'l').ok()
+        });
+        bits.map(crate::stat::letters)
     }
 }
 
@@ -63,20 +113,23 @@ fn blocks(bytes: u64) -> u64 {
     bytes.div_ceil(4_096) * 4
 }
 
-#[cfg(any(test, target_os = "wasi"))]
-fn with_total(line: &str) -> String {
-    match line.strip_prefix("total ").and_then(|bytes| bytes.parse().ok()) {
-        Some(bytes) => format!("total {}", blocks(bytes)),
-        None => line.to_owned(),
-    }
-}
+#[cfg(target_os = "wasi")]
+mod rewrite {
+    use super::Shown;
+    use std::cell::RefCell;
 
-#[cfg(any(test, target_os = "wasi"))]
-fn with_sizes(line: &str) -> String {
-    let trimmed = line.trim_start();
-    match trimmed.split_once(' ').and_then(|(bytes, rest)| Some((bytes.parse().ok()?, rest))) {
-        Some((bytes, rest)) => format!("{} {rest}", blocks(bytes)),
-        None => with_total(line),
+    thread_local! {
+        static SHOWN: RefCell<Shown> = RefCell::default();
+    }
+
+    pub fn start(shown: Shown) {
+        if shown.long || shown.sizes {
+            SHOWN.set(shown);
+            command::rewrite_lines(|line| match std::str::from_utf8(line) {
+                Ok(line) => SHOWN.with_borrow_mut(|shown| shown.line(line)).into_bytes(),
+                Err(_) => line.to_owned(),
+            });
+        }
     }
 }
 
@@ -84,27 +137,45 @@ fn with_sizes(line: &str) -> String {
 mod tests {
     use super::*;
 
+    fn of(line: &str) -> Shown {
+        Shown::of(line.split(' ').map(str::to_owned))
+    }
+
     #[test]
     fn bytes_become_blocks() {
+        let shown = |options: &str, line: &str| of(options).line(line);
         assert_eq!(
-            (with_total("total 12288"), with_total("total 1"), with_total("total a")),
-            ("total 12".into(), "total 4".into(), "total a".into())
+            [shown("-l", "total 12288"), shown("-s", "total 1"), shown("-l", "total a"), shown("-lh", "total 12288")],
+            ["total 12", "total 4", "total a", "total 12288"]
         );
-        assert_eq!(
-            (with_sizes("  10 a b"), with_sizes("5000 c"), with_sizes("total 0")),
-            ("4 a b".into(), "8 c".into(), "total 0".into())
-        );
-        assert_eq!(with_sizes("name"), "name");
+        assert_eq!([shown("-s", "  10 a b"), shown("-s", "5000 c")], ["4 a b", "8 c"]);
+        assert_eq!([shown("-s", "name"), shown("-sh", "  10 a"), shown("-1", "10 a")], ["name", "  10 a", "10 a"]);
     }
 
     #[test]
     fn only_blocks_of_a_kibibyte_are_shown_so() {
-        let of = |line: &str| shown(line.split(' ').map(Into::into));
-        assert_eq!((of("-l"), of("-la x"), of("--full-time")), (Shown::Total, Shown::Total, Shown::Total));
-        assert_eq!((of("-s"), of("--size"), of("-ls a")), (Shown::Sizes, Shown::Sizes, Shown::Sizes));
+        let shown = |line: &str| (of(line).long, of(line).sizes, of(line).other_units);
+        assert_eq!([shown("-l"), shown("-la x"), shown("--full-time")], [(true, false, false); 3]);
         assert_eq!(
-            (of("-lh"), of("a -- -l"), of("-1"), of("-l --block-size=M")),
-            (Shown::Nothing, Shown::Nothing, Shown::Nothing, Shown::Nothing)
+            [shown("-s"), shown("--size"), shown("a -- -l")],
+            [(false, true, false), (false, true, false), (false, false, false)]
         );
+        assert_eq!([shown("-lh"), shown("-l --block-size=M")], [(true, false, true); 2]);
+    }
+
+    #[test]
+    fn permissions_are_those_of_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a b");
+        std::fs::write(&file, "x").unwrap();
+        command::permissions::set(&file, 0o740).unwrap();
+        let mut shown = of(&format!("-l {}", dir.path().display()));
+        let long = |name: &str| format!("-r-xr-xr-x 1 kiso kiso 1 Jan  2 10:00 {name}");
+        assert_eq!(shown.line(&long("a b")), "-rwxr----- 1 kiso kiso 1 Jan  2 10:00 a b");
+        assert_eq!(shown.line(&long("none")), long("none"));
+        let mut shown = of("-lR");
+        let header = format!("{}:", dir.path().display());
+        assert_eq!(shown.line(&header), header);
+        assert_eq!(shown.line("-r-xr-xr-x 1 1 2024-01-01 10:00 a b"), "-rwxr----- 1 1 2024-01-01 10:00 a b");
     }
 }

@@ -86,9 +86,27 @@ pub fn comm(arguments: crate::table::Arguments) -> i32 {
     uu_comm::uumain(arguments.into_iter())
 }
 
-/// `cp` of uutils. Copies have no owner, permissions, times or holes to keep here, and asking for them fails.
+/// `cp` of uutils. Copies have no owner, times or holes to keep here, and asking for them fails; permissions are kept in any case.
 pub fn cp(arguments: crate::table::Arguments) -> i32 {
-    uu_cp::uumain(plain_copy(arguments.map(|a| a.to_string_lossy().into_owned())).into_iter().map(Into::into))
+    let arguments: Vec<_> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    #[cfg(target_os = "wasi")]
+    command::copies_keep_permissions(preserves(&arguments));
+    uu_cp::uumain(plain_copy(arguments.into_iter()).into_iter().map(Into::into))
+}
+
+/// Whether a file that is there already gets the permissions of what is copied over it.
+#[cfg(any(test, target_os = "wasi"))]
+fn preserves(arguments: &[String]) -> bool {
+    let options = arguments.iter().skip(1).take_while(|argument| *argument != "--");
+    options.into_iter().any(|option| match option.strip_prefix("--") {
+        Some(long) => {
+            long == "archive"
+                || long.strip_prefix("preserve").is_some_and(|kept| {
+                    kept.is_empty() || kept.split(['=', ',']).any(|kind| matches!(kind, "mode" | "all"))
+                })
+        }
+        None => option.starts_with('-') && option.contains(['p', 'a']) && !option.contains(['t', 'S']),
+    })
 }
 
 fn plain_copy(arguments: impl Iterator<Item = String>) -> Vec<String> {
@@ -182,10 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn copies_keep_nothing() {
+    fn copies_keep_only_permissions() {
         let plain = |arguments: &[&str]| plain_copy(arguments.iter().map(|a| a.to_string())).join(" ");
         assert_eq!(plain(&["cp", "-a", "x", "y"]), "cp -RP x y");
         assert_eq!(plain(&["cp", "-p", "--preserve=mode", "x", "y"]), "cp x y");
         assert_eq!(plain(&["cp", "-rp", "--", "-p", "y"]), "cp -r -- -p y");
+        let keeps = |line: &str| preserves(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(["cp -p x y", "cp -a x y", "cp --preserve=mode x y"].map(keeps), [true; 3]);
+        assert_eq!(["cp x y", "cp -- -p y", "cp --preserve=timestamps x y"].map(keeps), [false; 3]);
     }
 }

@@ -1,6 +1,7 @@
-//! `stat`. WASI knows size, kind and times of a file; owner, permissions and numbers are the same for all.
+//! `stat`. WASI knows size, kind and times of a file, and the host its permissions; owner and numbers are the same for all.
 
 use std::fs::{FileType, Metadata};
+use std::path::Path;
 use std::time::SystemTime;
 
 use lexopt::Arg::{Long, Short, Value};
@@ -13,7 +14,7 @@ Print what is known of files.
 
   %n name  %N quoted name  %s size  %F kind  %y %x %z time  %Y %X %Z time in seconds  %a %A permissions
   %b blocks  %B block size  %h links  %U %G %u %g owner  %i number  %d device  %m mount point
-  --printf takes \\n and the like and adds no newline. Owner and permissions are the same for all files here.
+  --printf takes \\n and the like and adds no newline. The owner is the same for all files here.
 ";
 
 pub fn main(arguments: Vec<String>) -> i32 {
@@ -34,7 +35,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
             return Err("missing operand".into());
         }
         if terse {
-            format = Some("%n %s %b 81a4 %u %g %d %i %h 0 0 %X %Y %Z 0 4096".into());
+            format = Some("%n %s %b %f %u %g %d %i %h 0 0 %X %Y %Z 0 4096".into());
         }
         let mut code = 0;
         for file in files {
@@ -113,9 +114,9 @@ fn field(letter: char, file: &str, meta: &Metadata) -> String {
             kind if kind.is_file() && meta.len() == 0 => "regular empty file".into(),
             _ => "regular file".into(),
         },
-        'a' => format!("{:o}", mode(kind)),
-        'A' => mode_text(kind, mode(kind)),
-        'f' => format!("{:x}", mode(kind) | if kind.is_dir() { 0o40000 } else { 0o100_000 }),
+        'a' => format!("{:o}", mode(Path::new(file), kind)),
+        'A' => mode_text(kind, mode(Path::new(file), kind)),
+        'f' => format!("{:x}", mode(Path::new(file), kind) | kind_bits(kind)),
         'b' => meta.len().div_ceil(512).to_string(),
         'B' => "512".into(),
         'o' => "4096".into(),
@@ -174,17 +175,27 @@ pub fn kind_letter(kind: FileType) -> char {
     }
 }
 
-/// Permissions as `ls -l` writes them.
-pub fn mode_text(kind: FileType, mode: u32) -> String {
-    let mut text = String::from(match kind_letter(kind) {
-        'f' => "-",
-        'd' => "d",
-        _ => "l",
-    });
-    for bit in (0..9).rev() {
-        text.push(if mode >> bit & 1 == 1 { ['x', 'w', 'r'][bit % 3] } else { '-' });
+/// As C's `stat` has it beside the permissions.
+fn kind_bits(kind: FileType) -> u32 {
+    match kind_letter(kind) {
+        'f' => 0o100_000,
+        'd' => 0o40_000,
+        _ => 0o120_000,
     }
-    text
+}
+
+/// Kind and permissions as `ls -l` writes them.
+pub fn mode_text(kind: FileType, mode: u32) -> String {
+    let kind = match kind_letter(kind) {
+        'f' => '-',
+        other => other,
+    };
+    format!("{kind}{}", letters(mode))
+}
+
+/// Permissions as `ls -l` writes them.
+pub fn letters(mode: u32) -> String {
+    (0..9).rev().map(|bit| if mode >> bit & 1 == 1 { ['x', 'w', 'r'][bit % 3] } else { '-' }).collect()
 }
 
 #[cfg(test)]
@@ -196,14 +207,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         std::fs::write(&path, "12345").unwrap();
+        command::permissions::set(&path, 0o640).unwrap();
+        command::permissions::set(dir.path(), 0o755).unwrap();
         let (file, meta) = (path.to_str().unwrap(), std::fs::metadata(&path).unwrap());
         assert_eq!(
             fill("%s|%6s|%-6s|%06s|%%|%a %A %F", file, &meta),
-            "5|     5|5     |000005|%|644 -rw-r--r-- regular file"
+            "5|     5|5     |000005|%|640 -rw-r----- regular file"
         );
         assert_eq!(fill("%n", file, &meta), file);
         let meta = std::fs::metadata(dir.path()).unwrap();
-        assert_eq!(fill("%F %A", "d", &meta), "directory drwxr-xr-x");
+        assert_eq!(fill("%F %A", dir.path().to_str().unwrap(), &meta), "directory drwxr-xr-x");
     }
 
     #[test]

@@ -323,7 +323,7 @@ fn add(
     let named = |said: &Option<(String, u64)>| said.clone().unwrap_or_else(|| (NAME.to_owned(), ID));
     let (user, group) = (named(owner), named(group));
     let mut header = Header::new_gnu();
-    header.set_mode(bits.unwrap_or_else(|| mode(kind)));
+    header.set_mode(bits.unwrap_or_else(|| mode(entry.path(), kind)));
     header.set_uid(user.1);
     header.set_gid(group.1);
     if !options.numeric {
@@ -479,6 +479,9 @@ fn extract(options: &Options, entry: &mut Entry<impl Read>, name: &str) -> Resul
     }
     let mut file = File::create(&target).map_err(plain)?;
     io::copy(entry, &mut file).map_err(plain)?;
+    if let Ok(bits) = entry.header().mode() {
+        archive::set_permissions(&target, bits).map_err(plain)?;
+    }
     if let Ok(seconds) = entry.header().mtime()
         && !options.touch
     {

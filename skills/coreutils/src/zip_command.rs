@@ -172,7 +172,7 @@ fn pack<W: Write + Seek>(
     let mut told = |text: std::fmt::Arguments<'_>| if packing.quiet { Ok(()) } else { writeln!(out, "{text}") };
     for Packed { path, name, kind } in files {
         let verb = if replaced.contains(name) { "updating" } else { "  adding" };
-        let mut options = SimpleFileOptions::default().unix_permissions(if kind.is_dir() { 0o755 } else { 0o644 });
+        let mut options = SimpleFileOptions::default().unix_permissions(crate::find::printf::mode(path, *kind));
         if let Some(time) = modified_of(path) {
             options = options.last_modified_time(time);
         }
@@ -321,6 +321,9 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
             }
             let mut file = File::create(&target).map_err(cli::at(&target))?;
             io::copy(&mut entry.by_ref(), &mut file).map_err(|e| format!("{name}: {e}"))?;
+            if let Some(bits) = entry.unix_mode() {
+                archive::set_permissions(&target, bits).map_err(cli::at(&target))?;
+            }
             if !quiet {
                 let verb = if entry.compression() == CompressionMethod::Stored { " extracting" } else { "  inflating" };
                 writeln!(out, "{verb}: {:24}", display.display().to_string())?;

@@ -2939,3 +2939,28 @@ printf 'a\0b\n' > x; printf 'a\0c\n' > y; diff -a x y | wc -l; diff x y
 timeout -v 0.1 sleep 5 2>&1; echo $?
 grep --color=never -c a numbers.txt
 ls -s words.txt; ls -l words.txt | grep -c total; mkdir one; echo 1 > one/f; ls -l one | head -n 1
+
+## Permissions are kept
+
+### chmod in octal and in words
+umask 022; echo 1 > f; chmod 755 f; stat -c '%a %A' f; chmod go-rx f; stat -c %a f; chmod g=u,o= f 2> /dev/null; chmod u=rw,go=r f; stat -c %A f
+chmod a+X f; stat -c %a f; chmod u+x,a+X f; stat -c %a f; chmod -v 600 f; chmod -v 600 f; chmod -c 600 f; chmod -c 644 f
+chmod 888 f 2> /dev/null; echo $?; chmod +x none 2> /dev/null; echo $?; chmod --reference=f words.txt; stat -c %a words.txt
+
+### permissions of trees and of links
+umask 022; mkdir -p d/e; echo 1 > d/a; echo 2 > d/e/b; chmod -R u+x,go-r d 2> /dev/null; chmod -R a+rX d; find d -type f -perm 755 | sort; ln -s d/a l; chmod 644 l; stat -c %a d/a; stat -Lc %a l
+find . -name a -perm -u=r; find d -perm /111 -type f; find d -executable -type f; find d/e -printf '%m %M %y\n' | sort
+
+### permissions as ls has them
+umask 022; mkdir 'a b'; echo 1 > 'a b/c d'; echo 2 > run; chmod +x run; chmod 640 'a b/c d'; ln -s run l
+ls -l run | cut -c -10; ls -l 'a b' | tail -n 1 | cut -c -10; ls -ld 'a b' | cut -c -10; ls -l l | cut -c -10; ls -lR . | grep 'c d' | cut -c -10; ls -lh run l | cut -c -10; ls -goL l | cut -c -10
+
+### what copies, moves and packs keeps permissions
+umask 022; echo 'echo hi' > s; chmod 750 s; cp s t; mv s u; stat -c %a t u; echo 2 > v; cp u v; stat -c %a v; cp -p u v; stat -c %a v; mkdir d e; cp u d; cp -r d f; stat -c %a f/u
+tar cf t.tar d; tar xf t.tar -C e; stat -c %a e/d/u; sed -i s/hi/ho/ u; stat -c %a u; install -m 700 u w; install u x; stat -c %a w x
+
+### an archive keeps them (needs zip)
+umask 022; echo 1 > s; chmod 750 s; zip -q a.zip s; rm s; unzip -q a.zip; stat -c %a s
+
+### what may be run
+echo 1 > f; [ -x f ]; echo $?; chmod +x f; [ -x f ] && test -w f && echo runs

@@ -75,7 +75,6 @@ const ENDLESS: [(&str, &str); 4] = [("tail", "-f"), ("tail", "-F"), ("tail", "--
 
 /// Options that are taken and change nothing, and why nobody is told something wrong by that.
 const EXCUSED: &[(&str, &[&str], &str)] = &[
-    ("chmod", &["-c", "--changes"], "files have no mode that could change"),
     ("pr", &["-w", "--width"], "without columns, it only moves the date in the header"),
     ("dir", &["-c", "-t", "-u", "--time", "--sort"], "the files of a copy have one time here"),
     ("ls", &["-c", "-t", "-u", "--time", "--sort"], "the files of a copy have one time here"),

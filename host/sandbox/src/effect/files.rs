@@ -258,16 +258,16 @@ impl FileLabels {
         true
     }
 
-    /// Somebody with this label is about to set the times of an open file or directory.
-    pub fn timing(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
+    /// Somebody with this label is about to set times or permissions of an open file or directory.
+    pub fn attributing(&self, file: impl AsFd, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
         }
-        self.timing_of(&stat_of(file)?, label)
+        self.attributing_of(&stat_of(file)?, label)
     }
 
     /// The same of what stands at a path.
-    pub fn timing_at(&self, dir: impl AsFd, path: &OsStr, follows: bool, label: LabelId) -> io::Result<()> {
+    pub fn attributing_at(&self, dir: impl AsFd, path: &OsStr, follows: bool, label: LabelId) -> io::Result<()> {
         if label.is_ordinary() {
             return Ok(());
         }
@@ -276,10 +276,10 @@ impl FileLabels {
             End::Dir(dir) => stat_of(&dir).ok(),
             End::Nowhere => None,
         };
-        found.map_or(Ok(()), |found| self.timing_of(&found, label))
+        found.map_or(Ok(()), |found| self.attributing_of(&found, label))
     }
 
-    fn timing_of(&self, found: &Stat, label: LabelId) -> io::Result<()> {
+    fn attributing_of(&self, found: &Stat, label: LabelId) -> io::Result<()> {
         let is_dir = kind(found) == FileType::Directory;
         self.join(if is_dir { content_key(found) } else { other_key(found) }, label)
     }

@@ -27,8 +27,8 @@ pub(super) struct MountPoint {
     pub at: String,
     /// Where it is on this machine.
     path: PathBuf,
-    write: bool,
-    dir: Dir,
+    pub write: bool,
+    pub dir: Dir,
 }
 
 impl MountPoint {
@@ -37,8 +37,13 @@ impl MountPoint {
         Ok(Self { at: at.to_owned(), path, write, dir })
     }
 
+    /// Itself, as what is asked about it and below it starts from.
+    pub(super) fn handle(&self) -> io::Result<File> {
+        Ok(self.dir.try_clone()?.into_std_file())
+    }
+
     /// Whether tasks may write to it and it is not the session's.
-    fn is_of_machine(&self) -> bool {
+    pub(super) fn is_of_machine(&self) -> bool {
         self.write && !OWN.contains(&self.at.as_str())
     }
 }
@@ -149,7 +154,7 @@ impl Dirs {
         if writable && !mounted.write {
             return Err(Errno::ReadOnly.into());
         }
-        let base = mounted.dir.try_clone()?.into_std_file();
+        let base = mounted.handle()?;
         let way = (&base, relative.as_os_str(), true);
         let how = OpenMode {
             makes: matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite | Mode::CreateNew),
@@ -242,7 +247,7 @@ impl Dirs {
         Ok(opened)
     }
 
-    fn find(&self, path: &str) -> Result<(&MountPoint, PathBuf), IoError> {
+    pub(super) fn find(&self, path: &str) -> Result<(&MountPoint, PathBuf), IoError> {
         let path = lexical(path).ok_or(Errno::Invalid)?;
         let under = self.mounted.iter().filter_map(|m| Some((m, path.strip_prefix(&m.at).ok()?.to_owned())));
         let (mounted, relative) = under.max_by_key(|(m, _)| m.at.len()).ok_or(Errno::NotFound)?;

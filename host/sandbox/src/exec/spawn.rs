@@ -85,6 +85,15 @@ impl Host for ProcessCtx {
         }
     }
 
+    fn permissions(&mut self, path: String, follows: bool) -> Answer<u32> {
+        answer(self.task.dirs.permissions((&path, follows), &self.task.quota, &self.process.label))
+    }
+
+    fn set_permissions(&mut self, path: String, bits: u32) -> Answer<()> {
+        let who = (&self.process.label, &self.task.commands.permit);
+        answer(self.task.dirs.set_permissions((&path, bits), &self.task.quota, who))
+    }
+
     fn volumes(&mut self) -> wasmtime::Result<Vec<Volume>> {
         let Room { bytes, free_bytes, files, free_files } = self.task.quota.room();
         let space = Space { bytes, free_bytes, files, free_files };

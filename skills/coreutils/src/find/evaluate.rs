@@ -76,14 +76,14 @@ impl State {
             }
             Expression::Newer(than) => modified(entry).is_some_and(|time| time > *than),
             Expression::Permissions(wanted) => {
-                let mode = printf::mode(entry.file_type());
+                let mode = printf::mode(path, entry.file_type());
                 match wanted {
                     Permissions::Exactly(bits) => mode == *bits,
                     Permissions::All(bits) => mode & bits == *bits,
                     Permissions::Any(bits) => *bits == 0 || mode & bits != 0,
                 }
             }
-            Expression::Executable => printf::mode(entry.file_type()) & 0o111 != 0,
+            Expression::Executable => printf::mode(path, entry.file_type()) & 0o111 != 0,
             Expression::SameFile(other) => std::fs::canonicalize(path).is_ok_and(|path| path == *other),
             Expression::Print => self.print(&shown, b"\n")?,
             Expression::Print0 => self.print(&shown, b"\0")?,

@@ -104,8 +104,8 @@ fn field(letter: char, second: char, entry: &DirEntry, root: &str) -> String {
         'b' => meta.map_or(0, |meta| meta.len().div_ceil(512)).to_string(),
         'k' => meta.map_or(0, |meta| meta.len().div_ceil(1024)).to_string(),
         'd' => entry.depth().to_string(),
-        'm' => format!("{:o}", mode(kind)),
-        'M' => crate::stat::mode_text(kind, mode(kind)),
+        'm' => format!("{:o}", mode(entry.path(), kind)),
+        'M' => crate::stat::mode_text(kind, mode(entry.path(), kind)),
         'y' => crate::stat::kind_letter(kind).to_string(),
         'l' => std::fs::read_link(entry.path()).map(|target| target.to_string_lossy().into_owned()).unwrap_or_default(),
         't' | 'T' | 'A' | 'C' | 'c' => {
@@ -119,15 +119,9 @@ fn field(letter: char, second: char, entry: &DirEntry, root: &str) -> String {
     }
 }
 
-/// WASI has no permissions. These are what a umask of 022 leaves.
-pub fn mode(kind: std::fs::FileType) -> u32 {
-    if kind.is_dir() {
-        0o755
-    } else if kind.is_symlink() {
-        0o777
-    } else {
-        0o644
-    }
+/// The permissions of what has this kind; none where it has gone meanwhile.
+pub fn mode(path: &std::path::Path, kind: std::fs::FileType) -> u32 {
+    command::permissions::of(path, !kind.is_symlink()).unwrap_or_default()
 }
 
 /// A time in UTC by one letter of `strftime`, as `%T` of find takes it.

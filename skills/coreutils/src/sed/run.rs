@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::rc::Rc;
 
+use command::permissions;
+
 use super::Options;
 use super::pattern::{Groups, Pattern};
 use super::script::{Action, Address, Command, End, Expression, Part, Range, Substitution};
@@ -96,6 +98,8 @@ pub fn run(options: &Options, script: Vec<Command>, files: Vec<String>) -> cli::
             let mut out = BufWriter::new(File::create(&part).map_err(cli::at(&file))?);
             let code = write(vec![file.clone()], &mut out)?;
             drop(out);
+            let bits = permissions::of(file.as_ref(), true).map_err(cli::at(&file))?;
+            permissions::set(part.as_ref(), bits).map_err(cli::at(&file))?;
             if !suffix.is_empty() {
                 let copy = if suffix.contains('*') { suffix.replace('*', &file) } else { format!("{file}{suffix}") };
                 std::fs::rename(&file, &copy).map_err(cli::at(&copy))?;

@@ -1,4 +1,4 @@
-//! What `test` asks about files. WASI knows neither owners nor modes, so the answers are what the shell itself could do.
+//! What `test` asks about files. WASI knows neither owners nor modes, so most answers are what the shell itself could do.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -42,7 +42,7 @@ pub fn is(cwd: &str, predicate: &UnaryPredicate, operand: &str) -> bool {
         Is::FileExistsAndIsWritable => {
             data.is_dir() && path != "/" || OpenOptions::new().write(true).open(&path).is_ok()
         }
-        Is::FileExistsAndIsExecutable => data.is_dir() || is_program(&path),
+        Is::FileExistsAndIsExecutable => data.is_dir() || is_program(&path) || is_executable(&path),
         Is::FileExistsAndModifiedSinceLastRead => match (data.modified(), data.accessed()) {
             (Ok(modified), Ok(accessed)) => modified > accessed,
             _ => false,
@@ -52,11 +52,23 @@ pub fn is(cwd: &str, predicate: &UnaryPredicate, operand: &str) -> bool {
     }
 }
 
-/// What could be started: without modes only the content tells.
+/// Scripts and components can be started whatever their permissions are.
 fn is_program(path: &str) -> bool {
     let mut start = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));
     read.is_ok_and(|count| start[..count].starts_with(b"#!") || start == *b"\0asm")
+}
+
+/// Whether anybody has the permission.
+#[cfg(target_os = "wasi")]
+fn is_executable(path: &str) -> bool {
+    crate::bindings::kiso::exec::spawn::permissions(path, true).is_ok_and(|bits| bits & 0o111 != 0)
+}
+
+#[cfg(not(target_os = "wasi"))]
+fn is_executable(path: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o111 != 0)
 }
 
 /// Also if only the first exists.

@@ -159,14 +159,14 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Its times are about to be set.
     pub(super) fn timing(&mut self, fd: &Fd) -> FsResult<()> {
         let at = self.at(fd)?;
-        kept(self.labels().map_or(Ok(()), |labels| labels.timing(&at, self.0.label().get())))
+        kept(self.labels().map_or(Ok(()), |labels| labels.attributing(&at, self.0.label().get())))
     }
 
     /// The times of what stands at a path are about to be set.
     pub(super) fn timing_at(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
         let at = self.at(fd)?;
         let label = self.0.label().get();
-        kept(self.labels().map_or(Ok(()), |labels| labels.timing_at(&at, path.as_ref(), follows(follow), label)))
+        kept(self.labels().map_or(Ok(()), |labels| labels.attributing_at(&at, path.as_ref(), follows(follow), label)))
     }
 
     /// Keeps whoever empties a file meanwhile from taking the label of what is about to be written.

@@ -1,0 +1,100 @@
+//! Permission bits of files, which WASI knows nothing of.
+
+use super::channel::IoError;
+use super::dirs::{Dirs, MountPoint};
+use super::errno::Errno;
+use crate::effect::label::LabelCell;
+use crate::effect::sink::{MountSink, Permit};
+use crate::skill::sandbox::Quota;
+use cap_std::fs::{Metadata, OpenOptions, OpenOptionsExt, PermissionsExt};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+/// Every directory's.
+const OF_DIRECTORY: u32 = 0o755;
+
+/// Every link's.
+const OF_LINK: u32 = 0o777;
+
+/// What files may be given: the host itself has to read and write them, and nobody else is let in to change them.
+const SETTABLE: u32 = 0o755;
+const ALWAYS: u32 = 0o600;
+
+/// Those of writing.
+const WRITE: u32 = 0o222;
+
+impl Dirs {
+    /// The permission bits of what stands at an absolute path.
+    pub(super) fn permissions(
+        &self,
+        (path, follows): (&str, bool),
+        quota: &Quota,
+        reader: &LabelCell,
+    ) -> Result<u32, IoError> {
+        let Some((mounted, relative)) = self.inside(path)? else { return Ok(OF_DIRECTORY) };
+        let base = mounted.handle()?;
+        let mut look = quota.labels().map(|labels| (labels, labels.now()));
+        let found = match follows {
+            true => mounted.dir.metadata(&relative),
+            false => mounted.dir.symlink_metadata(&relative),
+        };
+        let published = self.published().of_entry(&base, &relative.to_string_lossy());
+        reader.join(published);
+        if let Some((labels, moment)) = &mut look {
+            reader.join(labels.of_entry(&base, relative.as_os_str(), follows).join(labels.since(moment)));
+        }
+        Ok(bits(&found?, mounted))
+    }
+
+    /// Sets those of a file.
+    pub(super) fn set_permissions(
+        &self,
+        (path, bits): (&str, u32),
+        quota: &Quota,
+        (writer, permit): (&LabelCell, &Permit),
+    ) -> Result<(), IoError> {
+        // What stands there is learned by whoever changes it.
+        self.permissions((path, true), quota, writer)?;
+        let Some((mounted, relative)) = self.inside(path)? else { return Ok(()) };
+        if !mounted.write {
+            return Err(Errno::ReadOnly.into());
+        }
+        // A pipe that a person left there does not hold anybody up.
+        let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let file = mounted.dir.open_with(&relative, OpenOptions::new().read(true).custom_flags(nonblock))?.into_std();
+        let found = file.metadata()?;
+        if found.is_dir() {
+            return Ok(());
+        }
+        if !found.is_file() {
+            return Err(Errno::NotPlain.into());
+        }
+        let label = writer.get();
+        let machine = mounted.is_of_machine().then(|| MountSink::new(&mounted.at, permit.clone()));
+        if machine.is_some_and(|machine| !machine.admits(label)) {
+            return Err(Errno::Denied.into());
+        }
+        if let Some(labels) = quota.labels() {
+            labels.attributing(&file, label)?;
+        }
+        Ok(file.set_permissions(Permissions::from_mode(bits & SETTABLE | ALWAYS))?)
+    }
+
+    /// What holds a path, with the path in it; nothing where it is one of these directories itself.
+    fn inside(&self, path: &str) -> Result<Option<(&MountPoint, PathBuf)>, IoError> {
+        match self.find(path) {
+            Err(IoError::Errno(Errno::IsADirectory)) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}
+
+fn bits(found: &Metadata, mounted: &MountPoint) -> u32 {
+    let bits = match found.file_type() {
+        kind if kind.is_symlink() => return OF_LINK,
+        kind if kind.is_dir() => OF_DIRECTORY,
+        _ => found.permissions().mode() & 0o777,
+    };
+    if mounted.write { bits } else { bits & !WRITE }
+}
