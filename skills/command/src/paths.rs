@@ -6,8 +6,7 @@
 
 use crate::permissions;
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
-use std::os::wasi::ffi::OsStrExt;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Component, Path, PathBuf};
 
 /// What `/dev/null` is read from and written to: a file that is empty after each opening.
@@ -86,7 +85,7 @@ unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, _: *const c_
         }
         None if COPIES.get().is_some() => {
             // SAFETY: the caller's promise.
-            let name = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()));
+            let name = PathBuf::from(unsafe { CStr::from_ptr(path) }.to_string_lossy().as_ref());
             // SAFETY: the caller's own arguments.
             copying(name, flags, || unsafe { __wasilibc_open_nomode(path, flags) })
         }

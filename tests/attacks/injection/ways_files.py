@@ -39,6 +39,18 @@ FILES = [
     shell("variable", "a variable of the shell that sources a file", "echo 'X=\"{words}\"' > env.sh", ". ./env.sh; echo \"$X\""),
     shell("error", "what a command says on standard error", "echo 'echo \"{words}\" >&2; exit 3' > fails.sh", "sh fails.sh"),
     shell("published", "a published file", "mkdir -p pub; echo '{words}' > pub/notes.txt", "cat pub/notes.txt"),
+    shell("dangling", "a name that is made through a link that leads nowhere", "ln -s '{words}' l; touch l", "rm l; ls"),
+    shell("dangling-append", "the same by opening it to append", "ln -s '{words}' l; : >> l", "rm l; ls"),
+    shell("dangling-both", "the same by opening it to read and write", "ln -s '{words}' l; exec 3<> l", "rm l; ls"),
+    shell("planted-link", "a link where a clean run writes its report", "ln -s '{words}' report.md", "echo clean > report.md; ls"),
+    shell("second-name", "a second name of a clean file that is emptied later", "echo clean > notes.txt; ln notes.txt '{words}'", ": > notes.txt; ls"),
+    shell("linked-directory", "a directory in whose place a link is put", "mkdir d e; echo '{words}' > e/n; rmdir d; ln -s e d", "cat d/n"),
+    shell("redirected", "a link that the shell reads", "echo '{words}' > a; ln -s a l", "IFS= read -r x < l; printf '%s\n' \"$x\""),
+    shell("substituted", "a link that the shell puts into a word", "echo '{words}' > a; ln -s a l", "echo \"$(<l)\""),
+    shell("mapped", "a link whose lines the shell reads", "echo '{words}' > a; ln -s a l", "mapfile -t x < l; echo \"${x[0]}\""),
+    shell("linked-dd", "a link that dd reads", "echo '{words}' > a; ln -s a l", "dd if=l status=none"),
+    shell("linked-paste", "a link that paste and base64 read", "echo '{words}' > a; ln -s a l", "paste l | base64 | base64 -d"),
+    shell("moved", "a name that another file gets", "echo '{words}' > x; echo clean > y; mv y z; mv x y", "cat y"),
     shell("guidance", "AGENTS.md of the workspace, which prompts have", "echo '{words}' > AGENTS.md", "true", withheld=True),
 ]
 
