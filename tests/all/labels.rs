@@ -2,6 +2,7 @@
 //! without a person's word.
 
 use crate::harness::Home;
+use crate::published::{ask, publish};
 use crate::served::Served;
 use crate::web;
 use serde_json::Value;
@@ -88,6 +89,58 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     home.kiso(&["redo"]).ok();
     assert_eq!(prints(&home, "cat page.txt"), (false, "user".to_owned()));
     assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()));
+}
+
+/// What is there before, what is done after a page was read (`$x` is its text), what a clean line does then, and what reads what came of it.
+const NOT_BYTES: [(&str, &str, &str, &str); 13] = [
+    ("true", "ln -s \"$x\" l; touch l", "rm l", "ls"),
+    ("true", "ln -s \"$x\" l; : >> l", "rm l", "ls"),
+    ("true", "ln -s \"$x\" l; exec 3<> l", "rm l", "ls"),
+    ("true", "ln -s \"$x\" report.md", "echo clean > report.md", "ls"),
+    ("echo clean > notes.txt", "ln notes.txt \"$x\"", ": > notes.txt", "ls"),
+    ("echo yes > one; echo no > two", "mv one three; mv two one", "true", "cat one"),
+    ("mkdir d e; echo yes > d/n; echo no > e/n", "rm -r d; ln -s e d", "true", "cat d/n"),
+    ("echo yes > one; echo no > two; ln -s one l", "ln -sf two l", "true", "read -r y < l; echo \"$y\""),
+    ("echo yes > one; echo no > two; ln -s one l", "ln -sf two l", "true", "dd if=l status=none"),
+    ("echo yes > one; ln -s one l", "touch -d 2020-01-02 l", "true", "stat -c %Y one"),
+    ("echo yes > one; ln -s one l", "chmod +x l", "true", "stat -c %a one"),
+    ("mkdir d", "touch d/more; rm d/more", "true", "ls d"),
+    ("echo yes > one", "rm one", "true", "ls"),
+];
+
+#[test]
+fn names_places_times_and_permissions_have_a_label_too() {
+    let (home, address) = fetching();
+    home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
+    for (number, (before, tainted, clean, read)) in NOT_BYTES.iter().enumerate() {
+        for is_tainted in [true, false] {
+            let dir = format!("t{number}{is_tainted}");
+            let within = |line: &str| home.kiso(&["run", &format!("$ cd {dir}; {line}")]).ok();
+            home.kiso(&["run", &format!("$ mkdir {dir}")]).ok();
+            within(before);
+            within(&format!("{}; {tainted}", if is_tainted { "read -r x < ../page.txt" } else { "x=canary" }));
+            within(clean);
+            within(read);
+            let expected = if is_tainted { "world" } else { "user" };
+            assert_eq!(integrity(&home), expected, "{tainted}; {clean}; {read}");
+        }
+    }
+}
+
+#[test]
+fn a_published_link_serves_nothing_that_was_put_there_later() {
+    let (home, address) = fetching();
+    let link = publish(&home, "a.txt", "text/plain", b"clean");
+    let served = Served::start(&home);
+    let says = |text: &str| served.reply(served.send("main", text));
+    says(&format!("fetch url=http://{address}/p save=page.txt"));
+    assert_eq!(ask(&served, "GET", &link, "").0, 200);
+    says("$ cat page.txt >> pub/a.txt");
+    let (status, _, body) = ask(&served, "GET", &link, "");
+    assert!(status == 403 && body.contains("publish it again") && !body.contains(CANARY), "{status} {body}");
+    says("$ echo mine > pub/a.txt");
+    let (status, _, body) = ask(&served, "GET", &link, "");
+    assert_eq!((status, body.as_str()), (200, "mine\n"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 const QUICK: &str = "model = \"reflex\"\n";
 
 /// Puts a file into the workspace and publishes it, as a skill does; its link.
-fn publish(home: &Home, name: &str, media_type: &'static str, bytes: &[u8]) -> String {
+pub(crate) fn publish(home: &Home, name: &str, media_type: &'static str, bytes: &[u8]) -> String {
     let dir = home.work("main").join("pub");
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join(name), bytes).unwrap();
@@ -28,7 +28,7 @@ fn publish(home: &Home, name: &str, media_type: &'static str, bytes: &[u8]) -> S
 }
 
 /// Status, headers in lower case, and body.
-fn ask(served: &Served, method: &str, path: &str, more: &str) -> (u16, String, String) {
+pub(crate) fn ask(served: &Served, method: &str, path: &str, more: &str) -> (u16, String, String) {
     let mut stream = served.connect();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{more}\r\n", served.address);
     stream.write_all(head.as_bytes()).unwrap();

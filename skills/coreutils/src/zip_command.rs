@@ -172,7 +172,8 @@ fn pack<W: Write + Seek>(
     let mut told = |text: std::fmt::Arguments<'_>| if packing.quiet { Ok(()) } else { writeln!(out, "{text}") };
     for Packed { path, name, kind } in files {
         let verb = if replaced.contains(name) { "updating" } else { "  adding" };
-        let mut options = SimpleFileOptions::default().unix_permissions(crate::find::printf::mode(path.as_ref(), *kind));
+        let mut options =
+            SimpleFileOptions::default().unix_permissions(crate::find::printf::mode(path.as_ref(), *kind));
         if let Some(time) = modified_of(path) {
             options = options.last_modified_time(time);
         }
