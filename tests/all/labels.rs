@@ -104,7 +104,7 @@ const NOT_BYTES: [(&str, &str, &str, &str); 13] = [
     ("echo yes > one; echo no > two; ln -s one l", "ln -sf two l", "true", "dd if=l status=none"),
     ("echo yes > one; ln -s one l", "touch -d 2020-01-02 l", "true", "stat -c %Y one"),
     ("echo yes > one; ln -s one l", "chmod +x l", "true", "stat -c %a one"),
-    ("mkdir d", "touch d/more; rm d/more", "true", "ls d"),
+    ("mkdir d; touch d/old", "mv d/old d/new", "true", "ls d"),
     ("echo yes > one", "rm one", "true", "ls"),
 ];
 
@@ -115,7 +115,9 @@ fn names_places_times_and_permissions_have_a_label_too() {
     for (number, (before, tainted, clean, read)) in NOT_BYTES.iter().enumerate() {
         for is_tainted in [true, false] {
             let dir = format!("t{number}{is_tainted}");
-            let within = |line: &str| home.kiso(&["run", &format!("$ cd {dir}; {line}")]).ok();
+            let within = |line: &str| {
+                home.kiso(&["run", &format!("$ cd {dir}; {line}")]).ok();
+            };
             home.kiso(&["run", &format!("$ mkdir {dir}")]).ok();
             within(before);
             within(&format!("{}; {tainted}", if is_tainted { "read -r x < ../page.txt" } else { "x=canary" }));

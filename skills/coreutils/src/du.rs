@@ -141,6 +141,8 @@ impl Options {
     fn size(&self, meta: &Metadata) -> u64 {
         match (self.apparent, meta.is_dir()) {
             (true, _) => meta.len(),
+            // Where a link leads is kept beside its name.
+            _ if meta.is_symlink() => 0,
             (false, true) => meta.len().max(BLOCK).next_multiple_of(BLOCK),
             (false, false) => meta.len().next_multiple_of(BLOCK),
         }
