@@ -55,7 +55,9 @@ fn every_command_that_is_named_is_one_of_kiso() {
             for command in commands(&text) {
                 let words = words(&command);
                 // Asked for its help, a command is parsed as far as it goes, and does nothing.
-                let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+                let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
+                // Behind `--` stands what is another program's.
+                args.insert(args.iter().position(|word| *word == "--").unwrap_or(args.len()), "--help");
                 let ran = home.kiso(&args);
                 assert_eq!(ran.code, 0, "{}: `kiso {command}`\n{}", path.display(), ran.stderr);
                 seen += 1;

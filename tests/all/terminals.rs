@@ -116,6 +116,7 @@ fn neither_limit_nor_prompt_carries_a_sequence() {
     assert!(acting(&piped.stderr).is_none() && piped.stderr.contains("⟦U+001B⟧]52;c;eA==⟦U+0007⟧"), "{piped:?}");
 
     let home = Home::new();
+    home.kiso(&["skill", "list"]).ok();
     let name = "\u{1b}]52;c;eA==\u{7}\u{202e}";
     std::fs::create_dir_all(home.work("s").join(name)).unwrap();
     let mut terminal = Terminal::open(&home, &["shell", "-s", "s"], &[]);

@@ -151,7 +151,7 @@ impl World {
             "cat N",
             "cat < N",
             // When something happened is for nobody to keep secret; a time that somebody has set is.
-            "t=$(stat -L -c '%F %s %h %Y' N) || exit; [ ${t##* } -gt 1000000000 ] && t=\"${t% *} now\"; echo $t",
+            "t=$(stat -L -c '%F %a %s %h %Y' N) || exit; [ ${t##* } -gt 1000000000 ] && t=\"${t% *} now\"; echo $t",
             "readlink N",
             "ls -A N",
             "wc -c N",

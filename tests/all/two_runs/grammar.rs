@@ -20,7 +20,7 @@ pub(super) const NAMES: [&str; 10] = ["a", "b", "c.csv", "d", "d/x", "d/y", "e",
 const DIRS: [&str; 3] = ["d", "e", "l"];
 
 /// A change of files. `W` stands for a word, `N` and `M` for names, `D` and `E` for directories, `K` for a small number.
-const CHANGES: [&str; 62] = [
+const CHANGES: [&str; 66] = [
     "echo W > N",
     "echo W > N",
     "echo W >> N",
@@ -30,6 +30,10 @@ const CHANGES: [&str; 62] = [
     "touch -d @K N",
     "touch -h -d @K N",
     "touch -d @K D",
+    "chmod +x N",
+    "chmod go-r N",
+    "cp -p N M",
+    "[ -x N ] && echo W > M",
     "rm -f N",
     "rm -rf D",
     "mkdir D",

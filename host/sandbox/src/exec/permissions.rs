@@ -78,6 +78,9 @@ impl Dirs {
         if let Some(labels) = quota.labels() {
             labels.attributing(&file, label)?;
         }
+        if let Some(work) = quota.transaction() {
+            work.permitting(&file).map_err(|refusal| IoError::of_undo(refusal, quota))?;
+        }
         Ok(file.set_permissions(Permissions::from_mode(bits & SETTABLE | ALWAYS))?)
     }
 

@@ -26,7 +26,6 @@ pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
         io::copy(&mut reader, &mut writer)?;
     }
     let mode = std::os::unix::fs::MetadataExt::mode(&found) & 0o7777;
-    // WASI has no modes, so there is none to set that a person did not.
     // Of 16 bits on some systems, of 32 on others.
     #[allow(clippy::useless_conversion)]
     let mode = Mode::from_raw_mode(mode.try_into().unwrap_or_default());

@@ -101,6 +101,8 @@ pub(super) enum FileChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<Label>,
     },
+    /// This file had these permissions.
+    Permitted { at: SessionPath, inode: u64, mode: u32 },
 }
 
 impl FileChange {
@@ -113,7 +115,8 @@ impl FileChange {
             | Self::RemovedDir { at, .. }
             | Self::Returned { at, .. }
             | Self::Wrote { at, .. }
-            | Self::Grew { at, .. } => (at, None),
+            | Self::Grew { at, .. }
+            | Self::Permitted { at, .. } => (at, None),
         };
         std::iter::once(one).chain(two).filter(|path| path.is_work())
     }

@@ -131,7 +131,11 @@ fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
         for change in &log.changes {
             match &change.change {
                 FileChange::Moved { from, to } => moved.extend([from, to]),
-                FileChange::Wrote { inode, .. } | FileChange::Grew { inode, .. } => drop(written.insert(*inode)),
+                FileChange::Wrote { inode, .. }
+                | FileChange::Grew { inode, .. }
+                | FileChange::Permitted { inode, .. } => {
+                    written.insert(*inode);
+                }
                 _ => {}
             }
         }
@@ -164,7 +168,11 @@ impl FileChange {
         match self {
             Self::Made { .. } | Self::Returned { .. } => false,
             Self::Moved { from, .. } => from == path,
-            Self::Removed { .. } | Self::RemovedDir { .. } | Self::Wrote { .. } | Self::Grew { .. } => true,
+            Self::Removed { .. }
+            | Self::RemovedDir { .. }
+            | Self::Wrote { .. }
+            | Self::Grew { .. }
+            | Self::Permitted { .. } => true,
         }
     }
 }

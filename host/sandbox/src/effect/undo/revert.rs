@@ -6,9 +6,9 @@ use super::log::{EntryLabels, FileChange, LabelledChange, Look};
 use super::tree::{DirSlot, Tree, is_nothing, make_dir};
 use crate::effect::label::LabelId;
 use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// Hears what taking back is about to change, so that it can be taken back in turn.
 pub(super) trait Journal {
@@ -83,6 +83,7 @@ fn take_back(
             let label = label.as_ref().map(LabelId::of).unwrap_or_default();
             cut(tree, at, *inode, (*length, *modified, label), how)
         }
+        FileChange::Permitted { at, inode, mode } => permit(tree, at, (*inode, *mode), journal),
     };
     match done {
         // Somebody else has changed what is there; the rest can still be done.
@@ -276,6 +277,16 @@ fn write_back(
     }
     keep::copy(&before, &file)?;
     tree.labels.copied(&before, &file)?;
+    Ok(None)
+}
+
+fn permit(tree: &Tree, at: &SessionPath, (inode, mode): (u64, u32), journal: Option<&dyn Journal>) -> Done {
+    let Some(file) = reopen(tree, at, inode, journal)? else { return Ok(None) };
+    let found = file.metadata()?;
+    if let Some(journal) = journal {
+        journal.changing(FileChange::Permitted { at: at.clone(), inode: found.ino(), mode: found.mode() & 0o7777 })?;
+    }
+    file.set_permissions(Permissions::from_mode(mode))?;
     Ok(None)
 }
 

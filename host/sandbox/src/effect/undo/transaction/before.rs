@@ -57,13 +57,7 @@ impl Transaction {
             Some(Known::Length) if adds => return Ok(()),
             _ => {}
         }
-        let at = tree.path_of(file)?;
-        // What has no name in the workspace any more may be kept under one of ours.
-        let at = match state.kept.get(&inode) {
-            Some(kept) if !at.as_ref().is_some_and(SessionPath::is_work) => Some(kept.clone()),
-            _ => at,
-        };
-        match at {
+        match self.name_of(&state, file, inode)? {
             // A file that is kept may have a name in the workspace, too.
             Some(at) if at.is_work() || at.is_kept() => self.keep_content(&mut state, at, inode, adds),
             // What is in the session and not of the workspace goes with the task.
@@ -73,6 +67,36 @@ impl Transaction {
             }
             None => Ok(self.leave(&mut state, MACHINE)?),
         }
+    }
+
+    /// The permissions of a file are about to be set.
+    pub fn permitting(&self, file: &File) -> Result<(), UndoRefusal> {
+        let found = file.metadata()?;
+        let (inode, mode) = (found.ino(), found.mode() & 0o7777);
+        let mut state = self.lock();
+        if found.dev() != self.tree()?.device {
+            return Ok(self.leave(&mut state, MACHINE)?);
+        }
+        // The copy of its content has them.
+        if matches!(state.known.get(&inode), Some(Known::Made | Known::Content)) {
+            return Ok(());
+        }
+        match self.name_of(&state, file, inode)? {
+            Some(at) if at.is_work() || at.is_kept() => {
+                self.record(&mut state, FileChange::Permitted { at, inode, mode })
+            }
+            Some(_) => Ok(()),
+            None => Ok(self.leave(&mut state, MACHINE)?),
+        }
+    }
+
+    /// Where a file is. One that has no name in the workspace any more may be kept under one of ours.
+    fn name_of(&self, state: &State, file: &File, inode: u64) -> io::Result<Option<SessionPath>> {
+        let at = self.tree()?.path_of(file)?;
+        Ok(match state.kept.get(&inode) {
+            Some(kept) if !at.as_ref().is_some_and(SessionPath::is_work) => Some(kept.clone()),
+            _ => at,
+        })
     }
 
     /// [`Transaction::writing`] of a file that may still be written to when its work was cut off.
