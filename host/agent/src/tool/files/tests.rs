@@ -128,7 +128,7 @@ fn missing_words_do_not_decide() {
 fn numbers_with_commas() {
     reads("a.csv", "ort;t;n\nKöln;3,5;1.204,25\nBonn;-1;2\n", &[("ort", Text), ("t", Number), ("n", Number)]);
     reads("a.csv", "n,c\n\"1,234\",\"3,14\"\n\"12,500.5\",1\n", &[("n", Number), ("c", Text)]);
-    reads("a.csv", "id,zip\n12345678901234567890,007\n", &[("id", Text), ("zip", Text)]);
+    reads("a.csv", "id,zip\n12345678901234567890,007\n", &[("id", Number), ("zip", Text)]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn encodings() {
 fn json_in_its_shapes() {
     let rows = r#"[{"day": "2024-01-01", "t": 1.5, "wind": {"speed": "3"}},
         {"t": null, "tags": ["a"], "id": 12345678901234567890}]"#;
-    let expected = [("day", Date), ("t", Number), ("wind.speed", Number), ("tags", Text), ("id", Text)];
+    let expected = [("day", Date), ("t", Number), ("wind.speed", Number), ("tags", Text), ("id", Number)];
     reads("a.json", rows, &expected);
     reads("a.json", format!(r#"{{"count": 2, "units": ["mm"], "results": {rows}, "next": null}}"#), &expected);
     reads("a.json", r#"{"columns": ["a", "a"], "rows": [[1, "x"], [2]]}"#, &[("a", Number), ("a_2", Text)]);
