@@ -120,7 +120,7 @@ pub fn find(bytes: &[u8], name: &str) -> Result<Kind> {
     }
     // Excel before 5.0 had no container: BOF of versions 2, 3 and 4.
     if let [9, 0 | 2 | 4, 4 | 6, 0, ..] = bytes {
-        return Ok(Kind::Xls);
+        return Err("it is an Excel file of a version before 5.0, which cannot be read here: save it as .xlsx".into());
     }
     for (start, magic, words) in OTHERS {
         // `BM` and `MZ` begin texts, too.
@@ -134,7 +134,7 @@ pub fn find(bytes: &[u8], name: &str) -> Result<Kind> {
 
 fn in_text(head: &[u8], name: &str) -> Result<Kind> {
     let wide = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    if !wide && looks_binary(head) {
+    if !wide && looks_binary(head) && extension(name) != "eml" {
         return Err("it is not a document but binary data of an unknown kind".into());
     }
     let text = crate::charset::decode(head, None);
@@ -246,19 +246,18 @@ fn in_package(bytes: &[u8]) -> Result<Kind> {
     }
     if package.has("[Content_Types].xml") {
         let main = package.main_part();
-        let types = package.read("[Content_Types].xml").unwrap_or_default();
-        let types = String::from_utf8_lossy(&types);
-        let is = |word: &str| main.contains(word) || types.contains(word);
-        if is("xl/workbook.bin") || types.contains("sheet.binary") {
+        let content = package.content_type(&main);
+        let is = |word: &str, folder: &str| content.contains(word) || content.is_empty() && main.starts_with(folder);
+        if content.contains("sheet.binary") || main.ends_with("workbook.bin") {
             return Ok(Kind::Xlsb);
         }
-        if types.contains("spreadsheetml.sheet.main") || types.contains("ms-excel.") || main.starts_with("xl/") {
+        if is("spreadsheetml.", "xl/") || content.contains("ms-excel.") {
             return Ok(Kind::Xlsx);
         }
-        if types.contains("wordprocessingml.") || types.contains("ms-word.") || main.starts_with("word/") {
+        if is("wordprocessingml.", "word/") || content.contains("ms-word.") {
             return Ok(Kind::Docx);
         }
-        if types.contains("presentationml.") || types.contains("ms-powerpoint.") || main.starts_with("ppt/") {
+        if is("presentationml.", "ppt/") || content.contains("ms-powerpoint.") {
             return Ok(Kind::Pptx);
         }
     }

@@ -1,5 +1,7 @@
 //! Sizes and counts that a file could choose. A hostile file reaches them; a document of a person does not.
 
+use std::time::Duration;
+
 /// Size of a file. It is in memory as a whole.
 pub const FILE_BYTES: u64 = 128 << 20;
 
@@ -28,6 +30,9 @@ pub const DEPTH: usize = 512;
 /// Glyphs of one page. More are not read.
 pub const GLYPHS: usize = 400_000;
 
+/// Time for the pages of a PDF file, below what a call of the skill and a command line have.
+pub const PDF_TIME: Duration = Duration::from_secs(40);
+
 /// Cells of one sheet, empty ones between full ones included.
 pub const CELLS: usize = 2_000_000;
 
@@ -37,7 +42,7 @@ pub const COLUMNS: usize = 16_384;
 /// Cells of one table outside sheets.
 pub const TABLE_CELLS: usize = 200_000;
 
-/// Bytes of a mail, its parts included.
+/// Mails of a mailbox.
 pub const MESSAGES: usize = 5_000;
 
 /// Attachments that are listed or saved.

@@ -26,11 +26,11 @@ fn main() -> ExitCode {
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let _ = STARTED.set(name.clone());
     std::panic::set_hook(Box::new(|_| {
-        // A library gave up: to whoever asked, that is a file that cannot be read.
+        // A library gave up: to whoever asked, that is a file that it cannot read.
         let name = STARTED.get().map_or("document", String::as_str);
         let _ = writeln!(
             std::io::stderr(),
-            "{name}: the file cannot be read: it is damaged in a way that its reader does not expect"
+            "{name}: the file cannot be read: there is something in it that its reader does not expect"
         );
         std::process::exit(1);
     }));

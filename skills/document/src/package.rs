@@ -149,6 +149,21 @@ impl<'a> Package<'a> {
         found
     }
 
+    /// The content type of a part. Empty if the package does not say.
+    pub fn content_type(&mut self, part: &str) -> String {
+        let Ok(text) = self.read_text("[Content_Types].xml") else { return String::new() };
+        let mut xml = crate::xml::Xml::new(&text);
+        while let Some(node) = xml.next() {
+            if let crate::xml::Node::Open(tag) = node
+                && tag.name() == "Override"
+                && tag.attribute("PartName").is_some_and(|name| name.trim_start_matches('/').eq_ignore_ascii_case(part))
+            {
+                return tag.attribute("ContentType").unwrap_or_default();
+            }
+        }
+        String::new()
+    }
+
     /// The path of the main part. Empty if the package does not say.
     pub fn main_part(&mut self) -> String {
         let found = self.relationships("").into_iter().find(|relationship| relationship.kind == "officeDocument");

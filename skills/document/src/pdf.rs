@@ -9,12 +9,15 @@ mod table;
 mod words;
 mod write;
 
+use std::time::Instant;
+
 use hayro::hayro_interpret::{InterpreterCache, InterpreterSettings};
 use hayro::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
+use crate::limits;
 use crate::out::Out;
 use crate::read::Reading;
 
@@ -51,10 +54,16 @@ pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
     let mut arranged = Vec::new();
     let mut held = 0;
     let mut cut = Vec::new();
+    let started = Instant::now();
+    let mut unread = None;
     for (index, page) in pages.iter().enumerate() {
         let number = index + 1;
         let wanted = reading.pages.as_ref().is_none_or(|pages| pages.contains(number));
-        if reading.pages.as_ref().is_some_and(|pages| pages.end_before(number)) || held > out.limit() {
+        if reading.pages.as_ref().is_some_and(|pages| pages.end_before(number)) {
+            break;
+        }
+        if held > out.limit() || started.elapsed() > limits::PDF_TIME {
+            unread = Some(number);
             break;
         }
         if !wanted {
@@ -86,8 +95,13 @@ pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
     out.set_total(total);
     let mut document = Document::new(Kind::Pdf, out);
     info::describe(&pdf, &mut document, reading);
+    if let Some(number) = unread {
+        document
+            .notes
+            .push(format!("only the first {} of {total} pages were read: pages=\"{number}-\" goes on", number - 1));
+    }
     if !cut.is_empty() {
-        let limit = crate::limits::GLYPHS;
+        let limit = limits::GLYPHS;
         document
             .notes
             .push(format!("only the first {limit} characters of page {} were read", crate::pages::join(&cut)));

@@ -1,6 +1,7 @@
 //! Saves attachments and pages that were drawn.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::{folder, stem};
 use crate::document::Document;
@@ -79,7 +80,12 @@ pub fn render(request: &Request, pages: &Pages, bytes: Vec<u8>, path: &Path, bas
     };
     std::fs::create_dir_all(&directory)?;
     let mut answer = String::new();
+    let started = Instant::now();
     for number in wanted {
+        if started.elapsed() > limits::PDF_TIME {
+            answer.push_str(&format!("[the time is over: render=\"{number}-\" goes on]\n"));
+            break;
+        }
         let picture = pdf::render(&pdf, number, Scaling::Dpi(request.dpi, request.dpi))?;
         let name = format!("{}-p{number}.png", stem(path));
         std::fs::write(directory.join(&name), picture.to_png()?)?;

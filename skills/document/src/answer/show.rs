@@ -24,8 +24,7 @@ pub fn text(document: &Document, saved: &[String], request: &Request) -> String 
             if kept.trim().is_empty() && total == 0 {
                 answer.push_str("(no text)");
             }
-            let unread = document.notes.iter().any(|note| note.starts_with("only the first"));
-            if end < total || unread && request.max < usize::MAX {
+            if end < total {
                 answer.push_str(&format!("\n\n[cut after {end} characters: from={end} goes on{}]", hint(document)));
             } else {
                 notes(document, &mut answer);

@@ -14,6 +14,9 @@ use crate::package::Package;
 use crate::read::Reading;
 use crate::xml::{Node, Tag, Xml};
 
+/// Headers and footers that are read. A book has one for each chapter, which says nothing new.
+const HEADERS: usize = 3;
+
 /// Reads a text.
 pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
     let mut package = Package::open(bytes)?;
@@ -63,7 +66,7 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
     Ok(document)
 }
 
-/// Parts that say something, each text once.
+/// Parts that say something, each text once, and not more of them than a letter has.
 fn distinct(package: &mut Package, parts: &[String]) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     let mut found = Vec::new();
@@ -77,7 +80,7 @@ fn distinct(package: &mut Package, parts: &[String]) -> Vec<String> {
             }
         }
         // Numbers of pages alone say nothing.
-        if words.chars().any(char::is_alphabetic) && !seen.contains(&words) {
+        if words.chars().any(char::is_alphabetic) && !seen.contains(&words) && found.len() < HEADERS {
             seen.push(words);
             found.push(text);
         }

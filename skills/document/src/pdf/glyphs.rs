@@ -7,7 +7,7 @@ use hayro::hayro_interpret::{
     InterpreterSettings, SoftMask, TransformExt, interpret_page,
 };
 use hayro::hayro_syntax::page::Page;
-use hayro::kurbo::{Affine, BezPath, Point, Rect};
+use hayro::kurbo::{Affine, BezPath, Point, Rect, Shape};
 
 use crate::limits;
 
@@ -103,10 +103,13 @@ impl Glyphs {
             _ => (-y, x),
         };
         let (start, baseline) = turned(origin.x, origin.y);
-        let (length, _) = turned(length.x, length.y);
+        let (mut length, _) = turned(length.x, length.y);
+        if length < 0.05 * size {
+            length = 0.4 * size;
+        }
         self.glyphs.push(Placed {
             start: start as f32,
-            end: (start + length.max(0.0)) as f32,
+            end: (start + length) as f32,
             baseline: baseline as f32,
             size: size as f32,
             turn,
@@ -141,7 +144,11 @@ impl<'a> Device<'a> for Glyphs {
             };
             let Some(text) = text else { continue };
             let advance = match &**glyph {
-                Glyph::Outline(outline) => outline.advance_width(),
+                // Fonts of drawing programs have no widths, and each glyph is placed on its own.
+                Glyph::Outline(outline) => outline
+                    .advance_width()
+                    .filter(|advance| *advance > 50.0)
+                    .or_else(|| Some(outline.outline().bounding_box().x1 as f32)),
                 Glyph::Type3(glyph) => glyph.advance_width(),
             };
             self.push(text, props.transform * glyph.transform(), advance.unwrap_or(500.0), vertical);

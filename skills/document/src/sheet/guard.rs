@@ -49,6 +49,8 @@ fn check_records(stream: &[u8]) -> Result<()> {
         let Some(record) = body.get(..length) else { break };
         rest = &body[length..];
         match kind {
+            // The rest is encrypted, which its reader says better.
+            0x002f => return Ok(()),
             // The beginning of a sheet.
             0x0809 | 0x0409 | 0x0209 | 0x0009 => area += size(bounds.take()),
             // Cells with values, and formulas.
