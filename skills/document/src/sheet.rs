@@ -1,0 +1,7 @@
+//! Workbooks.
+
+pub mod csv;
+pub mod excel;
+pub mod grid;
+mod guard;
+pub mod number;
