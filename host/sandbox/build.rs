@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use wasmtime::Engine;
 
 /// In the order of a listing.
-const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
+const BUNDLED: [&str; 5] = ["chart", "data", "document", "feed", "fetch"];
 
 /// Channels, which no plan can call.
 const CHANNELS: [&str; 2] = ["ntfy", "telegram"];
 
 /// The components of exec tasks: the shell, and those that hold commands.
-const COMMANDS: [&str; 3] = ["coreutils", "js", "shell"];
+const COMMANDS: [&str; 4] = ["coreutils", "image", "js", "shell"];
 
 /// Those of them that lie in the program as they are mapped: what is rarely used is unpacked when it is.
 const UNPACKED: [&str; 2] = ["coreutils", "shell"];

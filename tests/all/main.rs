@@ -28,6 +28,7 @@ mod crash;
 mod daemon;
 mod depth;
 mod docs;
+mod documents;
 mod doors;
 mod embeddings;
 mod engine_rules;

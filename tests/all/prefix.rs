@@ -114,7 +114,7 @@ fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
     };
     let tools = seen.body["tools"].as_array().expect("it has tools");
     let sizes: Vec<_> = tools.iter().map(|tool| (tool["function"]["name"].to_string(), size(tool))).collect();
-    let is_skill = |name: &str| ["chart", "data", "feed", "fetch"].iter().any(|skill| name.contains(skill));
+    let is_skill = |name: &str| ["chart", "data", "document", "feed", "fetch"].iter().any(|skill| name.contains(skill));
     let of =
         |skills: bool| sizes.iter().filter(|(name, _)| is_skill(name) == skills).map(|(_, size)| size).sum::<usize>();
     println!("{} tokens for kiso's own tools, {} for those of the four skills", of(false), of(true));

@@ -58,7 +58,7 @@ const CHANGES: [&str; 66] = [
     "cp -P N M",
     "cp --remove-destination N M",
     "cat N > M",
-    "cat < N >> M",
+    "x=$(cat < N); echo \"$x\" >> M",
     "x=$(<N); echo \"$x\" > M",
     "mapfile -t x < N; echo \"${x[0]}\" > M",
     "exec 3<>N; echo W >&3; exec 3>&-",

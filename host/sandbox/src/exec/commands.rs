@@ -28,6 +28,7 @@ pub(super) enum Program {
     /// A shell of its own, started by a command such as `xargs sh -c`.
     Shell,
     Coreutils,
+    Image,
     Js,
     Skill(Arc<InstalledSkill>),
 }
@@ -55,6 +56,15 @@ pub(super) struct Commands {
 /// Names that scripts call a shell by.
 const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
 
+/// The names that `skills/image` answers to.
+const IMAGE_NAMES: [&str; 7] = ["convert", "exiftool", "identify", "image", "magick", "mogrify", "montage"];
+
+/// The bundled skill that is a command by more names than its own.
+const DOCUMENT: &str = "document";
+
+/// These.
+const DOCUMENT_NAMES: [&str; 6] = ["docx2txt", "pandoc", "pdfinfo", "pdftoppm", "pdftotext", "xlsx2csv"];
+
 /// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
 pub(super) fn plain_name(name: &str) -> &str {
     ["/usr/local/bin/", "/usr/bin/", "/bin/"].iter().find_map(|dir| name.strip_prefix(dir)).unwrap_or(name)
@@ -64,15 +74,24 @@ fn is_coreutils(name: &str) -> bool {
     COREUTILS_NAMES.binary_search(&name).is_ok()
 }
 
+/// The names of commands that are no part of `coreutils`.
+#[cfg(test)]
+pub(super) fn further_names() -> Vec<&'static str> {
+    [&IMAGE_NAMES[..], &DOCUMENT_NAMES[..]].concat()
+}
+
 /// Every name that can be started, sorted.
 pub(super) fn names(skills: &Skills) -> Vec<String> {
     let commands = skills.list().into_iter().flatten().filter(|skill| skill.shape == Shape::Command);
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let all = |skill: Arc<InstalledSkill>| match package::of_source(skill.source()) {
-        Some(package) => package.commands.iter().map(|name| (*name).to_owned()).collect(),
+        Some(package) => owned(package.commands),
+        None if skill.name().as_str() == DOCUMENT => owned(&[&DOCUMENT_NAMES[..], &[DOCUMENT]].concat()),
         None => vec![skill.name().to_string()],
     };
     let mut names: Vec<String> = commands.flat_map(all).collect();
     names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
+    names.extend(IMAGE_NAMES.map(str::to_owned));
     names.push("js".to_owned());
     names.extend(SHELLS.map(str::to_owned));
     names.sort();
@@ -101,12 +120,16 @@ impl Commands {
         if is_coreutils(name) {
             return Some(Program::Coreutils);
         }
+        if IMAGE_NAMES.contains(&name) {
+            return Some(Program::Image);
+        }
         if name == "js" {
             return Some(Program::Js);
         }
         let packaged = package::with_command(name).find_map(|package| installed_package(&self.skills, package));
         let installed = || self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command);
-        packaged.or_else(installed).map(Program::Skill)
+        let document = || self.skills.find(DOCUMENT).ok().filter(|_| DOCUMENT_NAMES.contains(&name));
+        packaged.or_else(installed).or_else(document).map(Program::Skill)
     }
 
     /// Every name, sorted.

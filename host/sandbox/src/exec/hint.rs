@@ -62,48 +62,35 @@ const HINTS: &[Hint] = &[
     ),
     hint(&["gh", "glab"], "commands have no network; the skill `fetch` and MCP servers reach such services"),
     ways(
-        &["libreoffice", "pandoc", "soffice", "unoconv"],
+        &["libreoffice", "soffice", "unoconv"],
         &[
-            ("document", "use `document`, which reads documents and makes PDF from Markdown and HTML"),
+            ("document", "use `document`, which reads documents as Markdown"),
             (SCIENCE, "it is not included; use `python3` with openpyxl, pypdf, reportlab and lxml"),
         ],
         "it is not included; with `kiso package add python-sci`, Python has openpyxl, pypdf, reportlab and lxml",
     ),
     ways(
-        &["docx2txt", "odt2txt"],
+        &["odt2txt"],
         &[
             ("document", "use `document`"),
-            ("python3", "a .docx is a zip archive: read word/document.xml in it with `python3`"),
+            ("python3", "an .odt is a zip archive: read content.xml in it with `python3`"),
         ],
-        "a .docx is a zip archive: `unzip -p FILE word/document.xml` prints its text with its tags",
+        "an .odt is a zip archive: `unzip -p FILE content.xml` prints its text with its tags",
     ),
     ways(
-        &["in2csv", "ssconvert", "xlsx2csv"],
+        &["in2csv", "ssconvert"],
         &[("document", "use `document`, or the skill `data`"), (SCIENCE, "use `python3` with openpyxl")],
         "an .xlsx is a zip archive, see `unzip -l`; with `kiso package add python-sci`, Python has openpyxl",
     ),
     ways(
-        &["pdfimages", "pdfinfo", "pdftoppm", "pdftotext", "qpdf"],
+        &["pdfimages", "qpdf"],
         &[("document", "use `document`"), (SCIENCE, "use `python3` with pypdf and reportlab")],
         "it is not included; with `kiso package add python-sci`, Python has pypdf and reportlab",
     ),
     ways(
         &["weasyprint", "wkhtmltopdf"],
-        &[("document", "use `document`, which makes PDF from HTML"), (SCIENCE, "use `python3` with reportlab")],
+        &[(SCIENCE, "use `python3` with reportlab")],
         "it is not included; with `kiso package add python-sci`, Python has reportlab",
-    ),
-    ways(
-        &["exiftool", "identify"],
-        &[
-            ("image", "use `image --info FILE`"),
-            (SCIENCE, "use `python3` with Pillow; `file` names the kind of a file"),
-        ],
-        "use `file`, which names the kind of a file",
-    ),
-    ways(
-        &["convert", "magick", "mogrify"],
-        &[("image", "use `image`"), (SCIENCE, "use `python3` with Pillow and matplotlib")],
-        "it is not included; with `kiso package add python-sci`, Python has Pillow and matplotlib",
     ),
     hint(&["ffmpeg", "ffprobe", "sox"], "there is nothing for sound and video here"),
     hint(&["tesseract"], "no command reads the text of a scan; a model with eyes reads it in the picture"),
@@ -224,6 +211,9 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
     Some(way.map_or(hint.otherwise, |(_, way)| way))
 }
 
+/// Commands for documents and pictures, as models are told of them.
+const DOCUMENTS: &str = "document, pdftotext and pandoc (read PDF, Office, mails), convert and identify";
+
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
 pub fn commands(packages: &[&Package]) -> String {
     let has = |name: &str| package::with_command(name).find(|of| packages.iter().any(|there| there.name == of.name));
@@ -232,13 +222,13 @@ pub fn commands(packages: &[&Package]) -> String {
     let told = PACKAGES.iter().flat_map(|of| of.told.iter().map(move |told| (of, told)));
     let told = told.filter(|(of, (name, _))| is_reached(of, name));
     let there: Vec<_> = told.map(|(_, (name, what))| format!("{name}{what}")).collect();
-    let also = if there.is_empty() { String::new() } else { format!("Also {}. ", there.join(", ")) };
+    let also = [DOCUMENTS.to_owned()].into_iter().chain(there).collect::<Vec<_>>().join(", ");
     let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
     let wanted = [("python3", "python"), ("git", "git")];
     let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
     let never = ["node (use js)", "curl (skill fetch)", "perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
-    format!("{also}Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
+    format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -259,7 +249,9 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count, "a name has two hints");
-        let there: Vec<_> = names.iter().filter(|name| COREUTILS_NAMES.contains(name)).collect();
+        let others = super::super::commands::further_names();
+        let there: Vec<_> =
+            names.iter().filter(|name| COREUTILS_NAMES.contains(name) || others.contains(name)).collect();
         assert!(there.is_empty(), "these are commands: {there:?}");
         let texts = HINTS.iter().flat_map(|hint| hint.ways.iter().map(|(_, text)| *text).chain([hint.otherwise]));
         assert!(HINTS.iter().all(|hint| hint.names.is_sorted()) && texts.into_iter().all(|text| !text.ends_with('.')));
@@ -275,7 +267,7 @@ mod tests {
         };
         for hint in HINTS {
             // A command that may be missing needs a condition.
-            let optional = ["cc", "document", "git", "image", "python3", "sqlite3"];
+            let optional = ["cc", "document", "git", "python3", "sqlite3"];
             let named: Vec<_> = optional.iter().filter(|name| hint.otherwise.contains(&format!("`{name}"))).collect();
             assert!(named.is_empty(), "{:?} leads to {named:?}, which may not be there", hint.names);
             leads(hint.otherwise, &[]);
@@ -286,19 +278,14 @@ mod tests {
     /// Names that models type, each with what its hint leads to where that is there, and where it is not.
     #[test]
     fn a_hint_leads_to_what_is_there() {
-        let all = ["document", "image", "cc", "python3", "python3-sci", "sqlite3", "git"];
+        let all = ["document", "cc", "python3", "python3-sci", "sqlite3", "git"];
         for (name, with, without) in [
             ("tesseract", "model with eyes", "model with eyes"),
-            ("exiftool", "`image --info", "`file`"),
-            ("mogrify", "`image`", "python-sci"),
-            ("identify", "`image --info", "`file`"),
-            ("convert", "`image`", "python-sci"),
-            ("docx2txt", "`document`", "unzip"),
-            ("xlsx2csv", "`document`", "python-sci"),
-            ("pdftotext", "`document`", "python-sci"),
-            ("pandoc", "`document`", "python-sci"),
-            ("libreoffice", "PDF from Markdown", "python-sci"),
-            ("wkhtmltopdf", "PDF from HTML", "python-sci"),
+            ("odt2txt", "`document`", "unzip"),
+            ("in2csv", "`document`", "python-sci"),
+            ("qpdf", "`document`", "python-sci"),
+            ("libreoffice", "as Markdown", "python-sci"),
+            ("wkhtmltopdf", "reportlab", "python-sci"),
             ("chromium", "no browser", "no browser"),
             ("ffmpeg", "sound and video", "sound and video"),
             ("fc-list", "`document`", "`chart`"),
@@ -317,7 +304,7 @@ mod tests {
             let told = instead(name, |_| false).expect("there is a hint");
             assert!(told.contains(without), "{name}: {told}");
         }
-        assert!(instead("pandoc", |wanted| wanted == SCIENCE).is_some_and(|told| told.contains("reportlab")));
+        assert!(instead("soffice", |wanted| wanted == SCIENCE).is_some_and(|told| told.contains("reportlab")));
     }
 
     #[test]
@@ -325,7 +312,7 @@ mod tests {
         let package = |name: &str| crate::package::find(name).expect("there is such a package");
         let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
         let told = commands(&[]);
-        assert!(told.starts_with("Not there: python3 (`kiso package add python`), git ("), "{told}");
+        assert!(told.contains(" identify. Not there: python3 (`kiso package add python`), git ("), "{told}");
         let told = commands(&[python, git]);
         assert!(
             told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: node"),

@@ -29,6 +29,7 @@ pub(super) struct Components {
     linker: Linker<ProcessCtx>,
     shell: Loaded<ShPre<ProcessCtx>>,
     coreutils: Loaded<CommandPre<ProcessCtx>>,
+    image: Loaded<CommandPre<ProcessCtx>>,
     js: Loaded<CommandPre<ProcessCtx>>,
 }
 
@@ -44,8 +45,9 @@ impl Components {
         let engine = Arc::new(Engine::new(config)?);
         let mut linker = Linker::new(engine.wasmtime());
         link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
-        let (shell, coreutils, js) = (Loaded::default(), Loaded::default(), Loaded::default());
-        Ok(Self { engine, linker, shell, coreutils, js })
+        let (shell, coreutils) = (Loaded::default(), Loaded::default());
+        let (image, js) = (Loaded::default(), Loaded::default());
+        Ok(Self { engine, linker, shell, coreutils, image, js })
     }
 
     pub(super) fn shell(&self) -> wasmtime::Result<&ShPre<ProcessCtx>> {
@@ -55,6 +57,10 @@ impl Components {
     pub(super) fn coreutils(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
         self.coreutils
             .get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::COREUTILS)?)?))
+    }
+
+    pub(super) fn image(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
+        self.image.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.unpacked(&embedded::IMAGE)?)?))
     }
 
     pub(super) fn js(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {

@@ -1,0 +1,110 @@
+//! Documents and pictures, as the bundled skill and commands read them in the sandbox.
+
+use crate::harness::Home;
+use serde_json::Value;
+
+/// A PDF file of pages with a line of text each, and one page without.
+fn pdf(lines: &[&str]) -> Vec<u8> {
+    let count = lines.len() + 1;
+    let kids: String = (0..count).map(|page| format!("{} 0 R ", 4 + 2 * page)).collect();
+    let mut text = format!(
+        "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[{kids}]/Count {count}>>endobj\n\
+         3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
+    );
+    for (page, line) in lines.iter().copied().chain([""]).enumerate() {
+        let drawn =
+            if line.is_empty() { "0 0 50 50 re f".to_owned() } else { format!("BT /F 12 Tf 20 60 Td ({line}) Tj ET") };
+        let (this, stream) = (4 + 2 * page, 5 + 2 * page);
+        text.push_str(&format!(
+            "{this} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]/Contents {stream} 0 R/Resources<</Font<</F 3 0 R>>>>>>endobj\n\
+             {stream} 0 obj<</Length {}>>stream\n{drawn}\nendstream endobj\n",
+            drawn.len()
+        ));
+    }
+    text.push_str("trailer<</Root 1 0 R>>\n%%EOF\n");
+    text.into_bytes()
+}
+
+/// A home whose session has these files.
+fn with_files(files: &[(&str, &[u8])]) -> Home {
+    let home = Home::new();
+    home.kiso(&["skill", "list"]).ok();
+    let work = home.work("default");
+    std::fs::create_dir_all(&work).unwrap();
+    for (name, bytes) in files {
+        std::fs::write(work.join(name), bytes).unwrap();
+    }
+    home
+}
+
+fn shell(home: &Home, line: &str) -> (i32, String, String) {
+    let ran = home.kiso(&["shell", "-s", "default", "-c", line]);
+    (ran.code, ran.stdout, ran.stderr)
+}
+
+#[test]
+fn a_document_is_read_as_a_skill_and_by_the_names_that_people_type() {
+    let rent = pdf(&["The rent is 500 EUR", "Due on the third"]);
+    let home = with_files(&[
+        ("rent.pdf", &rent),
+        ("page.html", b"<h1>Rain</h1><p>It <b>rained</b> in <a href='x'>Oslo</a>.</p>"),
+    ]);
+    let told = home.kiso(&["skill", "run", "document", "file=rent.pdf", "--session", "default"]);
+    told.ok();
+    for part in ["The rent is 500 EUR", "Due on the third", "age 2", "icture"] {
+        assert!(told.stdout.contains(part), "{part}: {told:?}");
+    }
+    let (code, text, errors) =
+        shell(&home, "pdftotext -f 2 -l 2 rent.pdf - && pdfinfo rent.pdf && pandoc -t plain page.html");
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("Due on the third") && !text.contains("500 EUR"), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("Pages:") && line.ends_with('3'))
+            && text.contains("It rained in Oslo."),
+        "{text}"
+    );
+    let (_, found, _) = shell(&home, "document rent.pdf --search third");
+    assert!(found.contains("Due on the third") && found.contains("age 2") && !found.contains("500 EUR"), "{found}");
+    let (code, drawn, errors) =
+        shell(&home, "pdftoppm -png -r 72 -f 1 -l 1 -singlefile rent.pdf one && identify -format '%m %w %h' one.png");
+    assert_eq!((code, drawn.trim()), (0, "PNG 200 100"), "{errors}");
+}
+
+#[test]
+fn a_picture_is_converted_shown_and_described() {
+    let home = with_files(&[("a.ppm", b"P3 2 2 255 255 0 0 0 255 0 0 0 255 9 9 9\n")]);
+    let (code, text, errors) = shell(
+        &home,
+        "convert a.ppm -scale 400% b.png && mogrify -rotate 90 -crop 4x8+0+0 b.png && identify b.png && convert b.png c.jpg && image look c.jpg",
+    );
+    assert_eq!(code, 0, "{errors}");
+    let (line, shown) = text.split_once('\n').unwrap();
+    assert!(line.contains("PNG 4x8"), "{text}");
+    let shown: Value = serde_json::from_str(shown).unwrap();
+    assert_eq!(
+        (&shown["width"], &shown["height"], &shown["source"]["format"]),
+        (&4.into(), &8.into(), &"JPEG".into()),
+        "{shown}"
+    );
+    assert!(shown["base64"].as_str().is_some_and(|bytes| bytes.len() > 50), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_a_sentence_and_nothing_is_lost() {
+    let half = &pdf(&["The rent is 500 EUR"])[..120];
+    let bomb = b"P6 60000 60000 255\n";
+    let home = with_files(&[("empty.pdf", b""), ("half.pdf", half), ("bomb.ppm", bomb), ("noise.jpg", &[7; 400])]);
+    for (line, said) in [
+        ("pdftotext empty.pdf -", "empty.pdf"),
+        ("document half.pdf", "half.pdf"),
+        ("document none.docx", "none.docx"),
+        ("convert bomb.ppm a.png", "bomb.ppm"),
+        ("identify noise.jpg", "noise.jpg"),
+        ("convert noise.jpg -frobnicate a.png", "-frobnicate"),
+        ("pandoc -t docx half.pdf", "docx"),
+    ] {
+        let (code, _, errors) = shell(&home, line);
+        assert!(code == 1 && errors.contains(said) && errors.lines().count() == 1, "{line}: {code} {errors}");
+    }
+    assert_eq!(shell(&home, "ls; wc -c < half.pdf").1, "bomb.ppm\nempty.pdf\nhalf.pdf\nnoise.jpg\n120\n");
+}
