@@ -48,6 +48,28 @@ impl Numbers<'_> {
     }
 }
 
+/// What the pixels of a palette are numbers in.
+const PALETTE: u16 = 3;
+const BLACK_IS_ZERO: u16 = 1;
+
+/// Returns where the file says what the pixels of a page mean, if that is in a palette, which the library refuses.
+fn palette_mark(bytes: &[u8], page: usize) -> Option<usize> {
+    let numbers = Numbers { bytes, is_little: bytes.first() == Some(&b'I') };
+    let directory = *offsets(bytes)?.get(page)?;
+    let (first, size, count) = if numbers.is_big() {
+        (directory + 8, 20, usize::try_from(numbers.u64(directory)?).ok()?)
+    } else {
+        (directory + 2, 12, usize::from(numbers.u16(directory)?))
+    };
+    let mut entries = (0..count.min(MAX_ENTRIES)).map(|number| first + number * size);
+    let entry = entries.find(|at| numbers.u16(*at) == Some(Tag::PhotometricInterpretation.to_u16()))?;
+    let value = entry + size - if numbers.is_big() { 8 } else { 4 };
+    (numbers.u16(value) == Some(PALETTE)).then_some(value)
+}
+
+/// Entries of a directory that are looked at.
+const MAX_ENTRIES: usize = 4096;
+
 /// Returns where the directory of each page is.
 pub fn offsets(bytes: &[u8]) -> Option<Vec<usize>> {
     let numbers = Numbers { bytes, is_little: bytes.first() == Some(&b'I') };
@@ -77,7 +99,10 @@ fn decoder(bytes: &[u8], page: usize) -> Result<Decoder<Cursor<&[u8]>>, String> 
 pub fn header(bytes: &[u8], page: usize) -> Result<Header, String> {
     let mut decoder = decoder(bytes, page)?;
     let (width, height) = decoder.dimensions().map_err(|e| explain(&e))?;
-    let color = decoder.colortype().map_err(|e| explain(&e))?;
+    let color = match palette_mark(bytes, page) {
+        Some(_) => ColorType::Palette(8),
+        None => decoder.colortype().map_err(|e| explain(&e))?,
+    };
     let orientation = decoder.find_tag_unsigned::<u16>(Tag::Orientation).ok().flatten();
     let orientation = orientation.and_then(|number| u8::try_from(number).ok()).and_then(Orientation::from_exif);
     let icc = decoder.get_tag_u8_vec(Tag::IccProfile).ok();
@@ -115,15 +140,29 @@ fn as_extended(color: ColorType) -> ExtendedColorType {
 
 /// Decodes a page.
 pub fn decode(bytes: &[u8], page: usize) -> Result<DynamicImage, String> {
+    let Some(mark) = palette_mark(bytes, page) else { return decode_as(bytes, page, false) };
+    // Read as grey, the pixels are their numbers in the palette.
+    let mut copy = bytes.to_vec();
+    let gray = if bytes[0] == b'I' { BLACK_IS_ZERO.to_le_bytes() } else { BLACK_IS_ZERO.to_be_bytes() };
+    copy[mark..mark + 2].copy_from_slice(&gray);
+    decode_as(&copy, page, true)
+}
+
+fn decode_as(bytes: &[u8], page: usize, has_palette: bool) -> Result<DynamicImage, String> {
     let mut decoder = decoder(bytes, page)?;
     let (width, height) = decoder.dimensions().map_err(|e| explain(&e))?;
-    let color = decoder.colortype().map_err(|e| explain(&e))?;
+    let color = match decoder.colortype().map_err(|e| explain(&e))? {
+        ColorType::Gray(bits) if has_palette => ColorType::Palette(bits),
+        // An alpha channel beside a palette is passed over.
+        ColorType::GrayA(bits) if has_palette => ColorType::Multiband { bit_depth: bits, num_samples: 2 },
+        color => color,
+    };
     let (samples, bits) = layout(color)?;
     // The samples, and the pixels that are made of them.
     limits::check(width, height, u64::from(samples) * u64::from(bits).div_ceil(8) + 3)?;
-    let map = match color {
-        ColorType::Palette(_) => Some(decoder.get_tag_u16_vec(Tag::ColorMap).map_err(|e| explain(&e))?),
-        _ => None,
+    let map = match has_palette {
+        true => Some(decoder.get_tag_u16_vec(Tag::ColorMap).map_err(|e| explain(&e))?),
+        false => None,
     };
     let white_is_zero = decoder.find_tag_unsigned::<u16>(Tag::PhotometricInterpretation).ok().flatten() == Some(0);
     let planes = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).ok().flatten() == Some(2) && samples > 1;
@@ -179,10 +218,13 @@ impl Samples {
         let gray = |data| GrayImage::from_raw(width, height, data).map(DynamicImage::ImageLuma8);
         let rgb = |data| RgbImage::from_raw(width, height, data).map(DynamicImage::ImageRgb8);
         let found = match color {
-            ColorType::Palette(_) => {
+            _ if map.is_some() => {
                 let map = map.unwrap_or_default();
                 let size = map.len() / 3;
-                let indexes = self.unpacked();
+                let mut indexes = self.unpacked();
+                if self.samples > 1 {
+                    indexes = indexes.chunks_exact(self.samples).map(|pixel| pixel[0]).collect();
+                }
                 let level = |index: usize| map.get(index).map_or(0, |level| (level >> 8) as u8);
                 let pixels = indexes.iter().flat_map(|index| {
                     let index = usize::from(*index);
