@@ -48,6 +48,9 @@ impl Numbers<'_> {
     }
 }
 
+/// The compression of pages that are JPEGs.
+const JPEG: u16 = 7;
+
 /// What the pixels of a palette are numbers in.
 const PALETTE: u16 = 3;
 const BLACK_IS_ZERO: u16 = 1;
@@ -164,14 +167,22 @@ fn decode_as(bytes: &[u8], page: usize, has_palette: bool) -> Result<DynamicImag
         true => Some(decoder.get_tag_u16_vec(Tag::ColorMap).map_err(|e| explain(&e))?),
         false => None,
     };
-    let white_is_zero = decoder.find_tag_unsigned::<u16>(Tag::PhotometricInterpretation).ok().flatten() == Some(0);
-    let planes = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).ok().flatten() == Some(2) && samples > 1;
-    if planes {
+    let mut says = |tag, number| decoder.find_tag_unsigned::<u16>(tag).ok().flatten() == Some(number);
+    if says(Tag::FillOrder, 2) {
+        return Err("it cannot be read here: the bits of its bytes are in reverse order".to_owned());
+    }
+    // As Adobe's programs write them, the inks in a JPEG are the wrong way round.
+    let inverts = matches!(color, ColorType::CMYK(_)) && says(Tag::Compression, JPEG);
+    if samples > 1 && says(Tag::PlanarConfiguration, 2) {
         return Err("it cannot be read here: its colours are stored one after the other".to_owned());
     }
     let data = decoder.read_image().map_err(|e| explain(&e))?;
-    let data = Samples { data: eight_bits(data, bits)?, width, height, samples: usize::from(samples), bits };
-    data.picture(color, map.as_deref(), white_is_zero)
+    let mut data = eight_bits(data, bits)?;
+    if inverts {
+        data.iter_mut().for_each(|ink| *ink = 255 - *ink);
+    }
+    let data = Samples { data, width, height, samples: usize::from(samples), bits };
+    data.picture(color, map.as_deref())
 }
 
 /// Returns samples of a pixel and bits of a sample.
@@ -212,7 +223,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn picture(self, color: ColorType, map: Option<&[u16]>, white_is_zero: bool) -> Result<DynamicImage, String> {
+    fn picture(self, color: ColorType, map: Option<&[u16]>) -> Result<DynamicImage, String> {
         let short = || "it is damaged: the file has fewer pixels than it says".to_owned();
         let (width, height) = (self.width, self.height);
         let gray = |data| GrayImage::from_raw(width, height, data).map(DynamicImage::ImageLuma8);
@@ -233,10 +244,9 @@ impl Samples {
                 rgb(pixels.collect())
             }
             ColorType::Gray(bits) if bits < 8 => {
-                let (most, inverts) = ((1_u16 << bits) - 1, white_is_zero);
+                let most = (1_u16 << bits) - 1;
                 let level = |value: u8| (u16::from(value) * 255 / most) as u8;
-                let data = self.unpacked();
-                gray(data.into_iter().map(|v| if inverts { 255 - level(v) } else { level(v) }).collect())
+                gray(self.unpacked().into_iter().map(level).collect())
             }
             ColorType::Gray(_) => gray(self.data),
             ColorType::GrayA(_) => {
@@ -339,11 +349,11 @@ mod tests {
     fn narrow_samples_and_other_colours_become_pixels() {
         let samples = Samples { data: vec![0b1010_0000, 0b0100_0000], width: 3, height: 2, samples: 1, bits: 1 };
         assert_eq!(samples.unpacked(), [1, 0, 1, 0, 1, 0]);
-        let picture = samples.picture(ColorType::Gray(1), None, false).unwrap();
+        let picture = samples.picture(ColorType::Gray(1), None).unwrap();
         assert_eq!(picture.as_bytes(), [255, 0, 255, 0, 255, 0]);
         let samples = Samples { data: vec![1, 0], width: 2, height: 1, samples: 1, bits: 8 };
         let map = [0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000];
-        let picture = samples.picture(ColorType::Palette(8), Some(&map), false).unwrap();
+        let picture = samples.picture(ColorType::Palette(8), Some(&map)).unwrap();
         assert_eq!(picture.as_bytes(), [0x20, 0x40, 0x60, 0x10, 0x30, 0x50]);
         assert_eq!(from_ycbcr([255, 128, 128]), [255, 255, 255]);
         assert_eq!(from_cmyk([0, 0, 0, 255]), [0, 0, 0]);
