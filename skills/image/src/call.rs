@@ -3,7 +3,7 @@
 use crate::command::{read_operation, write_file};
 use crate::encode::{Format, encode};
 use crate::kind::{KNOWN, Kind};
-use crate::look::{Origin, Shown, View, look};
+use crate::look::{MAX_FILE_BYTES, Origin, Shown, View, look};
 use crate::metadata;
 use crate::operation::{Operation, Settings};
 use crate::source::Source;
@@ -127,7 +127,7 @@ fn view(call: &Call) -> Result<View, String> {
         region,
         longest: call.longest.unwrap_or(usual.longest).clamp(1, 8_192),
         pixels: call.pixels.unwrap_or(usual.pixels).clamp(1, 32_000_000),
-        max_bytes: call.max_bytes.unwrap_or(usual.max_bytes),
+        max_bytes: call.max_bytes.unwrap_or(if call.out.is_some() { MAX_FILE_BYTES } else { usual.max_bytes }),
         page: call.page.unwrap_or(0),
     })
 }
@@ -211,6 +211,7 @@ fn convert(source: &Source, call: &Call, out: Option<(String, String)>) -> Resul
     let mut format = Format::new(kind);
     format.quality = call.quality;
     format.metadata = call.keep_metadata;
+    format.repeat = source.repeat();
     format.ending = ending;
     let bytes = encode(&pictures, &format)?;
     write_file(&path, &bytes)?;

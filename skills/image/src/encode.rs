@@ -201,7 +201,6 @@ fn tiff(pictures: &[Picture]) -> Result<Vec<u8>, String> {
         }
         .map_err(failed)?;
     }
-    drop(encoder);
     Ok(bytes.into_inner())
 }
 

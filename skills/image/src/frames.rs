@@ -15,7 +15,7 @@ pub fn count(bytes: &[u8], kind: Kind) -> usize {
     found.clamp(1, MAX_PAGES)
 }
 
-/// Whether a GIF is repeated, and how often: 0 for without end.
+/// Returns how often a GIF is repeated, 0 for without end, or `None` if it does not say.
 pub fn loops(bytes: &[u8]) -> Option<u16> {
     let at = bytes.windows(11).take(4096).position(|window| window == b"NETSCAPE2.0")? + 11;
     let block = bytes.get(at..at + 4)?;

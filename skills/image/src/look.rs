@@ -28,8 +28,11 @@ pub const LONGEST: u32 = 1568;
 /// About 1,600 tokens.
 pub const PIXELS: u64 = 1_150_000;
 
-/// With the quarter that base64 adds, this fits into the 256 KiB that a skill may print.
-pub const MAX_BYTES: usize = 190_000;
+/// A skill may answer with 256 KiB, in which its JSON counts twice, as text and as data; base64 adds a third.
+pub const MAX_BYTES: usize = 95_000;
+
+/// Bytes of a picture that goes into a file.
+pub const MAX_FILE_BYTES: usize = 1_000_000;
 
 impl Default for View {
     fn default() -> Self {
@@ -74,7 +77,7 @@ fn is_false(value: &bool) -> bool {
 const FIRST_QUALITY: u8 = 80;
 
 /// The qualities that are tried before the picture is made smaller.
-const QUALITIES: [u8; 4] = [FIRST_QUALITY, 70, 60, 45];
+const QUALITIES: [u8; 4] = [FIRST_QUALITY, 65, 50, 35];
 
 /// How often it is made smaller before that is given up.
 const MAX_STEPS: usize = 12;

@@ -15,7 +15,7 @@ fn main() {
         std::process::exit(1);
     }));
     // WASI has no working directory; the host names it here.
-    if let Some(directory) = std::env::var_os("PWD") {
+    if let Some(directory) = std::env::var_os("PWD").filter(|_| cfg!(target_os = "wasi")) {
         let _ = std::env::set_current_dir(directory);
     }
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

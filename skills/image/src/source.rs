@@ -99,6 +99,11 @@ impl Source {
         frames::count(&self.bytes, self.kind)
     }
 
+    /// Returns how often an animation is shown, or 0 for without end.
+    pub fn repeat(&self) -> u16 {
+        if self.kind == Kind::Gif { frames::loops(&self.bytes).unwrap_or(0) } else { 0 }
+    }
+
     /// Whether a JPEG has no end: what is missing is grey in the decoded picture.
     pub fn is_cut(&self) -> bool {
         self.kind == Kind::Jpeg && !self.bytes.windows(2).rev().any(|pair| pair == [0xff, 0xd9])
@@ -260,6 +265,9 @@ pub(crate) fn explain(error: &ImageError) -> String {
             "it is damaged: the file ends too early".to_owned()
         }
         ImageError::Decoding(e) => match std::error::Error::source(e) {
+            Some(cause) if cause.to_string().eq_ignore_ascii_case("unexpected end of file") => {
+                "it is damaged: the file ends too early".to_owned()
+            }
             Some(cause) => format!("it is damaged: {}", one_line(&cause.to_string())),
             None => format!("it is damaged: {}", one_line(&e.to_string())),
         },

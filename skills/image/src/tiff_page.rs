@@ -48,6 +48,31 @@ impl Numbers<'_> {
     }
 }
 
+/// The compression of pages that are JPEGs.
+const JPEG: u16 = 7;
+
+/// What the pixels of a palette are numbers in.
+const PALETTE: u16 = 3;
+const BLACK_IS_ZERO: u16 = 1;
+
+/// Returns where the file says what the pixels of a page mean, if that is in a palette, which the library refuses.
+fn palette_mark(bytes: &[u8], page: usize) -> Option<usize> {
+    let numbers = Numbers { bytes, is_little: bytes.first() == Some(&b'I') };
+    let directory = *offsets(bytes)?.get(page)?;
+    let (first, size, count) = if numbers.is_big() {
+        (directory + 8, 20, usize::try_from(numbers.u64(directory)?).ok()?)
+    } else {
+        (directory + 2, 12, usize::from(numbers.u16(directory)?))
+    };
+    let mut entries = (0..count.min(MAX_ENTRIES)).map(|number| first + number * size);
+    let entry = entries.find(|at| numbers.u16(*at) == Some(Tag::PhotometricInterpretation.to_u16()))?;
+    let value = entry + size - if numbers.is_big() { 8 } else { 4 };
+    (numbers.u16(value) == Some(PALETTE)).then_some(value)
+}
+
+/// Entries of a directory that are looked at.
+const MAX_ENTRIES: usize = 4096;
+
 /// Returns where the directory of each page is.
 pub fn offsets(bytes: &[u8]) -> Option<Vec<usize>> {
     let numbers = Numbers { bytes, is_little: bytes.first() == Some(&b'I') };
@@ -77,7 +102,10 @@ fn decoder(bytes: &[u8], page: usize) -> Result<Decoder<Cursor<&[u8]>>, String> 
 pub fn header(bytes: &[u8], page: usize) -> Result<Header, String> {
     let mut decoder = decoder(bytes, page)?;
     let (width, height) = decoder.dimensions().map_err(|e| explain(&e))?;
-    let color = decoder.colortype().map_err(|e| explain(&e))?;
+    let color = match palette_mark(bytes, page) {
+        Some(_) => ColorType::Palette(8),
+        None => decoder.colortype().map_err(|e| explain(&e))?,
+    };
     let orientation = decoder.find_tag_unsigned::<u16>(Tag::Orientation).ok().flatten();
     let orientation = orientation.and_then(|number| u8::try_from(number).ok()).and_then(Orientation::from_exif);
     let icc = decoder.get_tag_u8_vec(Tag::IccProfile).ok();
@@ -115,24 +143,46 @@ fn as_extended(color: ColorType) -> ExtendedColorType {
 
 /// Decodes a page.
 pub fn decode(bytes: &[u8], page: usize) -> Result<DynamicImage, String> {
+    let Some(mark) = palette_mark(bytes, page) else { return decode_as(bytes, page, false) };
+    // Read as grey, the pixels are their numbers in the palette.
+    let mut copy = bytes.to_vec();
+    let gray = if bytes[0] == b'I' { BLACK_IS_ZERO.to_le_bytes() } else { BLACK_IS_ZERO.to_be_bytes() };
+    copy[mark..mark + 2].copy_from_slice(&gray);
+    decode_as(&copy, page, true)
+}
+
+fn decode_as(bytes: &[u8], page: usize, has_palette: bool) -> Result<DynamicImage, String> {
     let mut decoder = decoder(bytes, page)?;
     let (width, height) = decoder.dimensions().map_err(|e| explain(&e))?;
-    let color = decoder.colortype().map_err(|e| explain(&e))?;
+    let color = match decoder.colortype().map_err(|e| explain(&e))? {
+        ColorType::Gray(bits) if has_palette => ColorType::Palette(bits),
+        // An alpha channel beside a palette is passed over.
+        ColorType::GrayA(bits) if has_palette => ColorType::Multiband { bit_depth: bits, num_samples: 2 },
+        color => color,
+    };
     let (samples, bits) = layout(color)?;
     // The samples, and the pixels that are made of them.
     limits::check(width, height, u64::from(samples) * u64::from(bits).div_ceil(8) + 3)?;
-    let map = match color {
-        ColorType::Palette(_) => Some(decoder.get_tag_u16_vec(Tag::ColorMap).map_err(|e| explain(&e))?),
-        _ => None,
+    let map = match has_palette {
+        true => Some(decoder.get_tag_u16_vec(Tag::ColorMap).map_err(|e| explain(&e))?),
+        false => None,
     };
-    let white_is_zero = decoder.find_tag_unsigned::<u16>(Tag::PhotometricInterpretation).ok().flatten() == Some(0);
-    let planes = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).ok().flatten() == Some(2) && samples > 1;
-    if planes {
+    let mut says = |tag, number| decoder.find_tag_unsigned::<u16>(tag).ok().flatten() == Some(number);
+    if says(Tag::FillOrder, 2) {
+        return Err("it cannot be read here: the bits of its bytes are in reverse order".to_owned());
+    }
+    // As Adobe's programs write them, the inks in a JPEG are the wrong way round.
+    let inverts = matches!(color, ColorType::CMYK(_)) && says(Tag::Compression, JPEG);
+    if samples > 1 && says(Tag::PlanarConfiguration, 2) {
         return Err("it cannot be read here: its colours are stored one after the other".to_owned());
     }
     let data = decoder.read_image().map_err(|e| explain(&e))?;
-    let data = Samples { data: eight_bits(data, bits)?, width, height, samples: usize::from(samples), bits };
-    data.picture(color, map.as_deref(), white_is_zero)
+    let mut data = eight_bits(data, bits)?;
+    if inverts {
+        data.iter_mut().for_each(|ink| *ink = 255 - *ink);
+    }
+    let data = Samples { data, width, height, samples: usize::from(samples), bits };
+    data.picture(color, map.as_deref())
 }
 
 /// Returns samples of a pixel and bits of a sample.
@@ -173,16 +223,19 @@ struct Samples {
 }
 
 impl Samples {
-    fn picture(self, color: ColorType, map: Option<&[u16]>, white_is_zero: bool) -> Result<DynamicImage, String> {
+    fn picture(self, color: ColorType, map: Option<&[u16]>) -> Result<DynamicImage, String> {
         let short = || "it is damaged: the file has fewer pixels than it says".to_owned();
         let (width, height) = (self.width, self.height);
         let gray = |data| GrayImage::from_raw(width, height, data).map(DynamicImage::ImageLuma8);
         let rgb = |data| RgbImage::from_raw(width, height, data).map(DynamicImage::ImageRgb8);
         let found = match color {
-            ColorType::Palette(_) => {
+            _ if map.is_some() => {
                 let map = map.unwrap_or_default();
                 let size = map.len() / 3;
-                let indexes = self.unpacked();
+                let mut indexes = self.unpacked();
+                if self.samples > 1 {
+                    indexes = indexes.chunks_exact(self.samples).map(|pixel| pixel[0]).collect();
+                }
                 let level = |index: usize| map.get(index).map_or(0, |level| (level >> 8) as u8);
                 let pixels = indexes.iter().flat_map(|index| {
                     let index = usize::from(*index);
@@ -191,10 +244,9 @@ impl Samples {
                 rgb(pixels.collect())
             }
             ColorType::Gray(bits) if bits < 8 => {
-                let (most, inverts) = ((1_u16 << bits) - 1, white_is_zero);
+                let most = (1_u16 << bits) - 1;
                 let level = |value: u8| (u16::from(value) * 255 / most) as u8;
-                let data = self.unpacked();
-                gray(data.into_iter().map(|v| if inverts { 255 - level(v) } else { level(v) }).collect())
+                gray(self.unpacked().into_iter().map(level).collect())
             }
             ColorType::Gray(_) => gray(self.data),
             ColorType::GrayA(_) => {
@@ -297,11 +349,11 @@ mod tests {
     fn narrow_samples_and_other_colours_become_pixels() {
         let samples = Samples { data: vec![0b1010_0000, 0b0100_0000], width: 3, height: 2, samples: 1, bits: 1 };
         assert_eq!(samples.unpacked(), [1, 0, 1, 0, 1, 0]);
-        let picture = samples.picture(ColorType::Gray(1), None, false).unwrap();
+        let picture = samples.picture(ColorType::Gray(1), None).unwrap();
         assert_eq!(picture.as_bytes(), [255, 0, 255, 0, 255, 0]);
         let samples = Samples { data: vec![1, 0], width: 2, height: 1, samples: 1, bits: 8 };
         let map = [0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000];
-        let picture = samples.picture(ColorType::Palette(8), Some(&map), false).unwrap();
+        let picture = samples.picture(ColorType::Palette(8), Some(&map)).unwrap();
         assert_eq!(picture.as_bytes(), [0x20, 0x40, 0x60, 0x10, 0x30, 0x50]);
         assert_eq!(from_ycbcr([255, 128, 128]), [255, 255, 255]);
         assert_eq!(from_cmyk([0, 0, 0, 255]), [0, 0, 0]);

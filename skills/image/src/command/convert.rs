@@ -103,7 +103,7 @@ impl Line {
         self.check()
     }
 
-    fn read(&self, name: &str) -> Result<Vec<Picture>, String> {
+    fn read(&mut self, name: &str) -> Result<Vec<Picture>, String> {
         let (prefix, path) = split_prefix(name);
         if matches!(prefix, Some("xc" | "canvas")) {
             let color = color::parse(path)?;
@@ -115,6 +115,7 @@ impl Line {
         let (path, pages) = split_pages(path);
         let source = Source::open(path)?;
         let in_file = |e: String| format!("{path}: {e}");
+        self.output.repeat.get_or_insert(source.repeat());
         if source.is_cut() {
             eprintln!("note: {path} ends early, and what is missing of it is grey");
         }
@@ -178,7 +179,7 @@ impl Line {
                 self.output.format = Some(format.clone());
                 self.format = Some(format);
             }
-            Setting::Repeat(times) => self.output.repeat = times,
+            Setting::Repeat(times) => self.output.repeat = Some(times),
             Setting::MostBytes(most) => self.output.most_bytes = most,
             Setting::Palette => self.output.palette = true,
             Setting::Adjoin(together) => self.output.apart = !together,

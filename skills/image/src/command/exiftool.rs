@@ -103,12 +103,18 @@ fn is_tag(tag: &str) -> bool {
     tag.contains('*') || OF_FILES.iter().any(|name| name.eq_ignore_ascii_case(tag)) || metadata::is_known(tag)
 }
 
+/// Whether a name is one that a tag in small letters stands for, in which `*` is any text.
 fn matches(tag: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    match tag.split_once('*') {
-        Some((start, end)) => name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end),
-        None => name == tag,
+    let mut parts = tag.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
     }
+    rest.ends_with(last)
 }
 
 fn show(files: &[&str], printing: &Printing) -> Outcome {
@@ -285,7 +291,8 @@ mod tests {
     fn tags_are_named_in_many_ways() {
         assert_eq!(plain_tag("exif:make"), "make");
         assert_eq!(plain_tag("gps:all"), "gps*");
-        assert!(matches("gps*", "GPSLatitude") && matches("*date*", "XDateX") == false);
+        assert!(matches("gps*", "GPSLatitude") && matches("*date*", "CreateDate") && matches("*", "Make"));
+        assert!(!matches("make", "Makes") && !matches("*date", "DateStamp") && !matches("a*a", "a"));
         assert!(is_tag("imagesize") && is_tag("createdate") && !is_tag("foo"));
         assert_eq!(human(1_500), "1500 bytes");
         assert_eq!(human(2_500_000), "2.5 MB");

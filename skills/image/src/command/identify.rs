@@ -38,10 +38,10 @@ pub(super) fn run(words: &[String]) -> Outcome {
     }
     let mut failed = None;
     for file in files {
-        if let Err(message) = one(file, format, verbose) {
-            if let Some(before) = failed.replace(message) {
-                eprintln!("identify: {before}");
-            }
+        if let Err(message) = one(file, format, verbose)
+            && let Some(before) = failed.replace(message)
+        {
+            eprintln!("identify: {before}");
         }
     }
     failed.map_or(Ok(()), Err)

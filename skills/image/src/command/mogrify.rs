@@ -31,10 +31,10 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let mut failed = None;
     for file in files {
         // The others are done all the same.
-        if let Err(message) = one(file, &steps, directory) {
-            if let Some(before) = failed.replace(message) {
-                eprintln!("mogrify: {before}");
-            }
+        if let Err(message) = one(file, &steps, directory)
+            && let Some(before) = failed.replace(message)
+        {
+            eprintln!("mogrify: {before}");
         }
     }
     failed.map_or(Ok(()), Err)

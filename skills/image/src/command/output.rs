@@ -13,7 +13,8 @@ pub struct Output {
     pub quality: Option<u8>,
     pub density: Option<u16>,
     pub background: Option<[u8; 3]>,
-    pub repeat: u16,
+    /// How often an animation is shown: as the first file says, unless the command line does.
+    pub repeat: Option<u16>,
     pub most_bytes: Option<usize>,
     pub palette: bool,
     /// Whether several pictures become one file, where the format holds several.
@@ -38,7 +39,7 @@ impl Output {
         format.quality = self.quality;
         format.density = self.density;
         format.background = self.background.unwrap_or([255; 3]);
-        format.repeat = self.repeat;
+        format.repeat = self.repeat.unwrap_or(0);
         format.most_bytes = self.most_bytes;
         format.palette = self.palette || ending == "png8";
         format.ending = ending;
