@@ -76,7 +76,8 @@ pub fn write(document: &Document, saved: &[String], request: &Request) -> String
 /// The first characters of the text on one line.
 fn beginning(document: &Document) -> String {
     let text = document.parts.iter().map(|part| part.text.as_str()).find(|text| !text.is_empty()).unwrap_or_default();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let marks = |word: &&str| word.chars().any(|c| !"#|->".contains(c));
+    let words = text.split_whitespace().filter(marks).collect::<Vec<_>>().join(" ");
     let beginning: String = words.chars().take(BEGINNING).collect();
     if beginning.len() < words.len() { format!("{beginning}…") } else { beginning }
 }
