@@ -146,11 +146,7 @@ impl<'o> Walk<'o> {
                 self.silent = Some(name.to_owned());
                 return TokenSinkResult::RawData(RawKind::Rawtext);
             }
-            "template" | "select" | "svg" | "math" | "object" if !tag.self_closing && self.silent.is_none() => {
-                if name != "math" && name != "object" && name != "select" {
-                    self.silent = Some(name.to_owned());
-                }
-            }
+            "template" | "svg" if !tag.self_closing && self.silent.is_none() => self.silent = Some(name.to_owned()),
             "textarea" if !tag.self_closing => return TokenSinkResult::RawData(RawKind::Rcdata),
             "html" => self.facts.language = attribute(&tag.attrs, "lang").unwrap_or_default(),
             "meta" => {

@@ -328,11 +328,7 @@ impl<'o> Walk<'o> {
             }
             "intbl" | "trowd" => self.in_table = true,
             "cell" | "nestcell" => self.end_cell(),
-            "row" | "nestrow" => {
-                if !self.row.is_empty() {
-                    self.table.push(std::mem::take(&mut self.row));
-                }
-            }
+            "row" | "nestrow" if !self.row.is_empty() => self.table.push(std::mem::take(&mut self.row)),
             _ => {}
         }
     }
