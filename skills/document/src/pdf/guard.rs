@@ -48,3 +48,19 @@ fn unpacked(raw: &[u8], layers: usize, limit: usize) -> usize {
     }
     total
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_bomb_is_counted_up_to_the_limit() {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&vec![b' '; 1 << 20]).unwrap();
+        let packed = encoder.finish().unwrap();
+        assert_eq!(unpacked(&packed, 1, 2 << 20), 1 << 20);
+        assert_eq!(unpacked(&packed, 1, 1_000), 1_001);
+        assert_eq!(unpacked(b"not packed", 1, 1_000), 0);
+    }
+}
