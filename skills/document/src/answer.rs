@@ -23,10 +23,9 @@ pub fn answer(request: &Request, base: &Path) -> Result<String> {
     if let Some(pages) = &request.render {
         return save::render(request, pages, bytes, &path, base).map_err(named);
     }
-    let text_only = request.search.is_some() || request.format == Format::Text;
     let whole = request.outline || request.search.is_some();
     let reading = Reading {
-        style: if text_only { Style::Text } else { Style::Markdown },
+        style: if request.format == Format::Text { Style::Text } else { Style::Markdown },
         pages: request.pages.clone(),
         sheet: request.sheet.as_deref(),
         password: request.password.as_deref(),

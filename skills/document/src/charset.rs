@@ -15,28 +15,25 @@ fn choose<'a>(bytes: &'a [u8], label: Option<&str>) -> (&'static Encoding, &'a [
     if let Some((encoding, length)) = Encoding::for_bom(bytes) {
         return (encoding, &bytes[length..]);
     }
-    let labelled = label.and_then(|label| Encoding::for_label(label.trim().as_bytes()));
     if let Some(encoding) = looks_wide(bytes) {
         return (encoding, bytes);
     }
+    let labelled = label.and_then(|label| Encoding::for_label(label.trim().as_bytes()));
+    // A label that could be read in a file of single bytes is wrong if it says UTF-16.
+    let labelled = labelled.filter(|encoding| *encoding != UTF_16LE && *encoding != UTF_16BE);
     // Pages say UTF-8 and are not, and the other way round; bytes that are valid UTF-8 beyond ASCII are hardly anything else.
     let valid = match std::str::from_utf8(bytes) {
         Ok(_) => true,
         // The text may have been cut inside a character.
         Err(e) => e.error_len().is_none() && e.valid_up_to() > 0,
     };
-    if valid && labelled.is_none_or(|encoding| !is_seven_bit(encoding)) {
+    if valid && labelled.is_none_or(|encoding| encoding.name() != "ISO-2022-JP") {
         return (UTF_8, bytes);
     }
     match labelled {
         Some(encoding) if encoding != UTF_8 => (encoding, bytes),
         _ => (guess(bytes), bytes),
     }
-}
-
-/// Encodings whose texts are valid UTF-8 and mean something else.
-fn is_seven_bit(encoding: &'static Encoding) -> bool {
-    encoding.name() == "ISO-2022-JP" || encoding == UTF_16LE || encoding == UTF_16BE
 }
 
 /// UTF-16 without a mark: every second byte of the beginning is zero.
@@ -128,6 +125,7 @@ mod tests {
         assert_eq!(decode("größer als".as_bytes(), Some("iso-8859-1")), "größer als");
         assert_eq!(decode(b"gr\xf6\xdfer", Some("iso-8859-1")), "größer");
         assert_eq!(decode(b"gr\xf6\xdfer", Some("utf-8")), "größer");
+        assert_eq!(decode(b"plain text", Some("unicode")), "plain text");
         assert_eq!(
             decode(b"\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xd5\xee\xf0\xee\xf8\xee", None),
             "Привет, как дела? Хорошо"

@@ -27,6 +27,9 @@ pub const RATIO_FREE_BYTES: u64 = 4 << 20;
 /// Depth of elements in XML and HTML.
 pub const DEPTH: usize = 512;
 
+/// Unpacked size of the contents of one page of a PDF file.
+pub const CONTENT_BYTES: usize = 32 << 20;
+
 /// Glyphs of one page. More are not read.
 pub const GLYPHS: usize = 400_000;
 

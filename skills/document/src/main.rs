@@ -25,13 +25,16 @@ fn main() -> ExitCode {
     let path = if arguments.is_empty() { "document".to_owned() } else { arguments.remove(0) };
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let _ = STARTED.set(name.clone());
-    std::panic::set_hook(Box::new(|_| {
+    std::panic::set_hook(Box::new(|panic| {
         // A library gave up: to whoever asked, that is a file that it cannot read.
         let name = STARTED.get().map_or("document", String::as_str);
         let _ = writeln!(
             std::io::stderr(),
             "{name}: the file cannot be read: there is something in it that its reader does not expect"
         );
+        if cfg!(debug_assertions) {
+            let _ = writeln!(std::io::stderr(), "{panic}");
+        }
         std::process::exit(1);
     }));
     if let Some(directory) = std::env::var_os("PWD") {

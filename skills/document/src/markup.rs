@@ -67,11 +67,7 @@ pub fn to_plain(markdown: &str) -> String {
                 text.push_str(&format!("[{name}] "));
             }
             Event::Start(Tag::TableHead | Tag::TableRow) => first_cell = true,
-            Event::Start(Tag::TableCell) => {
-                if !std::mem::take(&mut first_cell) {
-                    text.push('\t');
-                }
-            }
+            Event::Start(Tag::TableCell) if !std::mem::take(&mut first_cell) => text.push('\t'),
             Event::Start(Tag::MetadataBlock(_)) => silent = true,
             Event::End(TagEnd::MetadataBlock(_)) => silent = false,
             Event::End(TagEnd::List(_)) => drop(lists.pop()),

@@ -91,7 +91,7 @@ impl<'a> Package<'a> {
         let Some(index) = self.index(name) else { return Ok(()) };
         let Ok(mut entry) = self.archive.by_index(index) else { return Ok(()) };
         let packed = entry.compressed_size().max(1);
-        let limit = (limits::RATIO * packed).max(limits::RATIO_FREE_BYTES).min(limits::UNPACKED_BYTES);
+        let limit = (limits::RATIO * packed).clamp(limits::RATIO_FREE_BYTES, limits::UNPACKED_BYTES);
         let mut buffer = vec![0; 64 << 10];
         let (mut total, mut run) = (0_u64, 0);
         let is_text = name.ends_with(".xml") || name.ends_with(".rels");

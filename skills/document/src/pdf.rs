@@ -1,6 +1,7 @@
 //! PDF: text by pages, metadata, bookmarks, attachments, and pages as pictures.
 
 mod glyphs;
+mod guard;
 mod info;
 mod layout;
 mod order;
@@ -54,6 +55,7 @@ pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
     let mut arranged = Vec::new();
     let mut held = 0;
     let mut cut = Vec::new();
+    let mut refused = Vec::new();
     let started = Instant::now();
     let mut unread = None;
     for (index, page) in pages.iter().enumerate() {
@@ -72,6 +74,11 @@ pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
         }
         if number % PAGES_TOGETHER == 0 {
             cache = InterpreterCache::new();
+        }
+        if let Err(error) = guard::check(page, number) {
+            refused.push(error.to_string());
+            arranged.push(Some(write::PageText::default()));
+            continue;
         }
         let found = glyphs::collect(page, &cache, &settings);
         if found.cut {
@@ -95,6 +102,7 @@ pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
     out.set_total(total);
     let mut document = Document::new(Kind::Pdf, out);
     info::describe(&pdf, &mut document, reading);
+    document.notes.extend(refused.into_iter().take(20));
     if let Some(number) = unread {
         document
             .notes

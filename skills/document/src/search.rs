@@ -24,7 +24,7 @@ pub fn find(document: &Document, phrase: &str) -> Vec<Passage> {
     // Part, words that were found, place of the first.
     let mut others: Vec<(usize, usize, String)> = Vec::new();
     for part in &document.parts {
-        for paragraph in part.text.split("\n\n") {
+        for paragraph in paragraphs(&part.text) {
             let paragraph = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
             let folded = fold(&paragraph);
             if folded.contains(&phrase) {
@@ -50,6 +50,15 @@ pub fn find(document: &Document, phrase: &str) -> Vec<Passage> {
     let most = others.iter().map(|(_, found, _)| *found).max().unwrap_or(0);
     others.retain(|(_, found, _)| *found == most);
     others.into_iter().take(limits::PASSAGES).map(|(part, _, text)| Passage { part, text }).collect()
+}
+
+/// Paragraphs, items of lists and rows of tables.
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n\n").flat_map(|block| {
+        let by_lines = block.starts_with(['|', '-']) || block.contains('\t');
+        let (lines, whole) = if by_lines { (Some(block.lines()), None) } else { (None, Some(block)) };
+        lines.into_iter().flatten().chain(whole)
+    })
 }
 
 /// Small letters, one character for each, with single spaces.

@@ -58,10 +58,15 @@ pub fn write(document: &Document, saved: &[String], request: &Request) -> String
         }
     } else {
         lines.push("headings:".to_owned());
+        let highest = document.headings.iter().map(|heading| heading.level).min().unwrap_or(1);
         for heading in &document.headings {
             let place = if heading.part == 0 { String::new() } else { document.place(heading.part) };
             let place = if place.is_empty() { place } else { format!(" ({place})") };
-            lines.push(format!("{}- {}{place}", "  ".repeat(heading.level.saturating_sub(1).min(6)), heading.text));
+            lines.push(format!(
+                "{}- {}{place}",
+                "  ".repeat(heading.level.saturating_sub(highest).min(6)),
+                heading.text
+            ));
         }
     }
     if !beginning.is_empty() {
@@ -76,7 +81,8 @@ pub fn write(document: &Document, saved: &[String], request: &Request) -> String
 /// The first characters of the text on one line.
 fn beginning(document: &Document) -> String {
     let text = document.parts.iter().map(|part| part.text.as_str()).find(|text| !text.is_empty()).unwrap_or_default();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let marks = |word: &&str| word.chars().any(|c| !"#|->".contains(c));
+    let words = text.split_whitespace().filter(marks).collect::<Vec<_>>().join(" ");
     let beginning: String = words.chars().take(BEGINNING).collect();
     if beginning.len() < words.len() { format!("{beginning}…") } else { beginning }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::extent;
 use crate::document::{Document, Part};
+use crate::kind::Kind;
 use crate::request::{Format, Request};
 use crate::search::Passage;
 
@@ -103,13 +104,15 @@ pub fn body(document: &Document) -> String {
 
 /// The text of a part, or a sentence about why there is none.
 fn part_text(document: &Document, part: &Part) -> String {
-    if part.text.is_empty() && document.kind.unit() == "page" && document.kind == crate::kind::Kind::Pdf {
-        return match part.picture {
-            true => format!("(page {0} is a picture: render=\"{0}\" draws it)", part.number),
-            false => format!("(page {} is empty)", part.number),
-        };
+    let number = part.number;
+    match (document.kind, part.picture, part.text.as_str()) {
+        (Kind::Pdf, true, "") => format!("(page {number} is a picture: render=\"{number}\" draws it)"),
+        (Kind::Pdf, true, text) => {
+            format!("{text}\n\n(the rest of page {number} is a picture: render=\"{number}\" draws it)")
+        }
+        (Kind::Pdf, false, "") => format!("(page {number} is empty)"),
+        (_, _, text) => text.to_owned(),
     }
-    part.text.clone()
 }
 
 fn json_text(document: &Document, saved: &[String], request: &Request) -> String {

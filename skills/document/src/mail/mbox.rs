@@ -20,7 +20,9 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
         if out.part("") {
             // Lines of the text that begin with `From ` were marked.
             let unmarked = unmark(mail);
-            if let Some(mail) = MessageParser::default().parse(&unmarked) {
+            if message::check(&unmarked).is_ok()
+                && let Some(mail) = MessageParser::default().parse(&unmarked)
+            {
                 let subject = mail.subject().unwrap_or("without a subject").to_owned();
                 out.title(&subject);
                 out.record_heading(1, &subject);

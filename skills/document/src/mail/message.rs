@@ -3,7 +3,7 @@
 use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
 use crate::document::{Attachment, Document};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::limits;
 use crate::out::Out;
@@ -13,11 +13,15 @@ use crate::text::html;
 /// Mails inside mails.
 const NESTING: usize = 4;
 
+/// Mails inside a mail, at any depth.
+const INNER: usize = 300;
+
 /// Letters below which a text is taken for a note that the mail is HTML.
 const SHORT_TEXT: usize = 40;
 
 /// Reads a mail.
 pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
+    check(bytes)?;
     let mut out = Out::new(reading.style, reading.pages.clone(), reading.limit);
     let message = MessageParser::default().parse(bytes).ok_or("it is damaged: it has no header fields of a mail")?;
     let mut attachments = Vec::new();
@@ -28,6 +32,15 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
     }
     document.attachments = attachments;
     Ok(document)
+}
+
+/// Refuses mails within mails within mails, which their library frees by calling itself.
+pub fn check(bytes: &[u8]) -> Result<()> {
+    let inner = bytes.windows(6).filter(|window| window.eq_ignore_ascii_case(b"rfc822")).count();
+    if inner > INNER {
+        return Err(Error::limit(&format!("it has {inner} mails inside"), INNER));
+    }
+    Ok(())
 }
 
 /// The fields that people see.

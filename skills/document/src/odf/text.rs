@@ -139,11 +139,7 @@ impl Walk {
             "soft-page-break" if self.paged => self.break_page(out),
             "list" => self.lists = (self.lists + 1).min(NESTING),
             "list-item" | "list-header" => self.item_begins = true,
-            "table" => {
-                if self.tables.len() < NESTING {
-                    self.tables.push((Table::default(), String::new(), 1));
-                }
-            }
+            "table" if self.tables.len() < NESTING => self.tables.push((Table::default(), String::new(), 1)),
             "table-row" => {
                 if let Some((table, ..)) = self.tables.last_mut() {
                     table.begin_row();

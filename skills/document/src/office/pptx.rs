@@ -208,7 +208,7 @@ impl Slide {
                 self.title.push(' ');
             }
             self.title.push_str(&text);
-        } else if self.bullet && !self.notes && placeholder != "" {
+        } else if self.bullet && !self.notes && !placeholder.is_empty() {
             out.item(self.level, "-", &text);
         } else if self.level > 0 {
             out.item(self.level - 1, "-", &text);

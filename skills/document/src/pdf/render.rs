@@ -32,6 +32,7 @@ pub fn render(pdf: &Pdf, number: usize, scaling: Scaling) -> Result<Picture> {
     let pages = pdf.pages();
     let page = number.checked_sub(1).and_then(|index| pages.get(index));
     let page = page.ok_or_else(|| Error::new(format!("page {number}: the file has {} pages", pages.len())))?;
+    super::guard::check(page, number)?;
     let (width, height) = page.render_dimensions();
     let (width, height) = (f64::from(width), f64::from(height));
     if !(width.is_finite() && height.is_finite()) || width <= 0.0 || height <= 0.0 {

@@ -154,7 +154,26 @@ fn table(rows: &[Vec<Piece>]) -> Option<Vec<Vec<String>>> {
             _ => table.push(cells),
         }
     }
+    merge_columns(&mut table);
     (conflicts as f32 <= CONFLICTS * total as f32 && table.len() > 1).then_some(table)
+}
+
+/// Puts a column that has only a heading together with the one beside it that has only values: they are aligned differently.
+fn merge_columns(table: &mut [Vec<String>]) {
+    let mut left = 0;
+    while left + 1 < table.first().map_or(0, Vec::len) {
+        let filled = |column: usize| table.iter().filter(|row| !row[column].is_empty()).count();
+        let apart = table.iter().all(|row| row[left].is_empty() || row[left + 1].is_empty());
+        let heading = |column: usize| filled(column) <= 2 && table.iter().skip(3).all(|row| row[column].is_empty());
+        if apart && (heading(left) != heading(left + 1) || filled(left) == 0 || filled(left + 1) == 0) {
+            for row in table.iter_mut() {
+                let right = row.remove(left + 1);
+                row[left].push_str(&right);
+            }
+        } else {
+            left += 1;
+        }
+    }
 }
 
 /// The left and right ends of the columns, from the rows that have nearly the most pieces.
@@ -221,6 +240,16 @@ mod tests {
         let Section::Table(table) = &sections[1] else { panic!("{sections:?}") };
         assert_eq!(table[0], ["Item", "Number", "Price"]);
         assert_eq!(table[2], ["Milk", "", "1.20"]);
+    }
+
+    #[test]
+    fn a_heading_stands_over_its_column() {
+        let mut table: Vec<Vec<String>> =
+            [["a", "", "n"], ["x", "1", ""], ["y", "2", ""], ["z", "3", ""], ["z", "4", ""]]
+                .map(|row| row.map(str::to_owned).to_vec())
+                .to_vec();
+        merge_columns(&mut table);
+        assert_eq!(table[..2], [["a", "n"], ["x", "1"]]);
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::out::{Out, Style};
 /// Letters of a page by the size of its type, in tenths.
 pub type Sizes = std::collections::BTreeMap<u32, usize>;
 
+/// Letters that a scanner or a stamp adds to a page that is a picture.
+const STAMP_LETTERS: usize = 60;
+
 /// A page between reading and writing.
 #[derive(Debug, Default)]
 pub struct PageText {
@@ -21,8 +24,13 @@ pub struct PageText {
 
 /// Puts the glyphs of a page in order.
 pub fn arrange(glyphs: &Glyphs, keep_layout: bool, sizes: &mut Sizes) -> PageText {
+    let letters = glyphs.glyphs.iter().filter(|glyph| !glyph.text.is_space()).count();
     let mut page = PageText {
-        picture: glyphs.glyphs.is_empty() && (glyphs.pictures > 0.05 || glyphs.paths > 20),
+        picture: match letters {
+            0 => glyphs.pictures > 0.05 || glyphs.paths > 20,
+            1..STAMP_LETTERS => glyphs.pictures > 0.5,
+            _ => false,
+        },
         ..PageText::default()
     };
     if keep_layout {
@@ -81,7 +89,6 @@ impl Scale {
 pub fn write(page: &PageText, scale: &Scale, out: &mut Out) {
     if page.picture {
         out.mark_picture();
-        return;
     }
     if let Some(lines) = &page.lines {
         out.raw(lines);
@@ -186,7 +193,7 @@ fn append(text: &mut String, line: &str) {
         && line.starts_with(char::is_lowercase);
     if divided {
         text.pop();
-    } else if !text.is_empty() && !(text.ends_with(is_wide) && line.starts_with(is_wide)) {
+    } else if !(text.is_empty() || text.ends_with(is_wide) && line.starts_with(is_wide)) {
         text.push(' ');
     }
     text.push_str(line);

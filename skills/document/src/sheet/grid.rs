@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::limits;
 use crate::out::Out;
+
+/// Rows of a sheet.
+const ROWS: u32 = 1 << 20;
 
 /// Cells of one merged range that get its value.
 const MERGED: u64 = 2_000;
@@ -24,7 +28,8 @@ pub struct Grid {
 impl Grid {
     /// Adds a cell, unless `limit` bytes are reached; then it is only counted.
     pub fn push(&mut self, row: u32, column: u32, text: String, limit: usize) {
-        if text.is_empty() {
+        // No program has more, and what is beyond would make the table of a damaged file endless.
+        if text.is_empty() || row >= ROWS || column as usize >= limits::COLUMNS {
             return;
         }
         self.height = self.height.max(row.saturating_add(1));
@@ -68,28 +73,37 @@ impl Grid {
         self.width
     }
 
-    /// Writes a table without empty rows and without empty columns at its left.
+    /// Writes a table without empty rows and columns.
     pub fn write(&self, out: &mut Out) {
-        let left = self.rows.values().flatten().map(|(column, _)| *column).min().unwrap_or(0);
-        let rows: Vec<Vec<String>> = self.rows.values().map(|row| dense(row, left)).collect();
+        let mut columns: Vec<u32> = self.rows.values().flatten().map(|(column, _)| *column).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let most = limits::CELLS / columns.len().max(1);
+        let rows: Vec<Vec<String>> = self.rows.values().take(most).map(|row| dense(row, &columns)).collect();
         out.table(&rows);
+        if rows.len() < self.rows.len() {
+            out.raw(&format!("(the table is cut after {} rows, at {} cells)", rows.len(), limits::CELLS));
+        }
     }
 
     /// All rows from the first on, empty ones too, all of one width.
     pub fn dense_rows(&self) -> impl Iterator<Item = Vec<String>> {
         let width = self.width as usize;
         (0..self.height).map(move |number| {
-            let mut row = self.rows.get(&number).map(|row| dense(row, 0)).unwrap_or_default();
-            row.resize(width, String::new());
+            let mut row = vec![String::new(); width];
+            for (column, text) in self.rows.get(&number).into_iter().flatten() {
+                row[*column as usize].clone_from(text);
+            }
             row
         })
     }
 }
 
-fn dense(row: &[(u32, String)], left: u32) -> Vec<String> {
+/// The cells of a row under the columns that are used.
+fn dense(row: &[(u32, String)], columns: &[u32]) -> Vec<String> {
     let mut cells = Vec::new();
     for (column, text) in row {
-        let index = (column - left) as usize;
+        let index = columns.partition_point(|used| used < column);
         if cells.len() <= index {
             cells.resize(index + 1, String::new());
         }
@@ -115,5 +129,9 @@ mod tests {
         assert_eq!(out.finish().1[0].text, "Year\tYear\na\tb\n\t1");
         assert_eq!(grid.filled(), 3);
         assert_eq!(grid.dense_rows().count(), 10);
+        // A damaged file.
+        grid.push(u32::MAX, 3, "x".into(), 1_000);
+        grid.push(3, 1 << 30, "x".into(), 1_000);
+        assert_eq!(grid.width(), 3);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use html5ever::Attribute;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::{Attribute, TokenizerResult};
 
 use crate::inline::{Inline, Marks};
 use crate::limits;
@@ -13,6 +13,9 @@ use crate::out::{Out, Style};
 
 /// Lists and quotes within one another.
 const NESTING: usize = 32;
+
+/// Bytes of a page that are read at once.
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// What the head of a page says.
 #[derive(Debug, Default)]
@@ -28,9 +31,14 @@ pub fn walk(text: &str, out: &mut Out) -> Facts {
     let sink = Sink(RefCell::new(Walk::new(out)));
     let tokenizer = Tokenizer::new(sink, TokenizerOpts { discard_bom: true, ..TokenizerOpts::default() });
     let input = BufferQueue::default();
-    input.push_back(StrTendril::from(text));
-    // A script would stop it; there is none, since scripts are raw text here.
-    let _ = tokenizer.feed(&input);
+    let mut rest = text;
+    while !rest.is_empty() && !tokenizer.sink.0.borrow().out.is_full() {
+        let (chunk, more) = rest.split_at(rest.floor_char_boundary(CHUNK_BYTES.min(rest.len())));
+        input.push_back(StrTendril::from(chunk));
+        rest = more;
+        // It stops for some tags, and goes on where it stopped.
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+    }
     tokenizer.end();
     let mut walk = tokenizer.sink.0.into_inner();
     walk.end();
@@ -146,11 +154,7 @@ impl<'o> Walk<'o> {
                 self.silent = Some(name.to_owned());
                 return TokenSinkResult::RawData(RawKind::Rawtext);
             }
-            "template" | "select" | "svg" | "math" | "object" if !tag.self_closing && self.silent.is_none() => {
-                if name != "math" && name != "object" && name != "select" {
-                    self.silent = Some(name.to_owned());
-                }
-            }
+            "template" | "svg" if !tag.self_closing && self.silent.is_none() => self.silent = Some(name.to_owned()),
             "textarea" if !tag.self_closing => return TokenSinkResult::RawData(RawKind::Rcdata),
             "html" => self.facts.language = attribute(&tag.attrs, "lang").unwrap_or_default(),
             "meta" => {

@@ -81,6 +81,8 @@ enum Destination {
     /// Nowhere.
     Skip,
     FontTable,
+    /// The mark of an item, which programs that know lists do not read.
+    Mark,
     /// A property of the document.
     Fact(&'static str),
 }
@@ -111,6 +113,7 @@ pub struct Walk<'o> {
     skip: usize,
     high: Option<u32>,
     inline: Inline,
+    mark: String,
     fact: String,
     facts: Vec<(&'static str, String)>,
     table: Vec<Vec<String>>,
@@ -143,6 +146,7 @@ impl<'o> Walk<'o> {
             skip: 0,
             high: None,
             inline: Inline::default(),
+            mark: String::new(),
             fact: String::new(),
             facts: Vec::new(),
             table: Vec::new(),
@@ -227,6 +231,7 @@ impl<'o> Walk<'o> {
     fn push(&mut self, text: &str) {
         match self.state.destination {
             Destination::Body if !self.state.hidden => self.inline.push(&self.state.marks, text),
+            Destination::Mark if self.mark.len() < 40 => self.mark.push_str(text),
             Destination::Fact(_) if self.fact.len() < 4_000 => self.fact.push_str(text),
             _ => {}
         }
@@ -266,15 +271,14 @@ impl<'o> Walk<'o> {
             "info" => self.state.destination = Destination::Skip,
             "colortbl" | "stylesheet" | "pict" | "object" | "themedata" | "datastore" | "latentstyles"
             | "listtable" | "listoverridetable" | "rsidtbl" | "generator" | "xmlnstbl" | "fldinst" | "nonshppict"
-            | "listtext" | "pntext" | "bkmkstart" | "bkmkend" | "revtbl" | "header" | "footer" | "headerl"
-            | "headerr" | "headerf" | "footerl" | "footerr" | "footerf" | "ftnsep" | "ftnsepc" | "aftnsep"
-            | "operator" | "creatim" | "revtim" | "sp" => {
-                // Marks of lists are worth their words.
-                match word {
-                    "listtext" | "pntext" => self.push("- "),
-                    _ => {}
-                }
+            | "bkmkstart" | "bkmkend" | "revtbl" | "header" | "footer" | "headerl" | "headerr" | "headerf"
+            | "footerl" | "footerr" | "footerf" | "ftnsep" | "ftnsepc" | "aftnsep" | "operator" | "creatim"
+            | "revtim" | "sp" => {
                 self.state.destination = Destination::Skip;
+            }
+            "listtext" | "pntext" => {
+                self.state.destination = Destination::Mark;
+                self.mark.clear();
             }
             "shppict" | "shpinst" | "shptxt" | "htmltag" | "annotation" | "shp" => {}
             _ if star => self.state.destination = Destination::Skip,
@@ -328,11 +332,7 @@ impl<'o> Walk<'o> {
             }
             "intbl" | "trowd" => self.in_table = true,
             "cell" | "nestcell" => self.end_cell(),
-            "row" | "nestrow" => {
-                if !self.row.is_empty() {
-                    self.table.push(std::mem::take(&mut self.row));
-                }
-            }
+            "row" | "nestrow" if !self.row.is_empty() => self.table.push(std::mem::take(&mut self.row)),
             _ => {}
         }
     }
@@ -376,9 +376,11 @@ impl<'o> Walk<'o> {
             self.push(" ");
             return;
         }
+        let mark = std::mem::take(&mut self.mark);
+        let mark = mark.trim();
         if self.in_table {
             let text = self.inline.finish(self.out.style());
-            append(&mut self.cell, text.trim());
+            append(&mut self.cell, format!("{mark} {text}").trim());
             return;
         }
         self.end_table();
@@ -389,10 +391,9 @@ impl<'o> Walk<'o> {
         let text = self.inline.finish(self.out.style());
         match self.state.outline {
             Some(level) => self.out.heading(level + 1, &text),
-            None => match text.strip_prefix("- ") {
-                Some(item) => self.out.item(0, "-", item),
-                None => self.out.paragraph(&text),
-            },
+            None if mark.is_empty() => self.out.paragraph(&text),
+            None if mark.ends_with(['.', ')']) => self.out.item(0, mark, &text),
+            None => self.out.item(0, "-", &text),
         }
     }
 
