@@ -18,7 +18,8 @@ pub use output::write_file;
 type Outcome = Result<(), String>;
 
 const USAGE: &str = "Usage: image COMMAND [ARGUMENT]...
-       image look FILE           what a model is shown of FILE, as JSON
+       image look FILE [--region LEFT,TOP,WIDTH,HEIGHT] [--longest PIXELS] [--page N]
+                                 what a model is shown of FILE, as JSON
        image info FILE           format, size, pages and metadata, as JSON
        image IN [OPTION]... OUT  the same as convert
 Commands: convert, identify, mogrify, montage, exiftool; each has --help, and is a command of its own, too.
