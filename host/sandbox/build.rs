@@ -61,13 +61,17 @@ fn main() {
 /// An entry of a list: a component with its digest, and the same compiled.
 fn bundled(compiler: &Engine, components: &Path, out: &Path, name: &str, manifest: &str) -> String {
     let wasm = components.join(format!("{name}.wasm"));
-    let digest = ring::digest::digest(&ring::digest::SHA256, &read(&wasm));
+    let bytes = read(&wasm);
+    let digest = ring::digest::digest(&ring::digest::SHA256, &bytes);
     let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let (code, wasm) = (packed(&compiled(compiler, components, name), out), packed(&wasm, out));
-    format!(
-        "    BundledSkill {{ name: {name:?}, digest: {digest:?}, manifest: {manifest}, wasm: {wasm}, code: {code} }},\n"
-    )
+    let is_command = bytes.windows(COMMAND.len()).any(|name| name == COMMAND);
+    let about = format!("name: {name:?}, digest: {digest:?}, is_command: {is_command}, manifest: {manifest}");
+    format!("    BundledSkill {{ {about}, wasm: {wasm}, code: {code} }},\n")
 }
+
+/// The beginning of the export that a component of the command shape has, and no other.
+const COMMAND: &[u8] = b"wasi:cli/run@0.2.";
 
 /// The commands as statics. Those that most lines need lie in the program as they are mapped; the others are unpacked when
 /// they are first used.

@@ -27,6 +27,8 @@ pub struct BundledSkill {
     pub name: &'static str,
     /// SHA-256 of the component, in hexadecimal.
     pub digest: &'static str,
+    /// Whether it is a WASI command.
+    pub is_command: bool,
     pub manifest: &'static str,
     pub wasm: DeflatedBytes,
     /// The same, compiled for the default settings.
@@ -185,9 +187,10 @@ impl InstalledSkill {
         let manifest =
             Manifest::parse_known(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/sandbox/build.rs names the folder");
-        let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
+        let shape = if bundled.is_command { Shape::Command } else { Shape::Skill };
+        let tools = tools(&manifest, shape, Vec::new()).expect("a bundled schema was checked by the tests");
         let place = ComponentLocation::Binary(bundled);
-        Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place, owner: OnceLock::new() }
+        Self { manifest, shape, wrapped: false, sdk: None, tools, place, owner: OnceLock::new() }
     }
 
     /// Reads a skill of the home; none if there is none of that name.
@@ -281,8 +284,10 @@ mod tests {
             assert_eq!(skill.name().as_str(), bundled.name);
             skill.tools.iter().for_each(|tool| drop(ArgsSchema::new(tool.args.schema().clone()).unwrap()));
             let parsed = super::super::loader::parse(&bundled.wasm.unpack()).unwrap();
-            assert_eq!(parsed.shape, Shape::Skill);
-            assert_eq!(parsed.manifest.as_deref(), Some(bundled.manifest), "the component carries its manifest");
+            assert_eq!(parsed.shape, skill.shape);
+            // The SDK puts it there.
+            let carried = (skill.shape == Shape::Skill).then_some(bundled.manifest);
+            assert_eq!(parsed.manifest.as_deref(), carried, "the component carries its manifest");
         }
     }
 }
