@@ -330,6 +330,29 @@ mod tests {
         std::fs::remove_dir_all(at).unwrap();
     }
 
+    #[test]
+    fn a_bomb_is_refused_before_memory_is_taken() {
+        let mut jpeg = samples::encoded(&samples::photo(20, 10), ImageFormat::Jpeg);
+        let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+        jpeg[frame + 5..frame + 9].copy_from_slice(&[0xff; 4]);
+        let mut gif = samples::gif(2);
+        gif[6..10].copy_from_slice(&[0xff; 4]);
+        let mut bmp = samples::encoded(&samples::photo(20, 10), ImageFormat::Bmp);
+        bmp[18..26].copy_from_slice(&[0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0]);
+        let mut tiff = samples::tiff(&[(4, 4)]);
+        for number in [0x100_u16, 0x101] {
+            let directory = u32::from_le_bytes(*tiff[4..].first_chunk().unwrap()) as usize + 2;
+            let mut entries = (0..).map(|at| directory + 12 * at);
+            let entry = entries.find(|at| tiff[*at..].starts_with(&number.to_le_bytes())).unwrap();
+            tiff[entry + 8..entry + 12].copy_from_slice(&60_000_u32.to_le_bytes());
+        }
+        for file in [jpeg, gif, bmp, tiff, b"P6\n60000 60000\n255\n".to_vec(), b"P5 4000000000 1 255 ".to_vec()] {
+            let source = Source::new(file).unwrap();
+            let said = look(&source, &View::default()).err().unwrap();
+            assert!(said.contains("too large") || said.contains("Too large") || said.contains("MiB"), "{said}");
+        }
+    }
+
     /// Every file that is cut or changed anywhere is read or refused, and never ends the program.
     #[test]
     fn damaged_files_are_read_or_refused() {
