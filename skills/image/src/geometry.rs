@@ -159,7 +159,8 @@ impl Gravity {
             let room = i64::from(outer) - i64::from(inner);
             match where_to {
                 0 => offset,
-                1 => room.div_euclid(2) + offset,
+                // Halved one by one, as ImageMagick does.
+                1 => i64::from(outer / 2) - i64::from(inner / 2) + offset,
                 _ => room - offset,
             }
         };

@@ -1,6 +1,10 @@
 //! What cameras write into pictures: EXIF, as fields with names and values.
 
+mod words;
+
 use crate::source::Source;
+pub use words::decimal;
+
 use exif::{Context, Exif, Field, In, Rational, Reader, Tag, Value};
 
 /// A field of a file's metadata.
@@ -54,17 +58,6 @@ const LABELS: [(&str, &str); 10] = [
     ("FocalLengthIn35mmFormat", "Focal Length In 35mm Format"),
     ("GPSDateStamp", "GPS Date Stamp"),
     ("MIMEType", "MIME Type"),
-];
-
-const ORIENTATIONS: [&str; 8] = [
-    "Horizontal (normal)",
-    "Mirror horizontal",
-    "Rotate 180",
-    "Mirror vertical",
-    "Mirror horizontal and rotate 270 CW",
-    "Rotate 90 CW",
-    "Mirror horizontal and rotate 90 CW",
-    "Rotate 270 CW",
 ];
 
 /// Returns the fields of a file, in the order in which they are stored. Damaged ones are left out.
@@ -141,29 +134,15 @@ fn cut(text: String) -> String {
 }
 
 fn readable(exif: &Exif, field: &Field) -> String {
+    if let Some(words) = words::of_field(field) {
+        return words;
+    }
     let value = &field.value;
     match (field.tag, value) {
         (_, Value::Ascii(_)) => raw(value),
-        (Tag::Orientation, _) => {
-            let at = value.get_uint(0).and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
-            at.checked_sub(1)
-                .and_then(|at| ORIENTATIONS.get(at))
-                .map_or_else(|| raw(value), |words| (*words).to_owned())
-        }
-        (Tag::ExposureTime, Value::Rational(times)) if !times.is_empty() => exposure(times[0]),
-        (Tag::FNumber, Value::Rational(numbers)) if !numbers.is_empty() => format!("{:.1}", numbers[0].to_f64()),
-        (Tag::FocalLength, Value::Rational(numbers)) if !numbers.is_empty() => format!("{:.1} mm", numbers[0].to_f64()),
-        (Tag::ResolutionUnit, _) => match value.get_uint(0) {
-            Some(2) => "inches".to_owned(),
-            Some(3) => "cm".to_owned(),
-            _ => "None".to_owned(),
-        },
         (Tag::GPSLatitude | Tag::GPSDestLatitude, Value::Rational(parts)) => with_ref(exif, parts, Tag::GPSLatitudeRef),
         (Tag::GPSLongitude | Tag::GPSDestLongitude, Value::Rational(parts)) => {
             with_ref(exif, parts, Tag::GPSLongitudeRef)
-        }
-        (Tag::XResolution | Tag::YResolution, Value::Rational(numbers)) if !numbers.is_empty() => {
-            decimal(numbers[0].to_f64())
         }
         (Tag::UserComment, Value::Undefined(bytes, _)) => {
             let text = bytes.get(8..).unwrap_or_default();
@@ -174,17 +153,6 @@ fn readable(exif: &Exif, field: &Field) -> String {
         }
         _ => field.display_value().with_unit(exif).to_string(),
     }
-}
-
-fn exposure(time: Rational) -> String {
-    let seconds = time.to_f64();
-    if seconds > 0.0 && seconds < 0.3 { format!("1/{}", (1.0 / seconds).round()) } else { decimal(seconds) }
-}
-
-/// Writes a number without zeros at its end.
-pub fn decimal(number: f64) -> String {
-    let text = format!("{number:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn with_ref(exif: &Exif, parts: &[Rational], tag: Tag) -> String {

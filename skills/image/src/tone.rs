@@ -12,7 +12,9 @@ pub enum Tone {
     /// Three channels, also for grey.
     Color,
     Negate,
-    /// Stretches each channel together so that these shares of the pixels become black and white.
+    /// Stretches all channels together so that the darkest level of any is black and the lightest white.
+    Widest,
+    /// Stretches all channels together so that these shares of the pixels, by their light, become black and white.
     Stretch(f64, f64),
     /// Percent each, from -100 to 100.
     BrightnessContrast(f64, f64),
@@ -29,6 +31,9 @@ pub enum Tone {
     Blur(f32),
     Sharpen(f32),
 }
+
+/// The shares that ImageMagick's `-normalize` cuts off.
+pub const NORMALIZE: Tone = Tone::Stretch(0.0015, 0.0005);
 
 /// Largest radius of a blur, in standard deviations of pixels.
 const MAX_SIGMA: f32 = 200.0;
@@ -49,12 +54,14 @@ impl Tone {
                 color => color,
             }),
             Self::Negate => levels(picture, |level| 255 - level),
+            Self::Widest => {
+                let pixels = crate::picture::without_alpha(picture.pixels.clone());
+                let levels = || pixels.as_bytes().iter().copied();
+                stretch(picture, levels().min().unwrap_or(0), levels().max().unwrap_or(255));
+            }
             Self::Stretch(black, white) => {
                 let (low, high) = bounds(picture, black, white);
-                let range = f64::from(high) - f64::from(low);
-                if range > 0.0 {
-                    curve(picture, |share| (share * 255.0 - f64::from(low)) / range);
-                }
+                stretch(picture, low, high);
             }
             Self::BrightnessContrast(brightness, contrast) => {
                 // ImageMagick's: a line whose slope is a tangent.
@@ -91,9 +98,12 @@ impl Tone {
             }
             Self::Sepia(share) => {
                 let threshold = share.clamp(0.0, 1.0);
-                colors(picture, |[r, g, b]| {
-                    sepia((299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b)) as f64 / 255_000.0, threshold)
-                });
+                let light = |[r, g, b]: [u8; 3]| {
+                    (0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)) / 255.0
+                };
+                colors(picture, |rgb| sepia(light(rgb), threshold));
+                NORMALIZE.apply(picture)?;
+                colors(picture, contrast);
             }
             Self::Blur(sigma) => {
                 limits::check_bytes(picture.bytes() * 3)?;
@@ -108,6 +118,14 @@ impl Tone {
             }
         }
         Ok(())
+    }
+}
+
+/// Makes one level black and another white.
+fn stretch(picture: &mut Picture, low: u8, high: u8) {
+    let range = f64::from(high) - f64::from(low);
+    if range > 0.0 {
+        curve(picture, |share| (share * 255.0 - f64::from(low)) / range);
     }
 }
 
@@ -220,4 +238,14 @@ fn sepia(light: f64, threshold: f64) -> [u8; 3] {
     let blue = if light < edge { 0.0 } else { light - edge };
     let level = |share: f64| (share.clamp(0.0, 1.0) * 255.0).round() as u8;
     [level(red), level(green.max(threshold / 7.0)), level(blue.max(threshold / 7.0))]
+}
+
+/// Makes light pixels lighter and dark ones darker, once.
+fn contrast(rgb: [u8; 3]) -> [u8; 3] {
+    let most = f64::from(rgb.iter().copied().max().unwrap_or(0)) / 255.0;
+    if most == 0.0 {
+        return rgb;
+    }
+    let more = most + 0.5 * (0.5 * ((std::f64::consts::PI * (most - 0.5)).sin() + 1.0) - most);
+    rgb.map(|level| (f64::from(level) * more / most).round().clamp(0.0, 255.0) as u8)
 }

@@ -180,13 +180,15 @@ fn json(file: &str, entries: &[&Entry], printing: &Printing) -> Value {
     for entry in entries {
         let key = if printing.groups { format!("{}:{}", entry.group, entry.name) } else { entry.name.clone() };
         let text = shown(entry, printing);
-        // A number is one in JSON, too.
-        let number =
-            text.parse::<f64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
-        let value = match number {
-            Some(number) if number.fract() == 0.0 && number < 1e15 => Value::from(number as i64),
-            Some(number) => Value::from(number),
-            None => Value::from(text),
+        // A number is one in JSON, too, unless it begins with a zero that says something, as that of a version.
+        let whole = text.split('.').next().unwrap_or_default();
+        let is_plain = (whole == "0" || !whole.starts_with('0'))
+            && text.ends_with(|c: char| c.is_ascii_digit())
+            && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let value = match (text.parse::<i64>(), text.parse::<f64>()) {
+            (Ok(number), _) if is_plain => Value::from(number),
+            (_, Ok(number)) if is_plain => Value::from(number),
+            _ => Value::from(text),
         };
         object.insert(key, value);
     }

@@ -5,7 +5,7 @@ use crate::color;
 use crate::geometry::{Geometry, Gravity};
 use crate::operation::{Alpha, Operation};
 use crate::scale::Filter;
-use crate::tone::Tone;
+use crate::tone::{NORMALIZE, Tone};
 use image::Rgba;
 use image::metadata::Orientation;
 
@@ -272,8 +272,8 @@ fn tone(option: &str, words: &mut Words) -> Result<Option<Tone>, String> {
             Tone::Gray
         }
         "-negate" => Tone::Negate,
-        "-normalize" => Tone::Stretch(0.02, 0.01),
-        "-auto-level" => Tone::Stretch(0.0, 0.0),
+        "-normalize" => NORMALIZE,
+        "-auto-level" => Tone::Widest,
         "-contrast-stretch" => {
             let value = words.value(option)?;
             let (black, white) = value.split_once(['x', ',']).unwrap_or((value, value));

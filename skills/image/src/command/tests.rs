@@ -110,6 +110,7 @@ fn sizes_are_as_asked_for() {
         ("-colorspace Gray -negate -normalize -brightness-contrast 10x20", (40, 30)),
         ("-modulate 110,80,100 -gamma 1.2 -level 5%,95% -posterize 4", (40, 30)),
         ("-sepia-tone 80% -blur 0x1 -sharpen 0x1", (40, 30)),
+        ("-auto-level -contrast-stretch 2%x1% -grayscale Rec709Luma", (40, 30)),
         ("-monochrome", (40, 30)),
         ("-threshold 50%", (40, 30)),
         ("-colors 8", (40, 30)),
@@ -146,6 +147,28 @@ fn what_is_turned_and_cut_is_where_it_should_be() {
     assert_eq!((dir.size("out.png"), dir.pixel("out.png", 0, 0)), ((1, 1), [255, 0, 0, 255]));
     dir.done("convert out.png -bordercolor white -border 7x3 -trim +repage trimmed.png");
     assert_eq!(dir.size("trimmed.png"), (1, 1));
+}
+
+#[test]
+fn levels_are_those_of_imagemagick() {
+    let dir = Directory::new("levels");
+    let steps = RgbImage::from_fn(3, 1, |x, _| Rgb([50 + 50 * x as u8, 100, 100]));
+    dir.put("steps.png", &samples::encoded(&DynamicImage::ImageRgb8(steps), ImageFormat::Png));
+    for (options, first, last) in [
+        ("-auto-level", [0, 128, 128], [255, 128, 128]),
+        ("-negate", [205, 155, 155], [105, 155, 155]),
+        ("-threshold 39%", [0, 0, 0], [255, 255, 255]),
+        ("-gamma 2", [113, 160, 160], [196, 160, 160]),
+        ("-level 20%,80%", [0, 82, 82], [165, 82, 82]),
+        ("-brightness-contrast 20x0", [101, 151, 151], [201, 151, 151]),
+        ("-modulate 100,0", [75, 75, 75], [125, 125, 125]),
+        ("-posterize 2", [0, 0, 0], [255, 0, 0]),
+    ] {
+        dir.done(&format!("convert steps.png {options} out.png"));
+        let found = (dir.pixel("out.png", 0, 0), dir.pixel("out.png", 2, 0));
+        let wanted = ([first[0], first[1], first[2], 255], [last[0], last[1], last[2], 255]);
+        assert_eq!(found, wanted, "{options}");
+    }
 }
 
 #[test]
