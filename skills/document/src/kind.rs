@@ -7,7 +7,9 @@ use crate::package::Package;
 pub enum Kind {
     Pdf,
     Docx,
+    Doc,
     Pptx,
+    Ppt,
     Xlsx,
     Xlsb,
     Xls,
@@ -33,7 +35,9 @@ impl Kind {
         match self {
             Self::Pdf => "PDF",
             Self::Docx => "DOCX",
+            Self::Doc => "DOC",
             Self::Pptx => "PPTX",
+            Self::Ppt => "PPT",
             Self::Xlsx => "XLSX",
             Self::Xlsb => "XLSB",
             Self::Xls => "XLS",
@@ -58,7 +62,7 @@ impl Kind {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Pdf | Self::Docx | Self::Odt => "page",
-            Self::Pptx | Self::Odp => "slide",
+            Self::Pptx | Self::Ppt | Self::Odp => "slide",
             Self::Xlsx | Self::Xlsb | Self::Xls | Self::Ods => "sheet",
             Self::Epub => "chapter",
             Self::Mbox => "message",
@@ -68,7 +72,7 @@ impl Kind {
 
     /// Whether its parts have headings even if there is one.
     pub fn is_always_labelled(self) -> bool {
-        matches!(self, Self::Pdf | Self::Pptx | Self::Odp) || self.unit() == "sheet"
+        matches!(self, Self::Pdf | Self::Pptx | Self::Ppt | Self::Odp) || self.unit() == "sheet"
     }
 }
 
@@ -286,10 +290,10 @@ fn in_compound(bytes: &[u8]) -> Result<Kind> {
         return Ok(Kind::Xls);
     }
     if has("WordDocument") {
-        return Err("it is an old Word file (.doc), which cannot be read here: save it as .docx".into());
+        return Ok(Kind::Doc);
     }
     if has("PowerPoint Document") {
-        return Err("it is an old PowerPoint file (.ppt), which cannot be read here: save it as .pptx".into());
+        return Ok(Kind::Ppt);
     }
     Err("it is a compound file of an unknown kind".into())
 }

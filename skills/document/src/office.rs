@@ -1,9 +1,12 @@
-//! Office Open XML: texts and slides.
+//! Texts and slides of Office, new and old.
 
+pub mod doc;
 pub mod docx;
 mod numbering;
+pub mod ppt;
 pub mod pptx;
 mod properties;
+mod summary;
 pub mod table;
 
 pub use properties::{attach, describe};

@@ -58,6 +58,8 @@ pub fn read_as(kind: Kind, bytes: Vec<u8>, reading: &Reading) -> Result<Document
     match kind {
         Kind::Pdf => pdf::read(bytes, reading),
         Kind::Docx => office::docx::read(&bytes, reading),
+        Kind::Doc => office::doc::read(&bytes, reading),
+        Kind::Ppt => office::ppt::read(&bytes, reading),
         Kind::Pptx => office::pptx::read(&bytes, reading),
         Kind::Xlsx | Kind::Xlsb | Kind::Xls => sheet::excel::read(kind, &bytes, reading),
         Kind::Odt | Kind::Odp => odf::text::read(kind, &bytes, reading),

@@ -155,4 +155,55 @@ mod tests {
         }
         std::fs::remove_dir_all(at).unwrap();
     }
+
+    #[test]
+    fn a_bomb_is_refused_before_memory_is_taken() {
+        let mut jpeg = samples::encoded(&samples::photo(20, 10), ImageFormat::Jpeg);
+        let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+        jpeg[frame + 5..frame + 9].copy_from_slice(&[0xff; 4]);
+        let mut gif = samples::gif(2);
+        gif[6..10].copy_from_slice(&[0xff; 4]);
+        let mut bmp = samples::encoded(&samples::photo(20, 10), ImageFormat::Bmp);
+        bmp[18..26].copy_from_slice(&[0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0]);
+        let mut tiff = samples::tiff(&[(4, 4)]);
+        for number in [0x100_u16, 0x101] {
+            let directory = u32::from_le_bytes(*tiff[4..].first_chunk().unwrap()) as usize + 2;
+            let mut entries = (0..).map(|at| directory + 12 * at);
+            let entry = entries.find(|at| tiff[*at..].starts_with(&number.to_le_bytes())).unwrap();
+            tiff[entry + 8..entry + 12].copy_from_slice(&60_000_u32.to_le_bytes());
+        }
+        for file in [jpeg, gif, bmp, tiff, b"P6\n60000 60000\n255\n".to_vec(), b"P5 4000000000 1 255 ".to_vec()] {
+            let source = Source::new(file).unwrap();
+            let said = look(&source, &View::default()).err().unwrap();
+            assert!(said.contains("too large") || said.contains("Too large") || said.contains("MiB"), "{said}");
+        }
+    }
+
+    /// Every file that is cut or changed anywhere is read or refused, and never ends the program.
+    #[test]
+    fn damaged_files_are_read_or_refused() {
+        let photo = samples::photo(24, 17);
+        let mut files = vec![samples::jpeg_with_exif(&photo, 3), samples::gif(2), samples::tiff(&[(9, 8), (7, 6)])];
+        for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Bmp, ImageFormat::Pnm] {
+            files.push(samples::encoded(&photo, format));
+        }
+        let mut seed = 1_u32;
+        for file in files {
+            for round in 0..400 {
+                let mut bytes = file.clone();
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let at = seed as usize % bytes.len();
+                match round % 3 {
+                    0 => bytes.truncate(at),
+                    1 => bytes[at] = (seed >> 24) as u8,
+                    _ => bytes[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff),
+                }
+                let Ok(source) = Source::new(bytes) else { continue };
+                let _ = info(&source);
+                let _ = look(&source, &View::default());
+                let _ = source.decode_all();
+                let _ = crate::strip::strip(source.bytes(), source.kind, crate::strip::Part::Place);
+            }
+        }
+    }
 }

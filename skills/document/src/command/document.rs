@@ -10,7 +10,8 @@ use crate::pages::Pages;
 use crate::request::{Format, Request};
 
 pub const USAGE: &str = "Usage: document FILE [OPTION]...
-Read a PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, EPUB, RTF, HTML, EML, MBOX, MSG, vCard, iCalendar, CSV or text file as Markdown.
+Read a PDF, DOCX, DOC, PPTX, PPT, XLSX, XLS, ODT, ODS, ODP, EPUB, RTF, HTML, EML, MBOX, MSG, vCard, iCalendar, CSV or text
+file as Markdown.
 
   --pages LIST         pages, slides, sheets or messages such as 3-5,8
   --sheet NAME         one sheet, by its name or number

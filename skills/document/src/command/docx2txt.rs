@@ -10,7 +10,7 @@ use crate::out::Style;
 use crate::read::{self, Reading};
 
 pub const USAGE: &str = "Usage: docx2txt FILE [TEXT-FILE]
-Convert a DOCX, ODT, RTF or PPTX file to plain text, to standard output without TEXT-FILE or with -.
+Convert a DOCX, DOC, ODT, RTF or PPTX file to plain text, to standard output without TEXT-FILE or with -.
 
   -i DIR         save pictures into DIR
 ";
@@ -30,7 +30,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let path = *files.first().ok_or("a file is needed (see docx2txt --help)")?;
     let bytes = load(path)?;
     let kind = kind::find(&bytes, path).map_err(at(path))?;
-    if !matches!(kind, Kind::Docx | Kind::Odt | Kind::Rtf | Kind::Pptx | Kind::Odp) {
+    if !matches!(kind, Kind::Docx | Kind::Doc | Kind::Odt | Kind::Rtf | Kind::Pptx | Kind::Ppt | Kind::Odp) {
         return Err(Error::new(format!("{path}: it is not DOCX but {}: use `document`", kind.name())));
     }
     let reading = Reading { style: Style::Text, paged: false, attachments: pictures.is_some(), ..Reading::default() };

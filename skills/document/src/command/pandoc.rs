@@ -138,6 +138,7 @@ fn source(from: &str) -> Result<Kind> {
         "html" | "html5" | "html4" => Kind::Html,
         "csv" | "tsv" => Kind::Csv,
         "docx" => Kind::Docx,
+        "doc" => Kind::Doc,
         "odt" => Kind::Odt,
         "epub" | "epub2" | "epub3" => Kind::Epub,
         "rtf" => Kind::Rtf,
@@ -159,7 +160,7 @@ fn is_text(kind: Kind) -> bool {
 /// The text of all parts, with titles of slides and sheets as headings.
 pub fn join_parts(document: &Document) -> String {
     let parts = document.parts.iter().map(|part| match document.kind {
-        Kind::Pptx | Kind::Odp if !part.title.is_empty() => format!("## {}\n\n{}", part.title, part.text),
+        Kind::Pptx | Kind::Ppt | Kind::Odp if !part.title.is_empty() => format!("## {}\n\n{}", part.title, part.text),
         _ if document.kind.unit() == "sheet" => format!("## {}\n\n{}", part.title, part.text),
         _ => part.text.clone(),
     });
