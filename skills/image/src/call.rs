@@ -100,6 +100,7 @@ mod tests {
     use super::*;
     use crate::kind::Kind;
     use crate::samples;
+    use image::ImageFormat;
 
     fn dir(name: &str) -> String {
         let path = std::env::temp_dir().join(format!("pictures-call-{name}-{}", std::process::id()));
