@@ -212,7 +212,7 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
 }
 
 /// Commands for documents and pictures, as models are told of them.
-const DOCUMENTS: &str = "document, pdftotext and pandoc (read PDF, Office, mails), convert and identify";
+const DOCUMENTS: &str = "pdftotext, pandoc, convert, identify";
 
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
 pub fn commands(packages: &[&Package]) -> String {
@@ -312,7 +312,7 @@ mod tests {
         let package = |name: &str| crate::package::find(name).expect("there is such a package");
         let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
         let told = commands(&[]);
-        assert!(told.contains(" identify. Not there: python3 (`kiso package add python`), git ("), "{told}");
+        assert!(told.contains(", identify. Not there: python3 (`kiso package add python`), git ("), "{told}");
         let told = commands(&[python, git]);
         assert!(
             told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: node"),
