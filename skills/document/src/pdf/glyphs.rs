@@ -46,7 +46,7 @@ impl Text {
     }
 }
 
-/// What is on a page.
+/// Glyphs of a page, and how much else is on it.
 #[derive(Debug, Default)]
 pub struct Glyphs {
     pub glyphs: Vec<Placed>,
