@@ -132,6 +132,8 @@ mod tests {
         assert!(
             output(&format!("document {} --search second", path("a.pdf"))).unwrap().starts_with("- p. 2: Second page")
         );
+        let both = output(&format!("document {} {} --text", path("a.docx"), path("a.xlsx"))).unwrap();
+        assert!(both.starts_with("Hello\n\n## Sheet Costs"), "{both}");
         std::fs::remove_dir_all(directory).unwrap();
     }
 }
