@@ -17,9 +17,18 @@ pub use save::safe_name;
 
 /// Answers a request. `base` is the directory that relative paths begin at.
 pub fn answer(request: &Request, base: &Path) -> Result<String> {
+    let bytes = load(&base.join(&request.file)).map_err(|error| name_file(request, &error))?;
+    answer_bytes(request, base, bytes)
+}
+
+fn name_file(request: &Request, error: &Error) -> Error {
+    Error::new(format!("{}: {error}", request.file))
+}
+
+/// Answers a request for a file that was read already.
+pub fn answer_bytes(request: &Request, base: &Path, bytes: Vec<u8>) -> Result<String> {
     let path = base.join(&request.file);
-    let named = |error: Error| Error::new(format!("{}: {error}", request.file));
-    let bytes = load(&path).map_err(named)?;
+    let named = |error: Error| name_file(request, &error);
     if let Some(pages) = &request.render {
         return save::render(request, pages, bytes, &path, base).map_err(named);
     }

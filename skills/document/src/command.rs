@@ -33,6 +33,11 @@ pub const COMMANDS: [Command; 7] = [
     Command { name: "xlsx2csv", usage: xlsx2csv::USAGE, run: xlsx2csv::run },
 ];
 
+/// Whether a command has this name.
+pub fn is_known(name: &str) -> bool {
+    COMMANDS.iter().any(|command| command.name == name)
+}
+
 /// Runs the command of a name with its arguments, which do not begin with the name.
 pub fn run(name: &str, arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let found = COMMANDS.iter().find(|command| command.name == name);
@@ -127,6 +132,8 @@ mod tests {
         assert!(
             output(&format!("document {} --search second", path("a.pdf"))).unwrap().starts_with("- p. 2: Second page")
         );
+        let both = output(&format!("document {} {} --text", path("a.docx"), path("a.xlsx"))).unwrap();
+        assert!(both.starts_with("Hello\n\n## Sheet Costs"), "{both}");
         std::fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -113,10 +113,12 @@ pub fn find(bytes: &[u8], name: &str) -> Result<Kind> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Err("it has only zero bytes".into());
     }
-    if contains(&head[..head.len().min(1_024)], b"%PDF-") {
+    let says_pdf = contains(&head[..head.len().min(1_024)], b"%PDF-");
+    // A package may begin with anything; one that begins like a PDF file has none of its objects.
+    if says_pdf && (contains(bytes, b" obj") || contains(bytes, b"endobj") || !ends_as_package(bytes)) {
         return Ok(Kind::Pdf);
     }
-    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+    if says_pdf || bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
         return in_package(bytes);
     }
     if bytes.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") {
@@ -134,6 +136,11 @@ pub fn find(bytes: &[u8], name: &str) -> Result<Kind> {
         }
     }
     in_text(head, name)
+}
+
+/// Whether the end of the file is that of a ZIP package.
+fn ends_as_package(bytes: &[u8]) -> bool {
+    contains(&bytes[bytes.len().saturating_sub(66_000)..], b"PK\x05\x06")
 }
 
 fn in_text(head: &[u8], name: &str) -> Result<Kind> {
@@ -321,6 +328,13 @@ mod tests {
         ] {
             assert_eq!(find(bytes, name).unwrap(), kind, "{name}: {}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn a_package_may_begin_like_another_file() {
+        let package = crate::office::docx::tests::docx("<w:p/>");
+        assert_eq!(find(&[b"%PDF-1.4\n", &package[..]].concat(), "a.pdf").unwrap(), Kind::Docx);
+        assert_eq!(find(&[b"%PDF-1.4\n1 0 obj\n", &package[..]].concat(), "a.pdf").unwrap(), Kind::Pdf);
     }
 
     #[test]

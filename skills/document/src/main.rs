@@ -23,7 +23,8 @@ static STARTED: OnceLock<String> = OnceLock::new();
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let path = if arguments.is_empty() { "document".to_owned() } else { arguments.remove(0) };
-    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+    // Under any other name that it was installed with, it is `document`.
+    let name = path.rsplit('/').next().filter(|name| command::is_known(name)).unwrap_or("document").to_owned();
     let _ = STARTED.set(name.clone());
     std::panic::set_hook(Box::new(|panic| {
         // A library gave up: to whoever asked, that is a file that it cannot read.

@@ -84,40 +84,36 @@ impl<'a> Package<'a> {
         }
     }
 
-    /// Unpacks an entry without keeping it, for a library that will read it as a stream, and checks its size and that no text in it goes
-    /// on for ever.
+    /// Checks the size of an entry that a library will read as a stream, and that no text in a large one goes on for ever. The size is
+    /// the one that the package says: the reader stops at it.
     pub fn check(&mut self, name: &str) -> Result<()> {
+        const UNCHECKED: u64 = 64 << 20;
         const RUN: usize = 8 << 20;
         let Some(index) = self.index(name) else { return Ok(()) };
         let Ok(mut entry) = self.archive.by_index(index) else { return Ok(()) };
-        let packed = entry.compressed_size().max(1);
-        let limit = (limits::RATIO * packed).clamp(limits::RATIO_FREE_BYTES, limits::UNPACKED_BYTES);
+        let (packed, size) = (entry.compressed_size().max(1), entry.size());
+        let limit = (limits::RATIO.saturating_mul(packed)).clamp(limits::RATIO_FREE_BYTES, limits::UNPACKED_BYTES);
+        if size > limit {
+            return Err(Error::limit(
+                &format!("it unpacks to too many bytes ({name}: {packed} bytes packed, {size} unpacked)"),
+                format!("{} times its packed size, {} MiB for an entry", limits::RATIO, limits::UNPACKED_BYTES >> 20),
+            ));
+        }
+        if size < UNCHECKED || !(name.ends_with(".xml") || name.ends_with(".rels")) {
+            return Ok(());
+        }
         let mut buffer = vec![0; 64 << 10];
-        let (mut total, mut run) = (0_u64, 0);
-        let is_text = name.ends_with(".xml") || name.ends_with(".rels");
-        loop {
-            let Ok(length @ 1..) = entry.read(&mut buffer) else { return Ok(()) };
-            total += length as u64;
+        let mut run = 0;
+        while let Ok(length @ 1..) = entry.read(&mut buffer) {
             run = match buffer[..length].iter().rposition(|byte| *byte == b'<') {
                 Some(last) => length - last,
                 None => run + length,
             };
-            if total > limit {
-                return Err(Error::limit(
-                    &format!(
-                        "it unpacks to too many bytes ({name}: {packed} bytes packed, more than {limit} unpacked)"
-                    ),
-                    format!(
-                        "{} times its packed size, {} MiB for an entry",
-                        limits::RATIO,
-                        limits::UNPACKED_BYTES >> 20
-                    ),
-                ));
-            }
-            if is_text && run > RUN {
+            if run > RUN {
                 return Err(Error::limit(&format!("a text in it is too long ({name})"), format!("{} MiB", RUN >> 20)));
             }
         }
+        Ok(())
     }
 
     /// Unpacks an entry of XML.

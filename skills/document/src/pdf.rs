@@ -48,6 +48,9 @@ pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
     let pdf = open(bytes, reading.password)?;
     let pages = pdf.pages();
     let total = pages.len();
+    if total == 0 {
+        return Err("it is damaged: it has no pages".into());
+    }
     let mut out = Out::new(reading.style, reading.pages.clone(), reading.limit);
     let settings = InterpreterSettings::default();
     let mut cache = InterpreterCache::new();

@@ -1,4 +1,4 @@
-//! What is asked of a document: by the arguments of the skill, or by the options of the command.
+//! A request, from the arguments of the skill or the options of the command.
 
 use serde_json::Value;
 

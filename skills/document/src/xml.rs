@@ -1,4 +1,4 @@
-//! Events of an XML text by local names. It never fails: what follows a mistake is read as far as it makes sense.
+//! Events of an XML text by local names. It never fails: after a mistake, reading ends.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};

@@ -1,4 +1,4 @@
-//! What a document is and has, without its text.
+//! Kind, properties and headings of a document, without its text.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const BEGINNING: usize = 300;
 const ENTRIES: usize = 200;
 
 pub fn write(document: &Document, saved: &[String], request: &Request) -> String {
-    let body = body(document);
+    let (body, _) = body(document);
     let language =
         document.find_fact("language").map(str::to_owned).or_else(|| language::guess(&body).map(str::to_owned));
     let words = body.split_whitespace().count();

@@ -17,7 +17,7 @@ pub fn text(document: &Document, saved: &[String], request: &Request) -> String 
         Format::Json => json_text(document, saved, request),
         Format::Markdown | Format::Text => {
             let mut answer = head(document, saved, request);
-            let body = body(document);
+            let (body, starts) = body(document);
             let total = body.chars().count();
             let kept: String = body.chars().skip(request.from).take(request.max).collect();
             let end = request.from + kept.chars().count();
@@ -26,7 +26,7 @@ pub fn text(document: &Document, saved: &[String], request: &Request) -> String 
                 answer.push_str("(no text)");
             }
             if end < total {
-                answer.push_str(&format!("\n\n[cut after {end} characters: from={end} goes on{}]", hint(document)));
+                answer.push_str(&format!("\n\n[{}]", cut_note(document, request, &starts, end)));
             } else {
                 notes(document, &mut answer);
             }
@@ -36,11 +36,20 @@ pub fn text(document: &Document, saved: &[String], request: &Request) -> String 
     }
 }
 
-fn hint(document: &Document) -> &'static str {
-    if document.total > 1 {
-        ", outline=true lists what there is, search finds passages"
-    } else {
-        ", search finds passages"
+/// The sentence behind a text that was cut, with the ways to go on. `starts`: where each part begins.
+fn cut_note(document: &Document, request: &Request, starts: &[(usize, usize)], end: usize) -> String {
+    // The part that was cut, unless it is the one that the text began in.
+    let cut = starts.iter().skip(1).rev().find(|(start, _)| *start < end);
+    match cut.filter(|_| request.from == 0) {
+        Some((_, number)) => {
+            let (unit, total) = (document.kind.unit(), document.total);
+            format!(
+                "cut after {end} characters, in {unit} {number} of {total}: pages=\"{number}-\" goes on, outline=true lists the headings, and search finds passages"
+            )
+        }
+        None => format!(
+            "cut after {end} characters: the command `document FILE --from {end}` goes on, and search finds passages"
+        ),
     }
 }
 
@@ -86,29 +95,38 @@ pub fn size(bytes: usize) -> String {
     }
 }
 
-/// All parts, each below its label.
-pub fn body(document: &Document) -> String {
+/// All parts, each below its label, and for each part its place in characters and its number.
+pub fn body(document: &Document) -> (String, Vec<(usize, usize)>) {
     let mut text = String::new();
+    let mut starts = Vec::new();
+    let mut length = 0;
     for part in &document.parts {
-        let label = document.label(part);
+        let before = text.len();
         if !text.is_empty() {
             text.push_str("\n\n");
         }
+        starts.push((length, part.number));
+        let label = document.label(part);
         if !label.is_empty() {
             text.push_str(&format!("## {label}\n\n"));
         }
         text.push_str(&part_text(document, part));
+        length += text[before..].chars().count();
     }
-    text
+    (text, starts)
 }
 
 /// The text of a part, or a sentence about why there is none.
 fn part_text(document: &Document, part: &Part) -> String {
     let number = part.number;
     match (document.kind, part.picture, part.text.as_str()) {
-        (Kind::Pdf, true, "") => format!("(page {number} is a picture: render=\"{number}\" draws it)"),
+        (Kind::Pdf, true, "") => {
+            format!("(page {number} is a picture: look at it; `document FILE --render {number}` draws it)")
+        }
         (Kind::Pdf, true, text) => {
-            format!("{text}\n\n(the rest of page {number} is a picture: render=\"{number}\" draws it)")
+            format!(
+                "{text}\n\n(the rest of page {number} is a picture: look at it; `document FILE --render {number}` draws it)"
+            )
         }
         (Kind::Pdf, false, "") => format!("(page {number} is empty)"),
         (_, _, text) => text.to_owned(),
@@ -147,7 +165,7 @@ fn json_text(document: &Document, saved: &[String], request: &Request) -> String
     Value::Object(answer).to_string() + "\n"
 }
 
-/// What JSON says of a document beside its text.
+/// The fields of a JSON answer beside the text.
 pub fn facts(document: &Document, saved: &[String], request: &Request) -> Map<String, Value> {
     let mut answer = Map::new();
     answer.insert("file".into(), json!(request.file));
@@ -202,4 +220,24 @@ pub fn passages(document: &Document, words: &str, passages: &[Passage], request:
         }
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::out::{Out, Style};
+
+    #[test]
+    fn a_cut_text_says_how_to_go_on() {
+        let mut out = Out::new(Style::Markdown, None, 1_000);
+        for page in ["one", "two", "three"] {
+            out.part("");
+            out.paragraph(page);
+        }
+        let document = Document::new(Kind::Pdf, out);
+        let cut = |max| text(&document, &[], &Request { max, ..Request::new("a.pdf") });
+        assert!(cut(24).contains("cut after 24 characters, in page 2 of 3: pages=\"2-\" goes on"), "{}", cut(24));
+        assert!(cut(5).contains("`document FILE --from 5` goes on"), "{}", cut(5));
+        assert!(!cut(1_000).contains("cut after"));
+    }
 }

@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::words::{Word, Words, unexpected, unknown};
-use crate::answer::answer;
+use super::words::{Word, Words, unknown};
+use crate::answer::{answer, answer_bytes};
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::request::{Format, Request};
 
-pub const USAGE: &str = "Usage: document FILE [OPTION]...
+pub const USAGE: &str = "Usage: document FILE... [OPTION]...
 Read a PDF, DOCX, DOC, PPTX, PPT, XLSX, XLS, ODT, ODS, ODP, EPUB, RTF, HTML, EML, MBOX, MSG, vCard, iCalendar, CSV or text
-file as Markdown.
+file as Markdown; - is standard input.
 
   --pages LIST         pages, slides, sheets or messages such as 3-5,8
   --sheet NAME         one sheet, by its name or number
@@ -28,6 +28,7 @@ file as Markdown.
 
 pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let mut request = Request::new("");
+    let mut files: Vec<&str> = Vec::new();
     let mut words = Words::new(arguments);
     while let Some(word) = words.next() {
         match word {
@@ -51,14 +52,28 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
                 request.password = Some(text.lines().next().unwrap_or_default().to_owned());
             }
             Word::Option(option) => return Err(unknown(option)),
-            Word::Operand(file) if request.file.is_empty() => request.file = file.to_owned(),
-            Word::Operand(file) => return Err(unexpected(file)),
+            Word::Operand(file) => files.push(file),
         }
     }
-    if request.file.is_empty() {
+    if files.is_empty() {
         return Err("a file is needed (see document --help)".into());
     }
-    request.check()?;
-    out.write_all(answer(&request, Path::new(""))?.as_bytes())?;
-    Ok(())
+    // One that cannot be read does not keep the others back.
+    let mut failed: Vec<String> = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        request.file = (*file).to_owned();
+        request.check()?;
+        let answered = match *file {
+            "-" => answer_bytes(&request, Path::new(""), super::load("-")?),
+            _ => answer(&request, Path::new("")),
+        };
+        match answered {
+            Ok(text) => {
+                let separator = if number > 0 { "\n" } else { "" };
+                out.write_all(format!("{separator}{text}").as_bytes())?;
+            }
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ").into()) }
 }

@@ -220,7 +220,7 @@ impl Walk {
             }
             cell.push_str(text);
         } else if self.in_speaker_notes {
-            // The number of the page stands there, too.
+            // Page numbers are there, too.
             if text.chars().any(char::is_alphabetic) {
                 out.quote(&format!("Notes: {text}"));
             }

@@ -61,7 +61,7 @@ fn long(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(four)).ok()
 }
 
-/// What the beginning of the file says.
+/// Sizes and places from the beginning of the file.
 struct Header {
     /// The stream with the tables.
     table: &'static str,

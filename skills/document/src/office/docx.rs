@@ -40,7 +40,7 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
         out.part("");
     }
     let mut walk = Walk::new(numbering, links, paged);
-    // The head of a letter stands nowhere else.
+    // A letterhead is often only in the header.
     for header in distinct(&mut package, &target("header")) {
         walk.read(&header, &mut out);
     }

@@ -123,7 +123,7 @@ impl Slide {
             "tc" => {
                 if let Some((_, _, span)) = &mut self.table {
                     *span = tag.attribute("gridSpan").and_then(|span| span.parse().ok()).unwrap_or(1);
-                    // What the cell before goes over.
+                    // The cell before covers it.
                     if tag.attribute("hMerge").is_some_and(|merged| merged == "1") {
                         *span = 0;
                     }

@@ -46,7 +46,7 @@ impl Text {
     }
 }
 
-/// What is on a page.
+/// Glyphs of a page, and how much else is on it.
 #[derive(Debug, Default)]
 pub struct Glyphs {
     pub glyphs: Vec<Placed>,
@@ -147,7 +147,7 @@ impl<'a> Device<'a> for Glyphs {
                 // Fonts of drawing programs have no widths, and each glyph is placed on its own.
                 Glyph::Outline(outline) => outline
                     .advance_width()
-                    .filter(|advance| *advance > 50.0)
+                    .filter(|advance| *advance > 0.0)
                     .or_else(|| Some(outline.outline().bounding_box().x1 as f32)),
                 Glyph::Type3(glyph) => glyph.advance_width(),
             };

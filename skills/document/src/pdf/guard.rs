@@ -10,7 +10,7 @@ use hayro::hayro_syntax::page::Page;
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// What one byte of deflate can become at most.
+/// The most bytes that one byte of deflate can become.
 const DEFLATE_RATIO: usize = 1_032;
 
 /// Checks the contents of a page.

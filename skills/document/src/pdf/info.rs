@@ -1,4 +1,4 @@
-//! What a PDF file says about itself: title and dates, bookmarks, attachments.
+//! Title and dates, bookmarks and attachments of a PDF file.
 
 use std::collections::{HashMap, HashSet};
 

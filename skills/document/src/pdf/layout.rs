@@ -3,7 +3,7 @@
 use super::glyphs::Placed;
 use super::words::{Piece, pieces};
 
-/// Columns of a line; what stands beyond is put behind the last word.
+/// Columns of a line; text beyond it follows the last word.
 const COLUMNS: usize = 400;
 
 /// Empty lines that follow one another.

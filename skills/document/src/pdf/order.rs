@@ -36,7 +36,7 @@ fn divide(mut pieces: Vec<Piece>, depth: usize, blocks: &mut Vec<Block>) {
     let (start, end) = (bands[first], bands.get(last).copied().unwrap_or(pieces.len()));
     let below = pieces.split_off(end);
     let columns = pieces.split_off(start);
-    // What stands above is without columns, else they would have been found.
+    // The part above has no columns, or they would have been found.
     divide(pieces, DEPTH, blocks);
     let (left, right) = columns.into_iter().partition(|piece| (piece.left + piece.right) / 2.0 < gutter);
     divide(left, depth + 1, blocks);

@@ -44,7 +44,7 @@ pub fn sections(block: Vec<Piece>) -> Vec<Section> {
     sections
 }
 
-/// Pieces by lines, each from the left. A bullet belongs to what stands behind it.
+/// Pieces by lines, each from the left. A bullet is joined with the text behind it.
 fn rows(block: Vec<Piece>) -> Vec<Vec<Piece>> {
     let mut rows: Vec<Vec<Piece>> = Vec::new();
     for piece in block {
@@ -195,7 +195,7 @@ fn columns(rows: &[Vec<Piece>]) -> Option<Vec<(f32, f32)>> {
 /// The column that a piece overlaps most, else the nearest.
 fn place(columns: &[(f32, f32)], piece: &Piece) -> usize {
     let near = |(left, right): &(f32, f32)| right.min(piece.right) - left.max(piece.left);
-    // Of several, a heading over columns stands in the first.
+    // A heading over several columns belongs to the first.
     let covers = columns.iter().position(|(left, right)| {
         piece.left < *right && piece.right > *left && near(&(*left, *right)) > 0.5 * (right - left)
     });

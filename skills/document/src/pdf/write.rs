@@ -63,7 +63,7 @@ impl Scale {
     pub fn new(sizes: &Sizes) -> Self {
         let body = sizes.iter().max_by_key(|(_, letters)| **letters).map_or(0, |(size, _)| *size);
         let total: usize = sizes.values().sum();
-        // What is large and much is not a heading but a slide, or a page of a poster.
+        // Large type that makes up much of the text is a slide or a poster, not a heading.
         let large = sizes.iter().rev().filter(|(size, letters)| **size * 100 > body * 115 && **letters * 4 < total);
         let mut levels: Vec<u32> = Vec::new();
         for (size, _) in large {

@@ -144,21 +144,31 @@ impl Workbook<'_> {
                 }
                 let mut cells = workbook.worksheet_cells_reader(name).map_err(|e| damaged(&e))?;
                 let mut count = 0;
+                let bounds = cells.dimensions();
                 while let Some(cell) = cells.next_cell().map_err(|e| damaged(&e))? {
                     count += 1;
                     check_count(count)?;
                     let (row, column) = cell.get_position();
                     grid.push(row, column, text(cell.get_value()), reading.limit);
+                    if grid.is_full(reading.limit) && bounds.end.0 > row {
+                        grid.set_rows(bounds.end.0 - bounds.start.0 + 1);
+                        break;
+                    }
                 }
             }
             Self::Xlsb(workbook) => {
                 let mut cells = workbook.worksheet_cells_reader(name).map_err(|e| damaged(&e))?;
                 let mut count = 0;
+                let bounds = cells.dimensions();
                 while let Some(cell) = cells.next_cell().map_err(|e| damaged(&e))? {
                     count += 1;
                     check_count(count)?;
                     let (row, column) = cell.get_position();
                     grid.push(row, column, text(cell.get_value()), reading.limit);
+                    if grid.is_full(reading.limit) && bounds.end.0 > row {
+                        grid.set_rows(bounds.end.0 - bounds.start.0 + 1);
+                        break;
+                    }
                 }
             }
             Self::Xls(workbook) => {

@@ -45,6 +45,16 @@ impl Grid {
         self.rows.entry(row).or_default().push((column, text));
     }
 
+    /// Whether further cells are only counted.
+    pub fn is_full(&self, limit: usize) -> bool {
+        self.bytes > limit
+    }
+
+    /// Takes the number of rows from elsewhere, where not all of them were read.
+    pub fn set_rows(&mut self, rows: u32) {
+        self.filled = self.filled.max(rows as usize);
+    }
+
     /// Gives each cell of a merged range the value of its first.
     pub fn fill(&mut self, first: (u32, u32), last: (u32, u32)) {
         let (rows, columns) =

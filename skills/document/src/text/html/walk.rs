@@ -17,7 +17,7 @@ const NESTING: usize = 32;
 /// Bytes of a page that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What the head of a page says.
+/// Facts from the head of a page.
 #[derive(Debug, Default)]
 pub struct Facts {
     pub title: String,
