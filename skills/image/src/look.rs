@@ -31,9 +31,6 @@ pub const PIXELS: u64 = 1_150_000;
 /// A skill may answer with 256 KiB, in which its JSON counts twice, as text and as data; base64 adds a third.
 pub const MAX_BYTES: usize = 95_000;
 
-/// Bytes of a picture that goes into a file.
-pub const MAX_FILE_BYTES: usize = 1_000_000;
-
 impl Default for View {
     fn default() -> Self {
         Self { region: None, longest: LONGEST, pixels: PIXELS, max_bytes: MAX_BYTES, page: 0 }

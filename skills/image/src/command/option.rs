@@ -66,15 +66,6 @@ pub(super) fn read(option: &str, words: &mut Words) -> Result<Step, String> {
     operation(option, words)?.map(Step::Apply).ok_or_else(|| unknown(option))
 }
 
-/// Reads one operation with its value, such as `-resize` and `50%`.
-pub fn read_operation(option: &str, value: Option<&str>) -> Result<Operation, String> {
-    let words: Vec<String> = value.into_iter().map(str::to_owned).collect();
-    match read(option, &mut Words::new(&words))? {
-        Step::Apply(operation) => Ok(operation),
-        _ => Err(unknown(option)),
-    }
-}
-
 fn setting(option: &str, words: &mut Words) -> Result<Option<Step>, String> {
     let set = match option {
         "-background" => Setting::Background(color::parse(words.value(option)?)?),

@@ -106,7 +106,7 @@ fn write(path: &str, bytes: &[u8]) -> Outcome {
 }
 
 /// Writes a file in one go: what was there stays if there is no room.
-pub fn write_file(path: &str, bytes: &[u8]) -> Outcome {
+pub(super) fn write_file(path: &str, bytes: &[u8]) -> Outcome {
     let failed = |e: std::io::Error| format!("{path}: {}", reason(&e));
     if Path::new(path).is_dir() {
         return Err(format!("{path}: Is a directory"));
