@@ -1,4 +1,4 @@
-//! What cameras write into pictures: EXIF, as fields with names and values.
+//! EXIF, the metadata that cameras write, as fields with names and values.
 
 mod words;
 

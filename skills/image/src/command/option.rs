@@ -9,7 +9,7 @@ use crate::tone::{NORMALIZE, Tone};
 use image::Rgba;
 use image::metadata::Orientation;
 
-/// What an option says about what follows.
+/// A setting, which later options and the output use.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
     Background(Rgba<u8>),
@@ -29,7 +29,7 @@ pub enum Setting {
     Adjoin(bool),
 }
 
-/// What an option does with all pictures that were read.
+/// An operation on all pictures that were read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Together {
     Append { across: bool },

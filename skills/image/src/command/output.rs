@@ -7,7 +7,7 @@ use crate::picture::Picture;
 use crate::source::reason;
 use std::path::Path;
 
-/// What a command line says about its output.
+/// The settings of a command line for its output.
 #[derive(Debug, Clone, Default)]
 pub struct Output {
     pub quality: Option<u8>,
@@ -19,7 +19,7 @@ pub struct Output {
     pub palette: bool,
     /// Whether several pictures become one file, where the format holds several.
     pub apart: bool,
-    /// What `info:` prints.
+    /// The format for `info:`.
     pub format: Option<String>,
 }
 
