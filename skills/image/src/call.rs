@@ -71,6 +71,8 @@ pub fn look_at(words: &[String]) -> Result<String, String> {
         };
         match word.as_str() {
             "--longest" => view.longest = u32::try_from(number(8_192)?.max(1)).unwrap_or(1),
+            "--pixels" => view.pixels = number(32_000_000)?.max(1),
+            "--max-bytes" => view.max_bytes = usize::try_from(number(20_000_000)?).unwrap_or(0),
             "--page" => view.page = usize::try_from(number(100_000)?).unwrap_or(0),
             "--region" => {
                 let given = words.next().map_or("", String::as_str);
@@ -132,6 +134,8 @@ mod tests {
         let bytes = BASE64.decode(shown["base64"].as_str().unwrap().as_bytes()).unwrap();
         assert_eq!(shown["media_type"], Kind::of(&bytes).unwrap().media_type());
         assert_eq!(look("--region 0.5,0.5,0.5,0.5 photo.jpg")["region"], json!([150, 200, 150, 200]));
+        let small = look("photo.jpg --pixels 3000 --max-bytes 2000");
+        assert_eq!((&small["width"], &small["height"]), (&json!(47), &json!(63)));
         assert_eq!(look("moves.gif --page 1")["source"]["pictures"], json!(3));
         let about: Value = serde_json::from_str(&info_of(&words(&at, "photo.jpg")).unwrap()).unwrap();
         assert_eq!((&about["width"], &about["metadata"]["Model"]), (&json!(300), &json!("Camera 3")));
@@ -149,6 +153,8 @@ mod tests {
             "photo.jpg --region 1",
             "photo.jpg --page 5",
             "photo.jpg --longest x",
+            "photo.jpg --max-bytes 10",
+            "photo.jpg --pixels",
             "photo.jpg moves.gif",
         ] {
             let answered = look_at(&words(&at, line));

@@ -11,15 +11,12 @@ mod percent;
 
 use std::io::Write;
 
-pub use option::read_operation;
-pub use output::write_file;
-
 /// A command's work. The error is a sentence without the command's name.
 type Outcome = Result<(), String>;
 
 const USAGE: &str = "Usage: image COMMAND [ARGUMENT]...
-       image look FILE [--region LEFT,TOP,WIDTH,HEIGHT] [--longest PIXELS] [--page N]
-                                 what a model is shown of FILE, as JSON
+       image look FILE [--region LEFT,TOP,WIDTH,HEIGHT] [--page N] [--longest PIXELS] [--pixels N] [--max-bytes N]
+                                 what a model is shown of FILE, as JSON; a region is in pixels, or in fractions below 1
        image info FILE           format, size, pages and metadata, as JSON
        image IN [OPTION]... OUT  the same as convert
 Commands: convert, identify, mogrify, montage, exiftool; each has --help, and is a command of its own, too.

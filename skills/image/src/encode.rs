@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::io::Cursor;
 use tiff::encoder::{Compression, TiffEncoder, colortype};
 
-/// What a command line says about its output.
+/// The format of an output, with its settings.
 #[derive(Debug, Clone)]
 pub struct Format {
     pub kind: Kind,

@@ -7,7 +7,7 @@ use crate::source::{Source, is_turned};
 use image::DynamicImage;
 use serde::Serialize;
 
-/// What is to be shown.
+/// The part of a file that is shown, and the limits of the copy.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Left, top, width and height of the upright picture: in pixels, or in fractions of its size if none is above 1.
@@ -28,11 +28,8 @@ pub const LONGEST: u32 = 1568;
 /// About 1,600 tokens.
 pub const PIXELS: u64 = 1_150_000;
 
-/// A skill may answer with 256 KiB, in which its JSON counts twice, as text and as data; base64 adds a third.
+/// As base64 it fits into 128 KiB, so that JSON which is taken as text and as data stays within the 256 KiB of an answer.
 pub const MAX_BYTES: usize = 95_000;
-
-/// Bytes of a picture that goes into a file.
-pub const MAX_FILE_BYTES: usize = 1_000_000;
 
 impl Default for View {
     fn default() -> Self {

@@ -1,4 +1,4 @@
-//! What cameras write into pictures: EXIF, as fields with names and values.
+//! EXIF, the metadata that cameras write, as fields with names and values.
 
 mod words;
 
@@ -181,7 +181,7 @@ fn raw(value: &Value) -> String {
     match value {
         Value::Ascii(texts) => {
             let texts = texts.iter().map(|text| String::from_utf8_lossy(text).trim_matches('\0').trim().to_owned());
-            texts.collect::<Vec<_>>().join(", ")
+            texts.filter(|text| !text.is_empty()).take(64).collect::<Vec<_>>().join(", ")
         }
         Value::Byte(items) | Value::Undefined(items, _) => list(items, u8::to_string),
         Value::Short(items) => list(items, u16::to_string),

@@ -33,7 +33,7 @@ impl Default for Settings {
     }
 }
 
-/// What an operation does with transparency.
+/// Changes of the alpha channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alpha {
     On,

@@ -51,7 +51,7 @@ impl Numbers<'_> {
 /// The compression of pages that are JPEGs.
 const JPEG: u16 = 7;
 
-/// What the pixels of a palette are numbers in.
+/// Photometric interpretations: pixels are numbers in a palette, or levels of grey.
 const PALETTE: u16 = 3;
 const BLACK_IS_ZERO: u16 = 1;
 

@@ -125,7 +125,7 @@ impl Line {
                 let at = |page: i64| if page < 0 { page + count as i64 } else { page };
                 let (first, last) = (at(first), at(last));
                 if first > last || last - first >= limits::MAX_PICTURES as i64 {
-                    return Err(in_file("that is no range of its pictures".to_owned()));
+                    return Err(in_file("its pictures do not have this range".to_owned()));
                 }
                 let pages = (first..=last).map(|page| {
                     let page = usize::try_from(page).map_err(|_| format!("it has {count} pictures"));

@@ -9,7 +9,7 @@ use crate::tone::{NORMALIZE, Tone};
 use image::Rgba;
 use image::metadata::Orientation;
 
-/// What an option says about what follows.
+/// A setting, which later options and the output use.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
     Background(Rgba<u8>),
@@ -29,7 +29,7 @@ pub enum Setting {
     Adjoin(bool),
 }
 
-/// What an option does with all pictures that were read.
+/// An operation on all pictures that were read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Together {
     Append { across: bool },
@@ -64,15 +64,6 @@ pub(super) fn read(option: &str, words: &mut Words) -> Result<Step, String> {
         return Ok(step);
     }
     operation(option, words)?.map(Step::Apply).ok_or_else(|| unknown(option))
-}
-
-/// Reads one operation with its value, such as `-resize` and `50%`.
-pub fn read_operation(option: &str, value: Option<&str>) -> Result<Operation, String> {
-    let words: Vec<String> = value.into_iter().map(str::to_owned).collect();
-    match read(option, &mut Words::new(&words))? {
-        Step::Apply(operation) => Ok(operation),
-        _ => Err(unknown(option)),
-    }
 }
 
 fn setting(option: &str, words: &mut Words) -> Result<Option<Step>, String> {

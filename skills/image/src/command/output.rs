@@ -7,7 +7,7 @@ use crate::picture::Picture;
 use crate::source::reason;
 use std::path::Path;
 
-/// What a command line says about its output.
+/// The settings of a command line for its output.
 #[derive(Debug, Clone, Default)]
 pub struct Output {
     pub quality: Option<u8>,
@@ -19,7 +19,7 @@ pub struct Output {
     pub palette: bool,
     /// Whether several pictures become one file, where the format holds several.
     pub apart: bool,
-    /// What `info:` prints.
+    /// The format for `info:`.
     pub format: Option<String>,
 }
 
@@ -106,7 +106,7 @@ fn write(path: &str, bytes: &[u8]) -> Outcome {
 }
 
 /// Writes a file in one go: what was there stays if there is no room.
-pub fn write_file(path: &str, bytes: &[u8]) -> Outcome {
+pub(super) fn write_file(path: &str, bytes: &[u8]) -> Outcome {
     let failed = |e: std::io::Error| format!("{path}: {}", reason(&e));
     if Path::new(path).is_dir() {
         return Err(format!("{path}: Is a directory"));

@@ -7,7 +7,7 @@ use crate::source::Source;
 use image::{DynamicImage, ExtendedColorType};
 use std::collections::HashSet;
 
-/// What the escapes stand for: a file's header, or a picture that was made of others.
+/// The values of the escapes, from a file's header or from a picture that was made of others.
 pub(super) struct Facts<'a> {
     pub path: &'a str,
     pub kind: Kind,

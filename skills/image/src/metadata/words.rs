@@ -7,7 +7,7 @@ type Table = (Tag, &'static [(u32, &'static str)]);
 const LEVELS: &[(u32, &str)] = &[(0, "Normal"), (1, "Low"), (2, "High")];
 
 /// The numbers that are found in photos, with their words.
-const TABLES: [Table; 19] = [
+const TABLES: [Table; 26] = [
     (
         Tag::Orientation,
         &[
@@ -104,6 +104,39 @@ const TABLES: [Table; 19] = [
     (Tag::GainControl, &[(0, "None"), (1, "Low gain up"), (2, "High gain up"), (3, "Low gain down")]),
     (Tag::ColorSpace, &[(1, "sRGB"), (2, "Adobe RGB"), (0xffff, "Uncalibrated")]),
     (Tag::YCbCrPositioning, &[(1, "Centered"), (2, "Co-sited")]),
+    (
+        Tag::Compression,
+        &[
+            (1, "Uncompressed"),
+            (2, "CCITT 1D"),
+            (3, "T4/Group 3 Fax"),
+            (4, "T6/Group 4 Fax"),
+            (5, "LZW"),
+            (6, "JPEG (old-style)"),
+            (7, "JPEG"),
+            (8, "Adobe Deflate"),
+            (32_773, "PackBits"),
+            (32_946, "Deflate"),
+        ],
+    ),
+    (Tag::PlanarConfiguration, &[(1, "Chunky"), (2, "Planar")]),
+    (
+        Tag::PhotometricInterpretation,
+        &[
+            (0, "WhiteIsZero"),
+            (1, "BlackIsZero"),
+            (2, "RGB"),
+            (3, "RGB Palette"),
+            (4, "Transparency Mask"),
+            (5, "CMYK"),
+            (6, "YCbCr"),
+            (8, "CIELab"),
+        ],
+    ),
+    (Tag::SubjectDistanceRange, &[(0, "Unknown"), (1, "Macro"), (2, "Close"), (3, "Distant")]),
+    (Tag::GPSAltitudeRef, &[(0, "Above Sea Level"), (1, "Below Sea Level")]),
+    (Tag::GPSDifferential, &[(0, "No Correction"), (1, "Differential Corrected")]),
+    (Tag::FocalPlaneResolutionUnit, &[(1, "None"), (2, "inches"), (3, "cm")]),
     (Tag::ResolutionUnit, &[(1, "None"), (2, "inches"), (3, "cm")]),
 ];
 
@@ -129,7 +162,17 @@ pub(super) fn of_field(field: &Field) -> Option<String> {
         (Tag::ApertureValue | Tag::MaxApertureValue, _) => first.map(|value| format!("{:.1}", (value / 2.0).exp2())),
         (Tag::FocalLength, _) => first.map(|value| format!("{value:.1} mm")),
         (Tag::FocalLengthIn35mmFilm, value) => value.get_uint(0).map(|value| format!("{value} mm")),
-        (Tag::ExposureBiasValue | Tag::BrightnessValue | Tag::XResolution | Tag::YResolution, _) => first.map(decimal),
+        (Tag::GPSAltitude, _) => first.map(|value| format!("{} m", decimal(value))),
+        (
+            Tag::ExposureBiasValue
+            | Tag::BrightnessValue
+            | Tag::XResolution
+            | Tag::YResolution
+            | Tag::FocalPlaneXResolution
+            | Tag::FocalPlaneYResolution
+            | Tag::DigitalZoomRatio,
+            _,
+        ) => first.filter(|value| value.is_finite()).map(decimal),
         (Tag::ExifVersion | Tag::FlashpixVersion, Value::Undefined(bytes, _)) => {
             Some(String::from_utf8_lossy(bytes).into_owned())
         }
