@@ -53,13 +53,6 @@ python3 -c 'from PIL import Image; print(Image.open(\"pub/squares.png\").size)' 
     .ok()
     .prints(&["(640, 480)\n1\n"]);
     run("python3 -c '
-from PIL import Image
-image = Image.new(\"RGB\", (40, 30), \"red\")
-image.save(\"red.jpg\", quality=90); image.save(\"red.webp\")
-print(Image.open(\"red.jpg\").getpixel((9, 9))[0] > 250, Image.open(\"red.webp\").getpixel((9, 9)))'")
-    .ok()
-    .prints(&["True (255, 0, 0)"]);
-    run("python3 -c '
 from scipy.optimize import brentq
 from sklearn.linear_model import LinearRegression
 import sympy, networkx
