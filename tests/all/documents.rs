@@ -109,5 +109,5 @@ fn what_cannot_be_read_is_refused_with_a_sentence_and_nothing_is_lost() {
         let (code, _, errors) = shell(&home, line);
         assert!(code == 1 && errors.contains(said) && errors.lines().count() == 1, "{line}: {code} {errors}");
     }
-    assert_eq!(shell(&home, "ls; wc -c < half.pdf").1, "bomb.ppm\nempty.pdf\nhalf.pdf\nnoise.jpg\n120\n");
+    assert_eq!(shell(&home, "ls; wc -c < half.pdf").1, "bomb.ppm\nempty.pdf\nhalf.pdf\nnoise.jpg\npub\n120\n");
 }
