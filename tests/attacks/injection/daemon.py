@@ -59,7 +59,9 @@ class Kiso:
         self.enforces = policy == "enforce"
         names = {name: suite for name, suite in world.names.items() if suite in suites and int(name[-1]) <= slots}
         config = CONFIG.format(base_url=minds.base_url, policy=policy, context=context, longest=longest)
-        config += more.replace("{dir}", str(self.dir))
+        # Beside the home, which no task may have.
+        (self.dir / "shared").mkdir()
+        config += more.replace("{shared}", str(self.dir / "shared"))
         for name, suite in names.items():
             config += f'\n[model_settings."stand:{name}"]\ncontext_budget = 400_000\n'
             config += _server(name, suite, world.url(name))

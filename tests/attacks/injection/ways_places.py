@@ -121,7 +121,7 @@ PLACES = [
         between=the_power_is_cut, at_once=1),
     Way("mount", "a directory of the machine that sessions share", plant=(("exec", {"command": "echo '{words}' > /shared/notes-{server}.txt"}),),
         then=("cat /shared/notes-{server}.txt",), between="session",
-        config={"more": '\n[exec.mounts]\n"/shared" = { path = "{dir}", write = true, role = "user" }\n'}),
+        config={"more": '\n[exec.mounts]\n"/shared" = { path = "{shared}", write = true, role = "user" }\n'}),
     Way("hook", "the text of an event that the attacker sends", between=an_event_comes, config={"more": HOOKS}),
     Way("result-ref", "a result that is too long and is kept as a ref", then=("cat /tmp/ref/{ref}",), config={"longest": 100}),
     Way("result-jq", "the same, as JSON", then=("jq -R . /tmp/ref/{ref} | jq -rs 'join(\" \")'",), config={"longest": 100}),
