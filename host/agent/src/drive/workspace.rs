@@ -15,10 +15,7 @@ impl RunContext<'_> {
     pub(super) async fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         let work = self.drive.home.open_work(&self.session)?;
         let labels = FileLabels::of_session(&self.drive.home, &self.session);
-        let read = compute::run("reading the files of the workspace", move || {
-            files::trusted(files::cards(&work), &work, &labels)
-        })
-        .await;
+        let read = compute::run("reading the files of the workspace", move || files::trusted(&work, &labels)).await;
         Ok(read.unwrap_or_else(|overdue| {
             // They are of use for a plan, and no plan fails for the lack of them.
             tracing::warn!(session = %self.session, "{overdue}");

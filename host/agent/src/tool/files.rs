@@ -29,6 +29,8 @@ const MAX_DIRS: usize = 1_000;
 /// Entries that are looked at, of any kind, in the whole workspace and in one directory of it.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_IN_DIR: usize = 4_000;
+/// Entries that are looked at in all, with those that are passed over by their labels.
+const MAX_LOOKS: usize = 200_000;
 /// Tables whose columns are read.
 const MAX_TABLES: usize = 50;
 /// Columns of all tables together; what comes after a table for which there is no more room is shown as a file.
@@ -45,7 +47,16 @@ const WORK: &str = "/work/";
 /// The files of a workspace, those near its top first, and the directories that are Git repositories. Hidden files are left out: no
 /// planner is shown them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
-    let mut cards = list(work);
+    described(work, list(work, &|_| true))
+}
+
+/// The same of files that nobody below the user has written or named. Nothing tells of the others, and they take no room from these: how
+/// many there are is for those outside to choose.
+pub fn trusted(work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
+    described(work, list(work, &|path| is_trusted(work, path, labels)))
+}
+
+fn described(work: &Dir, mut cards: Vec<FileCard>) -> Vec<FileCard> {
     let tables = cards.iter_mut().filter(|card| table::is_table(&card.path));
     let mut left = MAX_COLUMNS;
     for card in tables.take(MAX_TABLES) {
@@ -55,16 +66,6 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
         card.notes = columns.as_ref().map(|columns| form::notes(&card.path, &head, cut, columns)).unwrap_or_default();
         (card.columns, left) = (columns, rest);
     }
-    cards
-}
-
-/// The files that nobody below the user has written or named. Nothing tells of the others: how many there are is for those outside to choose.
-pub fn trusted(mut cards: Vec<FileCard>, work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
-    if labels.is_empty() {
-        return cards;
-    }
-    let at = |card: &FileCard| card.path.trim_start_matches(WORK).trim_end_matches('/').to_owned();
-    cards.retain(|card| is_trusted(work, &at(card), labels));
     cards
 }
 
@@ -119,16 +120,19 @@ pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
     names.iter().filter_map(head).collect()
 }
 
-/// All files without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.
-fn list(work: &Dir) -> Vec<FileCard> {
+/// Whether the entry at a path is one of those that are listed.
+type Admits<'a> = &'a dyn Fn(&str) -> bool;
+
+/// All files that are admitted, without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.
+fn list(work: &Dir, admits: Admits<'_>) -> Vec<FileCard> {
     let mut cards = Vec::new();
-    let mut left = MAX_ENTRIES;
+    let mut left = Left::of(MAX_ENTRIES);
     let mut dirs = 1;
     // Directories to be read: the path, empty or ending in a slash, and how deep it is.
     let mut queue = VecDeque::from([(String::new(), 0)]);
     while let Some((prefix, depth)) = queue.pop_front() {
         let Some(dir) = inside(work, &prefix) else { continue };
-        let found = entries(&dir, &mut left);
+        let found = entries(&dir, &prefix, &mut left, admits);
         if found.is_repository {
             let path = if prefix.is_empty() { WORK.to_owned() } else { prefix.clone() };
             cards.push(FileCard { path, notes: vec!["git repository".to_owned()], ..FileCard::default() });
@@ -161,15 +165,38 @@ struct Entries {
     dirs: Vec<String>,
 }
 
-fn entries(dir: &Dir, left: &mut usize) -> Entries {
+/// How much more may be looked at in a workspace.
+struct Left {
+    /// Entries that are admitted.
+    entries: usize,
+    /// Entries, whoever they are of.
+    looks: usize,
+}
+
+impl Left {
+    fn of(entries: usize) -> Self {
+        Self { entries, looks: MAX_LOOKS }
+    }
+}
+
+fn entries(dir: &Dir, prefix: &str, left: &mut Left, admits: Admits<'_>) -> Entries {
     let mut found = Entries::default();
     let Ok(entries) = dir.entries() else { return found };
-    for entry in entries.take(MAX_IN_DIR.min(*left)) {
-        *left -= 1;
+    let mut room = MAX_IN_DIR.min(left.entries);
+    for entry in entries {
+        if room == 0 || left.looks == 0 {
+            break;
+        }
+        left.looks -= 1;
         // A directory that cannot be read further may repeat its error for ever.
         let Ok(entry) = entry else { break };
         // A name that is not UTF-8 cannot be written in a plan.
         let Ok(name) = entry.file_name().into_string() else { continue };
+        if !admits(&format!("{prefix}{name}")) {
+            continue;
+        }
+        room -= 1;
+        left.entries -= 1;
         found.is_repository |= name == ".git";
         if name.starts_with('.') {
             continue;

@@ -4,7 +4,7 @@
 //! PublicFiles::look ──▶ the call runs ──▶ made_since ──▶ TaskReport::files ──▶ Outcome::files ──▶ page, terminal, API, channels
 //! ```
 
-use super::{MAX_DIRS, entries, inside};
+use super::{Left, MAX_DIRS, entries, inside};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use kiso_base::home::{Home, SessionName};
 use kiso_plan::report::{FileNote, MAX_DELIVERED, TaskReport};
@@ -52,11 +52,11 @@ impl PublicFiles {
 
     fn of(work: &Dir) -> Self {
         let mut found = Self { is_whole: true, ..Self::default() };
-        let (mut left, mut dirs) = (MAX_ENTRIES, 1);
+        let (mut left, mut dirs) = (Left::of(MAX_ENTRIES), 1);
         let mut queue = VecDeque::from([(format!("{PUBLIC}/"), 0)]);
         while let Some((prefix, depth)) = queue.pop_front() {
             let Some(dir) = inside(work, &prefix) else { continue };
-            let listed = entries(&dir, &mut left);
+            let listed = entries(&dir, &prefix, &mut left, &|_| true);
             for name in listed.files {
                 if let Some(meta) = dir.symlink_metadata(&name).ok().filter(Metadata::is_file) {
                     found.files.insert(format!("{prefix}{name}"), FileState::of(&meta));
@@ -70,7 +70,7 @@ impl PublicFiles {
                     found.is_whole = false;
                 }
             }
-            found.is_whole &= left > 0;
+            found.is_whole &= left.entries > 0;
         }
         found
     }

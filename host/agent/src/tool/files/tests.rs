@@ -241,10 +241,14 @@ fn crowded_workspaces_cost_bounded_work() {
     assert_eq!(found[0].path, "z.csv");
     assert_eq!(found.iter().filter(|card| card.columns.is_some()).count(), MAX_TABLES);
     let inner = dir.open_dir("a").unwrap();
-    let mut left = MAX_IN_DIR + 10;
-    assert_eq!(super::entries(&inner, &mut left).files.len(), MAX_IN_DIR);
-    assert_eq!((left, super::entries(&inner, &mut left).files.len(), left), (10, 10, 0));
-    assert!(super::entries(&inner, &mut left).files.is_empty());
+    let mut left = super::Left::of(MAX_IN_DIR + 10);
+    let mut files = || super::entries(&inner, "a/", &mut left, &|_| true).files.len();
+    assert_eq!([files(), files(), files()], [MAX_IN_DIR, 10, 0]);
+    // Those that are passed over hide nothing.
+    let others = super::list(&dir, &|path| !path.starts_with("a"));
+    assert_eq!(paths(&others), ["z.csv", "b/x.csv"]);
+    let some = super::list(&dir, &|path| !path.ends_with("7.csv"));
+    assert_eq!((some.len(), some.iter().filter(|card| card.path.ends_with("7.csv")).count()), (MAX_FILES, 0));
     // Deeper than anyone looks.
     let (_temp, dir) = workspace();
     dir.create_dir_all("1/2/3/4/5/6/7").unwrap();
