@@ -155,6 +155,13 @@ fn object(schema: &Value, dice: &mut Dice) -> Value {
     if object.get("review") == Some(&json!(true)) && !object.contains_key("expect") {
         object.insert("expect".to_owned(), "x".into());
     }
+    if let Some(Value::Array(given)) = object.get_mut("secrets") {
+        let mut names = std::collections::HashSet::new();
+        given.retain(|secret| {
+            let [name, value] = ["name", "value"].map(|part| secret[part].as_str().unwrap_or_default().trim());
+            !name.is_empty() && !value.is_empty() && names.insert(name.to_owned())
+        });
+    }
     if object.contains_key("schema") {
         object.insert("schema".to_owned(), json!({ "type": "object" }));
     }
