@@ -47,13 +47,13 @@ const WORK: &str = "/work/";
 /// The files of a workspace, those near its top first, and the directories that are Git repositories. Hidden files are left out: no
 /// planner is shown them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
-    described(work, list(work, &|_| true))
+    described(work, list(work, None))
 }
 
 /// The same of files that nobody below the user has written or named. Nothing tells of the others, and they take no room from these: how
 /// many there are is for those outside to choose.
 pub fn trusted(work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
-    described(work, list(work, &|path| is_trusted(work, path, labels)))
+    described(work, list(work, Some(labels).filter(|labels| !labels.is_empty())))
 }
 
 fn described(work: &Dir, mut cards: Vec<FileCard>) -> Vec<FileCard> {
@@ -123,8 +123,11 @@ pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
 /// Whether the entry at a path is one of those that are listed.
 type Admits<'a> = &'a dyn Fn(&str) -> bool;
 
-/// All files that are admitted, without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.
-fn list(work: &Dir, admits: Admits<'_>) -> Vec<FileCard> {
+/// All files, or those that the labels call trusted, without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.
+fn list(work: &Dir, labels: Option<&FileLabels>) -> Vec<FileCard> {
+    let is_named =
+        |path: &str| labels.is_none_or(|labels| labels.of_way(work, OsStr::new(path), false).label().is_trusted());
+    let is_admitted = |path: &str| labels.is_none_or(|labels| is_trusted(work, path, labels));
     let mut cards = Vec::new();
     let mut left = Left::of(MAX_ENTRIES);
     let mut dirs = 1;
@@ -132,7 +135,7 @@ fn list(work: &Dir, admits: Admits<'_>) -> Vec<FileCard> {
     let mut queue = VecDeque::from([(String::new(), 0)]);
     while let Some((prefix, depth)) = queue.pop_front() {
         let Some(dir) = inside(work, &prefix) else { continue };
-        let found = entries(&dir, &prefix, &mut left, admits);
+        let found = entries(&dir, &prefix, &mut left, &is_named);
         if found.is_repository {
             let path = if prefix.is_empty() { WORK.to_owned() } else { prefix.clone() };
             cards.push(FileCard { path, notes: vec!["git repository".to_owned()], ..FileCard::default() });
@@ -142,8 +145,9 @@ fn list(work: &Dir, admits: Admits<'_>) -> Vec<FileCard> {
                 return cards;
             }
             // What took the place of a file since it was listed is not one.
-            if let Some(meta) = dir.symlink_metadata(&name).ok().filter(|m| m.is_file()) {
-                cards.push(FileCard { path: format!("{prefix}{name}"), bytes: meta.len(), ..FileCard::default() });
+            let (meta, path) = (dir.symlink_metadata(&name).ok().filter(|m| m.is_file()), format!("{prefix}{name}"));
+            if let Some(meta) = meta.filter(|_| is_admitted(&path)) {
+                cards.push(FileCard { path, bytes: meta.len(), ..FileCard::default() });
             }
         }
         for name in found.dirs {
