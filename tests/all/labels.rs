@@ -91,7 +91,7 @@ fn no_byte_is_made_of_a_page_without_its_label() {
     assert_eq!(prints(&home, "cat own.txt"), (false, "user".to_owned()));
 }
 
-/// What is there before, what is done after a page was read (`$x` is its text), what a clean line does then, and what reads what came of it.
+/// Four lines each: the user makes files, a process that has read a page (`$x`) changes them, the user goes on, and the user looks.
 const NOT_BYTES: [(&str, &str, &str, &str); 13] = [
     ("true", "ln -s \"$x\" l; touch l", "rm l", "ls"),
     ("true", "ln -s \"$x\" l; : >> l", "rm l", "ls"),

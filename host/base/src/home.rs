@@ -629,7 +629,7 @@ mod tests {
         assert!(left.iter().all(|name| !home.path().join(name).exists()));
         assert!(
             kept.iter().all(|name| home.path().join(name).exists()),
-            "somebody is at work on it, or it is no such file"
+            "somebody is at work on it, or it is another kind of file"
         );
         assert!(home.remove_unfinished().is_empty());
     }

@@ -108,7 +108,7 @@ fn copying(path: PathBuf, flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
     } else if let Some(source) = SOURCE.take().filter(|_| keeps && fd >= 0)
         && let Ok(bits) = permissions::of(&source, true)
     {
-        // What they cannot be set of is a copy all the same.
+        // A file whose permissions cannot be set is a copy all the same.
         let _ = permissions::set(&path, bits);
     }
     fd

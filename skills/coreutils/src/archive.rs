@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use command::permissions;
 
-/// What a file has that was just made.
+/// Permissions of a file that was just made.
 const MADE: u32 = 0o644;
 
 /// The path of an entry below the directory that is unpacked into, without its first components. Nothing if it leads

@@ -127,7 +127,7 @@ impl Options {
     }
 }
 
-/// What is to be made of a file's permission bits.
+/// A change of permissions.
 pub enum Mode {
     Bits(u32),
     Clauses(Vec<Clause>),

@@ -20,7 +20,7 @@ pub fn vdir(arguments: Arguments) -> i32 {
     uu_vdir::uumain(arguments.into_iter())
 }
 
-/// What a listing shows that is not as uutils has it.
+/// Parts of a listing that uutils prints otherwise.
 #[cfg(any(test, target_os = "wasi"))]
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Shown {
@@ -30,7 +30,7 @@ struct Shown {
     sizes: bool,
     /// Numbers are not those of blocks of 1 KiB.
     other_units: bool,
-    /// What is shown without a line before it that names it: the one directory that was asked for.
+    /// The directory of the next lines: at first the only operand, which no line names.
     dir: std::path::PathBuf,
 }
 

@@ -113,9 +113,35 @@ pub fn html_label(bytes: &[u8]) -> Option<String> {
     Some(label[..end].to_owned()).filter(|label| !label.is_empty())
 }
 
+/// The bytes of a text in which two hexadecimal digits behind a mark stand for a byte: `%20` in addresses, `=20` in mails.
+pub fn unescaped(text: &str, mark: u8) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let digit = |at: usize| more.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        match digit(0).zip(digit(1)).filter(|_| *first == mark) {
+            Some((high, low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = &more[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_bytes_are_read_and_others_stay() {
+        assert_eq!(unescaped("a%20b%c3%A9%", b'%'), "a b\u{e9}%".as_bytes());
+        assert_eq!(unescaped("=41=+5=4", b'='), b"A=+5=4");
+    }
 
     #[test]
     fn encodings_are_told_apart() {

@@ -16,7 +16,7 @@ type Outcome = Result<(), String>;
 
 const USAGE: &str = "Usage: image COMMAND [ARGUMENT]...
        image look FILE [--region LEFT,TOP,WIDTH,HEIGHT] [--page N] [--longest PIXELS] [--pixels N] [--max-bytes N]
-                                 what a model is shown of FILE, as JSON; a region is in pixels, or in fractions below 1
+                                 a small, upright copy of FILE, in base64 as JSON; a region is in pixels, or in fractions below 1
        image info FILE           format, size, pages and metadata, as JSON
        image IN [OPTION]... OUT  the same as convert
 Commands: convert, identify, mogrify, montage, exiftool; each has --help, and is a command of its own, too.

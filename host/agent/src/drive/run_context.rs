@@ -336,7 +336,7 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// What stands for a text that is not the user's; `None` where it is. It says nothing that those outside could choose: no name of a host, and
+/// A note in place of a text that is not the user's; `None` where it is. It has nothing that those outside could choose: no name of a host, and
 /// not how long the text is.
 fn withheld(what: &str, label: &Label) -> Option<String> {
     let note = "with text from outside, withheld from plans: act and msg tasks are shown it, so let one read it";

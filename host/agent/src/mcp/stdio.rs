@@ -208,7 +208,10 @@ impl StdioServer {
             Ok(message) => message,
             Err((id, error)) => {
                 let begin = shown(&String::from_utf8_lossy(&line[..line.len().min(120)]));
-                tracing::warn!("a line of an MCP server's standard output is no message, {begin:?}: {}", error.message);
+                tracing::warn!(
+                    "an MCP server wrote a line to standard output that is not a message, {begin:?}: {}",
+                    error.message
+                );
                 let waiter = id.and_then(|id| self.lock().requests.remove(&id));
                 if let Some(waiter) = waiter {
                     let fault = format!("{begin:?}: {}", error.message);

@@ -22,7 +22,7 @@ const RUNS: u32 = 16;
 #[derive(Debug, Clone)]
 pub struct Export {
     session: SessionName,
-    /// What is taken out of all that was written down before it was known to be a secret.
+    /// Values to take out of texts that were stored before it was known that they are secret.
     secrets: Secrets,
     at: ExportStage,
     messages: u64,

@@ -26,11 +26,11 @@ pub struct LocalFile {
     pub bytes: u64,
     /// Whether something of that name was there before.
     pub replaced: bool,
-    /// What a folder holds.
+    /// The files in a folder.
     pub folder: Option<LocalFolder>,
 }
 
-/// What of a folder was copied.
+/// How much of a folder was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalFolder {
     pub files: usize,

@@ -123,13 +123,14 @@ pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
 /// Whether the entry at a path is one of those that are listed.
 type Admits<'a> = &'a dyn Fn(&str) -> bool;
 
-/// All files, or those that the labels call trusted, without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.
+/// All files, or those that the labels call trusted, without their columns. They are read level by level, so that a deep or crowded
+/// directory cannot hide those above it.
 fn list(work: &Dir, labels: Option<&FileLabels>) -> Vec<FileCard> {
     let is_named =
         |path: &str| labels.is_none_or(|labels| labels.of_way(work, OsStr::new(path), false).label().is_trusted());
     let is_admitted = |path: &str| labels.is_none_or(|labels| is_trusted(work, path, labels));
     let mut cards = Vec::new();
-    let mut left = Left::of(MAX_ENTRIES);
+    let mut left = Left::new(MAX_ENTRIES);
     let mut dirs = 1;
     // Directories to be read: the path, empty or ending in a slash, and how deep it is.
     let mut queue = VecDeque::from([(String::new(), 0)]);
@@ -178,7 +179,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(entries: usize) -> Self {
+    fn new(entries: usize) -> Self {
         Self { entries, looks: MAX_LOOKS }
     }
 }

@@ -111,7 +111,7 @@ pub(super) enum Choice {
     Basic,
     /// Nothing, not even `/work`.
     None,
-    /// What was granted to the version that it replaces.
+    /// The grant of the version that it replaces.
     Keep,
 }
 

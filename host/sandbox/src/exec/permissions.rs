@@ -17,7 +17,7 @@ const OF_DIRECTORY: u32 = 0o755;
 /// Every link's.
 const OF_LINK: u32 = 0o777;
 
-/// What files may be given: the host itself has to read and write them, and nobody else is let in to change them.
+/// Permissions that files may be given. The host itself has to read and write them, and nobody else is let in to change them.
 const SETTABLE: u32 = 0o755;
 const ALWAYS: u32 = 0o600;
 
@@ -54,7 +54,7 @@ impl Dirs {
         quota: &Quota,
         (writer, permit): (&LabelCell, &Permit),
     ) -> Result<(), IoError> {
-        // What stands there is learned by whoever changes it.
+        // Who changes something learns that it is there.
         self.permissions((path, true), quota, writer)?;
         let Some((mounted, relative)) = self.inside(path)? else { return Ok(()) };
         if !mounted.write {
@@ -84,7 +84,7 @@ impl Dirs {
         Ok(file.set_permissions(Permissions::from_mode(bits & SETTABLE | ALWAYS))?)
     }
 
-    /// What holds a path, with the path in it; nothing where it is one of these directories itself.
+    /// The directory that has a path, with the path below it; `None` for one of these directories itself.
     fn inside(&self, path: &str) -> Result<Option<(&MountPoint, PathBuf)>, IoError> {
         match self.find(path) {
             Err(IoError::Errno(Errno::IsADirectory)) => Ok(None),

@@ -119,30 +119,11 @@ impl Property {
         }
         property.types.retain(|kind| !matches!(kind.as_str(), "pref" | "internet" | "voice" | "x-internet"));
         property.value = match quoted_printable {
-            true => charset::decode(&from_quoted_printable(value), charset_label.as_deref()),
+            true => charset::decode(&charset::unescaped(value, b'='), charset_label.as_deref()),
             false => value.to_owned(),
         };
         Some(property)
     }
-}
-
-fn from_quoted_printable(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let pair = (*first == b'=').then(|| more.get(..2)).flatten().and_then(|pair| std::str::from_utf8(pair).ok());
-        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &more[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    bytes
 }
 
 /// Resolves `\n`, `\,` and `\;`.

@@ -137,39 +137,33 @@ impl Workbook<'_> {
     fn grid(&mut self, name: &str, reading: &Reading) -> Result<Grid> {
         let mut grid = Grid::default();
         let mut merged: Vec<Dimensions> = Vec::new();
+        // The two readers have the same methods and no trait.
+        macro_rules! fill {
+            ($workbook:ident) => {
+                let mut cells = $workbook.worksheet_cells_reader(name).map_err(|e| damaged(&e))?;
+                let mut count = 0;
+                let bounds = cells.dimensions();
+                while let Some(cell) = cells.next_cell().map_err(|e| damaged(&e))? {
+                    count += 1;
+                    check_count(count)?;
+                    let (row, column) = cell.get_position();
+                    grid.push(row, column, text(cell.get_value()), reading.limit);
+                    if grid.is_full(reading.limit) && bounds.end.0 > row {
+                        grid.set_rows(bounds.end.0 - bounds.start.0 + 1);
+                        break;
+                    }
+                }
+            };
+        }
         match self {
             Self::Xlsx(workbook) => {
                 if reading.fill_merged {
                     merged = workbook.merge_cells_by_sheet_name(name).unwrap_or_default();
                 }
-                let mut cells = workbook.worksheet_cells_reader(name).map_err(|e| damaged(&e))?;
-                let mut count = 0;
-                let bounds = cells.dimensions();
-                while let Some(cell) = cells.next_cell().map_err(|e| damaged(&e))? {
-                    count += 1;
-                    check_count(count)?;
-                    let (row, column) = cell.get_position();
-                    grid.push(row, column, text(cell.get_value()), reading.limit);
-                    if grid.is_full(reading.limit) && bounds.end.0 > row {
-                        grid.set_rows(bounds.end.0 - bounds.start.0 + 1);
-                        break;
-                    }
-                }
+                fill!(workbook);
             }
             Self::Xlsb(workbook) => {
-                let mut cells = workbook.worksheet_cells_reader(name).map_err(|e| damaged(&e))?;
-                let mut count = 0;
-                let bounds = cells.dimensions();
-                while let Some(cell) = cells.next_cell().map_err(|e| damaged(&e))? {
-                    count += 1;
-                    check_count(count)?;
-                    let (row, column) = cell.get_position();
-                    grid.push(row, column, text(cell.get_value()), reading.limit);
-                    if grid.is_full(reading.limit) && bounds.end.0 > row {
-                        grid.set_rows(bounds.end.0 - bounds.start.0 + 1);
-                        break;
-                    }
-                }
+                fill!(workbook);
             }
             Self::Xls(workbook) => {
                 if reading.fill_merged {

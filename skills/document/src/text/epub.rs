@@ -2,6 +2,7 @@
 
 use super::html;
 use crate::charset;
+use crate::charset::unescaped;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
@@ -30,7 +31,7 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
         if out.is_done() {
             continue;
         }
-        let path = resolve(folder, &percent_decode(target));
+        let path = resolve(folder, &String::from_utf8_lossy(&unescaped(target, b'%')));
         if out.part("") {
             let Ok(bytes) = package.read(&path) else { continue };
             let before = out.headings();
@@ -118,25 +119,6 @@ impl Book {
         }
         book
     }
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let pair = (*first == b'%').then(|| more.get(..2)).flatten().and_then(|pair| std::str::from_utf8(pair).ok());
-        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &more[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
-    // What happens to files that it cannot read, and what else is said of them.
+    // These tell of changes to files that it cannot read, and of their attributes.
     libc::SYS_inotify_init1,
     libc::SYS_inotify_add_watch,
     libc::SYS_getxattr,

@@ -52,7 +52,7 @@ impl PublicFiles {
 
     fn of(work: &Dir) -> Self {
         let mut found = Self { is_whole: true, ..Self::default() };
-        let (mut left, mut dirs) = (Left::of(MAX_ENTRIES), 1);
+        let (mut left, mut dirs) = (Left::new(MAX_ENTRIES), 1);
         let mut queue = VecDeque::from([(format!("{PUBLIC}/"), 0)]);
         while let Some((prefix, depth)) = queue.pop_front() {
             let Some(dir) = inside(work, &prefix) else { continue };

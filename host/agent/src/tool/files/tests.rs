@@ -241,11 +241,11 @@ fn crowded_workspaces_cost_bounded_work() {
     assert_eq!(found[0].path, "z.csv");
     assert_eq!(found.iter().filter(|card| card.columns.is_some()).count(), MAX_TABLES);
     let inner = dir.open_dir("a").unwrap();
-    let mut left = super::Left::of(MAX_IN_DIR + 10);
+    let mut left = super::Left::new(MAX_IN_DIR + 10);
     let mut files = || super::entries(&inner, "a/", &mut left, &|_| true).files.len();
     assert_eq!([files(), files(), files()], [MAX_IN_DIR, 10, 0]);
     // Those that are passed over hide nothing.
-    let mut left = super::Left::of(500);
+    let mut left = super::Left::new(500);
     let some = super::entries(&inner, "a/", &mut left, &|path| path.ends_with("7.csv")).files;
     assert_eq!((some.len(), left.entries), (405, 95));
     // Deeper than anyone looks.
