@@ -4,7 +4,7 @@ use crate::harness::Home;
 use serde_json::Value;
 
 /// A PDF file of pages with a line of text each, and one page without.
-fn pdf(lines: &[&str]) -> Vec<u8> {
+pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
     let count = lines.len() + 1;
     let kids: String = (0..count).map(|page| format!("{} 0 R ", 4 + 2 * page)).collect();
     let mut text = format!(

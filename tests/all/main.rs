@@ -65,6 +65,7 @@ mod openapi;
 mod page;
 mod page_files;
 mod patches;
+mod pictures;
 mod pills;
 mod placement;
 mod prefix;

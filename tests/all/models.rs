@@ -4,6 +4,7 @@ mod conversation;
 mod faults;
 mod fields;
 mod patience;
+mod pictures;
 mod providers;
 mod small;
 
@@ -90,6 +91,7 @@ pub(crate) fn endpoint(base_url: &str) -> Endpoint {
         patience: Timeouts { connect: long, first_token: long, next_token: long, total: long },
         schema: Support::Probe,
         tools: Support::Probe,
+        vision: Support::Probe,
         max_response: 1 << 20,
     }
 }

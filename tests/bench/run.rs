@@ -335,8 +335,7 @@ impl Filled {
             store.read(move |view| Ok((view.last_messages(&session, 21)?, view.summary(&session)?, view.facts(100)?)));
         let (messages, summary, facts) = read.await.expect("it can be read");
         let memory = kiso_store::memory::digest(store, MESSAGE, None, None, 5).await.expect("it can be read");
-        let chat =
-            |message: &kiso_store::store::Message| ChatMessage { from: "user".to_owned(), text: message.text.clone() };
+        let chat = |message: &kiso_store::store::Message| ChatMessage::new("user", message.text.clone());
         let pieces = Pieces {
             new_message: Some(MESSAGE.to_owned()),
             messages: Some(messages.iter().map(chat).collect()),

@@ -21,6 +21,7 @@ mod admit;
 mod agent_skills;
 mod approve;
 mod arrival;
+mod attached;
 mod background;
 mod begin;
 mod cancel;

@@ -2,7 +2,8 @@
 //! next, and none does I/O except by calling the model that it is given.
 
 pub mod actor;
-mod conversation;
+pub mod conversation;
+pub mod eyes;
 pub mod guidance;
 pub mod output;
 pub mod planner;
@@ -23,6 +24,7 @@ use kiso_graph::step::{Call, StepResult};
 use kiso_llm::estimate::request_tokens;
 use kiso_llm::schema;
 use kiso_llm::{Answer, Completion, LlmError, Request, Stop, Turn};
+use kiso_plan::attached::Attached;
 use kiso_plan::estimate;
 use kiso_plan::plan::{Task, TaskKind, Violation};
 use kiso_plan::prompt::{Piece, Pieces};
@@ -139,6 +141,22 @@ fn call_of(completion: &Completion) -> Call {
 pub fn cut_off(completion: &Completion) -> Option<String> {
     let why = why_cut_off(completion)?;
     Some(format!("\n\n[This text was cut off {why}]"))
+}
+
+/// What follows the text of an answer to a message that came with `attached`.
+pub fn notes(completion: &Completion, attached: &Attached) -> String {
+    [cut_off(completion), blind(completion, attached)].into_iter().flatten().collect()
+}
+
+/// What the user has to know of an answer to a message with pictures from a model that takes none; it follows the text.
+fn blind(completion: &Completion, attached: &Attached) -> Option<String> {
+    let unseen = completion.blind && !attached.pictures.is_empty();
+    unseen.then(|| {
+        format!(
+            "\n\n[{} cannot see pictures; `[models] eyes` in config.toml names a model that describes them for it]",
+            completion.model
+        )
+    })
 }
 
 fn why_cut_off(completion: &Completion) -> Option<String> {

@@ -6,6 +6,7 @@
 
 mod actor;
 mod cell;
+mod eyes;
 mod planner;
 mod reasoner;
 mod reviewer;
@@ -107,6 +108,7 @@ roles! {
     Reasoner in reasoner,
     Actor in actor,
     Titler in titler,
+    Eyes in eyes,
 }
 
 impl Role {

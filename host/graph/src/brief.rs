@@ -58,6 +58,7 @@ fn shorten(report: &TaskReport) -> TaskReport {
         data: report.data.as_ref().filter(keep).cloned(),
         files: report.files.iter().take(MAX_FILES).cloned().collect(),
         more_files: 0,
+        pictures: report.pictures.clone(),
         error: report.error.clone(),
         exit_code: report.exit_code,
         stderr: clip(&report.stderr, MAX_REPORT),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::reflection::Status;
 use super::summary;
 use kiso_plan::clip::clip;
+use kiso_plan::picture::Picture;
 use kiso_plan::report::Correction;
 
 /// A context that nodes share; there is at most one of each kind in a lane.
@@ -231,7 +232,14 @@ pub enum ActionTurn {
         calls: Vec<ToolCall>,
     },
     /// The result of a call, by its id.
-    Tool { id: String, name: String, text: String, status: Status },
+    Tool {
+        id: String,
+        name: String,
+        text: String,
+        status: Status,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<Picture>,
+    },
     /// The host's note on a batch.
     Reflection { text: String },
     /// Stands where older turns were; the source is archived under `reference`, a key without `ref:`.
@@ -249,9 +257,23 @@ impl ActionTurn {
                 }
                 said
             }
-            Self::Tool { name, text, status, .. } => format!("Tool {name} [{}]: {text}", status.name()),
+            Self::Tool { name, text, status, pictures, .. } => {
+                let mut said = format!("Tool {name} [{}]: {text}", status.name());
+                for picture in pictures {
+                    said.push_str(&format!("\n[picture: {}]", picture.title()));
+                }
+                said
+            }
             Self::Reflection { text } => text.clone(),
             Self::Summary { reference, text } => summary::render(reference, text),
+        }
+    }
+
+    /// What the turn shows beside its text.
+    pub fn pictures(&self) -> &[Picture] {
+        match self {
+            Self::Tool { pictures, .. } => pictures,
+            _ => &[],
         }
     }
 
@@ -328,7 +350,8 @@ impl ActionLane {
 
     /// What the lane takes of a prompt; `count` is the estimate for the model that will read it.
     pub fn tokens(&self, count: impl Fn(&str) -> usize) -> usize {
-        self.turns.iter().map(|turn| count(&turn.text())).sum()
+        let pictures = |turn: &ActionTurn| turn.pictures().iter().map(Picture::tokens).sum::<usize>();
+        self.turns.iter().map(|turn| count(&turn.text()) + pictures(turn)).sum()
     }
 
     /// The turns that a summary may replace next: the first that are not summarised yet, in whole exchanges, so that a
@@ -464,7 +487,7 @@ mod tests {
 
     fn tool(id: &str) -> ActionTurn {
         let (id, name) = (id.to_owned(), "fetch".to_owned());
-        ActionTurn::Tool { id, name, text: "found".to_owned(), status: Status::Ok }
+        ActionTurn::Tool { id, name, text: "found".to_owned(), status: Status::Ok, pictures: Vec::new() }
     }
 
     fn reflection() -> ActionTurn {

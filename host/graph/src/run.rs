@@ -43,6 +43,7 @@ use super::repeat::Repeat;
 use super::route::Routing;
 use super::step::{Call, Event, IllegalResult, Move, StepResult, ToolResult};
 use super::{Node, Why, edge};
+use kiso_plan::attached::Attached;
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::limits::Usage;
@@ -60,6 +61,9 @@ pub struct Run {
     state: State,
     /// The message of this cycle, as it was admitted.
     message: String,
+    /// What came with it.
+    #[serde(default, skip_serializing_if = "Attached::is_empty")]
+    attached: Attached,
     /// Names of the secrets that the session has.
     credentials: Vec<String>,
     pill: Option<PillUse>,
@@ -254,6 +258,7 @@ impl Run {
                 texts: if spec.joined.is_empty() { vec![spec.message.clone()] } else { spec.joined.clone() },
             },
             message: spec.message.clone(),
+            attached: Attached::default(),
             credentials: Vec::new(),
             spec,
             pill: None,
@@ -307,6 +312,11 @@ impl Run {
     /// The message of this cycle, as it was admitted.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What came with the message.
+    pub fn attached(&self) -> &Attached {
+        &self.attached
     }
 
     /// Whether something was said in this turn that is worth remembering.
@@ -395,7 +405,8 @@ impl Run {
                 Ok(())
             }
             StepResult::Admitted { message, pill, categories, .. } => self.admit(event, message, pill, categories),
-            StepResult::Retrieved { files, memory, credentials } => {
+            StepResult::Retrieved { files, memory, credentials, attached } => {
+                self.attached = attached;
                 self.take_retrieval(event, &files, &memory, credentials)
             }
             StepResult::Routed { routing, memory, secrets, .. } => self.take_routing(event, routing, memory, secrets),

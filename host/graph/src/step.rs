@@ -14,6 +14,7 @@ use super::outcome::Outcome;
 use super::route::{RoutedBy, Routing};
 use super::{Node, Why};
 use kiso_plan::approval::{Card, CardAnswer};
+use kiso_plan::attached::Attached;
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::limits::{LimitReached, Usage};
@@ -216,6 +217,9 @@ pub enum StepResult {
         /// Names of the secrets that the session has; the values are in the secret store.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         credentials: Vec<String>,
+        /// What came with the message, as models are shown it.
+        #[serde(default, skip_serializing_if = "Attached::is_empty")]
+        attached: Attached,
     },
     Routed {
         routing: Routing,

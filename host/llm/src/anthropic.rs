@@ -15,6 +15,7 @@ use super::endpoint::{Endpoint, Support};
 use super::http::{CallError, KeyHeader, Refusal, Wire};
 use super::schema;
 use super::turns::{Message, messages};
+use super::vision::Vision;
 use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink, ToolChoice};
 
 mod stream;
@@ -40,6 +41,7 @@ struct Shape {
     /// Whether a refusal of the schema is not a reason to go without: the administrator said that it works.
     fixed: bool,
     temperature: bool,
+    vision: Vision,
     /// `cache_control`: marks how far a prompt is worth keeping.
     cache: bool,
     /// The most tokens of an answer that the model takes, as far as it is known.
@@ -51,9 +53,11 @@ impl Anthropic {
     /// address, or if the key cannot be a header; nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         let (schema, fixed) = (endpoint.schema != Support::No, endpoint.schema == Support::Yes);
+        let vision = Vision::new(endpoint.vision);
         let mut wire = Wire::new(endpoint, "/messages", KeyHeader::Named("x-api-key"))?;
         wire.header("anthropic-version", VERSION);
-        Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true, cache: true, most: u32::MAX }) })
+        let shape = Shape { schema, fixed, temperature: true, vision, cache: true, most: u32::MAX };
+        Ok(Self { wire, shape: Mutex::new(shape) })
     }
 
     /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
@@ -65,13 +69,15 @@ impl Anthropic {
             let forced = shape.forced(request).is_some();
             match self.attempt(request, &body, forced, end, sink).await {
                 Ok(completion) => {
+                    let blind = shape.vision.is_blind_for(request);
+                    shape.vision.answered(request);
                     self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
                     let form = if forced { Form::Schema } else { Form::Prompt };
                     let schema = match &request.answer {
                         Answer::Json(schema) if forced => Some(schema.clone()),
                         _ => None,
                     };
-                    return Ok(Completion { form, schema, ..completion });
+                    return Ok(Completion { form, schema, blind, ..completion });
                 }
                 Err(CallError::Failed(error)) => return Err(error),
                 Err(CallError::Refused(refusal)) => match shape.without(&refusal, request) {
@@ -102,6 +108,10 @@ impl Model for Anthropic {
         &self.wire.name
     }
 
+    fn sees(&self) -> Option<bool> {
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).vision.known()
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(self.ask(request, sink))
     }
@@ -126,6 +136,9 @@ impl Shape {
         if self.temperature && request.temperature.is_some() && refusal.names(&["temperature"]) {
             return Some(Self { temperature: false, ..self });
         }
+        if let Some(vision) = self.vision.without(refusal, request) {
+            return Some(Self { vision, ..self });
+        }
         if self.cache && !request.cache_key.is_empty() && refusal.names(&["cache_control"]) {
             return Some(Self { cache: false, ..self });
         }
@@ -137,6 +150,7 @@ impl Shape {
     fn learn(&mut self, other: Self) {
         self.schema &= other.schema;
         self.temperature &= other.temperature;
+        self.vision.learn(other.vision);
         self.cache &= other.cache;
         self.most = self.most.min(other.most);
     }
@@ -155,7 +169,7 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
         }
         body.insert("system".to_owned(), system);
     }
-    let messages = messages(request);
+    let messages = messages(request, shape.vision);
     let mut said: Vec<Value> = messages.iter().map(message).collect();
     if cached {
         let content = said.last_mut().and_then(|message| message["content"].as_array_mut());
@@ -223,11 +237,16 @@ fn called_tools(messages: &[Message]) -> Vec<Value> {
 fn message(message: &Message) -> Value {
     let text = |text: &Option<std::borrow::Cow<str>>| text.as_ref().map(|text| json!({ "type": "text", "text": text }));
     match message {
-        Message::User { results, text: said } => {
+        Message::User { results, images, text: said } => {
             let results = results
                 .iter()
                 .map(|result| json!({ "type": "tool_result", "tool_use_id": result.id, "content": result.text }));
-            json!({ "role": "user", "content": results.chain(text(said)).collect::<Vec<_>>() })
+            let images = images.iter().flat_map(|image| {
+                let data = image.content.as_deref().unwrap_or_default();
+                let source = json!({ "type": "base64", "media_type": image.picture.media_type, "data": data });
+                [json!({ "type": "text", "text": image.caption() }), json!({ "type": "image", "source": source })]
+            });
+            json!({ "role": "user", "content": results.chain(images).chain(text(said)).collect::<Vec<_>>() })
         }
         Message::Assistant { text: said, calls } => {
             let calls = calls

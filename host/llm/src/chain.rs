@@ -190,8 +190,8 @@ impl Chain {
         }
         drop(slot);
         let mut completion = answer?;
-        // From an estimate nothing can be learned about estimates.
-        if completion.counted {
+        // From an estimate nothing can be learned about estimates, and each provider counts pictures in its own way.
+        if completion.counted && request.images().next().is_none() {
             estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
         }
         if completion.stop == Stop::Filter {
@@ -221,6 +221,10 @@ impl Chain {
 impl Model for Chain {
     fn name(&self) -> &str {
         self.first.model.name()
+    }
+
+    fn sees(&self) -> Option<bool> {
+        self.first.model.sees()
     }
 
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {

@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub schema: Support,
     /// Whether the model calls tools in the format's own way.
     pub tools: Support,
+    /// Whether the model takes pictures.
+    pub vision: Support,
     /// Bytes of an answer, stream and all, after which the call is given up.
     pub max_response: usize,
 }

@@ -80,6 +80,7 @@ pub fn turn_tokens(turn: &Turn) -> usize {
         }
         Turn::Tool { name, text, .. } => tokens(name) + tokens(text),
         Turn::User(text) | Turn::Note(text) => tokens(text),
+        Turn::Pictures(images) => images.iter().map(|image| image.picture.tokens()).sum(),
     }
 }
 

@@ -406,6 +406,7 @@ mod tests {
             patience: Timeouts { connect: patience, first_token: patience, next_token: patience, total: patience },
             schema: Support::Probe,
             tools: Support::Probe,
+            vision: Support::Probe,
             max_response: 1 << 20,
         };
         let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();

@@ -29,10 +29,12 @@ pub mod slots;
 mod text_calls;
 pub mod time;
 mod turns;
+mod vision;
 
 use kiso_base::role::Role;
 use kiso_plan::call::ToolCall;
 use kiso_plan::limits::Usage;
+use kiso_plan::picture::Picture;
 use kiso_plan::prompt::{Piece, Pieces};
 
 /// One call of a model.
@@ -93,6 +95,14 @@ impl Request {
             cache_key: String::new(),
         }
     }
+
+    /// The pictures that it shows.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.turns.iter().flat_map(|turn| match turn {
+            Turn::Pictures(images) => images.as_slice(),
+            _ => &[],
+        })
+    }
 }
 
 /// The form that an answer shall have. A provider that cannot enforce it still finds it in the prompt.
@@ -145,7 +155,48 @@ pub enum Turn {
     Tool { id: String, name: String, text: String },
     /// What the host adds for the model, such as a reflection; sent as a user message.
     Note(String),
+    /// Pictures of the turn before, sent as parts of a user message.
+    Pictures(Vec<Image>),
 }
+
+/// A picture in a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Image {
+    pub picture: Picture,
+    /// Its bytes in base64; `None` where they are not kept any more, and before they are loaded.
+    pub content: Option<Arc<str>>,
+    /// What another model said of it, for a model that is not shown pictures.
+    pub described: Option<String>,
+}
+
+impl Image {
+    /// One that is not loaded yet.
+    pub fn of(picture: &Picture) -> Self {
+        Self { picture: picture.clone(), content: None, described: None }
+    }
+
+    /// What stands above it.
+    pub(crate) fn caption(&self) -> String {
+        format!("[picture: {}]", self.picture.title())
+    }
+
+    /// What stands in its place where it is not shown.
+    fn words(&self, vision: vision::Vision) -> String {
+        let title = self.picture.title();
+        match &self.described {
+            _ if self.content.is_none() => {
+                format!("[picture: {title}, not kept any more; look at the file again if it matters]")
+            }
+            Some(words) => format!("[picture: {title}. You cannot see pictures; another model describes it:]\n{words}"),
+            None if vision.known() == Some(true) => format!("[picture: {title}, which your provider refused]"),
+            None => format!("[picture: {title}. {BLIND}]"),
+        }
+    }
+}
+
+/// Said to a model that is not shown pictures.
+const BLIND: &str = "You cannot see pictures, so you do not know what is on it: say so where it matters, and that `[models] eyes` in \
+    config.toml names a model that describes them";
 
 /// What a model answered.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -167,6 +218,8 @@ pub struct Completion {
     pub calling: Calling,
     /// `provider:model` that answered, which is another one than asked for when a fallback took over.
     pub model: String,
+    /// Whether the request had pictures that it was not shown, and that nobody had described.
+    pub blind: bool,
 }
 
 /// How a provider was asked for the form of [`Request::answer`], as far as it takes that.
@@ -257,6 +310,11 @@ pub type Completing<'a> = Pin<Box<dyn Future<Output = Result<Completion, LlmErro
 pub trait Model: Send + Sync {
     /// `provider:model`, as in `config.toml`.
     fn name(&self) -> &str;
+
+    /// Whether it takes pictures; `None` as long as nobody knows.
+    fn sees(&self) -> Option<bool> {
+        None
+    }
 
     /// Answers `request`. `sink` hears each piece of text as it arrives, in order; the pieces since the last
     /// [`Sink::restart`] are the completion's text. Dropping the future cancels the call.

@@ -14,7 +14,7 @@ use super::endpoint::Endpoint;
 use super::http::{CallError, KeyHeader, Wire};
 use super::schema;
 use super::turns::{Message, messages};
-use super::{Answer, Calling, Completing, Completion, LlmError, Model, Request, Sink, ToolChoice};
+use super::{Answer, Calling, Completing, Completion, Image, LlmError, Model, Request, Sink, ToolChoice};
 
 mod json_calls;
 mod llama;
@@ -40,7 +40,7 @@ impl OpenAi {
     /// `endpoint.base_url` is what stands before `/chat/completions`, such as `https://openrouter.ai/api/v1`. Fails if
     /// it is not an address, or if the key cannot be a header; nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
-        let shape = Mutex::new(RequestShape::new(endpoint.schema, endpoint.tools));
+        let shape = Mutex::new(RequestShape::new(endpoint.schema, endpoint.tools, endpoint.vision));
         let wire = Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?;
         Ok(Self { wire, shape, llama: OnceLock::new() })
     }
@@ -56,11 +56,13 @@ impl OpenAi {
             match self.attempt(request, &body, shape, schema.as_deref(), end, sink).await {
                 Ok(None) => shape = shape.without_tools().unwrap_or(shape),
                 Ok(Some(completion)) => {
+                    let blind = shape.vision.is_blind_for(request);
+                    shape.vision.answered(request);
                     self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
-                    return Ok(Completion { form: shape.form(request), schema, ..completion });
+                    return Ok(Completion { form: shape.form(request), schema, blind, ..completion });
                 }
                 Err(CallError::Failed(error)) => return Err(error),
-                Err(CallError::Refused(refusal)) => match shape.without(&refusal, &body) {
+                Err(CallError::Refused(refusal)) => match shape.without(&refusal, request, &body) {
                     Some(smaller) => shape = smaller,
                     None => return Err(refusal.into_error(&self.wire.name)),
                 },
@@ -113,6 +115,11 @@ impl OpenAi {
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.wire.name
+    }
+
+    fn sees(&self) -> Option<bool> {
+        let known = self.shape.lock().unwrap_or_else(PoisonError::into_inner).vision.known();
+        known.or_else(|| self.llama.get().and_then(|server| server.vision))
     }
 
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
@@ -170,6 +177,28 @@ fn body(model: &str, request: &Request, shape: RequestShape, schema: Option<&Val
     Value::Object(body)
 }
 
+/// Between the results of tools and their pictures.
+const LOOKS: &str = "I look at the pictures.";
+
+/// What a message of the user says: a text, or parts where it shows pictures.
+fn content(images: &[&Image], text: Option<String>) -> Value {
+    let text = text.unwrap_or_default();
+    if images.is_empty() {
+        return json!(text);
+    }
+    let words = |text: &str| json!({ "type": "text", "text": text });
+    let mut parts = Vec::new();
+    for image in images {
+        let (media_type, data) = (&image.picture.media_type, image.content.as_deref().unwrap_or_default());
+        let url = format!("data:{media_type};base64,{data}");
+        parts.extend([words(&image.caption()), json!({ "type": "image_url", "image_url": { "url": url } })]);
+    }
+    if !text.is_empty() {
+        parts.push(words(&text));
+    }
+    Value::Array(parts)
+}
+
 fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
     let mut conversation = Vec::new();
     let calls_are_json = shape.calling == Calling::Json;
@@ -178,19 +207,20 @@ fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
         system = Some(json_calls::described(&request.system, &request.tools).into());
     }
     let mut called: Vec<(String, &str)> = Vec::new();
-    let messages = messages(request);
+    let messages = messages(request, shape.vision);
     if shape.system {
         conversation.extend(system.take().map(|system| json!({ "role": "system", "content": system })));
     }
     for message in messages {
         match message {
-            Message::User { results, text } if calls_are_json => {
+            Message::User { results, images, text } if calls_are_json => {
                 let name = |id: &str| called.iter().find(|(of, _)| of == id).map_or("", |(_, name)| name);
                 let results =
                     results.iter().map(|result| format!("Result of the tool {}:\n{}", name(&result.id), result.text));
                 let system = system.take().map(Cow::into_owned);
                 let parts: Vec<_> = system.into_iter().chain(results).chain(text.map(Cow::into_owned)).collect();
-                conversation.push(json!({ "role": "user", "content": parts.join("\n\n") }));
+                let text = (!parts.is_empty()).then(|| parts.join("\n\n"));
+                conversation.push(json!({ "role": "user", "content": content(&images, text) }));
             }
             Message::Assistant { text, calls } if calls_are_json && !calls.is_empty() => {
                 let made = calls.iter().map(|call| (call.name, &call.input));
@@ -198,11 +228,11 @@ fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
                     .push(json!({ "role": "assistant", "content": json_calls::written(text.as_deref(), made) }));
                 called.extend(calls.into_iter().map(|call| (call.id, call.name)));
             }
-            Message::User { results, mut text } => {
+            Message::User { results, images, mut text } => {
                 if let Some(system) = system.take() {
                     text = Some(format!("{system}\n\n{}", text.unwrap_or_default()).into());
                 }
-                let last = results.len().saturating_sub(1);
+                let (count, last) = (results.len(), results.len().saturating_sub(1));
                 for (n, result) in results.into_iter().enumerate() {
                     let content = match text.take_if(|_| n == last && !shape.notes) {
                         Some(note) => Cow::Owned(format!("{}\n\n{note}", result.text)),
@@ -210,7 +240,14 @@ fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
                     };
                     conversation.push(json!({ "role": "tool", "tool_call_id": result.id, "content": content }));
                 }
-                conversation.extend(text.map(|text| json!({ "role": "user", "content": text })));
+                // A result is text alone, so pictures are the user's; where the user may not speak behind one, the model does first.
+                if count > 0 && !images.is_empty() && !shape.notes {
+                    conversation.push(json!({ "role": "assistant", "content": LOOKS }));
+                }
+                if !images.is_empty() || text.is_some() {
+                    conversation
+                        .push(json!({ "role": "user", "content": content(&images, text.map(Cow::into_owned)) }));
+                }
             }
             Message::Assistant { text, calls } => {
                 let mut message = json!({ "role": "assistant", "content": text });

@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::{Answer, Calling, Completion, Form, Model, Request, Sink, Stop, ToolSpec};
+use super::{Answer, Calling, Completion, Form, Image, Model, Request, Sink, Stop, ToolSpec, Turn};
+use data_encoding::BASE64;
 use kiso_base::role::Role;
 use kiso_plan::limits::Usage;
+use kiso_plan::picture::Picture;
 
 /// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
 /// need the rest for that.
@@ -19,7 +21,7 @@ const SYSTEM: &str = "You are being tested. Do exactly what is asked, with nothi
 /// One thing that a model can or cannot do.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, JsonSchema)]
 pub struct ProbeResult {
-    /// "answers", "streams", "usage", "tools" or "json schema".
+    /// "answers", "streams", "usage", "tools", "json schema" or "pictures".
     pub name: &'static str,
     pub works: bool,
     /// What was seen, or what went wrong; may be empty.
@@ -32,7 +34,7 @@ impl ProbeResult {
     }
 }
 
-/// Asks `model` for a few words, for a tool call and for JSON: at most three calls. A model that does not answer the first
+/// Asks `model` for a few words, for a tool call, for JSON and for the number on a picture: at most four calls. A model that does not answer the first
 /// one is not asked again. The result has one entry for each name of [`ProbeResult`], "answers" first, and what the calls
 /// used, those without an answer included.
 pub async fn probe(model: &dyn Model) -> (Vec<ProbeResult>, Usage) {
@@ -48,7 +50,7 @@ async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<ProbeResult
         Ok(completion) => completion,
         Err(why) => {
             found.push(ProbeResult::new("answers", false, why));
-            let rest = ["streams", "usage", "tools", "json schema"];
+            let rest = ["streams", "usage", "tools", "json schema", "pictures"];
             found.extend(rest.map(|name| ProbeResult::new(name, false, "not tried: it does not answer")));
             return found;
         }
@@ -66,7 +68,16 @@ async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<ProbeResult
         Ok(completion) => json_schema(&completion),
         Err(why) => ProbeResult::new("json schema", false, why),
     });
+    found.push(match ask(model, picture(), pieces).await {
+        Ok(completion) => pictures(&completion),
+        Err(why) => ProbeResult::new("pictures", false, why),
+    });
     found
+}
+
+/// Asks `model` for the number on a picture: whether it sees that.
+pub async fn sees(model: &dyn Model) -> bool {
+    ask(model, picture(), &mut Pieces::default()).await.is_ok_and(|completion| pictures(&completion).works)
 }
 
 fn words() -> Request {
@@ -96,6 +107,34 @@ fn json_answer() -> Request {
     });
     let text = "Answer with a JSON object: \"word\" is the string \"kiso\", \"number\" is 7. Nothing but the JSON.";
     Request { answer: Answer::Json(schema.into()), ..bounded(text) }
+}
+
+/// A picture of 160 x 60 pixels with this number on it.
+const PICTURE: &[u8] = include_bytes!("probe/number.png");
+const NUMBER: &str = "4271";
+
+fn picture() -> Request {
+    let (name, media_type) = ("number.png".to_owned(), "image/png".to_owned());
+    let picture = Picture { name, digest: String::new(), media_type, width: 160, height: 60 };
+    let image = Image { content: Some(BASE64.encode(PICTURE).into()), ..Image::of(&picture) };
+    let request =
+        bounded("Which number is on the picture? Answer with its digits alone, or with 0 if you see no picture.");
+    Request { turns: vec![Turn::Pictures(vec![image])], ..request }
+}
+
+fn pictures(completion: &Completion) -> ProbeResult {
+    let works = !completion.blind && completion.text.contains(NUMBER);
+    let note = match completion.blind {
+        true => "it takes none; [models] eyes names a model that describes them for it".to_owned(),
+        false if works => short(completion.text.trim()),
+        false => {
+            let said = short(completion.text.trim());
+            format!(
+                "it read {said:?} on a picture of {NUMBER}; vision = \"no\" in its [model_settings] has pictures described for it"
+            )
+        }
+    };
+    ProbeResult::new("pictures", works, note)
 }
 
 fn bounded(user: &str) -> Request {
@@ -247,7 +286,7 @@ mod tests {
         let (found, _) = probe(&fake).await;
         assert!(fake.0.lock().unwrap().is_empty());
         let names: Vec<_> = found.iter().map(|c| c.name).collect();
-        assert_eq!(names, ["answers", "streams", "usage", "tools", "json schema"]);
+        assert_eq!(names, ["answers", "streams", "usage", "tools", "json schema", "pictures"]);
         let works: Vec<_> = found.iter().map(|c| if c.works { "yes" } else { "no" }).collect();
         let notes: Vec<_> = found.into_iter().map(|c| c.note).collect();
         (works.join(" "), notes.join("\n"))
@@ -259,9 +298,10 @@ mod tests {
             said(&["one, ", "two"]),
             called("report_number", "{\"number\": 7}"),
             said(&["{\"word\": \"kiso\", \"number\": 7}"]),
+            said(&["The number is 4271."]),
         ];
         let (works, notes) = probed(answers).await;
-        assert_eq!(works, "yes yes yes yes yes");
+        assert_eq!(works, "yes yes yes yes yes yes");
         assert!(notes.contains("2 pieces") && notes.contains("9 tokens in, 5 out"), "{notes}");
     }
 
@@ -272,12 +312,13 @@ mod tests {
                 said(&["one, ", "two"]),
                 called("report_number", "{\"number\": 7}"),
                 said(&["{\"word\": \"kiso\", \"number\": 7}"]),
+                said(&["4271"]),
             ];
             for (_, completion) in answers.iter_mut().flatten() {
                 (completion.form, completion.counted) = (form, false);
             }
             let (works, notes) = probed(answers).await;
-            assert_eq!(works, "yes yes no yes no");
+            assert_eq!(works, "yes yes no yes no yes");
             assert!(notes.contains(note) && notes.contains("by estimate 9 tokens in, 5 out"), "{notes}");
         }
     }
@@ -287,18 +328,19 @@ mod tests {
         let answers = vec![said(&["one"]), said(&["I call it"]), said(&["Sure! {\"word\": \"kiso\"}"])];
         let (works, notes) = probed(answers).await;
         assert_eq!(works, "yes no yes no no");
-        assert!(
-            notes.contains("came in 1 piece") && notes.contains("called no tool, and said \"I call it\""),
-            "{notes}"
-        );
+        for note in ["came in 1 piece", "called no tool, and said \"I call it\"", "it read \"0\" on a picture of 4271"]
+        {
+            assert!(notes.contains(note), "{notes}");
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn odd_calls_and_errors_in_between_are_notes() {
         let refused = LlmError::Refused { model: "fake:one".to_owned(), message: "no schemas here".to_owned() };
         for call in [called("report_number", "{"), called("other", "{\"number\": 7}"), called("report_number", "[7]")] {
-            let (works, notes) = probed(vec![said(&["a", "b"]), call, Err(refused.clone())]).await;
-            assert_eq!(works, "yes yes yes no no");
+            let (works, notes) =
+                probed(vec![said(&["a", "b"]), call, Err(refused.clone()), Err(refused.clone())]).await;
+            assert_eq!(works, "yes yes yes no no no");
             assert!(notes.contains("it called ") && notes.contains("no schemas here"), "{notes}");
         }
     }
@@ -312,15 +354,15 @@ mod tests {
             retry_after: None,
         };
         let (works, notes) = probed(vec![Err(down)]).await;
-        assert_eq!(works, "no no no no no");
+        assert_eq!(works, "no no no no no no");
         assert!(notes.contains("connection refused") && notes.contains("not tried"), "{notes}");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn an_empty_answer_is_none() {
         let empty = Ok((vec![], Completion { stop: Stop::Length, ..Completion::default() }));
-        let (works, notes) = probed(vec![empty, said(&[""]), said(&["{"])]).await;
-        assert_eq!(works, "no no no no no");
+        let (works, notes) = probed(vec![empty, said(&[""]), said(&["{"]), said(&[""])]).await;
+        assert_eq!(works, "no no no no no no");
         assert!(notes.contains("it used 1024 tokens without a word"), "{notes}");
     }
 }

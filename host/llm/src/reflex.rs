@@ -22,6 +22,10 @@ impl Model for Reflex {
         NAME
     }
 
+    fn sees(&self) -> Option<bool> {
+        Some(false)
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(async move {
             let (role, pieces) = (request.role, request.pieces.clone());

@@ -14,13 +14,14 @@
 //! calls = [{ name = "exec", args = { command = "ls" } }]   # tools that the model wants called
 //! ```
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop, Turn};
+use super::{Completing, Completion, Image, LlmError, Model, Request, Sink, Stop, Turn};
 use kiso_base::role::Role;
 use kiso_plan::call::ToolCall;
 use kiso_plan::limits::Usage;
@@ -128,9 +129,10 @@ impl ScriptedModel {
 }
 
 /// The text of a turn.
-fn said(turn: &Turn) -> &str {
+fn said(turn: &Turn) -> Cow<'_, str> {
     match turn {
-        Turn::User(text) | Turn::Note(text) | Turn::Assistant { text, .. } | Turn::Tool { text, .. } => text,
+        Turn::User(text) | Turn::Note(text) | Turn::Assistant { text, .. } | Turn::Tool { text, .. } => text.into(),
+        Turn::Pictures(images) => images.iter().map(Image::caption).collect::<Vec<_>>().join("\n").into(),
     }
 }
 

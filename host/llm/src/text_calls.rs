@@ -275,7 +275,7 @@ fn wrapped(map: &Map<String, Value>) -> Option<WrittenCall> {
 fn is_quoted(call: &WrittenCall, request: &Request) -> bool {
     let given = request.turns.iter().filter_map(|turn| match turn {
         Turn::User(text) | Turn::Note(text) | Turn::Tool { text, .. } => Some(text.as_str()),
-        Turn::Assistant { .. } => None,
+        Turn::Assistant { .. } | Turn::Pictures(_) => None,
     });
     given.chain([request.user.as_str()]).any(|text| text.contains(&call.written))
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{Request, Turn};
+use super::vision::Vision;
+use super::{Image, Request, Turn};
 use kiso_plan::call::ToolCall;
 
 /// Stands where a text has to be and there is none; both formats refuse messages without any.
@@ -23,7 +24,9 @@ pub(super) enum Message<'a> {
     User {
         /// The results of the calls of the message before, in the order of the calls.
         results: Vec<WireResult<'a>>,
-        /// `None` if the results are all; never blank.
+        /// Each has its content.
+        images: Vec<&'a Image>,
+        /// `None` if the results and pictures are all; never blank.
         text: Option<Cow<'a, str>>,
     },
     Assistant {
@@ -31,6 +34,12 @@ pub(super) enum Message<'a> {
         text: Option<Cow<'a, str>>,
         calls: Vec<WireCall<'a>>,
     },
+}
+
+impl<'a> Message<'a> {
+    fn saying(words: Cow<'a, str>) -> Self {
+        Self::User { results: Vec::new(), images: Vec::new(), text: Some(words) }
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -49,8 +58,8 @@ pub(super) struct WireResult<'a> {
     pub text: &'a str,
 }
 
-/// The user part and the turns of a request.
-pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
+/// The user part and the turns of a request, with its pictures as such where they are shown, or else in words.
+pub(super) fn messages(request: &Request, vision: Vision) -> Vec<Message<'_>> {
     let mut draft = Conversation { messages: Vec::new(), open: Vec::new(), calls: 0 };
     draft.say(Cow::Borrowed(&request.user));
     for turn in &request.turns {
@@ -58,6 +67,7 @@ pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
             Turn::Assistant { text, calls } => draft.answer(text, calls),
             Turn::Tool { id, name, text } => draft.result(id, name, text),
             Turn::User(text) | Turn::Note(text) => draft.say(Cow::Borrowed(text)),
+            Turn::Pictures(images) => images.iter().for_each(|image| draft.show(image, vision)),
         }
     }
     draft.close();
@@ -66,7 +76,7 @@ pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
     }
     // Nobody had said anything before the model, or at all.
     if !matches!(draft.messages.first(), Some(Message::User { .. })) {
-        draft.messages.insert(0, Message::User { results: Vec::new(), text: Some(Cow::Borrowed(NOTHING)) });
+        draft.messages.insert(0, Message::saying(Cow::Borrowed(NOTHING)));
     }
     draft.messages
 }
@@ -92,7 +102,18 @@ impl<'a> Conversation<'a> {
         }
         match self.messages.last_mut() {
             Some(Message::User { text, .. }) => join(text, words),
-            _ => self.messages.push(Message::User { results: Vec::new(), text: Some(words) }),
+            _ => self.messages.push(Message::saying(words)),
+        }
+    }
+
+    fn show(&mut self, image: &'a Image, vision: Vision) {
+        if !vision.shows() || image.content.is_none() {
+            return self.say(Cow::Owned(image.words(vision)));
+        }
+        self.close();
+        match self.messages.last_mut() {
+            Some(Message::User { images, .. }) => images.push(image),
+            _ => self.messages.push(Message::User { results: Vec::new(), images: vec![image], text: None }),
         }
     }
 
@@ -135,7 +156,7 @@ impl<'a> Conversation<'a> {
         let results = std::mem::take(&mut self.open)
             .into_iter()
             .map(|open| WireResult { id: open.wire_id, text: open.result.unwrap_or(NO_RESULT) });
-        self.messages.push(Message::User { results: results.collect(), text: None });
+        self.messages.push(Message::User { results: results.collect(), images: Vec::new(), text: None });
     }
 }
 
@@ -161,6 +182,7 @@ mod tests {
 
     use super::*;
     use kiso_base::role::Role;
+    use kiso_plan::picture::Picture;
 
     fn request(user: &str, turns: &[Turn]) -> Request {
         Request { turns: turns.to_vec(), ..Request::new(Role::Actor, String::new(), user.to_owned()) }
@@ -179,19 +201,55 @@ mod tests {
         Turn::Note(text.to_owned())
     }
 
+    fn pictures(all: &[(&str, bool)]) -> Turn {
+        let image = |(name, kept): &(&str, bool)| {
+            let (name, media_type) = ((*name).to_owned(), "image/png".to_owned());
+            let picture = Picture { name, digest: String::new(), media_type, width: 30, height: 20 };
+            Image { content: kept.then(|| "AAAA".into()), ..Image::of(&picture) }
+        };
+        Turn::Pictures(all.iter().map(image).collect())
+    }
+
+    #[test]
+    fn pictures_stand_behind_the_results_and_where_none_are_shown_words_do() {
+        let turns = [
+            pictures(&[("a", true)]),
+            assistant("", &[("x", "{}")]),
+            tool("x", "one"),
+            pictures(&[("b", true), ("c", false)]),
+        ];
+        let gone = "[picture: c (30x20 pixels), not kept any more; look at the file again if it matters]";
+        assert_eq!(
+            shown(&request("go", &turns)),
+            [
+                "user [picture: a (30x20 pixels)]go",
+                "assistant [call00001={}]",
+                &format!("user [call00001=one][picture: b (30x20 pixels)]{gone}"),
+            ]
+        );
+        let Turn::Pictures(mut images) = pictures(&[("a", true), ("b", true)]) else { unreachable!() };
+        images[1].described = Some("a cat".to_owned());
+        let blind = request("go", &[Turn::Pictures(images)]);
+        let messages = messages(&blind, Vision::Blind);
+        let [Message::User { images, text: Some(text), .. }] = &messages[..] else { panic!("{messages:?}") };
+        assert!(images.is_empty() && text.contains("a (30x20 pixels). You cannot see"), "{text}");
+        assert!(text.contains("describes it:]\na cat"), "{text}");
+    }
+
     /// A line for each message.
     fn shown(request: &Request) -> Vec<String> {
         let line = |message: &Message| match message {
-            Message::User { results, text } => {
+            Message::User { results, images, text } => {
                 let results: String = results.iter().map(|r| format!("[{}={}]", r.id, r.text)).collect();
-                format!("user {results}{}", text.as_deref().unwrap_or_default())
+                let images: String = images.iter().map(|image| image.caption()).collect();
+                format!("user {results}{images}{}", text.as_deref().unwrap_or_default())
             }
             Message::Assistant { text, calls } => {
                 let calls: String = calls.iter().map(|c| format!("[{}={}]", c.id, c.input)).collect();
                 format!("assistant {}{calls}", text.as_deref().unwrap_or_default())
             }
         };
-        messages(request).iter().map(line).collect()
+        messages(request, Vision::Sees).iter().map(line).collect()
     }
 
     #[test]
@@ -271,6 +329,7 @@ mod tests {
             (text.clone(), proptest::collection::vec(call, 0..3)).prop_map(|(text, calls)| assistant(&text, &calls)),
             (prop_oneof![Just("a"), Just("b"), Just("")], text.clone()).prop_map(|(id, text)| tool(id, &text)),
             text.prop_map(Turn::Note),
+            any::<bool>().prop_map(|kept| pictures(&[("a", kept)])),
         ]
     }
 
@@ -279,15 +338,15 @@ mod tests {
         #[test]
         fn every_conversation_is_legal(user in "[a-z ]{0,3}", turns in proptest::collection::vec(turn(), 0..12)) {
             let request = request(&user, &turns);
-            let messages = messages(&request);
+            let messages = messages(&request, Vision::Sees);
             let mut awaited: Vec<&str> = Vec::new();
             let mut seen = std::collections::HashSet::new();
             for (n, message) in messages.iter().enumerate() {
                 match message {
-                    Message::User { results, text } => {
+                    Message::User { results, images, text } => {
                         prop_assert_eq!(n % 2, 0);
                         prop_assert_eq!(results.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), awaited);
-                        prop_assert!(!results.is_empty() || text.is_some());
+                        prop_assert!(!results.is_empty() || !images.is_empty() || text.is_some());
                         prop_assert!(text.as_ref().is_none_or(|text| !text.trim().is_empty()));
                         awaited = Vec::new();
                     }

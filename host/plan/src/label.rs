@@ -16,6 +16,8 @@ pub enum Integrity {
     /// The owner of the session, or an administrator.
     #[default]
     User,
+    /// Whoever wrote a file that the owner attached: they chose it, and did not write every word of it.
+    Attached,
     /// Whoever published an Agent Skill that is installed: an administrator took it in, and did not write it.
     Publisher,
     /// Another person: the sender of a channel's message who is not its owner.
@@ -105,6 +107,11 @@ impl Label {
         Self::of(Integrity::User, Confidentiality::Session, SESSION_SOURCE)
     }
 
+    /// A file that the owner of the session attached.
+    pub fn attached() -> Self {
+        Self::of(Integrity::Attached, Confidentiality::Session, SESSION_SOURCE)
+    }
+
     /// What an Agent Skill says.
     pub fn of_skill(name: &str) -> Self {
         Self::of(Integrity::Publisher, Confidentiality::Everybody, &format!("{SKILL_SOURCE}{name}"))
@@ -146,6 +153,11 @@ impl Label {
         self.integrity <= Integrity::User
     }
 
+    /// Whether those who route and plan are shown it: what the user wrote, or handed over to be read.
+    pub fn is_shown_to_planners(&self) -> bool {
+        self.integrity <= Integrity::Attached
+    }
+
     /// Whether it is no worse than that of a session's own data.
     pub fn is_ordinary(&self) -> bool {
         self.is_trusted() && self.confidentiality <= Confidentiality::Session
@@ -169,10 +181,15 @@ impl Label {
 }
 
 impl Integrity {
+    pub fn is_user(&self) -> bool {
+        *self == Self::User
+    }
+
     /// Whose words something is, for a person.
     pub fn words(self) -> &'static str {
         match self {
             Self::User => "written by the user",
+            Self::Attached => "in a file that the user attached",
             Self::Publisher => "written by the publisher of a skill",
             Self::Person => "written by another person",
             Self::World => "written by anybody",
@@ -204,6 +221,7 @@ mod tests {
     fn label() -> impl Strategy<Value = Label> {
         let integrity = prop_oneof![
             Just(Integrity::User),
+            Just(Integrity::Attached),
             Just(Integrity::Publisher),
             Just(Integrity::Person),
             Just(Integrity::World)

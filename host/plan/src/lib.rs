@@ -4,6 +4,7 @@
 mod presentation;
 
 pub mod approval;
+pub mod attached;
 pub mod block;
 pub mod call;
 pub mod clip;
@@ -13,6 +14,7 @@ pub mod effort;
 pub mod estimate;
 pub mod label;
 pub mod limits;
+pub mod picture;
 pub mod pill;
 pub mod plan;
 pub mod prompt;

@@ -7,6 +7,8 @@ pub use self::piece::{Piece, Pieces, REST, Row, Shrinks, TABLE, shrinking};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::picture::Picture;
+
 pub use crate::plan::Task;
 pub use crate::report::{Attempt, Correction, FailureNote, TaskReport};
 
@@ -35,7 +37,24 @@ pub struct ChatMessage {
     /// `user`, `assistant`, [`UNTYPED`], or who was called.
     pub from: String,
     pub text: String,
+    /// Of [`ATTACHED`] alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
 }
+
+impl ChatMessage {
+    pub fn new(from: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { from: from.into(), text: text.into(), pictures: Vec::new() }
+    }
+
+    /// What belongs to the message or the call before.
+    pub fn attached(text: String, pictures: &[Picture]) -> Self {
+        Self { from: ATTACHED.to_owned(), text, pictures: pictures.to_vec() }
+    }
+}
+
+/// Who "says" the files that came with a message, and the pictures that a call has shown.
+pub const ATTACHED: &str = "attached";
 
 /// What the planner is told about a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

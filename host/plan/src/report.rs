@@ -8,6 +8,7 @@ use crate::block::Block;
 use crate::clip::clip;
 use crate::code::ErrorCode;
 use crate::label::Label;
+use crate::picture::Picture;
 use crate::plan::Task;
 use crate::sink::SinkDecision;
 
@@ -44,6 +45,9 @@ pub struct TaskReport {
     /// Files that it made in `/work/pub` beyond [`MAX_DELIVERED`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
+    /// Pictures that it shows to models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
     /// Of a command; a skill of the kiso world has none.
@@ -93,6 +97,7 @@ impl TaskReport {
             data: None,
             files: Vec::new(),
             more_files: 0,
+            pictures: Vec::new(),
             error: None,
             exit_code: None,
             stderr: String::new(),

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn message(from: &str, text: &str) -> ChatMessage {
-        ChatMessage { from: from.to_owned(), text: text.to_owned() }
+        ChatMessage::new(from, text)
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kiso_plan::prompt::SkillCard;
 
-use crate::attachment;
 use crate::schema::{args, unknown_arg, value};
 use crate::spelling::near_names;
+use kiso_plan::attached;
 
 /// Command lines at the end of a message that are read: more than a plan may have tasks.
 const MAX_COMMANDS: usize = 600;
@@ -22,7 +22,7 @@ pub(crate) enum ExplicitStep {
 /// Whether a message spells out all that is to be done, so that no model has to understand it: its first line is a command line, or a call of
 /// a skill that there is with its arguments, and all of it can be read.
 pub fn is_explicit(message: &str, skills: &[Arc<SkillCard>]) -> bool {
-    let text = attachment::without_names(message);
+    let text = attached::without_names(message);
     let calls = |line: &str| {
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = name.strip_prefix('@').unwrap_or(name);

@@ -3,7 +3,7 @@
 //! runs. What a role is asked is read from [`Pieces`](kiso_plan::prompt::Pieces), the fields that other models get as text,
 //! and nothing else.
 //!
-//! A message becomes a plan in this order: [`attachment`] (what came with it) → [`explicit`] (what is spelt out) → [`noted`]
+//! A message becomes a plan in this order: [`kiso_plan::attached`] (what came with it) → [`explicit`] (what is spelt out) → [`noted`]
 //! (what is only told) → [`agent_skill`] (a script or the text of one that is named) → [`text`] (what is asked of a file that is no table) → [`clause`] (the steps) → [`chain`] (which
 //! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments:
 //! what a template captured, and the [`rest`]: [`choice`]s, [`column`](mod@column)s by [`axes`], and a [`phrase`] as a
@@ -15,7 +15,6 @@
 mod agent_skill;
 mod aggregate;
 mod asked;
-mod attachment;
 mod axes;
 mod chain;
 mod choice;

@@ -12,7 +12,8 @@ use crate::closing::{close, msg, shortened};
 use crate::explicit::{self, ExplicitStep};
 use crate::scene::Scene;
 use crate::vocabulary::Vocabulary;
-use crate::{agent_skill, attachment, effort, expect, honest, noted, retry, text};
+use crate::{agent_skill, effort, expect, honest, noted, retry, text};
+use kiso_plan::attached;
 
 /// The planner's answer to these pieces.
 pub fn plan(pieces: &Pieces) -> Plan {
@@ -20,7 +21,7 @@ pub fn plan(pieces: &Pieces) -> Plan {
     let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default();
     // Whoever wrote a text from outside asks for nothing, whatever its lines look like.
     let message = said(message).trim();
-    let (message, attached) = attachment::split(message, pieces.environment.as_deref().unwrap_or_default());
+    let (message, attached) = attached::split(message, pieces.environment.as_deref().unwrap_or_default());
     if let Some(correction) = &pieces.correction {
         return honest::refused(message, correction);
     }

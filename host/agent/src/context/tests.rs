@@ -22,7 +22,7 @@ fn report(marker: &str) -> TaskReport {
 }
 
 fn said(text: &str) -> Option<Vec<ChatMessage>> {
-    Some(vec![ChatMessage { from: "user".to_owned(), text: text.to_owned() }])
+    Some(vec![ChatMessage::new("user", text)])
 }
 
 /// Every piece with a marker of its own: `M-` and the name of its field. What the caller may do is the host's word.

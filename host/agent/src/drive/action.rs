@@ -54,15 +54,13 @@ impl RunContext<'_> {
     ) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let tools = self.specs(run, &ask.categories).await?;
-        let (known, message) = (self.shown_to_actor(run, ask).await?, run.message());
-        let request = actor::request(&system, &known, message, ask, tools, self.subagent, &self.boundary);
+        let (known, message) = (self.shown_to_actor(run, ask).await?, self.new_message(run));
+        let request = actor::request(&system, &known, message, ask, tools, &self.boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete_by(run, request, actor::model_role(ask), &mut voice).await?;
-            if let Ok(answer) = &completion
-                && let Some(note) = actor::cut_off(answer)
-            {
-                voice.text(&note);
+            if let Ok(answer) = &completion {
+                voice.text(&actor::notes(answer, run.attached()));
             }
             voice.finish();
             completion
@@ -70,7 +68,7 @@ impl RunContext<'_> {
             self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await?
         };
         Ok(match completion {
-            Ok(completion) => actor::read(completion),
+            Ok(completion) => actor::read(completion, run.attached()),
             Err(none) => none.result(),
         })
     }
@@ -97,7 +95,7 @@ impl RunContext<'_> {
         let files = match kept.filter(|_| ask.round > 0) {
             Some(files) => files,
             None => {
-                let files = retrieval::environment(self.files().await?);
+                let files = retrieval::environment(self.files(run).await?);
                 *self.files_of_task.lock().unwrap_or_else(PoisonError::into_inner) = Some(files.clone());
                 files
             }
@@ -108,8 +106,8 @@ impl RunContext<'_> {
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let tools = self.specs(run, &ask.categories).await?;
-        let (known, message) = (self.shown_to_actor(run, ask).await?, run.message());
-        let request = actor::assessment(&system, &known, message, ask, tools, self.subagent, &self.boundary);
+        let (known, message) = (self.shown_to_actor(run, ask).await?, self.new_message(run));
+        let request = actor::assessment(&system, &known, message, ask, tools, &self.boundary);
         Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };
@@ -278,7 +276,7 @@ impl RunContext<'_> {
     /// Tokens of the largest part that a prompt of the summarizer shows whole.
     fn largest_part(&self) -> Result<usize, DriveError> {
         let system = self.drive.system_prompt(Role::Summarizer)?;
-        let empty = ChatMessage { from: "transcript".to_owned(), text: String::new() };
+        let empty = ChatMessage::new("transcript", String::new());
         let request = summarizer::messages(&system, None, vec![empty], &self.boundary);
         let settings = self.drive.models.settings(Role::Summarizer);
         let around = estimate::tokens(&request.user) + AROUND;
@@ -294,7 +292,7 @@ impl RunContext<'_> {
         calls: &mut Vec<Call>,
     ) -> Result<Option<String>, DriveError> {
         let system = self.drive.system_prompt(Role::Summarizer)?;
-        let message = ChatMessage { from: "transcript".to_owned(), text };
+        let message = ChatMessage::new("transcript", text);
         let mut request = summarizer::messages(&system, None, vec![message], &self.boundary);
         request.max_tokens = request.max_tokens.min(u32::try_from(tokens).unwrap_or(u32::MAX));
         match self.complete(run, request, &mut |_: &str| {}).await? {

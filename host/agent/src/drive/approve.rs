@@ -19,7 +19,7 @@ use kiso_graph::step::StepResult;
 use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, MAX_EFFECTS};
 use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
-use kiso_plan::label::Label;
+use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::Task;
 use kiso_plan::report::TaskError;
 use kiso_sandbox::effect::sink::{Enforcement, Permit};
@@ -130,13 +130,18 @@ impl RunContext<'_> {
     ) -> Result<Result<(Task, CallLabels), String>, DriveError> {
         let mut labels =
             CallLabels { decision: decision.clone(), enforcement: self.enforcement(), ..CallLabels::default() };
-        let Some(args) = &task.args else { return Ok(Ok((task.clone(), labels))) };
+        let Some(args) = &task.args else {
+            self.by_own_words(run, task, &mut labels);
+            return Ok(Ok((task.clone(), labels)));
+        };
         let bound = match run.bound(args) {
             Ok(bound) => bound,
             Err(why) => return Ok(Err(why)),
         };
         labels.args = self.drive.tools.argument_labels(&self.session, &bound.args, bound.labels).await?;
-        Ok(Ok((Task { args: Some(bound.args), ..task.clone() }, labels)))
+        let task = Task { args: Some(bound.args), ..task.clone() };
+        self.by_own_words(run, &task, &mut labels);
+        Ok(Ok((task, labels)))
     }
 
     /// The labels of a call of the action loop.
@@ -146,8 +151,21 @@ impl RunContext<'_> {
             Some(named) => (named.decision, named.args),
             None => (run.decision_label(), BTreeMap::new()),
         };
-        let args = self.drive.tools.argument_labels(&self.session, &args, known).await?;
-        Ok(CallLabels { decision, enforcement: self.enforcement(), args })
+        let known = self.drive.tools.argument_labels(&self.session, &args, known).await?;
+        let mut labels = CallLabels { decision, enforcement: self.enforcement(), args: known };
+        self.by_own_words(run, &self.drive.tools.as_task(call, args), &mut labels);
+        Ok(labels)
+    }
+
+    /// A call that was decided after a file was read that the user attached, and that stands in the user's own words, is theirs.
+    fn by_own_words(&self, run: &Run, task: &Task, labels: &mut CallLabels) {
+        let of_file = |label: &Label| label.integrity == Integrity::Attached;
+        let worst = labels.all();
+        if of_file(&worst) && self.drive.tools.is_in_own_words(task, labels, run.message()) {
+            let own = Label::default().integrity;
+            labels.decision.integrity = own;
+            labels.args.values_mut().for_each(|label| label.integrity = own);
+        }
     }
 
     fn enforcement(&self) -> Enforcement {

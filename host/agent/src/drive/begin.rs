@@ -63,7 +63,7 @@ impl RunExecutor {
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), self.limits(), self.policy());
         // Before the run has messages of its own; as for a person, which most runs are.
         let earlier = self.earlier(session, None, false).await?;
-        let (segment, context) = (earlier.segment.clone(), earlier.label());
+        let (segment, context, shown) = (earlier.segment.clone(), earlier.label(), earlier.shown());
         let (cards, has_models) = (self.tools.cards(), !self.models.are_free());
         let is_explicit = move |text: &str| has_models && reflex::is_explicit(text, &cards);
         let is_apart = is_explicit.clone();
@@ -93,6 +93,7 @@ impl RunExecutor {
                 segment,
                 label: begun.label.clone(),
                 context: context.clone(),
+                shown,
             }
         };
         let begun = Log::begin(&self.store, &self.vault, session, messages, spec, is_apart, self.boot()).await?;

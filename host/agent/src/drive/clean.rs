@@ -30,6 +30,12 @@ pub(super) fn clean_turn(secrets: &Secrets, turn: Turn) -> Turn {
         Turn::Tool { id, name, text } => Turn::Tool { id, name, text: secrets.redact(&text) },
         Turn::User(text) => Turn::User(secrets.redact(&text)),
         Turn::Note(text) => Turn::Note(secrets.redact(&text)),
+        Turn::Pictures(mut images) => {
+            for image in &mut images {
+                image.described = image.described.as_deref().map(|words| secrets.redact(words));
+            }
+            Turn::Pictures(images)
+        }
     }
 }
 

@@ -490,6 +490,7 @@ impl<'a> Opening<'a> {
             patience,
             schema: support(said.map(|said| said.json_schema)),
             tools: support(said.map(|said| said.tool_calls)),
+            vision: support(said.map(|said| said.vision)),
             max_response: size(provider.max_response_mib << 20),
         })
     }

@@ -5,6 +5,7 @@ use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use super::window::{CALL, without_result};
 use super::{DriveError, form};
+use crate::node::conversation::NewMessage;
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::tool::allows;
 use kiso_base::role::Role;
@@ -13,7 +14,7 @@ use kiso_graph::run::Run;
 use kiso_graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use kiso_llm::Sink;
 use kiso_plan::code::ErrorCode;
-use kiso_plan::label::Integrity;
+use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::TaskKind;
 use kiso_plan::prompt::Pieces;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
@@ -37,7 +38,7 @@ impl RunContext<'_> {
     ) -> Result<StepResult, DriveError> {
         let result = match step {
             Step::Admit { texts } => self.admit(&texts, &run.spec().label).await?,
-            Step::Retrieve { goal } => self.retrieve(goal.as_deref()).await?,
+            Step::Retrieve { goal } => self.retrieve(run, goal.as_deref()).await?,
             Step::Route { message } => self.route(run, &message).await?,
             Step::Plan(ask) => self.plan(run, &ask, listener).await?,
             Step::Reason(ask) => self.reason(run, &ask).await?,
@@ -89,13 +90,18 @@ impl RunContext<'_> {
         Ok(self.secrets.redact_document(result)?)
     }
 
-    async fn retrieve(&mut self, goal: Option<&str>) -> Result<StepResult, DriveError> {
+    async fn retrieve(&mut self, run: &Run, goal: Option<&str>) -> Result<StepResult, DriveError> {
         let memory = match goal {
             Some(goal) => self.remembered(goal).await?,
             None => Vec::new(),
         };
         let credentials = self.secrets.session_names().map(str::to_owned).collect();
-        let found = retrieval::retrieve(self.files().await?, memory, credentials);
+        let (files, label) = self.labelled_files(Label::is_shown_to_planners).await?;
+        let mut attached = self.attached(run.message(), &files).await;
+        if label.integrity > Label::default().integrity {
+            attached.label.join(&label);
+        }
+        let found = retrieval::retrieve(files, memory, credentials, attached);
         self.environment = Some(found.environment);
         Ok(found.result)
     }
@@ -132,7 +138,7 @@ impl RunContext<'_> {
     async fn plan(&mut self, run: &Run, ask: &PlanAsk, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let environment = match self.environment.take() {
             Some(environment) => environment,
-            None => retrieval::environment(self.files().await?),
+            None => retrieval::environment(self.files(run).await?),
         };
         let mut skills = self.drive.tools.cards();
         if !ask.categories.is_empty() {
@@ -170,7 +176,7 @@ impl RunContext<'_> {
         // written is not heard: it could have every word of the message struck.
         match integrity {
             Integrity::User => self.keep(run, planning.secrets).await?,
-            Integrity::Publisher => self.keep_unnamed(run, planning.secrets).await?,
+            Integrity::Attached | Integrity::Publisher => self.keep_unnamed(run, planning.secrets).await?,
             Integrity::Person | Integrity::World => {}
         }
         self.answered(planning.answer);
@@ -191,7 +197,7 @@ impl RunContext<'_> {
     async fn reason(&self, run: &Run, ask: &ReasonAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Reasoner)?;
         let mut readiness: Vec<_> =
-            retrieval::environment(self.files().await?).iter().map(|file| format!("file {}", file.path)).collect();
+            retrieval::environment(self.files(run).await?).iter().map(|file| format!("file {}", file.path)).collect();
         readiness.extend(self.secrets.session_names().map(|name| format!("credential {name}")));
         readiness.extend(self.drive.tools.category_lines().into_iter().map(|line| format!("tools of {line}")));
         let message = run.message();
@@ -222,7 +228,7 @@ impl RunContext<'_> {
             TaskKind::Msg => {
                 let writer = worker::writer(&brief.task);
                 let system = self.drive.system_prompt(writer)?;
-                let request = worker::request(&system, &self.known(run), run.message(), brief, &self.boundary);
+                let request = worker::request(&system, &self.known(run), self.new_message(run), brief, &self.boundary);
                 let by = worker::model_role(&brief.task);
                 let request = match self.ready_for(run, request, by).await? {
                     Ok(request) => request,
@@ -292,10 +298,15 @@ impl RunContext<'_> {
     /// An answer without tools: the worker writes, and what it writes about is the message itself.
     async fn converse(&self, run: &Run, message: &str, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Worker)?;
-        let request = worker::talk(&system, &self.known(run), message, self.subagent, &self.boundary);
+        let request = worker::talk(
+            &system,
+            &self.known(run),
+            NewMessage { text: message, ..self.new_message(run) },
+            &self.boundary,
+        );
         let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
         let completion = self.complete(run, request, &mut voice).await?;
-        let note = completion.as_ref().ok().and_then(node::cut_off).unwrap_or_default();
+        let note = completion.as_ref().map(|answer| node::notes(answer, run.attached())).unwrap_or_default();
         voice.text(&note);
         voice.finish();
         Ok(match completion {

@@ -19,6 +19,14 @@ pub(super) fn as_text(request: &Request) -> String {
             }
             Turn::Tool { name, text: result, .. } => text.push_str(&format!("\n[tool {name}]\n{result}")),
             Turn::Note(note) => text.push_str(&format!("\n[note]\n{note}")),
+            Turn::Pictures(images) => {
+                for image in images {
+                    text.push_str(&format!("\n[picture] {}", image.picture.title()));
+                    if let Some(words) = &image.described {
+                        text.push_str(&format!("\n{words}"));
+                    }
+                }
+            }
         }
     }
     if !request.tools.is_empty() {

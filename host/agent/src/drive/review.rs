@@ -29,7 +29,7 @@ impl RunContext<'_> {
     pub(super) async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Reviewer)?;
         let mut ask = ReviewAsk { transcript: self.whole_transcript(&ask.transcript).await?, ..ask.clone() };
-        let listed = retrieval::environment(self.files().await?);
+        let listed = retrieval::environment(self.files(run).await?);
         let mut request = reviewer::request(&system, run, &ask, &listed, None, &self.boundary);
         if !ask.transcript.is_empty() && !self.fits(&request) {
             // A scratchpad that is full must not end the run.

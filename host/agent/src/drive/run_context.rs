@@ -145,7 +145,7 @@ impl<'a> RunContext<'a> {
         known.facts = (!stated.is_empty()).then(|| stated.into_iter().map(|fact| fact.line.clone()).collect());
         if !direct && !run.spec().policy.shows_all {
             for (message, label) in known.messages.iter_mut().flatten().zip(&self.earlier.labels) {
-                if !label.is_trusted() {
+                if !label.is_shown_to_planners() {
                     message.from = format!("{}, with text from outside", message.from);
                 }
             }
@@ -188,7 +188,7 @@ impl<'a> RunContext<'a> {
     /// `replies` that stand elsewhere in the prompt.
     pub(super) fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.earlier.messages.clone();
-        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
+        let said = |from: &str, text: &String| Some(ChatMessage::new(from, text.clone()));
         messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
             Entry::User(text) => said("user", text),
             Entry::Assistant(text) if !replies.contains(text) => said("assistant", text),
@@ -303,7 +303,8 @@ impl<'a> RunContext<'a> {
         if reads_schemas && settings.is_short(request.max_tokens) {
             request = node::bounded(node::formed(request, max_tasks, true));
         }
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((request.role, as_text(&request)));
+        self.load_pictures(run, &mut request, by).await?;
+        self.note_asked(request.role, as_text(&request));
         self.dialogs.sent(&request, boundary);
         Ok(Ok(request))
     }
@@ -313,6 +314,10 @@ impl<'a> RunContext<'a> {
         if let Some(text) = text {
             self.dialogs.answered(&self.secrets.redact(&text), &self.boundary);
         }
+    }
+
+    pub(super) fn note_asked(&self, role: Role, prompt: String) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((role, prompt));
     }
 
     /// What models were asked since this was last called.
@@ -336,11 +341,11 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// A note in place of a text that is not the user's; `None` where it is. It has nothing that those outside could choose: no name of a host, and
+/// A note in place of a text that is neither the user's nor of a file that they attached; `None` where it is. It has nothing that those outside could choose: no name of a host, and
 /// not how long the text is.
 fn withheld(what: &str, label: &Label) -> Option<String> {
     let note = "with text from outside, withheld from plans: act and msg tasks are shown it, so let one read it";
-    (!label.is_trusted()).then(|| format!("[{what} {note}]"))
+    (!label.is_shown_to_planners()).then(|| format!("[{what} {note}]"))
 }
 
 /// The same for all requests of a role in a segment, which begin alike, and for no others. The boundary itself goes nowhere but into

@@ -75,6 +75,10 @@ impl Model for MeteredModel<'_> {
         self.model.name()
     }
 
+    fn sees(&self) -> Option<bool> {
+        self.model.sees()
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         let span = tracing::debug_span!("llm.complete", role = %request.role, model = self.name());
         let complete = async move {

@@ -9,7 +9,7 @@ use kiso_base::role::Role;
 use kiso_graph::run::{RunSpec, Segment};
 use kiso_graph::step::{Event, StepResult};
 use kiso_plan::call::ToolCall;
-use kiso_plan::label::Label;
+use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::prompt::{ChatMessage, UNTYPED};
 use kiso_plan::report::TaskReport;
@@ -55,7 +55,7 @@ const LEAST_HOP: usize = 4;
 const STRETCH: usize = 2;
 
 /// Events that tell of calls.
-const KINDS: [&str; 4] = ["acted", "called", "executed", "finished"];
+const KINDS: [&str; 5] = ["retrieved", "acted", "called", "executed", "finished"];
 
 /// A message of the window: its number if it is one of the store, what it says, and whose words that is.
 type WindowMessage = (Option<i64>, ChatMessage, Label);
@@ -103,6 +103,12 @@ impl From<Fact> for KnownFact {
 }
 
 impl Earlier {
+    /// The worst of it that router and planner are shown.
+    pub(super) fn shown(&self) -> Integrity {
+        let all = self.labels.iter().chain([&self.summary_label, &self.core_label]);
+        all.filter(|label| label.is_shown_to_planners()).map(|label| label.integrity).max().unwrap_or_default()
+    }
+
     /// Of all of it.
     pub(super) fn label(&self) -> Label {
         let mut label = Label::join_all(&self.labels);
@@ -248,6 +254,10 @@ impl RunExecutor {
             let Ok(event) = serde_json::from_str::<Event>(&body) else { continue };
             let cycle = cycles.last_mut().expect("there is one from the beginning");
             match event.result {
+                StepResult::Retrieved { attached, .. } if !attached.is_empty() => {
+                    seen.join(&attached.label);
+                    cycle.push((ChatMessage::attached(attached.text(), &attached.pictures), seen.clone()));
+                }
                 StepResult::Acted { calls, .. } => wanted = calls,
                 StepResult::Called { results } => {
                     results.iter().for_each(|result| seen.join(&result.label));
@@ -257,6 +267,10 @@ impl RunExecutor {
                         let pair = pair(&called, most, status, &result.text);
                         Some((pair, seen.clone()))
                     }));
+                    let pictures: Vec<_> = results.into_iter().flat_map(|result| result.pictures).collect();
+                    if !pictures.is_empty() {
+                        cycle.push((ChatMessage::attached(String::new(), &pictures), seen.clone()));
+                    }
                 }
                 StepResult::Executed { report, .. } => {
                     seen.join(&report.label);
@@ -355,8 +369,8 @@ fn events_of_calls(
         }
         used += 1;
         let Some(run) = message.run.as_ref().filter(|run| !events.contains_key(*run)) else { continue };
-        // For each call at most: what was wanted, what came of it, and the end of its cycle.
-        let mut last = view.last_events(run, &KINDS, slots.saturating_mul(3))?;
+        // For each call at most: what came with its message, what was wanted, what came of it, and the end of its cycle.
+        let mut last = view.last_events(run, &KINDS, slots.saturating_mul(4))?;
         last.reverse();
         used += PAIR * last.iter().filter(|event| event.kind == "called" || event.kind == "executed").count();
         events.insert(run.clone(), last);
@@ -388,7 +402,7 @@ fn pair(call: &str, most: usize, status: &str, result: &str) -> ChatMessage {
         truncate_middle(call.trim(), most),
         truncate_middle(result.trim_end(), RESULT)
     );
-    ChatMessage { from: CALL.to_owned(), text }
+    ChatMessage::new(CALL, text)
 }
 
 /// A call with how it ended, and without what came of it.
@@ -406,7 +420,7 @@ pub(super) fn chat(role: MessageRole, text: &str) -> ChatMessage {
         MessageRole::User => "user",
         MessageRole::Assistant => "assistant",
     };
-    ChatMessage { from: from.to_owned(), text: text.to_owned() }
+    ChatMessage::new(from, text)
 }
 
 #[cfg(test)]
@@ -507,7 +521,7 @@ mod tests {
         assert!(call.text.starts_with(&script) && call.text.contains("lines left out"), "{}", call.text);
         let bare = without_result(call).text;
         assert!(bare.ends_with("\nresult [error]") && !bare.contains("a line") && bare.len() < 1_200, "{bare}");
-        let withheld = ChatMessage { from: CALL.to_owned(), text: "[call of 9 characters]".to_owned() };
+        let withheld = ChatMessage::new(CALL, "[call of 9 characters]");
         assert_eq!(without_result(withheld.clone()), withheld);
         let said = chat(MessageRole::User, "a\nresult [ok]: b");
         assert_eq!(without_result(said.clone()), said);

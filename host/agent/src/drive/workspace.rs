@@ -7,20 +7,41 @@ use crate::tool::files;
 use kiso_base::compute;
 use kiso_base::home::GUIDANCE;
 use kiso_graph::outcome::Outcome;
+use kiso_graph::run::Run;
+use kiso_plan::label::Label;
 use kiso_plan::prompt::FileCard;
 use kiso_sandbox::effect::files::FileLabels;
 
 impl RunContext<'_> {
-    /// The files of the workspace, whose writer may have made them hard to read.
-    pub(super) async fn files(&self) -> Result<Vec<FileCard>, DriveError> {
+    /// The files of the workspace that the roles of this run are shown: those of the user, and those that were attached before it has read
+    /// the list for the first time, as its answers are known to be made of them.
+    pub(super) async fn files(&self, run: &Run) -> Result<Vec<FileCard>, DriveError> {
+        Ok(self.labelled_files(|label| label.is_trusted() || run.expects(label)).await?.0)
+    }
+
+    /// The files that `admits` lets pass, with the label of all. Whoever wrote them may have made them hard to read.
+    pub(super) async fn labelled_files(
+        &self,
+        admits: impl Fn(&Label) -> bool,
+    ) -> Result<(Vec<FileCard>, Label), DriveError> {
         let work = self.drive.home.open_work(&self.session)?;
         let labels = FileLabels::of_session(&self.drive.home, &self.session);
-        let read = compute::run("reading the files of the workspace", move || files::trusted(&work, &labels)).await;
-        Ok(read.unwrap_or_else(|overdue| {
+        let read = compute::run("reading the files of the workspace", move || {
+            let cards = files::shown(&work, &labels).into_iter();
+            cards.map(|card| (files::label(&work, &card.path, &labels), card)).collect::<Vec<_>>()
+        });
+        let found = read.await.unwrap_or_else(|overdue| {
             // They are of use for a plan, and no plan fails for the lack of them.
             tracing::warn!(session = %self.session, "{overdue}");
             Vec::new()
-        }))
+        });
+        let mut all = Label::default();
+        let admitted = found.into_iter().filter(|(label, _)| admits(label));
+        let cards = admitted.map(|(label, card)| {
+            all.join(&label);
+            card
+        });
+        Ok((cards.collect(), all))
     }
 
     /// The files of an outcome that were removed or renamed since they were made.

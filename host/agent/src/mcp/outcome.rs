@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::McpFault;
+use data_encoding::BASE64;
+use kiso_plan::picture::MAX_PICTURES;
 
 /// What a tool gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +14,8 @@ pub struct McpOutcome {
     pub data: Option<Value>,
     /// Whether the tool itself says that it failed.
     pub is_error: bool,
+    /// Pictures among its content, as files.
+    pub pictures: Vec<Vec<u8>>,
 }
 
 impl McpOutcome {
@@ -27,14 +31,26 @@ impl McpOutcome {
             None if data.is_some() => &[],
             _ => return Err(McpFault::BadAnswer("a result has no content".to_owned())),
         };
-        let texts: Vec<String> = blocks.iter().map(told).collect();
+        let (mut texts, mut pictures) = (Vec::new(), Vec::new());
+        for block in blocks {
+            match picture(block).filter(|_| pictures.len() < MAX_PICTURES) {
+                Some(picture) => pictures.push(picture),
+                None => texts.push(told(block)),
+            }
+        }
         let mut text = texts.join("\n");
         if let (true, Some(data)) = (text.is_empty(), &data) {
             text = data.to_string();
         }
         let is_error = result.get("isError") == Some(&Value::Bool(true));
-        Ok(McpOutcome { text, data, is_error })
+        Ok(McpOutcome { text, data, is_error, pictures })
     }
+}
+
+/// The bytes of a block that is a picture.
+fn picture(block: &Value) -> Option<Vec<u8>> {
+    let data = block.get("data")?.as_str().filter(|_| block["type"] == "image")?;
+    BASE64.decode(data.as_bytes()).ok()
 }
 
 /// A block of content as text. What is no text is named and left out.
@@ -59,10 +75,11 @@ mod tests {
     #[test]
     fn a_result_is_text_data_or_both() {
         let read = |result: Value| McpOutcome::read(result);
-        let both = read(json!({ "content": [{ "type": "text", "text": "a" }, { "type": "image", "data": "x" }],
-            "structuredContent": { "n": 1 }, "isError": true }));
+        let both = read(json!({ "content": [{ "type": "text", "text": "a" }, { "type": "image", "data": "x" },
+            { "type": "image", "data": "YWI=", "mimeType": "image/png" }], "structuredContent": { "n": 1 }, "isError": true }));
         let text = "a\n[content of the type \"image\" was left out]".to_owned();
-        assert_eq!(both, Ok(McpOutcome { text, data: Some(json!({ "n": 1 })), is_error: true }));
+        let pictures = vec![b"ab".to_vec()];
+        assert_eq!(both, Ok(McpOutcome { text, data: Some(json!({ "n": 1 })), is_error: true, pictures }));
         assert_eq!(read(json!({ "structuredContent": { "n": 1 } })).unwrap().text, "{\"n\":1}");
         assert!(read(json!({})).is_err());
         assert!(read(json!({ "content": [], "resultType": "input_required" })).is_err());

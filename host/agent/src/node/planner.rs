@@ -50,7 +50,9 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
         all.failure = Some(replan.failure.clone());
         all.replan_history = Some(replan.history.clone());
     }
-    super::request(Role::Planner, system, &all, boundary)
+    let mut request = super::request(Role::Planner, system, &all, boundary);
+    request.turns = super::conversation::attached(run.attached(), boundary);
+    request
 }
 
 /// Whether a message may be about what was said before. Of any other, what it is to achieve would be its own words again.

@@ -114,6 +114,7 @@ fn says(request: &Request, text: &str) -> bool {
         Turn::User(said) | Turn::Note(said) | Turn::Assistant { text: said, .. } | Turn::Tool { text: said, .. } => {
             said.contains(text)
         }
+        Turn::Pictures(_) => false,
     };
     request.user.contains(text) || request.turns.iter().any(in_turn)
 }

@@ -1,6 +1,7 @@
 mod prompts;
 mod talk;
 
+use super::conversation::NewMessage;
 use super::*;
 use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::plan;
@@ -9,6 +10,7 @@ use kiso_graph::run::{Policy, Run, RunSpec, Segment};
 use kiso_graph::step::{Step, ToolResult};
 use kiso_llm::Model;
 use kiso_llm::scripted::ScriptedModel;
+use kiso_plan::attached::Attached;
 use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::limits::{Limits, Usage};
@@ -46,6 +48,7 @@ fn run(message: &str) -> Run {
         segment: Segment::default(),
         label: Default::default(),
         context: Default::default(),
+        shown: Default::default(),
     })
 }
 
@@ -116,7 +119,7 @@ async fn a_message_becomes_a_reply() {
             Step::Admit { texts } => admitted(&texts.join("\n")),
             Step::Retrieve { .. } => {
                 let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, ..FileCard::default() };
-                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new());
+                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new(), Attached::default());
                 given.environment = Some(found.environment);
                 found.result
             }
@@ -142,7 +145,8 @@ async fn a_message_becomes_a_reply() {
             }
             Step::Start { task, .. } => StepResult::Started { task },
             Step::Execute { task, brief } if brief.task.kind == TaskKind::Msg => {
-                let request = worker::request(built_in_prompt(Role::Worker), &given, run.message(), &brief, "b3");
+                let request =
+                    worker::request(built_in_prompt(Role::Worker), &given, run.message().into(), &brief, "b3");
                 let (report, call) = worker::call(&model, &request, &brief.task, nobody).await;
                 StepResult::Executed { task, report: Box::new(report), call }
             }
@@ -153,8 +157,8 @@ async fn a_message_becomes_a_reply() {
             }
             Step::Act(ask) => {
                 let (system, known) = (built_in_prompt(Role::Actor), Pieces::default());
-                let request = actor::request(system, &known, run.message(), &ask, Vec::new(), false, "b4");
-                actor::read(model.complete(&request, nobody).await.unwrap())
+                let request = actor::request(system, &known, run.message().into(), &ask, Vec::new(), "b4");
+                actor::read(model.complete(&request, nobody).await.unwrap(), &Attached::default())
             }
             Step::StartCalls { .. } => StepResult::CallsStarted,
             Step::Call { calls } => {
@@ -202,6 +206,7 @@ fn found(call: &ToolCall, text: &str) -> ToolResult {
         exit_code: None,
         files: Vec::new(),
         more_files: 0,
+        pictures: Vec::new(),
         millis: 1,
         used: None,
         skill_digest: None,
@@ -217,7 +222,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     let model = ScriptedModel::parse("s.jsonl", "").unwrap();
     let mut run = run("plot sea.csv");
     run.accept(admitted("plot sea.csv")).unwrap();
-    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new()).result).unwrap();
+    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new(), Attached::default()).result).unwrap();
     // A router without an answer is nobody's failure: the message gets everything.
     let Step::Route { message } = run.next_step() else { panic!() };
     let request = router::request("", &message, &[], &[], &Pieces::default(), "b");
@@ -262,7 +267,7 @@ fn secrets_go_beside_the_result() {
 
 #[test]
 fn a_prompt_fits_the_context_of_its_model() {
-    let long = |n: usize| ChatMessage { from: "user".to_owned(), text: format!("message {n} {}", "word ".repeat(400)) };
+    let long = |n: usize| ChatMessage::new("user", format!("message {n} {}", "word ".repeat(400)));
     let all = Pieces {
         messages: Some((0..20).map(long).collect()),
         new_message: Some("and now?".to_owned()),
@@ -406,7 +411,7 @@ fn a_call_that_was_cut_off_says_where_and_keeps_nothing_of_its_arguments() {
     let calls = vec![call("1", "{}"), call("2", "{\"command\": \"cat > a <<EOF")];
     let usage = Usage { output_tokens: 7, ..Usage::default() };
     let cut = Completion { calls, cut: true, stop: Stop::Length, usage, ..completion("") };
-    let StepResult::Acted { text, calls, .. } = actor::read(cut) else { panic!() };
+    let StepResult::Acted { text, calls, .. } = actor::read(cut, &Attached::default()) else { panic!() };
     assert_eq!(
         (text.as_str(), &calls[0].cut, calls[1].args.as_str()),
         ("", &None, "{\"cut_off_after_characters\":26}")

@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_title_is_made_of_the_beginnings() {
-        let said = |from: &str, text: String| ChatMessage { from: from.to_owned(), text };
+        let said = |from: &str, text: String| ChatMessage::new(from, text);
         let exchange = vec![said("user", "ä".repeat(700)), said("assistant", "short".to_owned())];
         let request = request("system", exchange, "b0");
         assert_eq!(request.user.matches('ä').count(), 600, "{}", request.user);

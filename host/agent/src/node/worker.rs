@@ -1,12 +1,12 @@
 //! The worker, or another role that writes: the text of a `msg` task.
 
-use super::conversation;
+use super::conversation::{self, NewMessage};
 use crate::context;
 use kiso_base::role::Role;
 use kiso_graph::banner;
 use kiso_graph::brief::Brief;
 use kiso_graph::step::Call;
-use kiso_llm::{Answer, LlmError, Model, Request, Sink, Turn, reflex};
+use kiso_llm::{Answer, Image, LlmError, Model, Request, Sink, Turn, reflex};
 use kiso_plan::clip::clip;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{Task, TaskKind};
@@ -29,9 +29,9 @@ pub fn writer(task: &Task) -> Role {
 
 /// The writer's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the
 /// writer is told about its task beside the user's message: goal, evidence, expectation, and the one thing to do.
-pub fn request(system: &str, given: &Pieces, message: &str, brief: &Brief, boundary: &str) -> Request {
+pub fn request(system: &str, given: &Pieces, message: NewMessage<'_>, brief: &Brief, boundary: &str) -> Request {
     let all = Pieces {
-        original_message: Some(message.to_owned()),
+        original_message: Some(message.text.to_owned()),
         goal: Some(brief.goal.clone()),
         evidence: Some(brief.evidence.clone()),
         feedback: Some(brief.feedback.clone()),
@@ -39,7 +39,12 @@ pub fn request(system: &str, given: &Pieces, message: &str, brief: &Brief, bound
         task: Some(brief.task.clone()),
         ..given.clone()
     };
-    let request = super::request(writer(&brief.task), system, &all, boundary);
+    let mut request = super::request(writer(&brief.task), system, &all, boundary);
+    request.turns = message.attached(boundary);
+    let found: Vec<_> = brief.evidence.iter().flat_map(|report| &report.pictures).map(Image::of).collect();
+    if !found.is_empty() {
+        request.turns.push(Turn::Pictures(found));
+    }
     match &brief.task.schema {
         Some(schema) => Request { answer: Answer::Json(schema.clone().into()), ..request },
         None => request,
@@ -52,20 +57,20 @@ const NOW: &str = "The host adds, not the user: it is now";
 /// What stands in the turns of talk and not before them.
 const APART: [Piece; 4] = [Piece::Messages, Piece::Memory, Piece::Now, Piece::Task];
 
-/// The writer's prompt for talk: what the session knows, then what was said, and the message as the last turn. `foreign` says
-/// that no person of this home typed what stands as the user's.
-pub fn talk(system: &str, given: &Pieces, message: &str, foreign: bool, boundary: &str) -> Request {
-    let task = Task { notify: true, ..Task::new(TaskKind::Msg, format!("Answer the user, who wrote: {message}")) };
+/// The writer's prompt for talk: what the session knows, then what was said, and the message as the last turn.
+pub fn talk(system: &str, given: &Pieces, message: NewMessage<'_>, boundary: &str) -> Request {
+    let task =
+        Task { notify: true, ..Task::new(TaskKind::Msg, format!("Answer the user, who wrote: {}", message.text)) };
     let all = Pieces { task: Some(task), ..given.clone() };
     let mut request = super::request_beside(Role::Worker, system, &all, &APART, boundary);
     let said = request.pieces.messages.as_deref().unwrap_or_default();
-    request.turns = conversation::turns(said, foreign, boundary);
+    request.turns = conversation::turns(said, message.foreign, boundary);
     request.spare_turns = request.turns.len();
     // It is another one for each message, so what stands before it is the same in the next request.
     if let Some(memory) = context::section(Piece::Memory, &request.pieces, boundary) {
         request.turns.push(super::declared(&request.user, memory, boundary));
     }
-    request.turns.push(conversation::user(message, foreign, boundary));
+    request.turns.extend(message.turns(boundary));
     // Behind the message, which the next request has in this place.
     if let Some(now) = request.pieces.now.as_deref().map(str::trim).filter(|now| !now.is_empty()) {
         request.turns.push(Turn::Note(format!("({NOW} {})", context::without_marks(now, boundary))));

@@ -1,5 +1,6 @@
 //! Slash commands: answered at once, by the host, without a model, in every channel alike.
 
+use super::workspace::{self, FilePath};
 use crate::drive::{DriveError, RunExecutor, UndoFailure};
 use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
@@ -7,6 +8,7 @@ use kiso_base::home::SessionName;
 use kiso_base::role::Role;
 use kiso_plan::report::often;
 use kiso_sandbox::effect::undo::{UndoChoice, UndoError, UndoKind, UndoResult};
+use kiso_sandbox::engine::limits::{Budget, HitCell};
 use kiso_sandbox::skill::near_names;
 use kiso_store::memory;
 use kiso_store::store::{ModelChoice, RunLine, RunStatus, StoreError, TaskRow, TaskState};
@@ -28,12 +30,14 @@ pub enum SlashCommand {
     Undo(UndoKind, Vec<String>),
     /// Whether it is accepted, and what follows: a number, and which of its effects.
     Approval(bool, Vec<String>),
+    /// Files of the workspace.
+    Trust(Vec<String>),
     /// The word that is none.
     Unknown(String),
 }
 
 /// Name, what follows it, and what it does.
-pub const COMMANDS: [(&str, &str, &str); 13] = [
+pub const COMMANDS: [(&str, &str, &str); 14] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
@@ -53,9 +57,17 @@ pub const COMMANDS: [(&str, &str, &str); 13] = [
         "approve what a run asks for, or only some of it; without a number, show what is waiting",
     ),
     ("refuse", " NUMBER", "refuse what a run asks for"),
+    (
+        "trust",
+        " FILE…",
+        "take files in /work for your own words: what is decided after they were read is not asked about",
+    ),
     ("skills", "", "list the skills"),
     ("help", "", "list these commands"),
 ];
+
+/// Files of one `/trust`.
+const MAX_TRUSTED: usize = 100;
 
 /// Facts that `/memory` shows.
 const FACTS: u32 = 20;
@@ -87,6 +99,7 @@ impl SlashCommand {
             "redo" => SlashCommand::Undo(UndoKind::Redo, words()),
             "approve" => SlashCommand::Approval(true, words()),
             "refuse" => SlashCommand::Approval(false, words()),
+            "trust" => SlashCommand::Trust(words()),
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
@@ -127,6 +140,7 @@ impl CommandContext<'_> {
             SlashCommand::Skills => Ok(self.skills()),
             SlashCommand::Undo(kind, words) => self.undo(kind, &words).await,
             SlashCommand::Approval(accepts, words) => self.approval(accepts, &words).await,
+            SlashCommand::Trust(files) => self.trust(files).await,
             SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
     }
@@ -283,6 +297,31 @@ impl CommandContext<'_> {
             Err(error @ (StoreError::NoRun { .. } | StoreError::Ambiguous { .. })) => Ok(Err(format!("{error}."))),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Takes files for the user's own.
+    async fn trust(&self, files: Vec<String>) -> Result<String, DriveError> {
+        if !self.by_person {
+            return Ok("Only a person can trust a file.".to_owned());
+        }
+        if files.is_empty() {
+            return Ok("/trust takes the files in /work that are to count as your own words.".to_owned());
+        }
+        let budget = Budget::upload(&self.drive.config.engine);
+        let quota = self.drive.tools.skills().exec_quota(self.session, &budget, HitCell::default(), None);
+        let (home, session) = (self.drive.home.clone(), self.session.clone());
+        let trusted = tokio::task::spawn_blocking(move || {
+            let trust = |name: &String| {
+                let path = name.strip_prefix("/work/").unwrap_or(name);
+                let done = FilePath::parse(path).and_then(|path| workspace::trust(&home, &session, &path, &quota));
+                match done {
+                    Ok(()) => format!("- {path} counts as your own words now."),
+                    Err(error) => format!("- {path}: {error}."),
+                }
+            };
+            files.iter().take(MAX_TRUSTED).map(trust).collect::<Vec<_>>().join("\n")
+        });
+        Ok(trusted.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
     }
 
     fn skills(&self) -> String {

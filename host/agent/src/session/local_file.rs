@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::workspace::{FileError, FilePath, Incoming};
 use kiso_base::home::{Home, SessionName};
+use kiso_plan::label::Label;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::Quota;
@@ -186,7 +187,7 @@ fn copy_file(
         incoming.write(&buffer[..read]).map_err(failed)?;
     }
     let replaced = home.open_work(session).is_ok_and(|work| work.symlink_metadata(name).is_ok());
-    incoming.finish(&FilePath::of_name(name), true, LabelId::default()).map_err(failed)?;
+    incoming.finish(&FilePath::of_name(name), true, LabelId::of(&Label::attached())).map_err(failed)?;
     Ok((bytes, replaced))
 }
 

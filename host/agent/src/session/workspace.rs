@@ -217,6 +217,17 @@ pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
     now.is_ok_and(|now| was.join(now) == was)
 }
 
+/// Takes a file, by its words and by its name, for the user's own from now on.
+pub fn trust(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota) -> Result<(), FileError> {
+    let (dir, name) = existing(home, session, path)?;
+    let (file, _) = open(home, session, path)?;
+    if let Some(labels) = quota.labels() {
+        labels.put_back(&file, LabelId::default())?;
+        labels.replacing(&dir, name.as_ref(), LabelId::default())?.done()?;
+    }
+    Ok(())
+}
+
 /// Deletes a file, or a link in its place. Directories stay.
 pub fn remove(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota) -> Result<(), FileError> {
     let (dir, name) = existing(home, session, path)?;

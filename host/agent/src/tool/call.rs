@@ -381,6 +381,7 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
         exit_code: report.exit_code,
         files: report.files,
         more_files: report.more_files,
+        pictures: report.pictures,
         millis: report.used.map_or(0, |used| used.millis),
         used: report.used,
         skill_digest: report.skill_digest,

@@ -1,16 +1,21 @@
-//! `file_read`, `file_write`, `file_edit`: files of the workspace, without a command line around their text.
+//! `file_read`, `file_write`, `file_edit`, `look`: files of the workspace, without a command line around their text.
 //!
 //! Each is a fixed line of shell that gets the path as `$1` and the text on its standard input. So there is one way into the workspace,
 //! with one quota, one undo and one set of labels, and a link that leads out of it leads nowhere.
 
+mod attach;
+mod look;
 mod text;
 
+use self::look::View;
+pub(super) use self::look::{LOOK, PictureSource, ShownSize};
 use self::text::{lines_from, list_lines, numbered, replace};
 use super::builtin::{CallContext, ToolFault};
 use super::{Tools, label};
 use kiso_llm::ToolSpec;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
+use kiso_plan::picture::MAX_PICTURES;
 use kiso_plan::plan::{CallerScope, Task, TaskKind};
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::exec::{Channel, CommandResult, Line, pipe};
@@ -45,7 +50,7 @@ struct FileTool {
     args: ArgsSchema,
 }
 
-static TOOLS: LazyLock<[FileTool; 3]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[FileTool; 4]> = LazyLock::new(|| {
     let path = json!({ "type": "string", "minLength": 1, "maxLength": 1_024 });
     let text = json!({ "type": "string", "maxLength": MAX_BYTES });
     let line = json!({ "type": "integer", "minimum": 1 });
@@ -73,6 +78,16 @@ static TOOLS: LazyLock<[FileTool; 3]> = LazyLock::new(|| {
             json!({ "path": path, "old": { "type": "string", "minLength": 1, "maxLength": MAX_BYTES }, "new": text, "all": { "type": "boolean" } }),
             &["path", "old", "new"],
         ),
+        tool(
+            LOOK,
+            "See a picture in /work, or pages of a PDF (scans, layout, charts). region is [left, top, width, height] in pixels, or in fractions of 1.",
+            json!({
+                "path": path,
+                "pages": { "type": "array", "items": line, "minItems": 1, "maxItems": MAX_PICTURES },
+                "region": { "type": "array", "items": { "type": "number", "minimum": 0 } }
+            }),
+            &["path"],
+        ),
     ]
 });
 
@@ -82,6 +97,7 @@ pub(super) enum FileCall {
     Read { path: ReadPath, from: u64, to: Option<u64> },
     Write { path: String, text: String, append: bool },
     Edit { path: String, old: String, new: String, all: bool },
+    Look(View),
 }
 
 /// Where lines are read.
@@ -112,7 +128,7 @@ pub(super) fn specs() -> Vec<ToolSpec> {
 
 /// Whether a tool of this name is one of these.
 pub(super) fn has(name: &str) -> bool {
-    [READ, WRITE, EDIT].contains(&name)
+    [READ, WRITE, EDIT, LOOK].contains(&name)
 }
 
 /// The argument of a tool that may name an entry of the scratchpad.
@@ -132,6 +148,9 @@ impl FileCall {
         let given = schema.check(given).map_err(|violations| wrong(super::told(&violations), super::FITTING))?;
         let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
         let is_set = |name: &str| given[name].as_bool().unwrap_or_default();
+        if name == LOOK {
+            return look::parse(&given);
+        }
         if name == READ {
             let (from, to) = (given["from"].as_u64().unwrap_or(1), given["to"].as_u64());
             if to.is_some_and(|to| to < from) {
@@ -153,7 +172,7 @@ impl FileCall {
 
     /// Whether it leaves every file as it is.
     pub(super) fn only_reads(&self) -> bool {
-        matches!(self, FileCall::Read { .. })
+        matches!(self, FileCall::Read { .. } | FileCall::Look(_))
     }
 
     /// The entry of the scratchpad that it reads.
@@ -216,6 +235,7 @@ impl Tools {
             FileCall::Write { path, text, append } => {
                 self.write_file(path, text, if *append { APPEND } else { REPLACE }, role, caller).await
             }
+            FileCall::Look(view) => self.look(view, ShownSize::within(at.result_tokens), role, caller).await,
             FileCall::Edit { path, old, new, all } => self.replace_in(path, (old, new, *all), role, caller).await,
         };
         report.text = caller.secrets.redact(&report.text);
@@ -255,7 +275,7 @@ impl Tools {
         // One more than is shown, which says whether there are more.
         let last = to.unwrap_or_else(|| from.saturating_add(LINES - 1)).saturating_add(1);
         let args = vec![path.to_owned(), from.to_string(), last.to_string()];
-        let ran = match self.run_fixed(READ_LINES, args, "", role, caller).await {
+        let ran = match self.run_fixed(READ_LINES, args, b"", role, caller).await {
             Ok(ran) => ran,
             Err(error) => return TaskReport::failed(task, error),
         };
@@ -295,7 +315,7 @@ impl Tools {
         let task = Task::new(TaskKind::Exec, WRITE);
         let is_deep = path.trim_start_matches("/work/").contains('/');
         let program = format!("{}{program}", if is_deep { MAKE_PARENT } else { "" });
-        let ran = match self.run_fixed(&program, vec![path.to_owned()], text, role, caller).await {
+        let ran = match self.run_fixed(&program, vec![path.to_owned()], text.as_bytes(), role, caller).await {
             Ok(ran) => ran,
             Err(error) => return TaskReport::failed(task, error),
         };
@@ -314,7 +334,7 @@ impl Tools {
         caller: &Caller<'_>,
     ) -> TaskReport {
         let task = Task::new(TaskKind::Exec, EDIT);
-        let read = match self.run_fixed(READ_ALL, vec![path.to_owned()], "", role, caller).await {
+        let read = match self.run_fixed(READ_ALL, vec![path.to_owned()], b"", role, caller).await {
             Ok(read) => read,
             Err(error) => return TaskReport::failed(task, error),
         };
@@ -337,7 +357,7 @@ impl Tools {
         if let Some(permit) = caller.permit {
             permit.read().join(kiso_sandbox::effect::label::LabelId::of(&read.label));
         }
-        let wrote = match self.run_fixed(REPLACE, vec![path.to_owned()], &changed, role, caller).await {
+        let wrote = match self.run_fixed(REPLACE, vec![path.to_owned()], changed.as_bytes(), role, caller).await {
             Ok(wrote) => wrote,
             Err(error) => return TaskReport::failed(task, error),
         };
@@ -353,7 +373,7 @@ impl Tools {
         &self,
         program: &str,
         args: Vec<String>,
-        input: &str,
+        input: &[u8],
         role: CallerScope,
         caller: &Caller<'_>,
     ) -> Result<Ran, TaskError> {
@@ -370,7 +390,7 @@ impl Tools {
         };
         let feed = async move {
             // One that does not want it closes its end, and says why.
-            let _ = Channel::Writer(input_end).write(input.as_bytes()).await;
+            let _ = Channel::Writer(input_end).write(input).await;
         };
         let (done, output, errors, ()) = tokio::join!(self.exec.run(line), drain(output), drain(errors), feed);
         let done = done.map_err(|error| of_host(error.to_string()))?;

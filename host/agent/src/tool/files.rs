@@ -50,9 +50,9 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
     described(work, list(work, None))
 }
 
-/// The same of files that nobody below the user has written or named. Nothing tells of the others, and they take no room from these: how
+/// The same of files that nobody but the user has written or named, or handed over. Nothing tells of the others, and they take no room from these: how
 /// many there are is for those outside to choose.
-pub fn trusted(work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
+pub fn shown(work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
     described(work, list(work, Some(labels).filter(|labels| !labels.is_empty())))
 }
 
@@ -101,6 +101,11 @@ pub fn is_trusted(work: &Dir, path: &str, labels: &FileLabels) -> bool {
     labels.is_empty() || label(work, path, labels).is_trusted()
 }
 
+/// The same for those that the user attached, too.
+fn is_shown(work: &Dir, path: &str, labels: &FileLabels) -> bool {
+    labels.is_empty() || label(work, path, labels).is_shown_to_planners()
+}
+
 /// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its
 /// name.
 pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
@@ -123,12 +128,13 @@ pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
 /// Whether the entry at a path is one of those that are listed.
 type Admits<'a> = &'a dyn Fn(&str) -> bool;
 
-/// All files, or those that the labels call trusted, without their columns. They are read level by level, so that a deep or crowded
+/// All files, or those that the labels let planners see, without their columns. They are read level by level, so that a deep or crowded
 /// directory cannot hide those above it.
 fn list(work: &Dir, labels: Option<&FileLabels>) -> Vec<FileCard> {
-    let is_named =
-        |path: &str| labels.is_none_or(|labels| labels.of_way(work, OsStr::new(path), false).label().is_trusted());
-    let is_admitted = |path: &str| labels.is_none_or(|labels| is_trusted(work, path, labels));
+    let is_named = |path: &str| {
+        labels.is_none_or(|labels| labels.of_way(work, OsStr::new(path), false).label().is_shown_to_planners())
+    };
+    let is_admitted = |path: &str| labels.is_none_or(|labels| is_shown(work, path, labels));
     let mut cards = Vec::new();
     let mut left = Left::new(MAX_ENTRIES);
     let mut dirs = 1;

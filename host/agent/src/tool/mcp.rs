@@ -1,10 +1,11 @@
 //! Tools of MCP servers among the others: their cards, and what a call of one leaves.
 
 use super::Tools;
+use super::editor::{PictureSource, ShownSize};
 use crate::mcp::{AllowedTool, McpError, McpFault, McpOutcome};
 use kiso_graph::bind::OUTSIDE;
 use kiso_plan::code::ErrorCode;
-use kiso_plan::plan::Task;
+use kiso_plan::plan::{CallerScope, Task};
 use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::skill::Caller;
@@ -30,6 +31,7 @@ impl Tools {
         task: &Task,
         tool: &AllowedTool,
         args: &Value,
+        role: CallerScope,
         caller: Caller<'_>,
     ) -> TaskReport {
         let is_accepted = || caller.accepted.into_iter().flatten().any(|access| access.of == tool.name);
@@ -47,7 +49,12 @@ impl Tools {
             return report;
         }
         let mut report = match self.servers.call(tool, args).await {
-            Ok(outcome) => report(task, &tool.server, outcome),
+            Ok(mut outcome) => {
+                let pictures = std::mem::take(&mut outcome.pictures);
+                let mut report = report(task, &tool.server, outcome);
+                self.show_pictures(&pictures, tool, role, &caller, &mut report).await;
+                report
+            }
             Err(error) => TaskReport::failed(task.clone(), task_error(&error)),
         };
         report.label = tool.answers.clone();
@@ -56,6 +63,30 @@ impl Tools {
             report.sinks = permit.take_log();
         }
         report
+    }
+}
+
+impl Tools {
+    /// Adds the pictures that a tool answered with.
+    async fn show_pictures(
+        &self,
+        pictures: &[Vec<u8>],
+        tool: &AllowedTool,
+        role: CallerScope,
+        caller: &Caller<'_>,
+        report: &mut TaskReport,
+    ) {
+        for (number, bytes) in (1..).zip(pictures) {
+            let name = format!("picture {number} of {}", tool.name);
+            let source = PictureSource::Bytes { name: &name, bytes };
+            match self.picture(source, ShownSize::FULL, role, caller).await {
+                Ok(seen) => report.pictures.push(seen.picture),
+                Err(refused) => {
+                    let why = refused.error.map(|error| error.message).unwrap_or_default();
+                    report.text.push_str(&format!("\n[{why}]"));
+                }
+            }
+        }
     }
 }
 

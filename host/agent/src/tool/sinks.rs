@@ -12,11 +12,15 @@ use kiso_plan::approval::{CardAccess, Destination};
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
+use kiso_plan::prompt::said;
 use kiso_plan::sink::{ArgumentRole, ArgumentRoles, SinkArgument, ToolEffect};
 use kiso_sandbox::effect::sink::{ASKED_ALWAYS, Enforcement, Permit, PermitParts, SinkCall};
 use kiso_sandbox::skill::InstalledSkill;
 use kiso_store::scratchpad::parse_ref;
 use kiso_store::store::StoreError;
+
+/// Letters of a word of a tool's name that has to stand in a message.
+const LEAST_VERB: usize = 3;
 
 /// Methods that change nothing.
 const READING: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
@@ -90,6 +94,27 @@ impl Tools {
             known.entry(name).or_default().join(&label);
         }
         Ok(known)
+    }
+
+    /// Whether what the user wrote names the tool, and each address and value of the call: then no file that was read has decided it. A
+    /// command line has to name each address, and to change nothing there.
+    pub fn is_in_own_words(&self, task: &Task, labels: &CallLabels, message: &str) -> bool {
+        let message = said(message).to_lowercase();
+        let has = |text: &str| {
+            let text = text.trim().to_lowercase();
+            !text.is_empty() && message.contains(&text)
+        };
+        let sinks = self.sinks_of(task, labels);
+        let Some(tool) = task.skill.as_deref() else {
+            let named: Vec<_> = addresses(&task.detail).collect();
+            return !named.is_empty() && named.into_iter().all(has) && !sinks.calls.iter().any(|call| call.changes);
+        };
+        let (args, roles) = (task.args.as_ref().unwrap_or(&Value::Null), self.roles(tool));
+        let values = self.sink_args(args, labels, roles.as_ref()).into_iter();
+        let values = values.filter(|arg| arg.role != ArgumentRole::Content).filter_map(|arg| args.get(&arg.name));
+        let mut values = values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).peekable();
+        let verb = tool.split(|c: char| !c.is_alphanumeric()).any(|word| word.len() >= LEAST_VERB && has(word));
+        verb && values.peek().is_some() && values.all(|value| has(&value))
     }
 
     /// What a task, or a call in its form, may do outside; `accepted` is what a person has accepted of that.

@@ -108,7 +108,7 @@ impl Tools {
         let mut report = match work {
             ToolWork::Exec(command) => self.exec(task, &command, role, caller, watch).await,
             ToolWork::File(call, at) => self.edit_file(&call, role, &caller, at).await,
-            ToolWork::Outside(tool, args) => self.call_mcp(task, &tool, &args, caller).await,
+            ToolWork::Outside(tool, args) => self.call_mcp(task, &tool, &args, role, caller).await,
             ToolWork::Skill(checked) => self.call_skill(task, checked, caller).await,
         };
         // Before anybody else works there.

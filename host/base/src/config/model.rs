@@ -61,6 +61,8 @@ pub struct ModelSettings {
     pub output_price: Option<u64>,
     pub json_schema: AbilityUse,
     pub tool_calls: AbilityUse,
+    /// Whether it takes pictures.
+    pub vision: AbilityUse,
     /// Tokens that an answer may have; `None`: by its context.
     pub max_output_tokens: Option<u64>,
 }
@@ -68,14 +70,15 @@ pub struct ModelSettings {
 /// How the commented file of a fresh home shows model settings.
 const EXAMPLE: &str = "
 # Properties of a model: its context size, its prices in US dollars per million tokens (the caps on cost need them,
-# unless the provider reports the cost), whether the provider enforces a JSON Schema and whether the model calls
-# tools (\"probe\", \"yes\" or \"no\").
+# unless the provider reports the cost), whether the provider enforces a JSON Schema, and whether the model calls
+# tools and takes pictures (\"probe\", \"yes\" or \"no\").
 # [model_settings.\"openai:gpt-5-mini\"]
 # context_budget = 200_000
 # input_price = 0.25
 # output_price = 2.00
 # json_schema = \"probe\"
 # tool_calls = \"probe\"
+# vision = \"probe\"
 # max_output_tokens = 4_096
 ";
 
@@ -96,6 +99,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("output_price", Kind::Dollars(10_000, "not known"), "The same for a million tokens of answer."),
         ("json_schema", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether its provider enforces a JSON Schema; `probe` finds out with the first call."),
         ("tool_calls", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether the model calls tools in the format's own way. With `no`, it is asked for calls as JSON; `probe` does so after a refusal, and where a llama.cpp server says that its template has no tools."),
+        ("vision", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether the model takes pictures. With `no`, the model of `[models] eyes` describes them for it, if that is another one; `probe` does so after a refusal."),
         ("max_output_tokens", Kind::Count(16, 1_000_000, "by its context: 4_096 to 16_000, or a quarter of a small one"), "Tokens of an answer, whatever a role requests."),
     ]),
 };
@@ -115,6 +119,7 @@ pub(super) fn read<'a>(
         output_price: fields.dollars("output_price"),
         json_schema: fields.one_of("json_schema", &AbilityUse::NAMES).unwrap_or_default(),
         tool_calls: fields.one_of("tool_calls", &AbilityUse::NAMES).unwrap_or_default(),
+        vision: fields.one_of("vision", &AbilityUse::NAMES).unwrap_or_default(),
         max_output_tokens: fields.count("max_output_tokens"),
     };
     fields.finish(|_| None)?;

@@ -20,6 +20,7 @@ use kiso_agent::session::intake::{Inbound, IntakeOutcome};
 use kiso_agent::session::workspace::Incoming;
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
+use kiso_plan::label::Label;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_store::secret::Vault;
 use kiso_store::store::{Chat, ChatRequest, JobPriority, StoreError, View};
@@ -82,7 +83,9 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
     } = prompt;
     let question = lines[lines.len() - count..].iter().map(|line| line.text.trim()).filter(|text| !text.is_empty());
     let question = question.collect::<Vec<_>>().join("\n\n");
-    let names = attachment::put(&app.0.drive.newest(), &session, files, LabelId::default(), Incoming::begin).await?;
+    let names =
+        attachment::put(&app.0.drive.newest(), &session, files, LabelId::of(&Label::attached()), Incoming::begin)
+            .await?;
     let told = Some(digester.text(&instructions)).filter(|_| !instructions.is_empty());
     let is_news =
         told.is_some() && (breaks || chat.as_ref().and_then(|chat| chat.instructions.as_ref()) != told.as_ref());

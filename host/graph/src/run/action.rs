@@ -84,14 +84,18 @@ impl Run {
         let rounds_left = self.spec.limits.max_tool_call_rounds.saturating_sub(step);
         let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
         let mut remarks = reflection::remarks(&reflections, given.iter().map(|result| result.text.as_str()));
-        for ToolResult { id, name, mut text, status, hint, .. } in given.iter().cloned() {
+        for ToolResult { id, name, mut text, status, hint, pictures, .. } in given.iter().cloned() {
             if let Some(hint) = hint {
                 text.push_str(&format!("\n(hint: {hint})"));
             }
-            self.action_lane.push(ActionTurn::Tool { id, name, text, status });
+            self.action_lane.push(ActionTurn::Tool { id, name, text, status, pictures });
         }
         // What the loop leaves behind; the texts are in the lane.
-        results.extend(given.into_iter().map(|result| ToolResult { text: String::new(), ..result }));
+        results.extend(given.into_iter().map(|result| ToolResult {
+            text: String::new(),
+            pictures: Vec::new(),
+            ..result
+        }));
         if left_out > 0 {
             remarks.push(format!(
                 "The last {left_out} calls of that answer were not made: one answer may have {MAX_BATCH}. Call them again if they matter."

@@ -29,14 +29,13 @@ impl RunLabels {
 }
 
 impl Run {
-    /// Of what the router and the planner are told: nothing of what the session knew that is below the user, unless labels are not enforced.
+    /// Of what the router and the planner are told: of what the session knew only what they are shown, unless labels are not enforced.
     pub fn planner_label(&self) -> Label {
         if self.spec.policy.shows_all {
             return self.label();
         }
         let context = &self.spec.context;
-        let integrity = context.integrity.min(Label::default().integrity);
-        let known = Label { integrity, ..context.clone() };
+        let known = Label { integrity: self.spec.shown, ..context.clone() };
         self.spec.label.clone().joined(&known).joined(&self.labels.seen)
     }
 
@@ -81,7 +80,12 @@ impl Run {
             StepResult::Called { results } => results.iter().for_each(|result| seen.join(&result.label)),
             StepResult::Reviewed { read, .. } | StepResult::Unreviewed { read, .. } => seen.join(read),
             // What is remembered is the session's.
-            StepResult::Retrieved { memory, .. } if !memory.is_empty() => seen.join(&Label::session()),
+            StepResult::Retrieved { memory, attached, .. } => {
+                seen.join(&attached.label);
+                if !memory.is_empty() {
+                    seen.join(&Label::session());
+                }
+            }
             StepResult::Routed { memory: Some(memory), .. } if !memory.is_empty() => seen.join(&Label::session()),
             _ => {}
         }

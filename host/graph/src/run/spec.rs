@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use kiso_plan::label::Label;
+use kiso_plan::label::{Integrity, Label};
 use kiso_plan::limits::Limits;
 use kiso_plan::plan::CallerScope;
 
@@ -24,10 +24,12 @@ pub struct RunSpec {
     /// Of the message: whose words it is.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub label: Label,
-    /// Of what the session knew before, as the roles that work see it: the conversation, facts, core memory. The router and the planner
-    /// see nothing of it that is below the user.
+    /// Of what the session knew before, as the roles that work see it: the conversation, facts, core memory.
     #[serde(default, skip_serializing_if = "Label::is_default")]
     pub context: Label,
+    /// The worst of `context` that the router and the planner are shown: what the user attached to an earlier message, perhaps.
+    #[serde(default, skip_serializing_if = "Integrity::is_user")]
+    pub shown: Integrity,
 }
 
 /// What the prompts of a segment of a session have in common, so that each begins with the bytes of the one before. It goes

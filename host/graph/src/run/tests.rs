@@ -24,6 +24,7 @@ use crate::lane::Entry;
 use crate::reflection::Status as ToolStatus;
 use crate::route::RoutedBy;
 use crate::step::{Call, Step};
+use kiso_plan::attached::Attached;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::effort::Effort;
 use kiso_plan::limits::{LimitReached, Limits};
@@ -70,6 +71,7 @@ fn retrieved(files: &[&str]) -> StepResult {
         files: files.iter().map(|&file| file.to_owned()).collect(),
         memory: Vec::new(),
         credentials: Vec::new(),
+        attached: Attached::default(),
     }
 }
 
@@ -216,6 +218,7 @@ impl Live {
             segment: Segment::default(),
             label: Default::default(),
             context: Default::default(),
+            shown: Default::default(),
         };
         Self { run: Run::new(spec), log: Vec::new() }
     }

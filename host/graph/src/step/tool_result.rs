@@ -6,6 +6,7 @@ use super::super::reflection;
 use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
+use kiso_plan::picture::Picture;
 use kiso_plan::report::{Allowance, FileNote, LimitUse};
 use kiso_plan::sink::SinkDecision;
 
@@ -34,6 +35,9 @@ pub struct ToolResult {
     /// Files that it made in `/work/pub` beyond those.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
+    /// Pictures that it shows to the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     #[serde(default)]
     pub millis: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +86,7 @@ impl ToolResult {
             exit_code: None,
             files: Vec::new(),
             more_files: 0,
+            pictures: Vec::new(),
             millis: 0,
             used: None,
             skill_digest: None,

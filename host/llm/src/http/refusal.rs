@@ -70,6 +70,42 @@ impl Refusal {
         matches!(self.status, 400 | 422 | 500 | 501) && words.iter().any(|word| self.said.contains(word))
     }
 
+    /// Whether the provider says that it takes no pictures, and not that it does not like one of them.
+    pub(crate) fn is_of_all_pictures(&self) -> bool {
+        // A content that has to be text is of the same kind.
+        let none = [
+            "image",
+            "multimodal",
+            "vision",
+            "mmproj",
+            "modalit",
+            "must be a string",
+            "expected a string",
+            "expected `text`",
+        ];
+        self.is_of_content() && none.iter().any(|word| self.said.contains(word)) && !self.is_of_one_picture()
+    }
+
+    /// Whether the provider does not like one of the pictures.
+    pub(crate) fn is_of_one_picture(&self) -> bool {
+        let one = [
+            "could not process",
+            "exceed",
+            "too large",
+            "too many",
+            "too small",
+            "invalid image",
+            "unable to process",
+            "failed to decode",
+            "failed to load",
+        ];
+        self.is_of_content() && self.said.contains("image") && one.iter().any(|word| self.said.contains(word))
+    }
+
+    fn is_of_content(&self) -> bool {
+        matches!(self.status, 400 | 404 | 413 | 415 | 422 | 500 | 501)
+    }
+
     /// The limit of an answer's tokens to try instead of `sent`, where the provider finds that too large: the largest smaller number that
     /// it names, or half.
     pub(crate) fn smaller_limit(&self, sent: u32) -> Option<u32> {

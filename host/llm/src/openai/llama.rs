@@ -15,6 +15,8 @@ const MAX_SLOTS: u64 = 64;
 pub(super) struct LlamaServer {
     /// Whether the template of its model shows tools. One that does not leaves them out without a word.
     pub tools: bool,
+    /// Whether it shows its model pictures.
+    pub vision: Option<bool>,
     slots: Mutex<SlotTable>,
 }
 
@@ -25,6 +27,7 @@ impl LlamaServer {
         let slots = of("/total_slots").and_then(Value::as_u64).unwrap_or(0).min(MAX_SLOTS);
         Self {
             tools: of("/chat_template_caps/supports_tools").and_then(Value::as_bool).unwrap_or(true),
+            vision: of("/modalities/vision").and_then(Value::as_bool),
             slots: Mutex::new(SlotTable((0..slots).map(|slot| (slot, String::new())).collect())),
         }
     }

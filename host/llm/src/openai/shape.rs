@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::endpoint::Support;
 use crate::http::Refusal;
+use crate::vision::Vision;
 use crate::{Answer, Calling, Form, Request, ToolChoice};
 
 /// Fields and forms of a request that not every endpoint takes.
@@ -25,6 +26,7 @@ pub(super) struct RequestShape {
     /// The most tokens of an answer that the model takes, as far as it is known.
     pub most: u32,
     pub temperature: bool,
+    pub vision: Vision,
     /// `prompt_cache_key`: has requests that begin alike answered where the beginning was read before.
     pub cache_key: bool,
     /// A message of the user may follow the results of tools. Mistral wants the model to speak first.
@@ -46,7 +48,7 @@ const SHORT: &str = "max_tokens";
 const LONG: &str = "max_completion_tokens";
 
 impl RequestShape {
-    pub(super) fn new(schema: Support, tools: Support) -> Self {
+    pub(super) fn new(schema: Support, tools: Support, vision: Support) -> Self {
         Self {
             format: if schema == Support::No { Format::Plain } else { Format::Schema },
             fixed: schema == Support::Yes,
@@ -57,6 +59,7 @@ impl RequestShape {
             limit: SHORT,
             most: u32::MAX,
             temperature: true,
+            vision: Vision::new(vision),
             cache_key: true,
             notes: true,
             system: true,
@@ -72,12 +75,15 @@ impl RequestShape {
 
     /// Without what the refusal of `body` names; `None` if it names nothing that can be left out or put
     /// differently.
-    pub(super) fn without(self, refusal: &Refusal, body: &Value) -> Option<Self> {
+    pub(super) fn without(self, refusal: &Refusal, request: &Request, body: &Value) -> Option<Self> {
         let sent = |field: &str| body.get(field).is_some();
         let limit = body.get(self.limit).and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
         // Servers say so in their own words, and "max_tokens is too large" is not a refusal of the field.
         if let Some(most) = limit.and_then(|sent| refusal.smaller_limit(sent)) {
             return Some(Self { most, ..self });
+        }
+        if let Some(vision) = self.vision.without(refusal, request) {
+            return Some(Self { vision, ..self });
         }
         if self.limit == SHORT && refusal.names(&[LONG]) {
             return Some(Self { limit: LONG, ..self });
@@ -144,6 +150,7 @@ impl RequestShape {
         self.tool_choice &= other.tool_choice;
         self.usage &= other.usage;
         self.temperature &= other.temperature;
+        self.vision.learn(other.vision);
         self.cache_key &= other.cache_key;
         self.notes &= other.notes;
         self.system &= other.system;

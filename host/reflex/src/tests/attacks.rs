@@ -72,7 +72,7 @@ fn messages() {
     ] {
         let answer = answered(what, planned, pieces(&message, vec![weather()]));
         assert!(!answer.tasks.is_empty(), "{what}");
-        let before = (0..50).map(|_| ChatMessage { from: "user".to_owned(), text: message.clone() }).collect();
+        let before = (0..50).map(|_| ChatMessage::new("user", message.clone())).collect();
         let given = Pieces { messages: Some(before), ..pieces("plot rain by date", vec![weather()]) };
         answered(&format!("{what}, said before"), planned, given);
     }
@@ -127,7 +127,7 @@ fn outputs_and_what_is_summarized() {
     answered("20,000 columns", crate::review, Pieces { output: Some(report), expect, ..Pieces::default() });
     let facts = Some((0..50_000).map(|n| format!("fact {n}")).collect());
     answered("50,000 facts", crate::summarize, Pieces { consolidate: facts, ..Pieces::default() });
-    let said = |n| ChatMessage { from: "user".to_owned(), text: format!("message {n}") };
+    let said = |n| ChatMessage::new("user", format!("message {n}"));
     let compress = Some((0..50_000).map(said).collect());
     answered("50,000 messages", crate::summarize, Pieces { compress, ..Pieces::default() });
 }

@@ -138,7 +138,7 @@ fn first_command_of_the_readme() {
 /// A table that a run computed is not taken for the one that it came from.
 #[test]
 fn computed_tables_are_no_sources() {
-    let said = |text: &str| vec![ChatMessage { from: "assistant".to_owned(), text: text.to_owned() }];
+    let said = |text: &str| vec![ChatMessage::new("assistant", text)];
     let ask = |message: &str, messages| {
         planned(&Pieces { messages: Some(messages), ..pieces(message, vec![monthly(), weather()]) })
     };

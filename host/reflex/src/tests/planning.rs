@@ -171,7 +171,7 @@ fn asks_which_file() {
     let blocked = planned(&pieces("plot rain by date", vec![weather(), other.clone()])).blocked.unwrap();
     assert!(blocked.contains("more than one file"), "{blocked}");
     // The conversation names it.
-    let said = ChatMessage { from: "assistant".to_owned(), text: "Files: /work/other.csv (1 kB)".to_owned() };
+    let said = ChatMessage::new("assistant", "Files: /work/other.csv (1 kB)");
     let plan = planned(&Pieces { messages: Some(vec![said]), ..pieces("plot rain by date", vec![weather(), other]) });
     assert_eq!(plan.tasks[0].args.as_ref().unwrap()["file"], "other.csv");
 }

@@ -303,7 +303,7 @@ impl ComponentChannel {
             }
         }
         let label = match by_owner {
-            true => LabelId::default(),
+            true => LabelId::of(&Label::attached()),
             false => {
                 let source = format!("person:{}", self.outbox_name);
                 LabelId::of(&Label::of(Integrity::World, Confidentiality::Session, &source))

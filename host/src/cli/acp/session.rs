@@ -23,6 +23,7 @@ use kiso_agent::session::workspace::Incoming;
 use kiso_base::home::{HomeError, HomeLock, PROJECT, Project, SessionName};
 use kiso_base::rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestId, RpcError};
 use kiso_gateway::{ReplyWriter, put};
+use kiso_plan::label::Label;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_store::store::RunId;
 
@@ -249,7 +250,9 @@ impl AcpSession {
             return Ok(Vec::new());
         }
         let _lock = self.lock().await?;
-        let put = put(&self.drive.newest(), &self.session, files, LabelId::default(), Incoming::begin_locked).await;
+        let put =
+            put(&self.drive.newest(), &self.session, files, LabelId::of(&Label::attached()), Incoming::begin_locked)
+                .await;
         put.map_err(|error| RpcError::new(INVALID_PARAMS, error.message))
     }
 

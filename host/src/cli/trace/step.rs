@@ -32,13 +32,19 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 more(&format!("the input was too large; it is stored in ref:{key}"));
             }
         }
-        StepResult::Retrieved { files, memory, credentials } => {
+        StepResult::Retrieved { files, memory, credentials, attached } => {
             outln!("{head}  retrieval: {} in /work", count(files.len(), "file"));
             for line in memory {
                 more(&format!("remembers: {line}"));
             }
             if !credentials.is_empty() {
                 more(&format!("has the secrets: {}", credentials.join(", ")));
+            }
+            for picture in &attached.pictures {
+                more(&format!("shows models {}", picture.title()));
+            }
+            for document in &attached.documents {
+                more(&format!("read {}: {}", document.path, count(document.text.chars().count(), "character")));
             }
         }
         StepResult::Routed { routing, by, memory, trouble, call, secrets } => {

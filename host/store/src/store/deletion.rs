@@ -20,7 +20,7 @@ pub enum Deletion {
 /// found by the session (`?1`). A test compares them with the tables that there are.
 ///
 /// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
-const OWNED: [(&str, &str); 21] = [
+const OWNED: [(&str, &str); 22] = [
     ("chats", "session = ?1"),
     ("chat_requests", "session = ?1"),
     ("prompts", "run IN (SELECT num FROM runs WHERE session = ?1)"),
@@ -39,6 +39,7 @@ const OWNED: [(&str, &str); 21] = [
     ("facts", "session = ?1"),
     ("memory_chunks", "session = ?1"),
     ("scratchpad", "session = ?1"),
+    ("pictures", "session = ?1"),
     ("published", "session = ?1"),
     ("secrets", "session = ?1"),
     ("kv", "session = ?1"),

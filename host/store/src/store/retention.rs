@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | prompts | what models were asked | everything else |
 //! | traces | the events and prompts of a run, the outputs of its tasks | the run, its tasks and outcome, the messages |
-//! | sessions | messages with their jobs, runs, tasks, calls, scratchpad, values of skills, links, secrets | its name, its row in sums, its workspace; facts and memory |
+//! | sessions | messages with their jobs, runs, tasks, calls, scratchpad, pictures, values of skills, links, secrets | its name, its row in sums, its workspace; facts and memory |
 //!
 //! A run that has not ended and a message that waits are never touched, nor is the session that they are in. A job goes with
 //! its message: as long as the message is there, a client's key for it is known. The row of a session stays, because facts,
@@ -22,7 +22,7 @@ const ROWS: usize = 50;
 /// Runs in a row that stay, after which the rest are taken to be younger still.
 const LOOKED_AT: usize = 100;
 
-/// Entries of a scratchpad that one transaction deletes; each may have some MiB.
+/// Entries of a scratchpad, or pictures, that one transaction deletes; each may have some MiB.
 const ENTRIES: u32 = 4;
 
 /// What is about a run, and deleted row by row.
@@ -168,12 +168,14 @@ impl Tx<'_> {
 
     /// What is left of a session that has no messages any more, and at last its title, summary and model.
     fn forget_rest(&self, session: i64) -> Result<usize, StoreError> {
-        let mut entries = self.conn.prepare_cached(
-            "DELETE FROM scratchpad WHERE num IN (SELECT num FROM scratchpad WHERE session = ?1 ORDER BY num LIMIT ?2)",
-        )?;
-        let entries = entries.execute((session, ENTRIES))?;
-        if entries > 0 {
-            return Ok(entries);
+        for large in ["scratchpad", "pictures"] {
+            let mut entries = self.conn.prepare_cached(&format!(
+                "DELETE FROM {large} WHERE num IN (SELECT num FROM {large} WHERE session = ?1 ORDER BY num LIMIT ?2)",
+            ))?;
+            let entries = entries.execute((session, ENTRIES))?;
+            if entries > 0 {
+                return Ok(entries);
+            }
         }
         let mut rows = 0;
         for of_session in [

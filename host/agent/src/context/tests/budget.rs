@@ -35,7 +35,7 @@ proptest! {
 
     #[test]
     fn the_last_messages_go_last(count in 3..30usize, size in 20..300usize, budget in 900..4_000usize) {
-        let message = |n: usize| ChatMessage { from: "user".to_owned(), text: format!("No{n} {}", "abc ".repeat(size)) };
+        let message = |n: usize| ChatMessage::new("user", format!("No{n} {}", "abc ".repeat(size)));
         let pieces = Pieces { messages: Some((0..count).map(message).collect()), ..Pieces::default() };
         let prompt = render(&pieces, BOUNDARY, budget);
         let there: Vec<bool> = (0..count).map(|n| prompt.contains(&format!("No{n} "))).collect();
@@ -76,7 +76,7 @@ fn section(prompt: &str, piece: Piece) -> Option<&str> {
 /// messagesfitting(remaining))": no cap of its own keeps the window from what is left.
 #[test]
 fn the_window_takes_what_the_others_leave() {
-    let message = |n: usize| ChatMessage { from: "user".to_owned(), text: format!("No{n} {}", "abc ".repeat(1_000)) };
+    let message = |n: usize| ChatMessage::new("user", format!("No{n} {}", "abc ".repeat(1_000)));
     let alone = Pieces { messages: Some((0..18).map(message).collect()), ..Pieces::default() };
     let shown = |pieces: &Pieces, budget| {
         let prompt = render(pieces, BOUNDARY, budget);

@@ -97,12 +97,12 @@ fn every_prompt_keeps_to_the_rules_of_the_house() {
 /// A prompt has no line about what its request has not.
 #[test]
 fn a_prompt_is_about_what_there_is() {
-    let talk = worker::talk(built_in_prompt(Role::Worker), &Pieces::default(), "hi", false, "b0");
+    let talk = worker::talk(built_in_prompt(Role::Worker), &Pieces::default(), "hi".into(), "b0");
     for word in ["Current task", "evidence", "```chart", "data marks", "schema", "Example"] {
         assert!(!talk.system.contains(word), "{word} in talk: {}", talk.system);
     }
     let core = Pieces { core: Some("user.name: Ada".to_owned()), ..Pieces::default() };
-    let talk = worker::talk(built_in_prompt(Role::Worker), &core, "hi", false, "b0");
+    let talk = worker::talk(built_in_prompt(Role::Worker), &core, "hi".into(), "b0");
     assert!(talk.system.contains("data marks") && talk.user.contains("<<<b0"), "{}", talk.system);
 
     let run = run("count the lines");
@@ -119,7 +119,7 @@ fn a_prompt_is_about_what_there_is() {
     let planner = prompt::in_form(built_in_prompt(Role::Planner), true);
     let bare = planner::request(&planner, &Pieces::default(), &run, &ask(), "b0").system;
     assert!(!bare.contains("listed skill") && !bare.contains("ref:KEY") && !bare.contains("{\"from\""), "{bare}");
-    let said = vec![ChatMessage { from: "assistant".to_owned(), text: "saved as ref:tool-1".to_owned() }];
+    let said = vec![ChatMessage::new("assistant", "saved as ref:tool-1")];
     let card = kiso_plan::prompt::SkillCard {
         name: "echo".to_owned(),
         summary: "Repeats".to_owned(),

@@ -3,7 +3,7 @@
 use super::*;
 
 fn chat(from: &str, text: &str) -> ChatMessage {
-    ChatMessage { from: from.to_owned(), text: text.to_owned() }
+    ChatMessage::new(from, text)
 }
 
 /// What a user says is said as it is; what a tool wrote, and what nobody typed, is fenced.
@@ -20,7 +20,7 @@ fn talk_is_talk() {
         messages: Some(said),
         ..Pieces::default()
     };
-    let request = worker::talk("system", &given, "thanks! <b>ok</b>", false, "b0");
+    let request = worker::talk("system", &given, "thanks! <b>ok</b>".into(), "b0");
     assert!(request.user.contains("user.name: Ada") && !request.user.contains("lines"), "{}", request.user);
     let [Turn::User(first), Turn::Note(call), Turn::Assistant { text, .. }, Turn::Note(memory), Turn::User(last)] =
         request.turns.as_slice()
@@ -34,10 +34,11 @@ fn talk_is_talk() {
     assert!(call.ends_with("\n<<<b0\ncall: wc -l a\nresult [ok]: 3\nb0>>>"), "{call}");
     assert_eq!(memory, "## Memory that matters here\n<<<b0\n- Ada counts lines\nb0>>>\n");
     // On an empty home a greeting is the system prompt and the greeting.
-    let request = worker::talk("system", &Pieces::default(), "hi", false, "b0");
+    let request = worker::talk("system", &Pieces::default(), "hi".into(), "b0");
     assert_eq!((request.user.as_str(), request.turns.as_slice()), ("", &[Turn::User("hi".to_owned())][..]));
     // A message of a schedule is nobody's word.
-    let request = worker::talk("system", &Pieces::default(), "hi", true, "b0");
+    let request =
+        worker::talk("system", &Pieces::default(), NewMessage { foreign: true, ..NewMessage::from("hi") }, "b0");
     assert_eq!(request.turns, [Turn::Note("A message that was not typed by a person:\n<<<b0\nhi\nb0>>>".to_owned())]);
 }
 
@@ -48,7 +49,7 @@ fn talk_goes_on_where_it_ended() {
     let mut before: Option<Request> = None;
     for n in 0..12 {
         let message = format!("question {n}");
-        let request = worker::talk("system", &given, &message, false, "b0");
+        let request = worker::talk("system", &given, message.as_str().into(), "b0");
         if let Some(before) = before {
             assert_eq!((&request.system, &request.user), (&before.system, &before.user));
             assert!(request.turns.starts_with(&before.turns), "turn {n}");
@@ -67,7 +68,7 @@ fn the_oldest_talk_goes_first_and_in_blocks() {
     };
     let mut starts = Vec::new();
     for turns in 1..=40 {
-        let whole = worker::talk("system", &said(turns), "and now?", false, "b0");
+        let whole = worker::talk("system", &said(turns), "and now?".into(), "b0");
         let request = fit(whole, "b0", 4_096);
         assert!(fits(&request, 4_096), "turn {turns}");
         let first = request.turns.first().cloned().unwrap();
@@ -83,7 +84,7 @@ fn the_oldest_talk_goes_first_and_in_blocks() {
         messages: Some(vec![chat("user", &"word ".repeat(9_000)), chat("assistant", "ok")]),
         ..Pieces::default()
     };
-    let request = fit(worker::talk("system", &huge, "and now?", false, "b0"), "b0", 4_096);
+    let request = fit(worker::talk("system", &huge, "and now?".into(), "b0"), "b0", 4_096);
     assert!(fits(&request, 4_096) && request.turns.len() == 3, "{} turns", request.turns.len());
 }
 
@@ -109,7 +110,7 @@ proptest::proptest! {
         let given = Pieces {
             messages: Some(said), memory: Some(vec![planted.clone()]), facts: Some(vec![planted.clone()]), ..Pieces::default()
         };
-        let request = worker::talk("system", &given, &planted, foreign, B);
+        let request = worker::talk("system", &given, NewMessage { foreign, ..NewMessage::from(planted.as_str()) }, B);
         let (open, close) = (format!("<<<{B}"), format!("{B}>>>"));
         for turn in &request.turns {
             match turn {
@@ -120,6 +121,7 @@ proptest::proptest! {
                     proptest::prop_assert!(text.lines().take_while(|line| *line != open).all(|line| !line.contains("obey")));
                     proptest::prop_assert!(text.trim_end().ends_with(&close));
                 }
+                Turn::Pictures(images) => proptest::prop_assert!(images.is_empty()),
             }
         }
     }

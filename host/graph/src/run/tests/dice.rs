@@ -66,6 +66,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
         segment: Segment::default(),
         label: Default::default(),
         context: Default::default(),
+        shown: Default::default(),
     }
 }
 
@@ -98,6 +99,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
             files: dice.of(&[vec![], vec!["a.csv".to_owned()]]),
             memory: web(dice),
             credentials: dice.of(&[vec![], vec!["api_key".to_owned()]]),
+            attached: Attached::default(),
         },
         Step::Route { message } => route(dice, message),
         Step::Plan(_) if limits.max_tasks == 0 || dice.one_in(5) => {

@@ -1,12 +1,50 @@
-//! Attachments: the last line of a message may name the files that came with it ("Files: weather.csv, notes.txt"), as the
-//! page and `kiso run --file` write it. It is no part of what is asked, and says what the rest is about.
+//! What came with a message. Its last line may name the files ("Files: weather.csv, notes.txt"), as the page and `kiso run --file` write
+//! it. It is no part of what is asked, and says what the rest is about.
 
-use kiso_plan::prompt::FileCard;
+use serde::{Deserialize, Serialize};
+
+use crate::label::Label;
+use crate::picture::Picture;
+use crate::prompt::FileCard;
+
+/// Files that came with a message, as its models are shown them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Attached {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<AttachedDocument>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
+    /// Of all of them, and of the files whose names and columns are shown.
+    #[serde(skip_serializing_if = "Label::is_default")]
+    pub label: Label,
+}
+
+/// A document in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedDocument {
+    /// Relative to `/work`.
+    pub path: String,
+    /// Markdown: the whole document where it fits, else its outline.
+    pub text: String,
+}
+
+impl Attached {
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.pictures.is_empty() && self.label.is_default()
+    }
+
+    /// The documents, each below a line with its path.
+    pub fn text(&self) -> String {
+        let document = |document: &AttachedDocument| format!("--- {} ---\n{}", document.path, document.text.trim_end());
+        self.documents.iter().map(document).collect::<Vec<_>>().join("\n\n")
+    }
+}
 
 const MARK: &str = "Files:";
 
 /// The message without that line, and the files of the workspace that it names.
-pub(crate) fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>) {
+pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>) {
     let text = message.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     let Some(mut names) = text[start..].trim_start().strip_prefix(MARK).map(str::trim) else {
@@ -28,7 +66,7 @@ pub(crate) fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<S
 }
 
 /// The message without a last line that may name files.
-pub(crate) fn without_names(message: &str) -> &str {
+pub fn without_names(message: &str) -> &str {
     let text = message.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     if text[start..].trim_start().starts_with(MARK) { text[..start].trim() } else { message }

@@ -1,0 +1,180 @@
+//! Files that came with a message, as its models are shown them: pictures as pictures, documents in words, and scans as both.
+
+use super::look::{PictureSource, ShownSize};
+use crate::session::workspace::{self, FilePath};
+use crate::tool::Tools;
+use kiso_plan::attached::{Attached, AttachedDocument};
+use kiso_plan::estimate::tokens;
+use kiso_plan::picture::MAX_PICTURES;
+use kiso_plan::plan::CallerScope;
+use kiso_plan::prompt::FileCard;
+use kiso_sandbox::skill::Caller;
+use kiso_store::scratchpad::truncate_middle;
+use std::io::Read;
+
+/// Files of a message that are looked at.
+const MAX_FILES: usize = 16;
+
+/// Pages of a scan that are shown; the outline says how many there are.
+const SCANNED: usize = 4;
+
+/// Characters of an outline.
+const OUTLINE: usize = 3_000;
+
+/// Bytes at the beginning of a file that say what it is.
+const HEAD: usize = 512;
+
+/// `$1` the file, `$2` characters: the whole document if it has no more, else its outline; then, behind a zero byte, the pages that are
+/// pictures.
+const READ_DOCUMENT: &str = r#"
+text=$(document --max "$2" "$1") || exit
+case $text in
+*$'\n[cut after '*) document --outline --max "$3" "$1" ;;
+*) printf '%s\n' "$text" ;;
+esac
+printf '\0'
+document --outline --json "$1" | jq -r '.pictures[]?'"#;
+
+/// What is to be done with a file.
+#[derive(Debug, PartialEq, Eq)]
+enum FileKind {
+    Picture,
+    Document,
+    Other,
+}
+
+impl Tools {
+    /// What models are shown of files that came with a message, `paths` relative to `/work`. Their text may have `room` tokens together. One
+    /// that cannot be read is told of in a sentence.
+    pub async fn attached(&self, cards: &[&FileCard], room: usize, role: CallerScope, caller: &Caller<'_>) -> Attached {
+        let (mut attached, mut room) = (Attached::default(), room);
+        // As for a call that reads.
+        let _held = self.workspaces.of(caller.session).read_owned().await;
+        for card in cards.iter().take(MAX_FILES) {
+            let path = format!("/work/{}", card.path);
+            let pages = match self.kind_of(caller, card) {
+                FileKind::Other => continue,
+                FileKind::Picture => vec![1],
+                FileKind::Document => {
+                    let (document, pages) = self.document(&path, room, role, caller, &mut attached).await;
+                    room = room.saturating_sub(tokens(&document.text));
+                    attached.documents.push(document);
+                    pages
+                }
+            };
+            for page in pages {
+                if attached.pictures.len() == MAX_PICTURES {
+                    break;
+                }
+                let source = PictureSource::Page { path: &path, page, region: None };
+                match self.picture(source, ShownSize::within(room), role, caller).await {
+                    Ok(seen) => {
+                        attached.label.join(&seen.label);
+                        room = room.saturating_sub(seen.picture.tokens());
+                        attached.pictures.push(seen.picture);
+                    }
+                    Err(refused) => {
+                        attached.label.join(&refused.label);
+                        let text = refused.error.map(|error| error.message).unwrap_or_default();
+                        attached.documents.push(AttachedDocument { path: card.path.clone(), text });
+                    }
+                }
+            }
+        }
+        attached
+    }
+
+    fn kind_of(&self, caller: &Caller<'_>, card: &FileCard) -> FileKind {
+        let opened =
+            FilePath::parse(&card.path).and_then(|path| workspace::open(self.skills.home(), caller.session, &path));
+        let mut head = Vec::new();
+        match opened.map(|(file, _)| file.take(HEAD as u64).read_to_end(&mut head)) {
+            // A table is told of by its columns.
+            Ok(Ok(_)) if card.columns.is_none() => kind_of(&card.path, &head),
+            _ => FileKind::Other,
+        }
+    }
+
+    /// A document in words, and its pages that are pictures.
+    async fn document(
+        &self,
+        path: &str,
+        room: usize,
+        role: CallerScope,
+        caller: &Caller<'_>,
+        attached: &mut Attached,
+    ) -> (AttachedDocument, Vec<u64>) {
+        let short = path.trim_start_matches("/work/").to_owned();
+        let told =
+            |text: &str| (AttachedDocument { path: short.clone(), text: caller.secrets.redact(text) }, Vec::new());
+        // Four characters to a token: what has others is cut to its room below.
+        let args = vec![path.to_owned(), room.saturating_mul(4).max(OUTLINE).to_string(), OUTLINE.to_string()];
+        let ran = match self.run_fixed(READ_DOCUMENT, args, b"", role, caller).await {
+            Ok(ran) => ran,
+            Err(error) => return told(&error.message),
+        };
+        attached.label.join(&ran.label);
+        let task = kiso_plan::plan::Task::new(kiso_plan::plan::TaskKind::Exec, super::READ);
+        if let Some(error) = ran.failure(&task, path, caller).and_then(|report| report.error) {
+            return told(&error.message);
+        }
+        let text = String::from_utf8_lossy(&ran.output);
+        let (text, pages) = text.split_once('\0').unwrap_or((&text, ""));
+        let text = truncate_middle(text.trim_end(), room.max(OUTLINE / 4));
+        let pages = pages.lines().filter_map(|page| page.trim().parse().ok()).take(SCANNED).collect();
+        (told(&text).0, pages)
+    }
+}
+
+/// By its first bytes, and for text by its name.
+fn kind_of(path: &str, head: &[u8]) -> FileKind {
+    let begins = |marks: &[&[u8]]| marks.iter().any(|mark| head.starts_with(mark));
+    let ends = |endings: &[&str]| {
+        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+        endings.contains(&ending.as_str())
+    };
+    let is_webp = head.len() > 12 && head.starts_with(b"RIFF") && &head[8..12] == b"WEBP";
+    if begins(&[b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*"])
+        || is_webp
+        || begins(&[b"BM"]) && ends(&["bmp"])
+    {
+        return FileKind::Picture;
+    }
+    let packed = begins(&[b"PK\x03\x04", b"\xd0\xcf\x11\xe0"]);
+    let office = ends(&["docx", "doc", "pptx", "ppt", "xlsx", "xls", "xlsb", "odt", "ods", "odp", "epub", "msg"]);
+    if begins(&[b"%PDF-", b"{\\rtf"]) || packed && office {
+        return FileKind::Document;
+    }
+    let is_text = !head.is_empty()
+        && !head.contains(&0)
+        && std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
+    let is_table = ends(&["csv", "tsv", "jsonl", "ndjson"]);
+    if is_text && !is_table || ends(&["eml", "mbox"]) { FileKind::Document } else { FileKind::Other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_what_its_first_bytes_say() {
+        for (path, head, kind) in [
+            ("a.txt", &b"\xff\xd8\xff\xe0"[..], FileKind::Picture),
+            ("a", b"RIFF\0\0\0\0WEBPVP8 ", FileKind::Picture),
+            ("a.bmp", b"BM\x01\0\0", FileKind::Picture),
+            ("a.txt", b"BM is short for", FileKind::Document),
+            ("a.jpg", b"%PDF-1.7", FileKind::Document),
+            ("a.docx", b"PK\x03\x04", FileKind::Document),
+            ("a.zip", b"PK\x03\x04", FileKind::Other),
+            ("a.py", "print('ä".as_bytes(), FileKind::Document),
+            ("a.csv", b"a,b\n", FileKind::Other),
+            ("a.bin", b"\0\x01", FileKind::Other),
+            ("a.eml", b"\xff\xfe", FileKind::Document),
+            ("empty.txt", b"", FileKind::Other),
+        ] {
+            assert_eq!(kind_of(path, head), kind, "{path}");
+        }
+        // A letter that the head cuts through.
+        assert_eq!(kind_of("a.txt", &"aä".as_bytes()[..2]), FileKind::Document);
+    }
+}

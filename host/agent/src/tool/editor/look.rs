@@ -1,0 +1,198 @@
+//! `look`: pictures and pages of documents, as a model is shown them. The command `image` makes the copy, in its sandbox, and the store
+//! keeps it.
+
+use super::{FileCall, Ran, failed, in_work, shown, wrong};
+use crate::tool::builtin::ToolFault;
+use crate::tool::{FITTING, Tools};
+use data_encoding::{BASE64, HEXLOWER};
+use kiso_base::clock::now_ms;
+use kiso_plan::code::ErrorCode;
+use kiso_plan::label::Label;
+use kiso_plan::picture::{MAX_PICTURES, Picture};
+use kiso_plan::plan::{CallerScope, Task, TaskKind};
+use kiso_plan::report::{TaskReport, TaskStatus};
+use kiso_sandbox::skill::Caller;
+use kiso_store::store::MAX_PICTURE_BYTES;
+use ring::digest::{SHA256, digest};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(in crate::tool) const LOOK: &str = "look";
+
+/// `$1` the file, `$2` the page, `$3` the region or nothing, `$4` and `$5` pixels of the longer side and of all, `$6` bytes. Before the
+/// picture stands how many pages there are.
+const LOOK_AT: &str = r#"
+if head -c 1024 <"$1" | grep -qa '%PDF-'; then
+  pdfinfo "$1" | sed -n 's/^Pages: */pages /p'
+  set -o pipefail
+  pdftoppm -r "$([ "$3" ] && echo 300 || echo 150)" -png -f "$2" -l "$2" "$1" |
+    image look ${3:+--region "$3"} --longest "$4" --pixels "$5" --max-bytes "$6" -
+else
+  image look ${3:+--region "$3"} --longest "$4" --pixels "$5" --max-bytes "$6" --page "$(($2 - 1))" "$1"
+fi"#;
+
+/// The same for bytes on standard input.
+const LOOK_AT_INPUT: &str = r#"image look --longest "$4" --pixels "$5" --max-bytes "$6" -"#;
+
+/// Which size models are shown.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tool) struct ShownSize {
+    /// Pixels of the longer side.
+    longest: u32,
+    /// Pixels altogether.
+    pixels: u32,
+}
+
+impl ShownSize {
+    /// What providers scale pictures down to: about 1,500 tokens.
+    pub(in crate::tool) const FULL: Self = Self { longest: 1_568, pixels: 1_150_000 };
+    /// About 500 tokens, for a model with a small window.
+    const SMALL: Self = Self { longest: 896, pixels: 400_000 };
+
+    /// For results that may have so many tokens.
+    pub(in crate::tool) fn within(tokens: usize) -> Self {
+        if tokens < 1_500 { Self::SMALL } else { Self::FULL }
+    }
+}
+
+/// What is looked at.
+#[derive(Debug)]
+pub(in crate::tool) struct View {
+    path: String,
+    /// Counted from 1; frames of a picture, too.
+    pages: Vec<u64>,
+    /// Left, top, width and height.
+    region: Option<String>,
+}
+
+/// The answer of `image look`.
+#[derive(Deserialize)]
+struct Answer {
+    media_type: String,
+    width: u32,
+    height: u32,
+    source: Source,
+    base64: String,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    format: String,
+    width: u32,
+    height: u32,
+    pictures: Option<u64>,
+}
+
+/// Where a picture comes from.
+pub(in crate::tool) enum PictureSource<'a> {
+    Page { path: &'a str, page: u64, region: Option<&'a str> },
+    Bytes { name: &'a str, bytes: &'a [u8] },
+}
+
+/// A picture that the store has, and what there is to say of its file.
+pub(in crate::tool) struct Seen {
+    pub picture: Picture,
+    pub label: Label,
+    /// The format and the size of what it was made from.
+    about: String,
+    pages: u64,
+}
+
+pub(super) fn parse(given: &Value) -> Result<FileCall, ToolFault> {
+    let path = in_work(given["path"].as_str().unwrap_or_default())?;
+    let pages = given["pages"].as_array().map(|pages| pages.iter().filter_map(Value::as_u64).collect::<Vec<_>>());
+    let mut pages = pages.unwrap_or_else(|| vec![1]);
+    pages.dedup();
+    let region = given["region"].as_array().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+    if region.as_ref().is_some_and(|region| region.len() != 4) {
+        return Err(wrong("`region` is [left, top, width, height]".to_owned(), FITTING));
+    }
+    Ok(FileCall::Look(View { path, pages, region: region.map(|region| region.join(",")) }))
+}
+
+impl Tools {
+    /// Shows the model what a call names.
+    pub(super) async fn look(
+        &self,
+        view: &View,
+        size: ShownSize,
+        role: CallerScope,
+        caller: &Caller<'_>,
+    ) -> TaskReport {
+        let task = Task::new(TaskKind::Exec, LOOK);
+        let (mut report, mut lines) = (TaskReport::new(task, TaskStatus::Done, ""), Vec::new());
+        for page in view.pages.iter().take(MAX_PICTURES) {
+            let source = PictureSource::Page { path: &view.path, page: *page, region: view.region.as_deref() };
+            match self.picture(source, size, role, caller).await {
+                Ok(seen) => {
+                    report.label.join(&seen.label);
+                    lines.push(match seen.pages {
+                        1 => format!("{}: {}.", seen.picture.title(), seen.about),
+                        pages => format!("{}: {}, page {page} of {pages}.", seen.picture.title(), seen.about),
+                    });
+                    report.pictures.push(seen.picture);
+                }
+                // What was seen until then is worth showing.
+                Err(refused) if report.pictures.is_empty() => return *refused,
+                Err(refused) => {
+                    report.label.join(&refused.label);
+                    lines.extend(refused.error.map(|error| format!("Page {page}: {}", error.message)));
+                }
+            }
+        }
+        report.text = lines.join("\n");
+        report
+    }
+
+    /// A copy of a picture for models, which the store has from then on. What went wrong is the report of the task that wanted it.
+    pub(in crate::tool) async fn picture(
+        &self,
+        source: PictureSource<'_>,
+        size: ShownSize,
+        role: CallerScope,
+        caller: &Caller<'_>,
+    ) -> Result<Seen, Box<TaskReport>> {
+        let task = || Task::new(TaskKind::Exec, LOOK);
+        let (program, path, page, region, input) = match source {
+            PictureSource::Page { path, page, region } => (LOOK_AT, path, page, region, &[][..]),
+            PictureSource::Bytes { name, bytes } => (LOOK_AT_INPUT, name, 1, None, bytes),
+        };
+        let limits = [size.longest, size.pixels, MAX_PICTURE_BYTES as u32 / 2].map(|limit| limit.to_string());
+        let mut args = vec![path.to_owned(), page.to_string(), region.unwrap_or_default().to_owned()];
+        args.extend(limits);
+        let ran = self.run_fixed(program, args, input, role, caller).await;
+        let ran = ran.map_err(|error| TaskReport::failed(task(), error))?;
+        if let Some(report) = ran.failure(&task(), path, caller) {
+            return Err(Box::new(report));
+        }
+        let refused = |why: String| {
+            let report = failed(task(), ErrorCode::Failed, format!("{}: {why}", shown(path)));
+            Box::new(TaskReport { label: ran.label.clone(), ..report })
+        };
+        let (answer, pages) = read(&ran).map_err(&refused)?;
+        let bytes = BASE64.decode(answer.base64.as_bytes()).map_err(|error| refused(error.to_string()))?;
+        let digest = HEXLOWER.encode(digest(&SHA256, &bytes).as_ref());
+        let several = pages > 1 || page > 1;
+        let part = if several { format!(", page {page}") } else { String::new() };
+        let region = region.map(|region| format!(", region {region}")).unwrap_or_default();
+        let (name, media_type) = (format!("{path}{part}{region}"), answer.media_type);
+        let picture = Picture { name, digest: digest.clone(), media_type, width: answer.width, height: answer.height };
+        let session = caller.session.clone();
+        let kept = self.store.write(move |tx| tx.keep_picture(&session, &digest, &bytes, now_ms())).await;
+        kept.map_err(|error| refused(error.to_string()))?;
+        let Source { format, width, height, .. } = answer.source;
+        Ok(Seen { picture, label: ran.label, about: format!("{format}, {width}x{height}"), pages })
+    }
+}
+
+/// The answer of the line, and how many pages there are.
+fn read(ran: &Ran) -> Result<(Answer, u64), String> {
+    let text = String::from_utf8_lossy(&ran.output);
+    let (pages, json) = match text.strip_prefix("pages ").and_then(|rest| rest.split_once('\n')) {
+        Some((pages, json)) => (pages.trim().parse().ok(), json),
+        None => (None, text.as_ref()),
+    };
+    let answer: Answer = serde_json::from_str(json).map_err(|error| format!("it could not be shown: {error}"))?;
+    let pages = pages.or(answer.source.pictures).unwrap_or(1);
+    Ok((answer, pages))
+}

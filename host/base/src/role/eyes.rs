@@ -1,0 +1,17 @@
+//! The eyes: describe pictures for models that take none.
+
+use super::Cell::Yes;
+use super::{Declaration, Duty, Piece};
+
+pub(super) const ROLE: Declaration = Declaration {
+    does: "Describes pictures for models that take none.",
+    prompt: include_str!("../../../../roles/eyes.md"),
+    temperature: Some(0.2),
+    max_tokens: 1_024,
+    schema: None,
+    sees: &[(Piece::OriginalMessage, Yes)],
+    duty: Duty::Background,
+    guided: false,
+    speaks: false,
+    writes: false,
+};

@@ -1,0 +1,174 @@
+//! Pictures on their way to a model: attached to a message, looked at by a tool, and described for a model that takes none.
+
+use crate::harness::Home;
+use crate::model_server::{ModelServer, Seen};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A picture of 90 x 60 pixels in one shade of gray, as a BMP file.
+fn picture(home: &Home, name: &str, gray: u8) -> PathBuf {
+    // Rows end at a multiple of four bytes.
+    let pixels: Vec<u8> = (0..60).flat_map(|_| [vec![gray; 3 * 90], vec![0; 2]].concat()).collect();
+    let mut bytes = b"BM".to_vec();
+    for number in
+        [54 + pixels.len() as u32, 0, 54, 40, 90, 60, 1 | 24 << 16, 0, pixels.len() as u32, 2_835, 2_835, 0, 0]
+    {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(pixels);
+    let path = home.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn server(replies: Value) -> ModelServer {
+    ModelServer::start(serde_json::from_value(json!({ "reply": replies })).unwrap())
+}
+
+fn configure(home: &Home, server: &ModelServer, more: &str) {
+    let base = server.base_url();
+    home.config(&format!("model = \"lab:m\"\n{more}\n[providers.lab]\nkind = \"openai\"\nbase_url = {base:?}\n"));
+}
+
+fn medium() -> Value {
+    let routing = json!({ "effort": "medium", "categories": [], "tool_need": 1, "goal": "See", "durable": false });
+    json!({ "role": "router", "text": routing.to_string() })
+}
+
+fn title() -> Value {
+    json!({ "role": "titler", "text": "Pictures" })
+}
+
+fn asked(server: &ModelServer, role: &str) -> Vec<Seen> {
+    server.requests().into_iter().filter(|seen| seen.role() == role).collect()
+}
+
+/// The addresses of the pictures of a request.
+fn shown(seen: &Seen) -> Vec<String> {
+    let messages = seen.body["messages"].as_array().unwrap();
+    let parts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    parts.filter_map(|part| part["image_url"]["url"].as_str()).map(str::to_owned).collect()
+}
+
+#[test]
+fn an_attached_picture_is_shown_and_stays_in_the_conversation() {
+    let answers = ["A grey field.", "Still grey."].map(|text| json!({ "role": "actor", "text": text }));
+    let [first, second] = answers;
+    let server = server(json!([medium(), first, title(), medium(), second]));
+    let home = Home::new();
+    configure(&home, &server, "");
+    let file = picture(&home, "field.bmp", 128);
+    let file = file.to_str().unwrap();
+    home.kiso(&["run", "--file", file, "please look at this file and tell me the colour"]).ok();
+    let ran = home.kiso(&["run", "and now have another look at the file, please"]);
+    assert!(ran.ok().stdout.contains("Still grey."), "{ran:?}");
+    let actor = asked(&server, "actor");
+    let [first, second] = &actor[..] else { panic!("{} requests", actor.len()) };
+    let [url] = &shown(first)[..] else { panic!("{:#}", first.body) };
+    assert!(url.starts_with("data:image/"), "{url:.40}");
+    assert_eq!(shown(second), [url.as_str()], "what was sent once is kept");
+    // What the first request has of the message, the second has at the same place.
+    let begins = |seen: &Seen| seen.body["messages"][1]["content"].as_array().unwrap()[..2].to_vec();
+    assert_eq!(begins(first), begins(second));
+    let trace = home.kiso(&["trace", "last", "--prompts"]);
+    assert!(
+        trace.stdout.contains("[picture] /work/field.bmp (90x60 pixels)") && !trace.stdout.contains("base64"),
+        "{trace:?}"
+    );
+    server.finish();
+}
+
+#[test]
+fn the_actor_looks_at_what_it_names() {
+    let look = |args: Value| json!({ "role": "actor", "calls": [{ "name": "look", "args": args }] });
+    let server = server(json!([
+        medium(),
+        look(json!({ "path": "field.bmp", "region": [0, 0, 0.5, 0.5] })),
+        look(json!({ "path": "none.bmp" })),
+        look(json!({ "path": "notes.txt" })),
+        { "role": "actor", "text": "Grey." },
+        title(),
+    ]));
+    let home = Home::new();
+    home.kiso(&["skill", "list"]).ok();
+    configure(&home, &server, "");
+    let work = home.work("default");
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::copy(picture(&home, "field.bmp", 10), work.join("field.bmp")).unwrap();
+    std::fs::write(work.join("notes.txt"), "nothing to see").unwrap();
+    assert!(home.kiso(&["run", "please look at the field in the file"]).ok().stdout.contains("Grey."));
+    let actor = asked(&server, "actor");
+    assert_eq!(actor.iter().map(|seen| shown(seen).len()).collect::<Vec<_>>(), [0, 1, 1, 1]);
+    let prompt = actor[3].prompt();
+    for part in [
+        "/work/field.bmp, region 0,0,0.5,0.5 (45x30 pixels): BMP, 90x60.",
+        "none.bmp: No such file or directory",
+        "notes.txt: ",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    server.finish();
+}
+
+/// A provider that takes no pictures, and says so.
+const NONE: &str = "Invalid content type. image_url is only supported by certain models.";
+
+#[test]
+fn a_model_without_eyes_says_so_or_has_another_look_for_it() {
+    let refusal = json!({ "error": { "message": NONE } }).to_string();
+    let replies = json!([medium(), { "role": "actor", "status": 400, "raw": refusal }, { "role": "actor", "text": "I cannot tell." }, title()]);
+    let alone = server(replies);
+    let home = Home::new();
+    configure(&home, &alone, "");
+    let file = picture(&home, "field.bmp", 200);
+    let file = file.to_str().unwrap();
+    let ran = home.kiso(&["run", "--file", file, "please look at this file and tell me the colour"]);
+    let said = "[lab:m cannot see pictures; `[models] eyes` in config.toml names a model that describes them for it]";
+    assert!(ran.ok().stdout.contains("I cannot tell.") && ran.stdout.contains(said), "{ran:?}");
+    assert!(asked(&alone, "actor")[1].prompt().contains("You cannot see pictures"));
+    alone.finish();
+
+    // One that can describe it does so once, for this request and all after it.
+    let grey = json!({ "role": "actor", "text": "Grey.", "expect_contains": ["One grey field, 4271."] });
+    let first = server(json!([medium(), grey.clone(), title(), medium(), grey]));
+    let seeing =
+        server(json!([{ "role": "eyes", "text": "One grey field, 4271.", "expect_contains": ["tell me the colour"] }]));
+    let home = Home::new();
+    let eyes = format!(
+        "[models]\neyes = \"seeing:m\"\n[model_settings.\"lab:m\"]\nvision = \"no\"\n[providers.seeing]\nkind = \"anthropic\"\nbase_url = {:?}\n",
+        seeing.base_url()
+    );
+    configure(&home, &first, &eyes);
+    let file = picture(&home, "field.bmp", 200);
+    let ran = home.kiso(&["run", "--file", file.to_str().unwrap(), "please look at this file and tell me the colour"]);
+    assert!(ran.ok().stdout.contains("Grey.") && !ran.stdout.contains("cannot see"), "{ran:?}");
+    home.kiso(&["run", "and now have another look at the file, please"]).ok();
+    let described = &asked(&seeing, "eyes")[0];
+    assert_eq!(described.body["messages"][0]["content"][1]["type"], "image", "{:#}", described.body);
+    let usage = home.kiso(&["trace", "last", "--prompts"]);
+    assert!(!usage.stdout.contains("[eyes]"), "it was asked once");
+    seeing.finish();
+    first.finish();
+}
+
+/// Their words come with the message, a table with its columns, and a page that is a picture is shown.
+#[test]
+fn attached_documents_stand_in_the_first_prompt() {
+    let server = server(json!([medium(), { "role": "actor", "text": "500 EUR." }, title()]));
+    let home = Home::new();
+    configure(&home, &server, "");
+    let rent = home.path().join("rent.pdf");
+    std::fs::write(&rent, crate::documents::pdf(&["The rent is 500 EUR", "Due on the third"])).unwrap();
+    let notes = home.path().join("notes.md");
+    std::fs::write(&notes, "# Notes\nThe key is under the mat.\n").unwrap();
+    let files = ["--file", rent.to_str().unwrap(), "--file", notes.to_str().unwrap()];
+    home.kiso(&[&["run"][..], &files, &["please read the files and tell me how much it is"]].concat()).ok();
+    let actor = asked(&server, "actor").remove(0);
+    let prompt = actor.prompt();
+    for part in ["--- rent.pdf ---", "The rent is 500 EUR", "Due on the third", "--- notes.md ---", "under the mat"] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    assert_eq!(shown(&actor).len(), 1, "page 3 is a picture");
+    assert!(prompt.contains("[picture: /work/rent.pdf, page 3 ("), "{prompt}");
+    server.finish();
+}
