@@ -148,6 +148,8 @@ pieces = 4
 calls = [{ name = "report_number", args = { number = 7 } }]
 [[reply]]
 text = '{"word": "kiso", "number": 7}'
+[[reply]]
+text = "4271"
 "#;
 
 #[test]
@@ -160,9 +162,9 @@ fn doctor_asks_each_model_once_what_it_can_do() {
         let ran = doctor(&home, &[]);
         ran.ok().prints(&["ok   models: planner: ", "ok   model reflex: built in, not called; for router"]);
         ran.prints(&[&format!(
-            "ok   model {provider}:m: answers, streams, usage, tools, json schema; for planner, reviewer"
+            "ok   model {provider}:m: answers, streams, usage, tools, json schema, pictures; for planner, reviewer"
         )]);
-        assert_eq!(server.requests().len(), 3);
+        assert_eq!(server.requests().len(), 4);
         assert!(!format!("{ran:?}").contains(KEY), "{ran:?}");
         server.finish();
     }
@@ -170,8 +172,9 @@ fn doctor_asks_each_model_once_what_it_can_do() {
 
 #[test]
 fn doctor_says_what_a_model_cannot_and_offline_asks_nobody() {
-    let server =
-        ModelServer::toml("[[reply]]\ntext = \"one\"\npieces = 1\n[[reply]]\ntext = \"7\"\n[[reply]]\ntext = \"no\"\n");
+    let server = ModelServer::toml(
+        "[[reply]]\ntext = \"one\"\npieces = 1\n[[reply]]\ntext = \"7\"\n[[reply]]\ntext = \"no\"\n[[reply]]\ntext = \"0\"\n",
+    );
     let home = Home::new();
     home.config(&format!("model = \"one:m\"\n{}", providers(&server)));
     doctor(&home, &["--offline"]).ok().prints(&["ok   model one:m: not called; for planner"]);
@@ -182,7 +185,7 @@ fn doctor_says_what_a_model_cannot_and_offline_asks_nobody() {
         let found = model["capabilities"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap();
         found["works"].as_bool().unwrap()
     };
-    assert_eq!(["answers", "tools", "json schema"].map(able), [true, false, false]);
+    assert_eq!(["answers", "tools", "json schema", "pictures"].map(able), [true, false, false, false]);
     assert!(model["detail"].as_str().unwrap().contains("no tools: it called no tool, and said \"7\""), "{model}");
     server.finish();
 }

@@ -3,7 +3,10 @@
 use crate::harness::Home;
 use crate::model_server::{ModelServer, Seen};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::mpsc;
 
 /// A picture of 90 x 60 pixels in one shade of gray, as a BMP file.
 fn picture(home: &Home, name: &str, gray: u8) -> PathBuf {
@@ -170,5 +173,80 @@ fn attached_documents_stand_in_the_first_prompt() {
     }
     assert_eq!(shown(&actor).len(), 1, "page 3 is a picture");
     assert!(prompt.contains("[picture: /work/rent.pdf, page 3 ("), "{prompt}");
+    server.finish();
+}
+
+/// A server that writes down every recording as the same text; its address, and what it was sent.
+fn transcriber(text: &'static str) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, sent) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut request, mut length) = (String::new(), 0);
+            while !request.ends_with("\r\n\r\n") && reader.read_line(&mut request).is_ok_and(|read| read > 0) {}
+            for line in request.lines().map(str::to_ascii_lowercase) {
+                length = line.strip_prefix("content-length: ").map_or(length, |number| number.parse().unwrap());
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            sender.send(request + &String::from_utf8_lossy(&body)).unwrap();
+            let answer = json!({ "text": text }).to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                answer.len()
+            );
+            (&stream).write_all((head + &answer).as_bytes()).unwrap();
+        }
+    });
+    (address, sent)
+}
+
+#[test]
+fn an_attached_recording_is_written_down() {
+    let (address, sent) = transcriber(" The rent is due on Friday. ");
+    let server = server(json!([medium(), { "role": "actor", "text": "On Friday." }, title()]));
+    let home = Home::new();
+    let voice = format!("[providers.voice]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n");
+    configure(&home, &server, &format!("[audio]\ntranscription_model = \"voice:w\"\n{voice}"));
+    let note = home.path().join("note \"1\".ogg");
+    std::fs::write(&note, b"OggS\0\x02 sound").unwrap();
+    home.kiso(&["run", "--file", note.to_str().unwrap(), "please tell me when the rent in this file is due"]).ok();
+    let heard = sent.recv().unwrap();
+    for part in [
+        "POST /v1/audio/transcriptions",
+        "name=\"model\"\r\n\r\nw\r\n",
+        "filename=\"note 1.ogg\"",
+        "OggS\0\u{2} sound\r\n--",
+    ] {
+        assert!(heard.contains(part), "{part}: {heard}");
+    }
+    let prompt = asked(&server, "actor").remove(0).prompt();
+    assert!(prompt.contains("--- note \"1\".ogg ---\nThe rent is due on Friday.\n"), "{prompt}");
+    server.finish();
+}
+
+/// Its passages are found later, each with its page.
+#[test]
+fn memory_takes_a_document_in() {
+    let save = |file: &str| json!({ "role": "actor", "calls": [{ "name": "memory_save", "args": { "file": file } }] });
+    let server = server(json!([
+        medium(),
+        save("rent.pdf"),
+        save("none.pdf"),
+        { "role": "actor", "text": "Remembered." },
+        title(),
+    ]));
+    let home = Home::new();
+    configure(&home, &server, "");
+    let rent = home.path().join("rent.pdf");
+    std::fs::write(&rent, crate::documents::pdf(&["The rent is 500 EUR", "Due on the third"])).unwrap();
+    home.kiso(&["run", "--file", rent.to_str().unwrap(), "please remember what stands in the file"]).ok();
+    let told = asked(&server, "actor").pop().unwrap().prompt();
+    assert!(told.contains("Remembered, in 2 passages") && told.contains("none.pdf: there is no such file"), "{told}");
+    let found = home.kiso(&["memory", "search", "due third"]);
+    assert!(found.ok().stdout.contains("rent.pdf p. 2"), "{found:?}");
+    assert!(found.stdout.contains("Due on the third"), "{found:?}");
     server.finish();
 }

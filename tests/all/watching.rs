@@ -232,7 +232,7 @@ fn what_can_be_typed_is_told() {
         let entry = input[list].as_array().unwrap().iter().find(|entry| entry["name"] == name);
         entry.unwrap_or_else(|| panic!("{list} {name}: {input:#}")).clone()
     };
-    assert_eq!(find("tags", "shell")["skills"], json!(["exec", "file_read", "file_write", "file_edit"]));
+    assert_eq!(find("tags", "shell")["skills"], json!(["exec", "file_read", "file_write", "file_edit", "look"]));
     assert!(find("tags", "data")["skills"].as_array().unwrap().contains(&json!("data")));
     assert_eq!(find("commands", "model")["args"], "[[ROLE] MODEL]");
     assert_eq!(input["models"], json!(["reflex"]));

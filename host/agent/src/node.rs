@@ -24,7 +24,7 @@ use kiso_graph::step::{Call, StepResult};
 use kiso_llm::estimate::request_tokens;
 use kiso_llm::schema;
 use kiso_llm::{Answer, Completion, LlmError, Request, Stop, Turn};
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::estimate;
 use kiso_plan::plan::{Task, TaskKind, Violation};
 use kiso_plan::prompt::{Piece, Pieces};
@@ -144,12 +144,12 @@ pub fn cut_off(completion: &Completion) -> Option<String> {
 }
 
 /// What follows the text of an answer to a message that came with `attached`.
-pub fn notes(completion: &Completion, attached: &Attached) -> String {
+pub fn notes(completion: &Completion, attached: &AttachedFiles) -> String {
     [cut_off(completion), blind(completion, attached)].into_iter().flatten().collect()
 }
 
 /// What the user has to know of an answer to a message with pictures from a model that takes none; it follows the text.
-fn blind(completion: &Completion, attached: &Attached) -> Option<String> {
+fn blind(completion: &Completion, attached: &AttachedFiles) -> Option<String> {
     let unseen = completion.blind && !attached.pictures.is_empty();
     unseen.then(|| {
         format!(

@@ -162,6 +162,12 @@ settings! {
         min_likeness_percent: Int(30, 0, 99),
     }
 
+    /// Sound.
+    audio: Audio from NextRun {
+        /// Model that writes down voice notes and attached recordings: "PROVIDER:MODEL" of a provider of kind "openai" with `/audio/transcriptions`. Without it, models are only told that there is a recording.
+        transcription_model: Choice(),
+    }
+
     /// How much is done for a message.
     routing: Routing from NextRun {
         /// Need for tools, estimated by the router, below which a message is answered without any.

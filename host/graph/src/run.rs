@@ -43,7 +43,7 @@ use super::repeat::Repeat;
 use super::route::Routing;
 use super::step::{Call, Event, IllegalResult, Move, StepResult, ToolResult};
 use super::{Node, Why, edge};
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::limits::Usage;
@@ -62,8 +62,8 @@ pub struct Run {
     /// The message of this cycle, as it was admitted.
     message: String,
     /// What came with it.
-    #[serde(default, skip_serializing_if = "Attached::is_empty")]
-    attached: Attached,
+    #[serde(default, skip_serializing_if = "AttachedFiles::is_empty")]
+    attached: AttachedFiles,
     /// Names of the secrets that the session has.
     credentials: Vec<String>,
     pill: Option<PillUse>,
@@ -258,7 +258,7 @@ impl Run {
                 texts: if spec.joined.is_empty() { vec![spec.message.clone()] } else { spec.joined.clone() },
             },
             message: spec.message.clone(),
-            attached: Attached::default(),
+            attached: AttachedFiles::default(),
             credentials: Vec::new(),
             spec,
             pill: None,
@@ -315,7 +315,7 @@ impl Run {
     }
 
     /// What came with the message.
-    pub fn attached(&self) -> &Attached {
+    pub fn attached(&self) -> &AttachedFiles {
         &self.attached
     }
 

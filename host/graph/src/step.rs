@@ -14,7 +14,7 @@ use super::outcome::Outcome;
 use super::route::{RoutedBy, Routing};
 use super::{Node, Why};
 use kiso_plan::approval::{Card, CardAnswer};
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::limits::{LimitReached, Usage};
@@ -218,8 +218,8 @@ pub enum StepResult {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         credentials: Vec<String>,
         /// What came with the message, as models are shown it.
-        #[serde(default, skip_serializing_if = "Attached::is_empty")]
-        attached: Attached,
+        #[serde(default, skip_serializing_if = "AttachedFiles::is_empty")]
+        attached: AttachedFiles,
     },
     Routed {
         routing: Routing,

@@ -122,17 +122,29 @@ impl Wire {
 
     /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
     /// `end`.
-    #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
     pub(crate) async fn post(
         &self,
         role: &'static str,
         body: &Value,
         end: Instant,
     ) -> Result<ResponseStream<'_>, CallError> {
-        let body = Bytes::from(kiso_base::json::bytes(body));
+        self.post_bytes(role, "application/json", Bytes::from(kiso_base::json::bytes(body)), end).await
+    }
+
+    /// The same for a body of this media type.
+    #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
+    pub(crate) async fn post_bytes(
+        &self,
+        role: &'static str,
+        media_type: &str,
+        body: Bytes,
+        end: Instant,
+    ) -> Result<ResponseStream<'_>, CallError> {
+        let kind = HeaderValue::try_from(media_type).map_err(|error| self.unusable(error.to_string()))?;
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
         let headers = parts.headers_mut().expect("a method and an address are no errors");
         headers.clone_from(&self.headers);
+        headers.insert(CONTENT_TYPE, kind);
         headers.insert(ROLE, HeaderValue::from_static(role));
         let (parts, ()) = parts.body(()).expect("the parts were checked").into_parts();
 

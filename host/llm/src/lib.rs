@@ -28,6 +28,7 @@ pub mod scripted;
 pub mod slots;
 mod text_calls;
 pub mod time;
+pub mod transcribe;
 mod turns;
 mod vision;
 

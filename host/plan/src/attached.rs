@@ -10,7 +10,7 @@ use crate::prompt::FileCard;
 /// Files that came with a message, as its models are shown them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Attached {
+pub struct AttachedFiles {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<AttachedDocument>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -29,19 +29,61 @@ pub struct AttachedDocument {
     pub text: String,
 }
 
-impl Attached {
+impl AttachedFiles {
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty() && self.pictures.is_empty() && self.label.is_default()
+        !self.shows_any() && self.label.is_default()
+    }
+
+    /// Whether there is anything to be shown.
+    pub fn shows_any(&self) -> bool {
+        !(self.documents.is_empty() && self.pictures.is_empty())
     }
 
     /// The documents, each below a line with its path.
     pub fn text(&self) -> String {
-        let document = |document: &AttachedDocument| format!("--- {} ---\n{}", document.path, document.text.trim_end());
-        self.documents.iter().map(document).collect::<Vec<_>>().join("\n\n")
+        self.documents.iter().map(AttachedDocument::section).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+impl AttachedDocument {
+    /// The text below a line with its path.
+    pub fn section(&self) -> String {
+        format!("--- {} ---\n{}", self.path, self.text.trim_end())
     }
 }
 
 const MARK: &str = "Files:";
+
+/// A file that a message names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedFile<'f> {
+    pub card: &'f FileCard,
+    /// Whether it stands in the last line, and not in a sentence.
+    pub came_along: bool,
+}
+
+/// The files that a message names: in its last line, or by their whole paths anywhere in it.
+pub fn named<'f>(message: &str, files: &'f [FileCard]) -> Vec<NamedFile<'f>> {
+    let (text, along) = split(message, files);
+    let is_in_name = |c: char| c.is_alphanumeric() || "-_/.".contains(c);
+    let is_said = |path: &str| {
+        text.match_indices(path).any(|(at, _)| {
+            let before = text[..at].strip_suffix("/work/").unwrap_or(&text[..at]).chars().next_back();
+            let mut after = text[at + path.len()..].chars();
+            // A full stop ends the sentence, or goes on with the name.
+            let end = match after.next() {
+                Some('.') => after.next(),
+                next => next,
+            };
+            !before.is_some_and(is_in_name) && !end.is_some_and(is_in_name)
+        })
+    };
+    let file = |card: &'f FileCard| {
+        let came_along = along.contains(&card.path);
+        (came_along || is_said(&card.path)).then_some(NamedFile { card, came_along })
+    };
+    files.iter().filter_map(file).collect()
+}
 
 /// The message without that line, and the files of the workspace that it names.
 pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>) {
@@ -75,6 +117,25 @@ pub fn without_names(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_named_in_sentences_too() {
+        let card = |path: &str| FileCard { path: path.to_owned(), bytes: 1, ..FileCard::default() };
+        let files = ["a.pdf", "in/b.png", "c"].map(card);
+        for (message, names) in [
+            ("read a.pdf.", vec!["a.pdf"]),
+            ("read /work/in/b.png and 'c'", vec!["in/b.png", "c"]),
+            ("read xa.pdf, a.pdf2, a.pdf.gz, in/b.pngs and cc", vec![]),
+            ("read it\n\nFiles: a.pdf", vec!["a.pdf"]),
+        ] {
+            let found: Vec<_> = named(message, &files).iter().map(|file| file.card.path.as_str()).collect();
+            assert_eq!(found, names, "{message}");
+        }
+        assert_eq!(
+            named("c\n\nFiles: a.pdf", &files).iter().map(|file| file.came_along).collect::<Vec<_>>(),
+            [true, false]
+        );
+    }
 
     #[test]
     fn the_last_line_names_files() {

@@ -59,7 +59,7 @@ fn slash_model_changes_every_role_that_is_meant() {
     daemon.ask(message);
     assert_eq!(of_each(&daemon), ["router m", "planner own", "worker own"]);
     assert!(
-        daemon.command("/status").contains(", router, reasoner, actor: test:m; titler: reflex)"),
+        daemon.command("/status").contains(", router, reasoner, actor, eyes: test:m; titler: reflex)"),
         "{}",
         daemon.command("/status")
     );

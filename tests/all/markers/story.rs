@@ -243,14 +243,14 @@ pub(super) fn tell() -> Told {
         .replace("summary = \"Answers", "summary = \"Answers in mkcard")
         .replace("category = \"test\"", "category = \"mkcategory\"");
     let guidance = home.file("AGENTS.md", "Call it mkguide.\n");
-    let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n"), guidance];
-    let [echo, manifest, file, guidance] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
+    let paths = [guest("echo"), home.file("mkskill.toml", manifest), guidance];
+    let [echo, manifest, guidance] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "add", echo, "--manifest", manifest, "--grant", "all"]).ok();
     let agent =
         home.file("mkagent/SKILL.md", "---\nname: mkagent\ndescription: Knows mklisted.\n---\nHeed mktaught.\n");
     home.kiso(&["skill", "add", agent.parent().and_then(Path::to_str).expect("a plain path")]).ok();
     // It is in the workspace, and no message is about it.
-    home.kiso(&["shell", "--session", "main", "--file", file, "-c", "true"]).ok();
+    home.kiso(&["shell", "--session", "main", "-c", "echo a file > mkfile.txt"]).ok();
     let store = Store::open(&home.path().join("store.db")).expect("the store opens");
     store.write_blocking(|tx| tx.set_core_memory(r#"{"home": "mkcore"}"#, 1)).expect("it is written");
     store.close();

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
 from pathlib import Path
 
 from .policy import POLICY
@@ -119,6 +120,16 @@ class Kiso:
         if answer.status not in ok:
             raise RuntimeError(f"{method} {path}: {answer.status} {data[:500]!r}")
         return json.loads(data) if data else None
+
+    def put(self, session, path, body):
+        """A file that the user attaches."""
+        connection = http.client.HTTPConnection(self.address, timeout=GUARD_SECONDS)
+        connection.request("PUT", f"/sessions/{session}/files/{urllib.parse.quote(path)}", body)
+        answer = connection.getresponse()
+        said = answer.read()
+        connection.close()
+        if answer.status not in (200, 201):
+            raise RuntimeError(f"PUT {path}: {answer.status} {said[:500]!r}")
 
     def command(self, session, text):
         return self.ask("POST", "/msg", {"session": session, "text": text})

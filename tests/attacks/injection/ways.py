@@ -6,12 +6,13 @@ from . import suites
 from .daemon import Kiso
 from .launder import Launderer
 from .play import Stage
+from .ways_attached import ATTACHED
 from .ways_files import BOUND, FILES
 from .ways_later import LATER
 from .ways_places import PLACES
 
 SUITE = "banking"
-WAYS = FILES + PLACES + BOUND + LATER
+WAYS = FILES + PLACES + BOUND + LATER + ATTACHED
 
 
 def cases(number, way, every):

@@ -1,23 +1,47 @@
 //! What came with a message, and pictures on their way into a request.
 
-use super::DriveError;
 use super::prompt::as_text;
 use super::run_context::RunContext;
+use super::{DriveError, RunExecutor};
 use crate::context;
 use crate::node::conversation::NewMessage;
 use crate::node::eyes;
+use crate::tool::files;
 use data_encoding::BASE64;
+use kiso_base::home::SessionName;
 use kiso_base::role::Role;
 use kiso_graph::run::Run;
+use kiso_llm::transcribe::MAX_SOUND;
 use kiso_llm::{Image, Model, Request, Turn, probe};
-use kiso_plan::attached::{self, Attached};
-use kiso_plan::prompt::FileCard;
+use kiso_plan::attached::{self, AttachedDocument, AttachedFiles};
+use kiso_plan::label::Label;
+use kiso_plan::prompt::{ATTACHED, FileCard};
+use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::skill::Caller;
+use kiso_store::scratchpad::truncate_middle;
 use kiso_store::store::KeptPicture;
 
 /// The part of a context that documents of a message may take, and the most that they take of any.
 const SHARE: usize = 5;
 const MOST: usize = 8_000;
+
+impl RunExecutor {
+    /// What is said on a recording of a workspace, or why nobody knows; `None` where no model is configured for that, or no such file is there.
+    pub async fn transcribe(&self, session: &SessionName, path: &str) -> Option<Result<String, String>> {
+        let transcriber = self.models.transcriber().filter(|_| is_sound(path))?;
+        let sound = files::bytes(&self.home.open_work(session).ok()?, path, MAX_SOUND as u64 + 1).ok()?;
+        if sound.len() > MAX_SOUND {
+            return Some(Err(format!("it has more than {} MiB", MAX_SOUND >> 20)));
+        }
+        Some(transcriber.transcribe(path, &sound).await.map_err(|error| error.to_string()))
+    }
+}
+
+/// Whether a file is a recording, by its name: what it holds is for the model to find out.
+fn is_sound(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+    ["ogg", "oga", "opus", "mp3", "m4a", "wav", "flac", "webm", "mpga"].contains(&ending.as_str())
+}
 
 impl RunContext<'_> {
     /// The message that the run is at.
@@ -25,15 +49,14 @@ impl RunContext<'_> {
         NewMessage { text: run.message(), attached: Some(run.attached()), foreign: self.subagent }
     }
 
-    /// The files that the message names in its last line, as its models are shown them. The built-in model reads files by its plan.
-    pub(super) async fn attached(&self, message: &str, files: &[FileCard]) -> Attached {
+    /// The files that the message names, as its models are shown them. The built-in model reads files by its plan.
+    pub(super) async fn attached(&self, message: &str, files: &[FileCard]) -> AttachedFiles {
         if self.drive.models.are_free() {
-            return Attached::default();
+            return AttachedFiles::default();
         }
-        let (_, named) = attached::split(message, files);
-        let cards: Vec<_> = files.iter().filter(|file| named.contains(&file.path)).collect();
-        if cards.is_empty() {
-            return Attached::default();
+        let named = attached::named(message, files);
+        if named.is_empty() {
+            return AttachedFiles::default();
         }
         let budget =
             [Role::Actor, Role::Worker, Role::Planner].map(|role| self.drive.models.settings(role).context_budget);
@@ -46,7 +69,26 @@ impl RunContext<'_> {
             accepted: None,
             permit: None,
         };
-        self.drive.tools.attached(&cards, room, self.caller, &caller).await
+        let mut attached = self.drive.tools.attached(&named, room, self.caller, &caller).await;
+        for file in named.iter().filter(|file| file.came_along && is_sound(&file.card.path)) {
+            attached.documents.extend(self.heard(&file.card.path, room, &mut attached.label).await);
+        }
+        // What the conversation shows already is not sent again.
+        let shown: Vec<_> = self.earlier.messages.iter().filter(|message| message.from == ATTACHED).collect();
+        attached.pictures.retain(|picture| !shown.iter().any(|message| message.pictures.contains(picture)));
+        attached.documents.retain(|document| !shown.iter().any(|message| message.text.contains(&document.section())));
+        attached
+    }
+
+    /// A recording in words, if a model is there that writes them down.
+    async fn heard(&self, path: &str, room: usize, label: &mut Label) -> Option<AttachedDocument> {
+        let text = match self.drive.transcribe(&self.session, path).await? {
+            Ok(text) => text,
+            Err(why) => format!("This recording could not be written down: {why}"),
+        };
+        let work = self.drive.home.open_work(&self.session).ok()?;
+        label.join(&files::label(&work, path, &FileLabels::of_session(&self.drive.home, &self.session)));
+        Some(AttachedDocument { path: path.to_owned(), text: truncate_middle(&self.secrets.redact(&text), room) })
     }
 
     /// Gives the pictures of a request for the model of a role their bytes, and for one that takes none what another says of them.

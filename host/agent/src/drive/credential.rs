@@ -12,6 +12,23 @@ use kiso_store::store::StoreError;
 const UNNAMED: &str = "credential";
 
 impl RunContext<'_> {
+    /// Whether a skill asks the conversation for a credential of this name.
+    pub(super) fn is_asked_for(&self, name: &str) -> bool {
+        self.drive.tools.cards().iter().any(|card| card.secrets.iter().any(|asked| asked == name))
+    }
+
+    /// Keeps what a model found that has read files which the user attached. It may choose no name but those that skills ask for.
+    pub(super) async fn keep_asked_for(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
+        let (known, unnamed): (Vec<_>, Vec<_>) = found.into_iter().partition(|(name, _)| self.is_asked_for(name));
+        for (name, value) in known {
+            self.keep(run, plan::Secrets::one(name, value)).await?;
+        }
+        for (name, value) in unnamed {
+            self.keep_unnamed(run, plan::Secrets::one(name, value)).await?;
+        }
+        Ok(())
+    }
+
     /// Keeps what a model found that was told more than the user's words. What a credential is called stands in later prompts as the
     /// user's, so the host calls it something; what has a name keeps it.
     pub(super) async fn keep_unnamed(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {

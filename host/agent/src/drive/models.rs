@@ -1,28 +1,23 @@
 //! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
 
-use kiso_base::config::{
-    self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, ModelName, Provider, ProviderKind,
-};
+mod opening;
+
+use self::opening::ModelOpening;
+use kiso_base::config::{Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT};
 use kiso_base::home::Home;
 use kiso_base::role::{Duty, Role};
-use kiso_llm::anthropic::Anthropic;
-use kiso_llm::breaker::Breaker;
-use kiso_llm::chain::{Chain, ChainContext, Link, Remote, Retries};
-use kiso_llm::embed::{self, Embedder};
-use kiso_llm::endpoint::{Endpoint, Support, Timeouts};
+use kiso_llm::Model;
+use kiso_llm::chain::{Chain, ChainContext, Link, Retries};
+use kiso_llm::embed::Embedder;
 use kiso_llm::estimate::Estimator;
-use kiso_llm::openai::OpenAi;
-use kiso_llm::price::Price;
-use kiso_llm::reflex::{self, Reflex};
-use kiso_llm::scripted::ScriptedModel;
+use kiso_llm::reflex;
 use kiso_llm::slots::Slots;
 use kiso_llm::time::RealTime;
-use kiso_llm::{LlmError, Model};
+use kiso_llm::transcribe::Transcriber;
 use kiso_plan::limits::{LimitReached, Usage};
 use kiso_store::secret::SecretValue;
 use kiso_store::store::ModelChoice;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +40,14 @@ struct Inner {
     shared: ChainContext,
     keys: Vec<(String, SecretValue)>,
     env: Environment,
+    apart: ModelsApart,
+}
+
+/// Models that give no answers.
+#[derive(Clone, Default)]
+struct ModelsApart {
     embedder: Option<Arc<Embedder>>,
+    transcriber: Option<Arc<Transcriber>>,
 }
 
 /// Gives the value of an environment variable.
@@ -129,7 +131,7 @@ impl std::fmt::Debug for Models {
 #[derive(Debug, thiserror::Error)]
 #[error("the model {name:?} of the role {role} cannot be used: {why}")]
 pub struct ModelError {
-    /// A role of a prompt, or "embedder".
+    /// A role of a prompt, "embedder" or "transcriber".
     pub role: &'static str,
     pub name: String,
     pub why: String,
@@ -148,9 +150,9 @@ impl Models {
             time: Arc::new(RealTime),
             retries: retries(config),
         };
-        let opening = Opening::new(config, &env);
-        let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
-        Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, embedder)
+        let opening = ModelOpening::new(config, &env);
+        let ModelOpening { apart, keys, .. } = opening.apart(&shared)?;
+        Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, apart)
     }
 
     /// The same, whose calls count together with those of the other processes of this home.
@@ -164,9 +166,9 @@ impl Models {
     pub fn reopened(&self, config: &Config) -> Result<Self, ModelError> {
         let mut shared = self.0.shared.clone();
         shared.retries = retries(config);
-        let opening = Opening::new(config, self.0.env.as_ref());
-        let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
-        let models = Models::of_config(config, shared, self.0.env.clone(), Vec::new(), keys, embedder)?;
+        let opening = ModelOpening::new(config, self.0.env.as_ref());
+        let ModelOpening { apart, keys, .. } = opening.apart(&shared)?;
+        let models = Models::of_config(config, shared, self.0.env.clone(), Vec::new(), keys, apart)?;
         models.slots().resize(size(config.llm.max_concurrent_llm));
         Ok(models)
     }
@@ -174,7 +176,14 @@ impl Models {
     /// The built-in rules in the place of all models.
     pub fn built_in(&self, config: &Config) -> Result<Self, ModelError> {
         let Inner { shared, env, keys, .. } = &*self.0;
-        Models::of_config(&config.with_model(reflex::NAME), shared.clone(), env.clone(), Vec::new(), keys.clone(), None)
+        Models::of_config(
+            &config.with_model(reflex::NAME),
+            shared.clone(),
+            env.clone(),
+            Vec::new(),
+            keys.clone(),
+            ModelsApart::default(),
+        )
     }
 
     /// The same models as a session wants them. A model for all is meant for every role that works on a message, also for
@@ -195,7 +204,7 @@ impl Models {
         let opened = self.0.opened.iter().map(unused).collect();
         let inner = &self.0;
         let (shared, env) = (inner.shared.clone(), inner.env.clone());
-        Models::of_config(&config, shared, env, opened, inner.keys.clone(), inner.embedder.clone())
+        Models::of_config(&config, shared, env, opened, inner.keys.clone(), inner.apart.clone())
     }
 
     fn of_config(
@@ -204,9 +213,9 @@ impl Models {
         env: Environment,
         opened: Vec<ConfiguredModel>,
         keys: Vec<(String, SecretValue)>,
-        embedder: Option<Arc<Embedder>>,
+        apart: ModelsApart,
     ) -> Result<Self, ModelError> {
-        let mut opening = Opening { opened, keys, ..Opening::new(config, env.as_ref()) };
+        let mut opening = ModelOpening::new(config, env.as_ref()).with(opened, keys);
         let mut roles = HashMap::new();
         for role in Role::ALL {
             let first = opening.open(role, config.model_of(role.name()))?;
@@ -227,15 +236,15 @@ impl Models {
             settings.context_budget = size(settings.context);
             roles.insert(role, (model(links, &shared), settings));
         }
-        let Opening { mut opened, keys, .. } = opening;
+        let ModelOpening { mut opened, keys, .. } = opening;
         opened.retain(|opened| !(opened.roles.is_empty() && opened.fallback_of.is_empty()));
-        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, embedder })))
+        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, apart })))
     }
 
     /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
     /// its key does not hide the others.
     pub fn each_of(config: &Config, env: impl Fn(&str) -> Option<String>) -> Vec<Result<ConfiguredModel, ModelError>> {
-        let mut opening = Opening::new(config, &env);
+        let mut opening = ModelOpening::new(config, &env);
         let mut failed: Vec<ModelError> = Vec::new();
         for role in Role::ALL {
             let fallbacks = config.fallbacks_of(role.name()).iter().map(|name| (name.as_str(), true));
@@ -269,7 +278,7 @@ impl Models {
 
     /// Whether every call costs nothing and says the same when it is made again: no model is asked but the built-in rules.
     pub fn are_free(&self) -> bool {
-        self.0.embedder.is_none() && self.0.opened.iter().all(|opened| opened.name == reflex::NAME)
+        self.0.apart.embedder.is_none() && self.0.opened.iter().all(|opened| opened.name == reflex::NAME)
     }
 
     /// The model of a role, with its retries and fallbacks.
@@ -360,7 +369,12 @@ impl Models {
 
     /// The model that gives passages and questions their vectors, where one is configured.
     pub fn embedder(&self) -> Option<&Embedder> {
-        self.0.embedder.as_deref()
+        self.0.apart.embedder.as_deref()
+    }
+
+    /// The model that writes down speech, if one is configured.
+    pub fn transcriber(&self) -> Option<&Transcriber> {
+        self.0.apart.transcriber.as_deref()
     }
 
     /// The slots that all calls share.
@@ -388,167 +402,6 @@ fn model(mut links: Vec<Link>, shared: &ChainContext) -> Arc<dyn Model> {
         return first.model;
     }
     Arc::new(Chain::new(first, links, shared.clone()))
-}
-
-/// Models that are being opened.
-struct Opening<'a> {
-    config: &'a Config,
-    env: &'a dyn Fn(&str) -> Option<String>,
-    opened: Vec<ConfiguredModel>,
-    keys: Vec<(String, SecretValue)>,
-    embedder: Option<Arc<Embedder>>,
-}
-
-impl<'a> Opening<'a> {
-    fn new(config: &'a Config, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { config, env, opened: Vec::new(), keys: Vec::new(), embedder: None }
-    }
-
-    /// Opens a model unless it is; its place in the list.
-    fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
-        let wrong = |why: String| ModelError { role: role.name(), name: string.to_owned(), why };
-        let named = self.config.named(string).map_err(wrong)?;
-        let name = named.to_string();
-        if let Some(at) = self.opened.iter().position(|opened| opened.name == name) {
-            return Ok(at);
-        }
-        let said = self.config.settings_of(named);
-        let settings = settings(self.config, named);
-        let (model, remote): (Arc<dyn Model>, _) = match named {
-            ModelName::Reflex => (Arc::new(Reflex), None),
-            ModelName::Scripted(file) => {
-                (Arc::new(ScriptedModel::load(Path::new(file)).map_err(|error| wrong(error.to_string()))?), None)
-            }
-            ModelName::Of(provider, model) => {
-                let endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
-                let breaker = Arc::new(self.breaker());
-                (connect(provider.kind, endpoint).map_err(wrong)?, Some(Remote { breaker, price: price(said) }))
-            }
-        };
-        let built_in = remote.is_none();
-        let takes_schemas = said.is_none_or(|said| said.json_schema != AbilityUse::No);
-        let link = Link { model: model.clone(), remote, max_output_tokens: settings.max_output_tokens };
-        self.opened.push(ConfiguredModel {
-            name,
-            model,
-            built_in,
-            roles: Vec::new(),
-            fallback_of: Vec::new(),
-            takes_schemas,
-            link,
-            settings,
-        });
-        Ok(self.opened.len() - 1)
-    }
-
-    /// Opens the model that gives vectors, if one is configured.
-    fn embedder(mut self, shared: &ChainContext) -> Result<Self, ModelError> {
-        let memory = &self.config.memory;
-        let Some(string) = memory.embedding_model.as_deref() else { return Ok(self) };
-        let wrong = |why: String| ModelError { role: embed::ROLE, name: string.to_owned(), why };
-        let named = self.config.named(string).map_err(wrong)?;
-        let ModelName::Of(provider, model) = named else {
-            return Err(wrong("it has no embeddings".to_owned()));
-        };
-        let said = self.config.settings_of(named);
-        let mut endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
-        let total = Duration::from_secs(memory.embedding_timeout_s);
-        // One answer, which comes whole.
-        endpoint.patience.total = total;
-        endpoint.patience.first_token = total;
-        let dimensions = Some(memory.embedding_dimensions).filter(|dimensions| *dimensions > 0);
-        let (slots, time) = (shared.slots.clone(), shared.time.clone());
-        let embedder = Embedder::new(endpoint, dimensions, (self.breaker(), price(said)), slots, time);
-        self.embedder = Some(Arc::new(embedder.map_err(|error| wrong(error.to_string()))?));
-        Ok(self)
-    }
-
-    fn breaker(&self) -> Breaker {
-        let llm = &self.config.llm;
-        let failures = u32::try_from(llm.breaker_failures).unwrap_or(u32::MAX);
-        Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s))
-    }
-
-    fn endpoint(
-        &mut self,
-        provider: &Provider,
-        model: &str,
-        said: Option<&config::ModelSettings>,
-    ) -> Result<Endpoint, String> {
-        let llm = &self.config.llm;
-        let patience = Timeouts {
-            connect: Duration::from_secs(llm.connect_timeout_s),
-            first_token: Duration::from_secs(llm.first_token_timeout_s),
-            next_token: Duration::from_secs(llm.next_token_timeout_s),
-            total: Duration::from_secs(llm.total_timeout_s),
-        };
-        Ok(Endpoint {
-            provider: provider.name.clone(),
-            model: model.to_owned(),
-            base_url: provider.base_url.clone(),
-            key: self.key(provider)?,
-            patience,
-            schema: support(said.map(|said| said.json_schema)),
-            tools: support(said.map(|said| said.tool_calls)),
-            vision: support(said.map(|said| said.vision)),
-            max_response: size(provider.max_response_mib << 20),
-        })
-    }
-
-    /// The provider's key, out of the environment.
-    fn key(&mut self, provider: &Provider) -> Result<Option<SecretValue>, String> {
-        let Some(variable) = &provider.key_env else { return Ok(None) };
-        if let Some((_, key)) = self.keys.iter().find(|(known, _)| known == variable) {
-            return Ok(Some(key.clone()));
-        }
-        let provider = &provider.name;
-        let value = (self.env)(variable).map(SecretValue::new);
-        // What reads a key from a file often leaves a line break behind it.
-        let key = value.map(|value| SecretValue::new(value.expose().trim().to_owned()));
-        let Some(key) = key.filter(|key| !key.expose().is_empty()) else {
-            return Err(format!("{variable}, the variable with the key of [providers.{provider}], is not set"));
-        };
-        if !key.expose().bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(format!("{variable}, the variable with the key of [providers.{provider}], holds no key"));
-        }
-        self.keys.push((variable.clone(), key.clone()));
-        Ok(Some(key))
-    }
-}
-
-fn support(said: Option<AbilityUse>) -> Support {
-    match said.unwrap_or_default() {
-        AbilityUse::Probe => Support::Probe,
-        AbilityUse::Yes => Support::Yes,
-        AbilityUse::No => Support::No,
-    }
-}
-
-fn price(said: Option<&config::ModelSettings>) -> Price {
-    let price = |of: fn(&config::ModelSettings) -> Option<u64>| said.and_then(of).unwrap_or(0);
-    let cached = said.and_then(|said| said.cached_input_price);
-    Price { input: price(|said| said.input_price), cached, output: price(|said| said.output_price) }
-}
-
-/// The model's limit as the file sets it, or as it follows from its context.
-fn settings(config: &Config, model: ModelName<'_>) -> TokenBudget {
-    let (said, context) = (config.settings_of(model), config.context_of(model));
-    TokenBudget {
-        budget_is_set: said.and_then(|said| said.context_budget).is_some(),
-        output_is_set: said.and_then(|said| said.max_output_tokens).is_some(),
-        context,
-        context_budget: size(context),
-        max_output_tokens: u32::try_from(config.max_output_of(model)).unwrap_or(u32::MAX),
-    }
-}
-
-/// The one place where a kind of provider becomes an implementation.
-fn connect(kind: ProviderKind, endpoint: Endpoint) -> Result<Arc<dyn Model>, String> {
-    let model: Result<Arc<dyn Model>, LlmError> = match kind {
-        ProviderKind::OpenAi => OpenAi::new(endpoint).map(|model| Arc::new(model) as _),
-        ProviderKind::Anthropic => Anthropic::new(endpoint).map(|model| Arc::new(model) as _),
-    };
-    model.map_err(|error| error.to_string())
 }
 
 fn size(number: u64) -> usize {

@@ -16,7 +16,7 @@ use kiso_llm::Sink;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::TaskKind;
-use kiso_plan::prompt::Pieces;
+use kiso_plan::prompt::{ATTACHED, Pieces};
 use kiso_plan::report::{TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::sink::Permit;
 use kiso_sandbox::exec::Watch;
@@ -116,7 +116,11 @@ impl RunContext<'_> {
     async fn route(&mut self, run: &Run, message: &str) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Router)?;
         let lines = self.drive.tools.category_lines();
-        let said: Vec<_> = self.trusted_talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
+        let said: Vec<_> = self
+            .trusted_talk(run, &[])
+            .into_iter()
+            .filter(|message| message.from != CALL && message.from != ATTACHED)
+            .collect();
         let categories = self.drive.tools.categories();
         let known =
             Pieces { categories: Some(lines), agent_skills: self.brief_agent_skill_cards(), ..Pieces::default() };
@@ -171,19 +175,21 @@ impl RunContext<'_> {
         let planning = planner::call(&model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
         voice.finish();
         let integrity = run.planner_label().integrity;
-        let names_credentials = integrity <= Integrity::User;
         // Before the event, so that nothing that follows can write a secret down. A planner that has read what anybody could have
         // written is not heard: it could have every word of the message struck.
         match integrity {
             Integrity::User => self.keep(run, planning.secrets).await?,
-            Integrity::Attached | Integrity::Publisher => self.keep_unnamed(run, planning.secrets).await?,
+            Integrity::Attached => self.keep_asked_for(run, planning.secrets).await?,
+            Integrity::Publisher => self.keep_unnamed(run, planning.secrets).await?,
             Integrity::Person | Integrity::World => {}
         }
         self.answered(planning.answer);
         Ok(match planning.result {
             StepResult::Planned { plan, chatter, mut secrets, call, .. } => {
-                if !names_credentials {
-                    secrets.clear();
+                match integrity {
+                    Integrity::User => {}
+                    Integrity::Attached => secrets.retain(|name| self.is_asked_for(name)),
+                    Integrity::Publisher | Integrity::Person | Integrity::World => secrets.clear(),
                 }
                 let names = plan.tasks.iter().filter_map(|task| task.skill.as_deref());
                 let skill_environment = self.drive.tools.environment(names, &self.secrets);

@@ -11,7 +11,7 @@ use kiso_graph::step::{Event, StepResult};
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::prompt::{ChatMessage, UNTYPED};
+use kiso_plan::prompt::{ATTACHED, ChatMessage, UNTYPED};
 use kiso_plan::report::TaskReport;
 use kiso_store::memory::with_day;
 use kiso_store::scratchpad::truncate_middle;
@@ -254,7 +254,7 @@ impl RunExecutor {
             let Ok(event) = serde_json::from_str::<Event>(&body) else { continue };
             let cycle = cycles.last_mut().expect("there is one from the beginning");
             match event.result {
-                StepResult::Retrieved { attached, .. } if !attached.is_empty() => {
+                StepResult::Retrieved { attached, .. } if attached.shows_any() => {
                     seen.join(&attached.label);
                     cycle.push((ChatMessage::attached(attached.text(), &attached.pictures), seen.clone()));
                 }
@@ -290,7 +290,11 @@ pub(super) fn slots_of(messages: &[ChatMessage]) -> usize {
 }
 
 fn slots_of_message(message: &ChatMessage) -> usize {
-    if message.from == CALL { PAIR } else { 1 }
+    match message.from.as_str() {
+        CALL => PAIR,
+        ATTACHED => 0,
+        _ => 1,
+    }
 }
 
 /// Slots that a step of a run takes of the window of the runs after it.

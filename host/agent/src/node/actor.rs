@@ -7,7 +7,7 @@ use kiso_graph::banner::Banner;
 use kiso_graph::lane::ActionTurn;
 use kiso_graph::step::{ActAsk, StepResult};
 use kiso_llm::{Completion, Image, Request, ToolChoice, ToolSpec, Turn};
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::prompt::{Piece, Pieces};
 use serde_json::json;
 
@@ -108,7 +108,7 @@ pub fn model_role(ask: &ActAsk) -> Role {
 }
 
 /// Reads the answer.
-pub fn read(mut completion: Completion, attached: &Attached) -> StepResult {
+pub fn read(mut completion: Completion, attached: &AttachedFiles) -> StepResult {
     let call = super::call_of(&completion);
     let note = notes(&completion, attached);
     if completion.cut
@@ -125,7 +125,7 @@ pub fn read(mut completion: Completion, attached: &Attached) -> StepResult {
 
 /// What follows an answer that was cut off, or to a message whose pictures were not seen. One with calls is not the last; what is missing
 /// of the calls is told by their results.
-pub fn notes(completion: &Completion, attached: &Attached) -> String {
+pub fn notes(completion: &Completion, attached: &AttachedFiles) -> String {
     if completion.calls.is_empty() { super::notes(completion, attached) } else { String::new() }
 }
 

@@ -4,7 +4,7 @@
 use crate::context;
 use kiso_llm::estimate::turn_tokens;
 use kiso_llm::{Image, Request, Turn};
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::estimate;
 use kiso_plan::picture::Picture;
 use kiso_plan::prompt::{ATTACHED, ChatMessage, UNTYPED};
@@ -29,7 +29,7 @@ const ORDERED: &str = "A message that was not typed by a person:";
 pub struct NewMessage<'a> {
     pub text: &'a str,
     /// What came with it.
-    pub attached: Option<&'a Attached>,
+    pub attached: Option<&'a AttachedFiles>,
     /// Whether no person of this home typed it.
     pub foreign: bool,
 }
@@ -76,7 +76,7 @@ pub(super) fn turns(messages: &[ChatMessage], foreign: bool, boundary: &str) -> 
 }
 
 /// What came with a message, in turns behind it.
-pub(super) fn attached(attached: &Attached, boundary: &str) -> Vec<Turn> {
+pub(super) fn attached(attached: &AttachedFiles, boundary: &str) -> Vec<Turn> {
     beside(&attached.text(), &attached.pictures, boundary)
 }
 

@@ -1,7 +1,7 @@
 //! Retrieval: what there is to work with.
 
 use kiso_graph::step::StepResult;
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::prompt::FileCard;
 
 /// A workspace can hold thousands of files; a planner that needs more than these asks a skill.
@@ -20,7 +20,12 @@ pub struct Retrieval {
 
 /// Builds the environment from the files of the workspace, in any order.
 /// `memory` is what is remembered that matters for the message, `credentials` the names of the session's secrets, `attached` what came with the message.
-pub fn retrieve(files: Vec<FileCard>, memory: Vec<String>, credentials: Vec<String>, attached: Attached) -> Retrieval {
+pub fn retrieve(
+    files: Vec<FileCard>,
+    memory: Vec<String>,
+    credentials: Vec<String>,
+    attached: AttachedFiles,
+) -> Retrieval {
     let environment = environment(files);
     let files = environment.iter().map(|file| file.path.clone()).collect();
     Retrieval { result: StepResult::Retrieved { files, memory, credentials, attached }, environment }

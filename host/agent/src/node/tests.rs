@@ -10,7 +10,7 @@ use kiso_graph::run::{Policy, Run, RunSpec, Segment};
 use kiso_graph::step::{Step, ToolResult};
 use kiso_llm::Model;
 use kiso_llm::scripted::ScriptedModel;
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::limits::{Limits, Usage};
@@ -119,7 +119,7 @@ async fn a_message_becomes_a_reply() {
             Step::Admit { texts } => admitted(&texts.join("\n")),
             Step::Retrieve { .. } => {
                 let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, ..FileCard::default() };
-                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new(), Attached::default());
+                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new(), AttachedFiles::default());
                 given.environment = Some(found.environment);
                 found.result
             }
@@ -158,7 +158,7 @@ async fn a_message_becomes_a_reply() {
             Step::Act(ask) => {
                 let (system, known) = (built_in_prompt(Role::Actor), Pieces::default());
                 let request = actor::request(system, &known, run.message().into(), &ask, Vec::new(), "b4");
-                actor::read(model.complete(&request, nobody).await.unwrap(), &Attached::default())
+                actor::read(model.complete(&request, nobody).await.unwrap(), &AttachedFiles::default())
             }
             Step::StartCalls { .. } => StepResult::CallsStarted,
             Step::Call { calls } => {
@@ -222,7 +222,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     let model = ScriptedModel::parse("s.jsonl", "").unwrap();
     let mut run = run("plot sea.csv");
     run.accept(admitted("plot sea.csv")).unwrap();
-    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new(), Attached::default()).result).unwrap();
+    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new(), AttachedFiles::default()).result).unwrap();
     // A router without an answer is nobody's failure: the message gets everything.
     let Step::Route { message } = run.next_step() else { panic!() };
     let request = router::request("", &message, &[], &[], &Pieces::default(), "b");
@@ -411,7 +411,7 @@ fn a_call_that_was_cut_off_says_where_and_keeps_nothing_of_its_arguments() {
     let calls = vec![call("1", "{}"), call("2", "{\"command\": \"cat > a <<EOF")];
     let usage = Usage { output_tokens: 7, ..Usage::default() };
     let cut = Completion { calls, cut: true, stop: Stop::Length, usage, ..completion("") };
-    let StepResult::Acted { text, calls, .. } = actor::read(cut, &Attached::default()) else { panic!() };
+    let StepResult::Acted { text, calls, .. } = actor::read(cut, &AttachedFiles::default()) else { panic!() };
     assert_eq!(
         (text.as_str(), &calls[0].cut, calls[1].args.as_str()),
         ("", &None, "{\"cut_off_after_characters\":26}")

@@ -6,10 +6,8 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::workspace::{FileError, FilePath, Incoming};
+use super::workspace::{FileError, FilePath, Incoming, attached_label};
 use kiso_base::home::{Home, SessionName};
-use kiso_plan::label::Label;
-use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
 use kiso_sandbox::skill::Quota;
 
@@ -187,7 +185,8 @@ fn copy_file(
         incoming.write(&buffer[..read]).map_err(failed)?;
     }
     let replaced = home.open_work(session).is_ok_and(|work| work.symlink_metadata(name).is_ok());
-    incoming.finish(&FilePath::of_name(name), true, LabelId::of(&Label::attached())).map_err(failed)?;
+    let at = FilePath::of_name(name);
+    incoming.finish(&at, true, attached_label(&at)).map_err(failed)?;
     Ok((bytes, replaced))
 }
 
@@ -268,7 +267,7 @@ mod tests {
         fn rest(&self) -> Vec<String> {
             let entries = fs::read_dir(self.home.session_dir(&self.session)).into_iter().flatten();
             let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-            names.filter(|name| name != "work").collect()
+            names.filter(|name| name != "work" && name != "labels").collect()
         }
     }
 

@@ -19,7 +19,8 @@ use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use kiso_base::home::{Home, HomeError, SessionName, temp_name};
+use kiso_base::home::{GUIDANCE, Home, HomeError, SessionName, temp_name};
+use kiso_plan::label::Label;
 use kiso_sandbox::effect::files::{EntryChange, FileLabels};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::LimitHit;
@@ -215,6 +216,12 @@ pub fn is_as_published(home: &Home, file: &PublishedFile) -> bool {
     let was = LabelId::of(&file.label).join(LabelId::session());
     let now = home.open_work(&file.session).map(|work| labels.of_entry(&work, file.path.as_ref(), false));
     now.is_ok_and(|now| was.join(now) == was)
+}
+
+/// The label of a file that the user hands over under this path. One that tells who works in a session is put there to be heeded.
+pub fn attached_label(path: &FilePath) -> LabelId {
+    let is_heeded = GUIDANCE.contains(&path.as_str());
+    if is_heeded { LabelId::default() } else { LabelId::of(&Label::attached()) }
 }
 
 /// Takes a file, by its words and by its name, for the user's own from now on.

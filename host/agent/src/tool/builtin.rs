@@ -63,6 +63,9 @@ pub const SCHEDULE_LIST: &str = schedule::LIST;
 /// The tool that searches what is remembered.
 pub const MEMORY_SEARCH: &str = memory::SEARCH;
 
+/// Remembers a text or a document.
+pub const MEMORY_SAVE: &str = memory::SAVE;
+
 /// The tool that changes what is in every prompt.
 pub const CORE_UPDATE: &str = memory::CORE_UPDATE;
 

@@ -290,6 +290,12 @@ impl Tools {
         if editor::has(&call.name) {
             return FileCall::parse(&call.name, &args).map(|call| Ready::Work(ToolWork::File(call, at)));
         }
+        if call.name == builtin::MEMORY_SAVE
+            && let Some(path) = args["file"].as_str()
+            && !at.subagent
+        {
+            return FileCall::remember(path).map(|call| Ready::Work(ToolWork::File(call, at)));
+        }
         if self.builtins.has(&call.name) {
             return Ok(Ready::Builtin(args));
         }

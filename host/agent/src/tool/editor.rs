@@ -5,9 +5,10 @@
 
 mod attach;
 mod look;
+mod remember;
 mod text;
 
-use self::look::View;
+use self::look::LookCall;
 pub(super) use self::look::{LOOK, PictureSource, ShownSize};
 use self::text::{lines_from, list_lines, numbered, replace};
 use super::builtin::{CallContext, ToolFault};
@@ -94,10 +95,27 @@ static TOOLS: LazyLock<[FileTool; 4]> = LazyLock::new(|| {
 /// A call that can be made.
 #[derive(Debug)]
 pub(super) enum FileCall {
-    Read { path: ReadPath, from: u64, to: Option<u64> },
-    Write { path: String, text: String, append: bool },
-    Edit { path: String, old: String, new: String, all: bool },
-    Look(View),
+    Read {
+        path: ReadPath,
+        from: u64,
+        to: Option<u64>,
+    },
+    Write {
+        path: String,
+        text: String,
+        append: bool,
+    },
+    Edit {
+        path: String,
+        old: String,
+        new: String,
+        all: bool,
+    },
+    Look(LookCall),
+    /// Its text goes into memory.
+    Remember {
+        path: String,
+    },
 }
 
 /// Where lines are read.
@@ -170,9 +188,14 @@ impl FileCall {
         })
     }
 
+    /// The call that takes a document into memory.
+    pub(super) fn remember(path: &str) -> Result<FileCall, ToolFault> {
+        Ok(FileCall::Remember { path: in_work(path)? })
+    }
+
     /// Whether it leaves every file as it is.
     pub(super) fn only_reads(&self) -> bool {
-        matches!(self, FileCall::Read { .. } | FileCall::Look(_))
+        !matches!(self, FileCall::Write { .. } | FileCall::Edit { .. })
     }
 
     /// The entry of the scratchpad that it reads.
@@ -235,6 +258,7 @@ impl Tools {
             FileCall::Write { path, text, append } => {
                 self.write_file(path, text, if *append { APPEND } else { REPLACE }, role, caller).await
             }
+            FileCall::Remember { path } => self.remember(path, role, caller).await,
             FileCall::Look(view) => self.look(view, ShownSize::within(at.result_tokens), role, caller).await,
             FileCall::Edit { path, old, new, all } => self.replace_in(path, (old, new, *all), role, caller).await,
         };

@@ -74,6 +74,15 @@ const MAX_SHOWN: u64 = 256 << 10;
 
 /// The beginning of a text file at a path below `work`, no part of which may be a link; or why there is none.
 pub fn read(work: &Dir, path: &str) -> Result<String, String> {
+    let head = bytes(work, path, MAX_SHOWN)?;
+    if head.contains(&0) {
+        return Err(format!("not a text file ({} bytes or more)", head.len()));
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// The first bytes of a file at such a path, at most `most`.
+pub fn bytes(work: &Dir, path: &str, most: u64) -> Result<Vec<u8>, String> {
     let path = path.trim().trim_start_matches("/work/").trim_start_matches("./");
     if path.is_empty() || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return Err("is not a path below /work".to_owned());
@@ -82,12 +91,9 @@ pub fn read(work: &Dir, path: &str) -> Result<String, String> {
     let file = inside(work, dir).and_then(|dir| open(&dir, name, OFlags::empty()));
     let file = file.filter(|file| file.metadata().is_ok_and(|found| found.is_file()));
     let mut head = Vec::new();
-    let read = file.ok_or("there is no such file")?.take(MAX_SHOWN).read_to_end(&mut head);
+    let read = file.ok_or("there is no such file")?.take(most).read_to_end(&mut head);
     read.map_err(|error| error.to_string())?;
-    if head.contains(&0) {
-        return Err(format!("not a text file ({} bytes or more)", head.len()));
-    }
-    Ok(String::from_utf8_lossy(&head).into_owned())
+    Ok(head)
 }
 
 /// Of a file, of its name, and of the names of the directories above it.

@@ -203,29 +203,28 @@ impl Config {
     }
 }
 
-/// The key that names a model which gives vectors and no answers.
-const EMBEDDING: (&str, &str) = ("memory", "embedding_model");
+/// The keys that name models which give no answers, with what they give.
+const OTHERS: [((&str, &str), &str); 2] =
+    [(("memory", "embedding_model"), "embeddings"), (("audio", "transcription_model"), "transcriptions")];
 
 /// Why the model that a key names cannot be what the key wants.
 pub(super) fn unfit(path: &str, named: ModelName<'_>) -> Option<String> {
-    let (section, name) = EMBEDDING;
-    if path.split_once('.') != Some((section, name)) {
-        return None;
-    }
+    let (_, gives) = OTHERS.iter().find(|(key, _)| path.split_once('.') == Some(*key))?;
     match named {
         ModelName::Of(provider, _) if provider.kind == ProviderKind::OpenAi => None,
         ModelName::Of(provider, _) => Some(format!(
-            "[providers.{}] is of a kind that has no embeddings; name a model of one of the kind \"openai\"",
+            "[providers.{}] is of a kind that has no {gives}; name a model of one of the kind \"openai\"",
             provider.name
         )),
-        other => Some(format!("\"{other}\" has no embeddings; name a model of a provider of the kind \"openai\"")),
+        other => Some(format!("\"{other}\" has no {gives}; name a model of a provider of the kind \"openai\"")),
     }
 }
 
 /// Whether a key holds model strings.
 pub(super) fn holds_models(section: &str, name: &str) -> bool {
     matches!(section, "models" | "fallbacks")
-        || matches!((section, name), ("", "model") | ("subagents", "model") | EMBEDDING)
+        || matches!((section, name), ("", "model") | ("subagents", "model"))
+        || OTHERS.iter().any(|(key, _)| *key == (section, name))
 }
 
 #[cfg(test)]

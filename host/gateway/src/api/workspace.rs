@@ -19,8 +19,6 @@ use crate::wire::{Created, FileBody, JsonResult, NoContent, Path, Query, Segment
 use kiso_agent::session::workspace::{self, FileError, FilePath, Incoming};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{HomeError, SessionName};
-use kiso_plan::label::Label;
-use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::engine::limits::{Budget, HitCell, Limit};
 use kiso_sandbox::skill::media_type;
 
@@ -166,7 +164,7 @@ pub(super) async fn put(
     // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
     // heard of the session.
     let finishing = tokio::spawn(async move {
-        let bytes = blocking(move || incoming.finish(&at, replace, LabelId::of(&Label::attached()))).await?;
+        let bytes = blocking(move || incoming.finish(&at, replace, workspace::attached_label(&at))).await?;
         let opened = of.clone();
         drive.store.write(move |tx| tx.open_session(&opened, now_ms())).await?;
         // What the workspace holds is kept with the session, which is there only now.

@@ -24,7 +24,7 @@ use crate::lane::Entry;
 use crate::reflection::Status as ToolStatus;
 use crate::route::RoutedBy;
 use crate::step::{Call, Step};
-use kiso_plan::attached::Attached;
+use kiso_plan::attached::AttachedFiles;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::effort::Effort;
 use kiso_plan::limits::{LimitReached, Limits};
@@ -71,7 +71,7 @@ fn retrieved(files: &[&str]) -> StepResult {
         files: files.iter().map(|&file| file.to_owned()).collect(),
         memory: Vec::new(),
         credentials: Vec::new(),
-        attached: Attached::default(),
+        attached: AttachedFiles::default(),
     }
 }
 

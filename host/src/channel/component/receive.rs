@@ -221,10 +221,21 @@ impl ComponentChannel {
             false => self.settings.session_of(sender.number),
         };
         let files = self.files(app, &session, &message, is_owner).await?;
+        // A voice note is what its sender says. One that is forwarded comes with a text that says so.
+        let said = match is_owner && message.text.trim().is_empty() {
+            true => self.spoken(&session, &files.names).await,
+            false => None,
+        };
+        let is_spoken = said.is_some();
+        let message = match said {
+            Some(text) => Message { text, ..message },
+            None => message,
+        };
         // A command is taken as it was typed.
         let is_command = is_owner && message.text.trim_start().starts_with(['/', '$', '!']);
         let (text, unsaid) = match is_command {
             true => (message.text.clone(), files.troubles.trim().to_owned()),
+            false if is_spoken => ([message.text.trim(), files.troubles.trim()].join("\n\n"), String::new()),
             false => ([message.text.trim(), files.text().trim()].join("\n\n"), String::new()),
         };
         if text.trim().is_empty() {
@@ -270,6 +281,19 @@ impl ComponentChannel {
                 Ok(Some(format!("This message was not accepted: {max} of yours wait already. Send it again later.")))
             }
             Err(error) => Err(Again(error.to_string())),
+        }
+    }
+
+    /// What is said in the only file of a message, if that is a recording and a model writes it down. The sound stays in the workspace.
+    async fn spoken(&self, session: &SessionName, names: &[String]) -> Option<String> {
+        let [name] = names else { return None };
+        match self.drive.newest().transcribe(session, name).await? {
+            Ok(text) if !text.is_empty() => Some(format!("{text}\n\n(A voice note; its sound is in {name}.)")),
+            Ok(_) => None,
+            Err(why) => {
+                tracing::warn!(channel = self.settings.name, "a voice note was not written down: {why}");
+                None
+            }
         }
     }
 

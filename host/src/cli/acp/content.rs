@@ -112,7 +112,11 @@ impl PromptContent {
             Part::AlsoInProject(_) if is_line => String::new(),
             Part::AlsoInProject(path) => format!(" (`{path}`)"),
         };
-        self.parts.iter().map(part).collect()
+        let text: String = self.parts.iter().map(part).collect();
+        match is_line || names.is_empty() {
+            true => text,
+            false => format!("{text}\n\nFiles: {}", names.join(", ")),
+        }
     }
 }
 
@@ -149,7 +153,7 @@ mod tests {
         let names = ["c.csv".to_owned(), "image-1.png".to_owned()];
         assert_eq!(
             content.message(&names),
-            "Compare `/project/src/a b.rs` with `c.csv` (`/project/c.csv`) and [x](https://example.com/x)`image-1.png`"
+            "Compare `/project/src/a b.rs` with `c.csv` (`/project/c.csv`) and [x](https://example.com/x)`image-1.png`\n\nFiles: c.csv, image-1.png"
         );
         let line = read(json!([
             { "type": "text", "text": " $ cat " },

@@ -34,9 +34,12 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             SAVE,
             CATEGORY,
-            "Remember for later conversations what stays true.",
-            json!({ "text": { "type": "string", "minLength": 1, "maxLength": MAX_TEXT } }),
-            &["text"],
+            "Remember for later conversations what stays true: a text, or a document in /work with its pages.",
+            json!({
+                "text": { "type": "string", "minLength": 1, "maxLength": MAX_TEXT },
+                "file": { "type": "string", "minLength": 1, "maxLength": 1_024 }
+            }),
+            &[],
         ),
         tool(CORE_GET, CATEGORY, "Read core memory, which is always in context, as JSON.", json!({}), &[]),
         tool(
@@ -72,6 +75,9 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallCo
             Ok(found.join("\n---\n"))
         }
         SAVE => {
+            if text(&args, "text").trim().is_empty() {
+                return Err(ToolFault::new("it takes a text, or the path of a file".to_owned()));
+            }
             // No session: what is asked to be remembered belongs to all of them.
             let saved = memory::save(store, text(&args, "text"), SAVE, None, &at.written(), now_ms()).await.map_err(
                 |error| match error {

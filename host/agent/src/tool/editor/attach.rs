@@ -1,16 +1,14 @@
 //! Files that came with a message, as its models are shown them: pictures as pictures, documents in words, and scans as both.
 
 use super::look::{PictureSource, ShownSize};
-use crate::session::workspace::{self, FilePath};
-use crate::tool::Tools;
-use kiso_plan::attached::{Attached, AttachedDocument};
+use crate::tool::{Tools, files};
+use kiso_plan::attached::{AttachedDocument, AttachedFiles, NamedFile};
 use kiso_plan::estimate::tokens;
 use kiso_plan::picture::MAX_PICTURES;
 use kiso_plan::plan::CallerScope;
 use kiso_plan::prompt::FileCard;
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad::truncate_middle;
-use std::io::Read;
 
 /// Files of a message that are looked at.
 const MAX_FILES: usize = 16;
@@ -22,7 +20,7 @@ const SCANNED: usize = 4;
 const OUTLINE: usize = 3_000;
 
 /// Bytes at the beginning of a file that say what it is.
-const HEAD: usize = 512;
+const HEAD: u64 = 512;
 
 /// `$1` the file, `$2` characters: the whole document if it has no more, else its outline; then, behind a zero byte, the pages that are
 /// pictures.
@@ -39,23 +37,33 @@ document --outline --json "$1" | jq -r '.pictures[]?'"#;
 #[derive(Debug, PartialEq, Eq)]
 enum FileKind {
     Picture,
+    /// What no program but its own reads as text.
     Document,
+    Text,
     Other,
 }
 
 impl Tools {
-    /// What models are shown of files that came with a message, `paths` relative to `/work`. Their text may have `room` tokens together. One
-    /// that cannot be read is told of in a sentence.
-    pub async fn attached(&self, cards: &[&FileCard], room: usize, role: CallerScope, caller: &Caller<'_>) -> Attached {
-        let (mut attached, mut room) = (Attached::default(), room);
+    /// What models are shown of files that a message names. Their text may have `room` tokens together. One that cannot be read is told of
+    /// in a sentence.
+    pub async fn attached(
+        &self,
+        files: &[NamedFile<'_>],
+        room: usize,
+        role: CallerScope,
+        caller: &Caller<'_>,
+    ) -> AttachedFiles {
+        let (mut attached, mut room) = (AttachedFiles::default(), room);
         // As for a call that reads.
         let _held = self.workspaces.of(caller.session).read_owned().await;
-        for card in cards.iter().take(MAX_FILES) {
+        for NamedFile { card, came_along } in files.iter().take(MAX_FILES) {
             let path = format!("/work/{}", card.path);
             let pages = match self.kind_of(caller, card) {
                 FileKind::Other => continue,
+                // A program that is to be changed is read by whoever changes it.
+                FileKind::Text if !came_along => continue,
                 FileKind::Picture => vec![1],
-                FileKind::Document => {
+                FileKind::Document | FileKind::Text => {
                     let (document, pages) = self.document(&path, room, role, caller, &mut attached).await;
                     room = room.saturating_sub(tokens(&document.text));
                     attached.documents.push(document);
@@ -85,12 +93,10 @@ impl Tools {
     }
 
     fn kind_of(&self, caller: &Caller<'_>, card: &FileCard) -> FileKind {
-        let opened =
-            FilePath::parse(&card.path).and_then(|path| workspace::open(self.skills.home(), caller.session, &path));
-        let mut head = Vec::new();
-        match opened.map(|(file, _)| file.take(HEAD as u64).read_to_end(&mut head)) {
+        let work = self.skills.home().open_work(caller.session);
+        match work.map(|work| files::bytes(&work, &card.path, HEAD)) {
             // A table is told of by its columns.
-            Ok(Ok(_)) if card.columns.is_none() => kind_of(&card.path, &head),
+            Ok(Ok(head)) if card.columns.is_none() => kind_of(&card.path, &head),
             _ => FileKind::Other,
         }
     }
@@ -102,7 +108,7 @@ impl Tools {
         room: usize,
         role: CallerScope,
         caller: &Caller<'_>,
-        attached: &mut Attached,
+        attached: &mut AttachedFiles,
     ) -> (AttachedDocument, Vec<u64>) {
         let short = path.trim_start_matches("/work/").to_owned();
         let told =
@@ -145,11 +151,16 @@ fn kind_of(path: &str, head: &[u8]) -> FileKind {
     if begins(&[b"%PDF-", b"{\\rtf"]) || packed && office {
         return FileKind::Document;
     }
-    let is_text = !head.is_empty()
-        && !head.contains(&0)
-        && std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
+    let is_printed = |byte: &u8| *byte >= b' ' || b"\t\n\r\x0c\x1b".contains(byte);
+    // A letter may be cut off at the end.
+    let is_utf8 = std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let is_text = !head.is_empty() && head.iter().all(is_printed) && is_utf8;
     let is_table = ends(&["csv", "tsv", "jsonl", "ndjson"]);
-    if is_text && !is_table || ends(&["eml", "mbox"]) { FileKind::Document } else { FileKind::Other }
+    match is_text && !is_table {
+        _ if ends(&["eml", "mbox"]) => FileKind::Document,
+        true => FileKind::Text,
+        false => FileKind::Other,
+    }
 }
 
 #[cfg(test)]
@@ -162,11 +173,11 @@ mod tests {
             ("a.txt", &b"\xff\xd8\xff\xe0"[..], FileKind::Picture),
             ("a", b"RIFF\0\0\0\0WEBPVP8 ", FileKind::Picture),
             ("a.bmp", b"BM\x01\0\0", FileKind::Picture),
-            ("a.txt", b"BM is short for", FileKind::Document),
+            ("a.txt", b"BM is short for", FileKind::Text),
             ("a.jpg", b"%PDF-1.7", FileKind::Document),
             ("a.docx", b"PK\x03\x04", FileKind::Document),
             ("a.zip", b"PK\x03\x04", FileKind::Other),
-            ("a.py", "print('ä".as_bytes(), FileKind::Document),
+            ("a.py", "print('ä".as_bytes(), FileKind::Text),
             ("a.csv", b"a,b\n", FileKind::Other),
             ("a.bin", b"\0\x01", FileKind::Other),
             ("a.eml", b"\xff\xfe", FileKind::Document),
@@ -175,6 +186,6 @@ mod tests {
             assert_eq!(kind_of(path, head), kind, "{path}");
         }
         // A letter that the head cuts through.
-        assert_eq!(kind_of("a.txt", &"aä".as_bytes()[..2]), FileKind::Document);
+        assert_eq!(kind_of("a.txt", &"aä".as_bytes()[..2]), FileKind::Text);
     }
 }

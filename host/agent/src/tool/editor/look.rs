@@ -57,7 +57,7 @@ impl ShownSize {
 
 /// What is looked at.
 #[derive(Debug)]
-pub(in crate::tool) struct View {
+pub(in crate::tool) struct LookCall {
     path: String,
     /// Counted from 1; frames of a picture, too.
     pages: Vec<u64>,
@@ -90,7 +90,7 @@ pub(in crate::tool) enum PictureSource<'a> {
 }
 
 /// A picture that the store has, and what there is to say of its file.
-pub(in crate::tool) struct Seen {
+pub(in crate::tool) struct SeenPicture {
     pub picture: Picture,
     pub label: Label,
     /// The format and the size of what it was made from.
@@ -107,14 +107,14 @@ pub(super) fn parse(given: &Value) -> Result<FileCall, ToolFault> {
     if region.as_ref().is_some_and(|region| region.len() != 4) {
         return Err(wrong("`region` is [left, top, width, height]".to_owned(), FITTING));
     }
-    Ok(FileCall::Look(View { path, pages, region: region.map(|region| region.join(",")) }))
+    Ok(FileCall::Look(LookCall { path, pages, region: region.map(|region| region.join(",")) }))
 }
 
 impl Tools {
     /// Shows the model what a call names.
     pub(super) async fn look(
         &self,
-        view: &View,
+        view: &LookCall,
         size: ShownSize,
         role: CallerScope,
         caller: &Caller<'_>,
@@ -151,7 +151,7 @@ impl Tools {
         size: ShownSize,
         role: CallerScope,
         caller: &Caller<'_>,
-    ) -> Result<Seen, Box<TaskReport>> {
+    ) -> Result<SeenPicture, Box<TaskReport>> {
         let task = || Task::new(TaskKind::Exec, LOOK);
         let (program, path, page, region, input) = match source {
             PictureSource::Page { path, page, region } => (LOOK_AT, path, page, region, &[][..]),
@@ -181,7 +181,7 @@ impl Tools {
         let kept = self.store.write(move |tx| tx.keep_picture(&session, &digest, &bytes, now_ms())).await;
         kept.map_err(|error| refused(error.to_string()))?;
         let Source { format, width, height, .. } = answer.source;
-        Ok(Seen { picture, label: ran.label, about: format!("{format}, {width}x{height}"), pages })
+        Ok(SeenPicture { picture, label: ran.label, about: format!("{format}, {width}x{height}"), pages })
     }
 }
 

@@ -99,7 +99,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
             files: dice.of(&[vec![], vec!["a.csv".to_owned()]]),
             memory: web(dice),
             credentials: dice.of(&[vec![], vec!["api_key".to_owned()]]),
-            attached: Attached::default(),
+            attached: AttachedFiles::default(),
         },
         Step::Route { message } => route(dice, message),
         Step::Plan(_) if limits.max_tasks == 0 || dice.one_in(5) => {

@@ -13,7 +13,7 @@ fn shared_contexts_are_replaced_and_never_appended() {
     for cycle in 0..3 {
         live.feed(admitted("draw a.csv"));
         let (files, memory) = (vec![format!("{cycle}.csv")], vec![format!("likes {cycle}")]);
-        live.feed(StepResult::Retrieved { files, memory, credentials: Vec::new(), attached: Attached::default() });
+        live.feed(StepResult::Retrieved { files, memory, credentials: Vec::new(), attached: AttachedFiles::default() });
         live.feed(routed(Effort::High));
         let StepResult::Planned { plan, chatter, secrets, call, .. } = plan(vec![skill(false), msg()]) else {
             panic!()
@@ -205,7 +205,7 @@ fn a_log_of_before_keeps_what_retrieval_found() {
     let mut live = Live::new("draw a.csv", Limits::default(), Policy::default());
     live.feed(admitted("draw a.csv"));
     let (memory, credentials) = (vec!["charts are blue".to_owned()], Vec::new());
-    live.feed(StepResult::Retrieved { files: Vec::new(), memory, credentials, attached: Attached::default() });
+    live.feed(StepResult::Retrieved { files: Vec::new(), memory, credentials, attached: AttachedFiles::default() });
     let old = r#"{"kind": "routed", "by": "router", "routing": {"effort": "medium", "tool_need": 90, "goal": "g", "durable": false}}"#;
     live.feed(serde_json::from_str(old).unwrap());
     assert_eq!(live.run.lane().shared(SharedKind::ObservationalMemory), Some("charts are blue"));

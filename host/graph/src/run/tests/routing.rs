@@ -188,7 +188,7 @@ fn the_brief_of_the_medium_route_names_the_credentials() {
     let mut live = Live::new("fetch my invoices", Limits::default(), Policy::default());
     live.feed(admitted("fetch my invoices"));
     let (files, memory, credentials) = (Vec::new(), Vec::new(), vec!["api_key".to_owned()]);
-    live.feed(StepResult::Retrieved { files, memory, credentials, attached: Attached::default() });
+    live.feed(StepResult::Retrieved { files, memory, credentials, attached: AttachedFiles::default() });
     let StepResult::Routed { routing, by, trouble, call, .. } = routed(Effort::Medium) else { panic!() };
     // The router found another one, and one that was known.
     let secrets = vec!["token".to_owned(), "api_key".to_owned()];

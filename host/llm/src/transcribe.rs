@@ -1,0 +1,96 @@
+//! Speech as text: the `/audio/transcriptions` of providers that speak OpenAI's format.
+
+use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
+use serde_json::Value;
+
+use super::breaker::Breaker;
+use super::endpoint::Endpoint;
+use super::http::{CallError, KeyHeader, Wire};
+use super::slots::Slots;
+use super::time::Time;
+use super::{LlmError, Priority};
+
+/// The name under which these calls are accounted.
+pub const ROLE: &str = "transcriber";
+
+/// Bytes of a recording; providers take no more.
+pub const MAX_SOUND: usize = 25 << 20;
+
+/// Characters of a text. An hour of speech has some 60,000.
+const MAX_TEXT: usize = 200_000;
+
+/// A model that writes down what is said.
+#[derive(Debug)]
+pub struct Transcriber {
+    wire: Wire,
+    breaker: Arc<Breaker>,
+    slots: Slots,
+    time: Arc<dyn Time>,
+}
+
+impl Transcriber {
+    /// `endpoint.base_url` is what stands before `/audio/transcriptions`. Fails if it is not an address, or if the key cannot be a header;
+    /// nothing is sent yet.
+    pub fn new(endpoint: Endpoint, breaker: Breaker, slots: Slots, time: Arc<dyn Time>) -> Result<Self, LlmError> {
+        let wire = Wire::new(endpoint, "/audio/transcriptions", KeyHeader::Bearer)?;
+        Ok(Self { wire, breaker: Arc::new(breaker), slots, time })
+    }
+
+    /// What is said on a recording of at most [`MAX_SOUND`] bytes. The end of `name` says which format it has. Waits for a slot like any other
+    /// call; is not tried again here.
+    pub async fn transcribe(&self, name: &str, sound: &[u8]) -> Result<String, LlmError> {
+        let alone = |_| self.wire.broken("it failed several times in a row, and is left alone for a while");
+        self.breaker.check(self.time.now()).map_err(alone)?;
+        let slot = self.slots.acquire(Priority::Interactive).await;
+        let pass = self.breaker.enter(self.time.now()).map_err(alone)?;
+        let answer = self.ask(name, sound).await;
+        match &answer {
+            Err(LlmError::Unavailable { .. }) => pass.failed(self.time.now()),
+            _ => pass.answered(),
+        }
+        drop(slot);
+        answer
+    }
+
+    async fn ask(&self, name: &str, sound: &[u8]) -> Result<String, LlmError> {
+        let failed = |none| match none {
+            CallError::Refused(refusal) => refusal.into_error(&self.wire.name),
+            CallError::Failed(error) => error,
+        };
+        let (kind, form) = form(&self.wire.endpoint.model, name, sound);
+        let mut reply = self.wire.post_bytes(ROLE, &kind, form.into(), self.wire.end()).await.map_err(failed)?;
+        let Some(event) = reply.next().await? else { return Err(self.wire.broken("its answer is empty")) };
+        reply.finish();
+        let answer: Value =
+            serde_json::from_str(&event.data).map_err(|error| self.wire.no_json(&error, &event.data))?;
+        if answer.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(failed(self.wire.error_object(&answer)));
+        }
+        let text = answer["text"].as_str().ok_or_else(|| self.wire.unusable("its answer has no `text`"))?;
+        Ok(text.trim().chars().take(MAX_TEXT).collect())
+    }
+}
+
+/// The form, and its media type. The boundary follows from the sound, which cannot have its own digest in it.
+fn form(model: &str, name: &str, sound: &[u8]) -> (String, Vec<u8>) {
+    let boundary = data_encoding::HEXLOWER.encode(&digest(&SHA256, sound).as_ref()[..16]);
+    // What stands in quotes in a header.
+    let plain = |text: &str| text.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect::<String>();
+    let mut form = Vec::with_capacity(sound.len() + 1_024);
+    for (field, value) in [("model", model), ("response_format", "json")] {
+        let head =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{}\r\n", plain(value));
+        form.extend(head.into_bytes());
+    }
+    let file = plain(name.rsplit('/').next().unwrap_or(name));
+    let head = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{file}\"\r\n\
+         Content-Type: application/octet-stream\r\n\r\n"
+    );
+    form.extend(head.into_bytes());
+    form.extend_from_slice(sound);
+    form.extend(format!("\r\n--{boundary}--\r\n").into_bytes());
+    (format!("multipart/form-data; boundary={boundary}"), form)
+}
