@@ -1,7 +1,6 @@
 //! The eyes: describe pictures for models that take none.
 
-use super::Cell::Yes;
-use super::{Declaration, Duty, Piece};
+use super::{Declaration, Duty};
 
 pub(super) const ROLE: Declaration = Declaration {
     does: "Describes pictures for models that take none.",
@@ -9,7 +8,8 @@ pub(super) const ROLE: Declaration = Declaration {
     temperature: Some(0.2),
     max_tokens: 1_024,
     schema: None,
-    sees: &[(Piece::OriginalMessage, Yes)],
+    // The picture and the message stand in its turns.
+    sees: &[],
     duty: Duty::Background,
     guided: false,
     speaks: false,
