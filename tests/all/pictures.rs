@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 
 /// A picture of 90 x 60 pixels in one shade of gray, as a BMP file.
-fn picture(home: &Home, name: &str, gray: u8) -> PathBuf {
+pub(crate) fn bmp(gray: u8) -> Vec<u8> {
     // Rows end at a multiple of four bytes.
     let pixels: Vec<u8> = (0..60).flat_map(|_| [vec![gray; 3 * 90], vec![0; 2]].concat()).collect();
     let mut bytes = b"BM".to_vec();
@@ -19,8 +19,12 @@ fn picture(home: &Home, name: &str, gray: u8) -> PathBuf {
         bytes.extend(number.to_le_bytes());
     }
     bytes.extend(pixels);
+    bytes
+}
+
+fn picture(home: &Home, name: &str, gray: u8) -> PathBuf {
     let path = home.path().join(name);
-    std::fs::write(&path, bytes).unwrap();
+    std::fs::write(&path, bmp(gray)).unwrap();
     path
 }
 

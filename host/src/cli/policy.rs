@@ -130,6 +130,9 @@ impl StepLine {
 }
 
 /// What an event has read and decided.
+/// What memory gave to a run.
+const REMEMBERED: &str = "what is remembered";
+
 fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
     let mut lines = Vec::new();
     let mut take = |what: String, label: &Label, sinks: Vec<SinkDecision>| {
@@ -159,10 +162,16 @@ fn of_event(result: StepResult, seen: &mut Label) -> Vec<StepLine> {
                 take(format!("the result of {}", result.name), &result.label.clone(), result.sinks);
             }
         }
-        StepResult::Retrieved { memory, .. } | StepResult::Routed { memory: Some(memory), .. }
-            if !memory.is_empty() =>
-        {
-            take("what is remembered".to_owned(), &Label::session(), Vec::new());
+        StepResult::Retrieved { memory, attached, .. } => {
+            if !attached.label.is_default() {
+                take("the files that came along".to_owned(), &attached.label, Vec::new());
+            }
+            if !memory.is_empty() {
+                take(REMEMBERED.to_owned(), &Label::session(), Vec::new());
+            }
+        }
+        StepResult::Routed { memory: Some(memory), .. } if !memory.is_empty() => {
+            take(REMEMBERED.to_owned(), &Label::session(), Vec::new());
         }
         _ => {}
     }

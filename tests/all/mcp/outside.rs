@@ -45,6 +45,23 @@ fn a_tool_is_called_in_both_eras_and_its_result_is_from_outside() {
     }
 }
 
+/// Whoever writes about it sees it; one that is none is told of.
+#[test]
+fn pictures_among_a_result_are_shown() {
+    let server = StandIn::start(Era::Modern);
+    let picture = data_encoding::BASE64.encode(&crate::pictures::bmp(90));
+    let image = |data: &str| json!({ "type": "image", "data": data, "mimeType": "image/bmp" });
+    server.state().result = json!({ "content": [image(&picture), image("AAAA")] });
+    let home = allowed(&server, "");
+    let calls = [
+        ("planner", "", plan(&[ask(&json!({ "text": "why" })), say()])),
+        ("worker", "[picture: picture 1 of oracle.ask (90x60 pixels)]", "It is grey.".to_owned()),
+    ];
+    run(&home, &server, "", &calls).ok().prints(&["It is grey."]);
+    let trace = home.kiso(&["trace", "last"]);
+    assert!(trace.stdout.contains("[picture 2 of oracle.ask: "), "{trace:?}");
+}
+
 #[test]
 fn nothing_is_asked_until_an_administrator_allows_it() {
     let server = StandIn::start(Era::Modern);
