@@ -18,6 +18,7 @@ pub mod kind;
 pub mod language;
 pub mod limits;
 pub mod mail;
+pub mod make;
 pub mod markup;
 pub mod odf;
 pub mod office;
