@@ -73,7 +73,7 @@ pub const PASSAGES: usize = 100;
 pub const RANGES: usize = 200;
 
 /// Bytes of a text that a document is made from.
-pub const MAKE_BYTES: usize = 16 << 20;
+pub const MAKE_BYTES: usize = 8 << 20;
 
 /// Elements and texts of a page that a document is made from.
 pub const ELEMENTS: usize = 400_000;

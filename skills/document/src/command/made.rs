@@ -1,4 +1,4 @@
-//! What the commands that make documents share: from files to a text, from a text to a file.
+//! Shared by the commands that make documents: from files to a text, from a text to a file.
 
 use std::io::Write;
 

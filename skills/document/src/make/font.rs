@@ -64,7 +64,7 @@ fn builtin(number: usize) -> Option<&'static Loaded> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Glyph {
     /// Number of the font.
-    pub font: usize,
+    pub font: u16,
     pub id: u16,
     /// In parts of the size of the font.
     pub advance: f32,
@@ -178,7 +178,7 @@ impl Fonts {
             let loaded = fonts.get(font)?;
             let id = loaded.face.glyph_index(c)?;
             let advance = f32::from(loaded.face.glyph_hor_advance(id).unwrap_or(0)) / loaded.em();
-            Some(Glyph { font, id: id.0, advance, is_slanted, is_thickened })
+            Some(Glyph { font: short(font), id: id.0, advance, is_slanted, is_thickened })
         };
         let style = usize::from(bold) + 2 * usize::from(italic);
         let plain = plain(c);
@@ -200,7 +200,7 @@ impl Fonts {
         }
         let missing =
             make(self, first, thickened, slanted, '\u{fffd}').or_else(|| make(self, 0, false, false, '\u{fffd}'));
-        missing.unwrap_or(Glyph { font: first, id: 0, advance: 0.5, is_slanted: false, is_thickened: false })
+        missing.unwrap_or(Glyph { font: short(first), id: 0, advance: 0.5, is_slanted: false, is_thickened: false })
     }
 
     /// Loads the fonts of the working directory, once and only if a character asks for them.
@@ -225,13 +225,18 @@ impl Fonts {
     }
 
     /// How much closer two glyphs are, in parts of the size.
-    pub fn kerning(&self, font: usize, left: u16, right: u16) -> f32 {
-        let Some(loaded) = self.get(font) else { return 0.0 };
+    pub fn kerning(&self, font: u16, left: u16, right: u16) -> f32 {
+        let Some(loaded) = self.get(usize::from(font)) else { return 0.0 };
         let Some(kern) = loaded.face.tables().kern else { return 0.0 };
         let tables = kern.subtables.into_iter().filter(|table| table.horizontal && !table.variable);
         let found = tables.filter_map(|table| table.glyphs_kerning(GlyphId(left), GlyphId(right))).next();
         f32::from(found.unwrap_or(0)) / loaded.em()
     }
+}
+
+/// The number of a font in a glyph; there are few.
+fn short(font: usize) -> u16 {
+    u16::try_from(font).unwrap_or(0)
 }
 
 /// A character that stands for one that few fonts have.

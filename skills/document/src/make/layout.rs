@@ -3,6 +3,7 @@
 //! Widths do not depend on pages, so that everything is measured once; [`super::paginate`] then lets blocks begin where there is room.
 
 mod block;
+mod chunk;
 mod flex;
 mod inline;
 mod size;

@@ -162,7 +162,7 @@ impl<'a> Paginator<'a> {
             }
         }
         y += f64::from(block.inset[2]);
-        // What is higher than its content does not go on to the next page for nothing.
+        // A box that is higher than its content does not go on to the next page for that.
         let least = start + f64::from(block.min_height);
         if y < least {
             let end = (self.page(y) + 1) as f64 * self.height;

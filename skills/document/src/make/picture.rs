@@ -109,13 +109,18 @@ impl Pictures {
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let plain = unquote(path);
         let candidates = [self.folder.join(path), self.folder.join(&plain), PathBuf::from(&plain)];
-        let found = candidates.iter().find(|path| path.is_file()).unwrap_or(&candidates[0]);
-        if let Ok(size) = std::fs::metadata(found).map(|meta| meta.len())
+        let mut found = candidates.iter().find(|path| path.is_file()).unwrap_or(&candidates[0]).clone();
+        // Charts are often saved as both.
+        if found.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg")) && found.with_extension("png").is_file()
+        {
+            found.set_extension("png");
+        }
+        if let Ok(size) = std::fs::metadata(&found).map(|meta| meta.len())
             && size > limits::PICTURE_BYTES
         {
             return Err(Error::limit(&format!("it has {size} bytes"), limits::PICTURE_BYTES));
         }
-        crate::answer::load(found)
+        crate::answer::load(&found)
     }
 }
 
@@ -142,7 +147,7 @@ fn decode(bytes: Vec<u8>) -> Result<Picture> {
     }
 }
 
-/// What follows `data:`.
+/// Decodes the rest of a `data:` address.
 fn data(rest: &str) -> Option<Vec<u8>> {
     let (head, body) = rest.split_once(',')?;
     if body.len() as u64 > limits::PICTURE_BYTES * 2 {

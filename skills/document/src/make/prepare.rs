@@ -54,7 +54,7 @@ pub fn prepare(source: Source, setup: &Setup, with_contents: bool) -> Result<Pre
         Source::Html(html) => html.to_owned(),
         Source::Markdown(text) => {
             let (html, facts) = markdown::to_html(text, !setup.is_exact);
-            // What the command says comes last and counts.
+            // The command's facts come last and win.
             let given = std::mem::replace(&mut setup.facts, facts);
             setup.facts.extend(given);
             html
@@ -140,7 +140,7 @@ pub fn prepare(source: Source, setup: &Setup, with_contents: bool) -> Result<Pre
     })
 }
 
-/// What the head of Markdown says about the look, unless the command said it.
+/// Takes over settings of the look from the head of Markdown, unless the command gives them.
 fn take_facts(setup: &mut Setup, notes: &mut Vec<String>) {
     let fact = |setup: &Setup, name: &str| setup.fact(name).map(str::to_owned);
     if setup.size.is_none() {

@@ -1,4 +1,4 @@
-//! What a document is made from and how it is to look.
+//! The text of a document and the options of its look.
 
 use std::path::PathBuf;
 

@@ -141,7 +141,7 @@ pub enum Track {
     Auto,
 }
 
-/// What boxes beside one another have.
+/// Properties of boxes beside one another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flex {
     pub is_column: bool,

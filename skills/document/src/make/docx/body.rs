@@ -19,7 +19,7 @@ pub struct List {
     pub start: i64,
 }
 
-/// What is around a paragraph.
+/// The surroundings of a paragraph.
 #[derive(Debug, Clone, Copy)]
 pub struct Around {
     pub kind: Kind,

@@ -143,7 +143,7 @@ fn link_of(inline: &Inline) -> Option<&Text> {
 }
 
 impl Parts {
-    /// What the body refers to.
+    /// The relations that the body refers to.
     pub fn relations(&self, pictures: &Pictures) -> String {
         const TYPE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
         let mut xml = format!(

@@ -135,7 +135,7 @@ impl Body<'_, '_> {
         self.parts.xml.push_str("</w:tc>");
     }
 
-    /// What is in a box whose borders are drawn already.
+    /// Writes the content of a box whose borders are drawn already.
     fn content(&mut self, node: &Node, inner: Around) {
         let mut own = (*node.style).clone();
         own.background = None;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Block, Frag, Layout, between, stack};
-use crate::make::css::style::{Display, Style};
+use crate::make::css::style::{Display, Items, Justify, Style};
 use crate::make::css::value::Length;
 use crate::make::tree::{Content, Node, Role};
 
@@ -18,7 +18,7 @@ impl Layout<'_> {
             x,
             width,
             height: 0.0,
-            min_height: min_height(style, inset[0] + inset[2]),
+            min_height: min_height(style, inset[0] + inset[2], self.page_height),
             margin_top: style.margin[0].or_zero(whole),
             margin_bottom: style.margin[2].or_zero(whole),
             inset,
@@ -54,7 +54,11 @@ impl Layout<'_> {
         if !is_row {
             merge_margins(&mut block, style);
         }
-        block.height = (stack(&block.children) + block.inset[0] + block.inset[2]).max(block.min_height);
+        let own = stack(&block.children) + block.inset[0] + block.inset[2];
+        block.height = own.max(block.min_height);
+        if is_row {
+            spread(&mut block, style, own);
+        }
         block
     }
 
@@ -65,21 +69,31 @@ impl Layout<'_> {
             Content::Blocks(nodes) => match style.display {
                 Display::Flex if !style.flex.is_column => self.flex_rows(nodes, style, inner),
                 Display::Grid if style.flex.tracks.len() > 1 => self.grid_rows(nodes, style, inner),
-                _ => {
-                    let gap =
-                        if matches!(style.display, Display::Flex | Display::Grid) { style.flex.row_gap } else { 0.0 };
-                    let mut frags: Vec<Frag> = Vec::new();
-                    for child in nodes {
-                        let mut block = self.block(child, inner, None);
-                        if gap > 0.0 && !frags.is_empty() {
-                            block.margin_top += gap;
-                        }
-                        frags.push(Frag::Block(block));
-                    }
-                    frags
-                }
+                _ => self.column(nodes, style, inner),
             },
         }
+    }
+
+    /// Boxes below one another.
+    fn column(&mut self, nodes: &[Node], style: &Rc<Style>, inner: f32) -> Vec<Frag> {
+        let is_flex = matches!(style.display, Display::Flex | Display::Grid);
+        let mut frags: Vec<Frag> = Vec::new();
+        for child in nodes {
+            let is_narrow = is_flex && style.flex.items != Items::Stretch && child.style.width == Length::Auto;
+            let forced = is_narrow.then(|| self.intrinsic(child).1.min(inner));
+            let mut block = self.block(child, inner, forced);
+            let free = forced.map_or(0.0, |width| inner - width);
+            block.x += match style.flex.items {
+                Items::Center => free / 2.0,
+                Items::End => free,
+                _ => 0.0,
+            };
+            if is_flex && !frags.is_empty() {
+                block.margin_top += style.flex.row_gap;
+            }
+            frags.push(Frag::Block(block));
+        }
+        frags
     }
 
     /// The left edge and the width of a box with its borders.
@@ -127,15 +141,39 @@ pub fn is_seen(style: &Style) -> bool {
     !style.is_hidden && (style.background.is_some() || style.border.iter().any(|border| border.size() > 0.0))
 }
 
-/// The height that a box has at least, with its borders.
-fn min_height(style: &Style, inset: f32) -> f32 {
+/// The height that a box has at least, with its borders. Nothing is made higher than a page.
+fn min_height(style: &Style, inset: f32, page: f32) -> f32 {
     let fixed = |length: Length| match length {
         Length::Points(height) => Some(if style.is_border_box { height } else { height + inset }),
         _ => None,
     };
-    // Of a box as high as the screen, paper has no use.
     let height = fixed(style.height).into_iter().chain(fixed(style.min_height)).fold(0.0, f32::max);
-    if height > 700.0 { inset } else { height.max(inset) }
+    height.min(page).max(inset)
+}
+
+/// Places what is in a flexible box that is higher than that; `own` is the height that its content needs.
+fn spread(block: &mut Block, style: &Style, own: f32) {
+    let free = block.height - own;
+    if style.flex.is_column {
+        block.inset[0] += match style.flex.justify {
+            Justify::Center | Justify::Around => free / 2.0,
+            Justify::End => free,
+            _ => 0.0,
+        };
+    } else if let [Frag::Row(row)] = block.children.as_mut_slice() {
+        // The only row is as high as its box.
+        match style.flex.items {
+            Items::Center => block.inset[0] += free / 2.0,
+            Items::End => block.inset[0] += free,
+            Items::Start => {}
+            Items::Stretch => {
+                row.height += free;
+                for cell in &mut row.cells {
+                    cell.min_height = cell.min_height.max(row.height - cell.margin_top - cell.margin_bottom);
+                }
+            }
+        }
+    }
 }
 
 /// The margins of the first and last block in a box without borders are its own.

@@ -75,7 +75,7 @@ impl Layout<'_> {
             for item in &mut items {
                 item.width += free * item.node.style.flex.grow / grow.max(1.0);
             }
-            // What is narrower than its longest word takes from the others.
+            // An item narrower than its longest word takes room from the others.
             items.iter_mut().for_each(|item| item.width = item.width.max(item.min));
             let used: f32 = items.iter().map(|item| item.width).sum();
             if used > room + 0.1 {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::chunk::chunks;
 use super::{Frag, Item, ItemKind, Layout, Line, Placed};
 use crate::make::css::style::{Align, Style, Transform, Vertical, White};
 use crate::make::css::value::Length;
@@ -28,21 +29,25 @@ pub enum UnitKind {
 impl Layout<'_> {
     /// Breaks text into lines of a width.
     pub fn lines(&mut self, inlines: &[Inline], style: &Rc<Style>, width: f32) -> Vec<Frag> {
-        let units = self.units(inlines, width, true);
         let mut lines = Vec::new();
+        for chunk in chunks(inlines) {
+            self.push_lines(&chunk, style, width, &mut lines);
+        }
+        lines
+    }
+
+    fn push_lines(&mut self, inlines: &[Inline], style: &Rc<Style>, width: f32, lines: &mut Vec<Frag>) {
+        let units = self.units(inlines, width, true);
         let mut start = 0;
-        let mut is_first = true;
         while start < units.len() && self.takes_more() {
-            let indent = if is_first { style.indent } else { 0.0 };
+            let indent = if lines.is_empty() { style.indent } else { 0.0 };
             let (end, next) = fill(&units, start, width - indent);
             let is_last = next >= units.len() || matches!(units[end.min(units.len() - 1)].kind, UnitKind::Break);
             let mut line = self.line(&units[start..end], style);
             place(&mut line, style, width, indent, is_last);
             lines.push(Frag::Line(line));
             start = next;
-            is_first = false;
         }
-        lines
     }
 
     /// The parts of text. Words wider than a line are cut into letters if `cuts`.
@@ -166,7 +171,9 @@ impl Layout<'_> {
                 }
                 c if is_invisible(c) => continue,
                 c => {
-                    if breaks(*last, c) && !word.is_empty() && wraps {
+                    // Options (`-o`) and paths (`/dev`) stay whole.
+                    let least = if matches!(*last, '-' | '/') { 3 } else { 1 };
+                    if breaks(*last, c) && word.len() >= least && wraps {
                         flush(&mut word, begins, units);
                         begins = true;
                     }

@@ -1,7 +1,7 @@
 //! How narrow and how wide content can be.
 
-use super::Layout;
 use super::inline::{Unit, UnitKind};
+use super::{Layout, chunk};
 use crate::make::css::style::Display;
 use crate::make::css::value::Length;
 use crate::make::tree::{Content, Node, Role};
@@ -39,7 +39,7 @@ impl Layout<'_> {
     fn content_size(&mut self, node: &Node) -> (f32, f32) {
         match &node.content {
             Content::Inline(inlines) => {
-                let units = self.units(inlines, ENDLESS, false);
+                let units = self.units(&chunk::first(inlines), ENDLESS, false);
                 measure(&units)
             }
             Content::Table(table) => {

@@ -189,7 +189,7 @@ fn distribute(sizes: &[(f32, f32)], wanted: &[Length], room: f32, whole: f32) ->
         }
     };
     if free < least {
-        // What was asked for does not fit: columns keep their longest words if they can.
+        // The given widths do not fit: columns keep their longest words if they can.
         open.iter().for_each(|column| widths[*column] = sizes[*column].0);
         let fixed: f32 = widths.iter().sum::<f32>() - least;
         let smallest: f32 = sizes.iter().map(|size| size.0).sum();
@@ -248,7 +248,7 @@ fn set_heights(rows: &mut [TableRow], gap: f32) {
             if span < 2 {
                 continue;
             }
-            // What the cell needs beyond the other rows is the last one's.
+            // The last row gets the height that the cell needs beyond the other rows.
             let last = (number + span - 1).min(rows.len() - 1);
             let others: f32 = rows[number..last].iter().map(|row| row.height + gap).sum();
             rows[last].height = rows[last].height.max(height - others);

@@ -225,7 +225,7 @@ impl<'a, 'j> Drawer<'a, 'j> {
         let Some(first) = run.first().map(|placed| placed.glyph) else { return };
         let size = style.size;
         let ids: Vec<u16> =
-            run.iter().map(|placed| self.used.add(placed.glyph.font, placed.glyph.id, placed.c)).collect();
+            run.iter().map(|placed| self.used.add(usize::from(placed.glyph.font), placed.glyph.id, placed.c)).collect();
         let content = &mut self.content;
         fill(content, style.color);
         content.begin_text();

@@ -18,7 +18,7 @@ pub enum Piece {
     Block(Node),
 }
 
-/// What surrounds an element.
+/// The surroundings of an element.
 #[derive(Clone)]
 pub struct Around {
     pub style: Rc<Style>,

@@ -18,7 +18,7 @@ pub fn from_records(name: &str, records: Vec<Vec<String>>, taking: Taking) -> Sh
         && records
             .first()
             .is_some_and(|first| first.iter().all(is_text) && first.iter().any(|text| !text.trim().is_empty()));
-    // Where one value of a column has zeros before it, the others are no numbers, too.
+    // If one value of a column has zeros before it, all of the column stays text.
     let mut codes = vec![taking.only_text; width];
     for record in records.iter().skip(usize::from(has_head)) {
         for (column, text) in record.iter().enumerate() {
