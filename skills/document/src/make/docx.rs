@@ -15,6 +15,7 @@ use super::layout::Layout;
 use super::paginate::paginate;
 use super::prepare::Prepared;
 use crate::error::{Error, Result};
+use crate::limits;
 use body::Body;
 
 /// The bytes of a DOCX file.
@@ -33,15 +34,18 @@ pub fn write(prepared: &mut Prepared) -> Result<Vec<u8>> {
     let styles = styles::Styles::new(prepared.root_style.clone(), &prepared.tree.root, prepared.font_name.as_deref());
     let mut body = Body::new(&mut layout, &prepared.pictures, &styles, paper.inner_width());
     body.document(&prepared.tree, prepared.contents.as_ref(), &pages);
+    if body.is_full() {
+        return Err(Error::limit("the document is too long for DOCX", limits::DOCX_BYTES));
+    }
     let parts = body.finish();
-    let document = parts::document(&parts.xml, &paper, &prepared.texts, prepared.background);
+    let (head, foot) = parts::document(&paper, &prepared.texts, prepared.background);
 
     let mut zip = Zip(ZipWriter::new(Cursor::new(Vec::new())));
     zip.add("[Content_Types].xml", parts::CONTENT_TYPES.as_bytes())?;
     zip.add("_rels/.rels", parts::RELATIONS.as_bytes())?;
     let core = parts::core(&prepared.title, &prepared.author, &prepared.language);
     zip.add("docProps/core.xml", core.as_bytes())?;
-    zip.add("word/document.xml", document.as_bytes())?;
+    zip.add_parts("word/document.xml", &[head.as_bytes(), parts.xml.as_bytes(), foot.as_bytes()])?;
     zip.add("word/styles.xml", styles.to_xml(&prepared.language).as_bytes())?;
     zip.add("word/numbering.xml", parts::numbering(&parts.lists).as_bytes())?;
     zip.add("word/settings.xml", parts::settings(prepared.background.is_some()).as_bytes())?;
@@ -61,11 +65,17 @@ pub struct Zip(pub ZipWriter<Cursor<Vec<u8>>>);
 
 impl Zip {
     pub fn add(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.add_parts(name, &[bytes])
+    }
+
+    fn add_parts(&mut self, name: &str, parts: &[&[u8]]) -> Result<()> {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .last_modified_time(zip::DateTime::default());
         self.0.start_file(name, options).map_err(failed)?;
-        self.0.write_all(bytes)?;
+        for part in parts {
+            self.0.write_all(part)?;
+        }
         Ok(())
     }
 

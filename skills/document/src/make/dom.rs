@@ -138,6 +138,8 @@ impl TokenSink for Sink {
 struct Builder {
     dom: Dom,
     open: Vec<Id>,
+    /// Bytes of text so far.
+    bytes: usize,
 }
 
 impl Builder {
@@ -149,7 +151,7 @@ impl Builder {
             counts: Vec::new(),
             is_cut: false,
         };
-        Self { dom, open: vec![0] }
+        Self { dom, open: vec![0], bytes: 0 }
     }
 
     fn top(&self) -> Id {
@@ -171,6 +173,14 @@ impl Builder {
     }
 
     fn text(&mut self, text: &str) {
+        if self.dom.name(self.top()) == "script" {
+            return;
+        }
+        self.bytes += text.len();
+        if self.bytes > limits::SHOWN_BYTES {
+            self.dom.is_cut = true;
+            return;
+        }
         let last = self.dom.children(self.top()).last().copied();
         if let Some(Node::Text(known)) = last.and_then(|id| self.dom.nodes.get_mut(id)) {
             known.push_str(text);

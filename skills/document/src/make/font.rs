@@ -109,8 +109,9 @@ impl Fonts {
         let mut styles = [Some(number), None, None, None];
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let end = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-        let base = stem.trim_end_matches("Regular").trim_end_matches(['-', '_']);
-        for (index, ends) in [(1, &["Bold"][..]), (2, &["Italic", "Oblique"]), (3, &["BoldItalic", "BoldOblique"])] {
+        let base = stem.trim_end_matches("Regular").trim_end_matches("regular").trim_end_matches(['-', '_']);
+        let ends = [(1, ["Bold", "bold"]), (2, ["Italic", "italic"]), (3, ["BoldItalic", "bolditalic"])];
+        for (index, ends) in ends {
             let beside = ends.iter().map(|style| path.with_file_name(format!("{base}-{style}.{end}")));
             let bytes = beside.filter(|path| path.is_file()).find_map(|path| crate::answer::load(&path).ok());
             styles[index] = bytes.and_then(|bytes| self.load(bytes));
@@ -198,9 +199,12 @@ impl Fonts {
         if self.missing.len() < 100 {
             self.missing.insert(c);
         }
-        let missing =
-            make(self, first, thickened, slanted, '\u{fffd}').or_else(|| make(self, 0, false, false, '\u{fffd}'));
-        missing.unwrap_or(Glyph { font: short(first), id: 0, advance: 0.5, is_slanted: false, is_thickened: false })
+        // An empty box of a font that has one.
+        let missing = self.get(style).map(|loaded| {
+            let advance = f32::from(loaded.face.glyph_hor_advance(GlyphId(0)).unwrap_or(0)) / loaded.em();
+            Glyph { font: short(style), id: 0, advance, is_slanted: false, is_thickened: false }
+        });
+        missing.unwrap_or(Glyph { font: 0, id: 0, advance: 0.0, is_slanted: false, is_thickened: false })
     }
 
     /// Loads the fonts of the working directory, once and only if a character asks for them.

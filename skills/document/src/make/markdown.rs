@@ -1,6 +1,11 @@
 //! Markdown as HTML for pages, with what pandoc adds to it: a head in YAML, sizes of pictures, page breaks.
 
+use std::collections::VecDeque;
+
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+
+/// Events that are looked at together for one picture.
+const PICTURE_EVENTS: usize = 200;
 
 /// Name and value of the head.
 pub type Facts = Vec<(String, String)>;
@@ -17,9 +22,9 @@ pub fn to_html(markdown: &str, is_smart: bool) -> (String, Facts) {
         | Options::ENABLE_DEFINITION_LIST
         | Options::ENABLE_GFM;
     options.set(Options::ENABLE_SMART_PUNCTUATION, is_smart);
-    let events = with_sizes(Parser::new_ext(&body, options).collect());
+    let events = WithPictures { events: Parser::new_ext(&body, options).peekable(), ready: VecDeque::new() };
     let mut text = String::new();
-    html::push_html(&mut text, events.into_iter());
+    html::push_html(&mut text, events);
     (text, facts)
 }
 
@@ -91,6 +96,87 @@ fn page_breaks(text: &str) -> String {
     out
 }
 
+/// Events with what pandoc adds to pictures.
+struct WithPictures<'m, I: Iterator<Item = Event<'m>>> {
+    events: std::iter::Peekable<I>,
+    ready: VecDeque<Event<'m>>,
+}
+
+impl<'m, I: Iterator<Item = Event<'m>>> Iterator for WithPictures<'m, I> {
+    type Item = Event<'m>;
+
+    fn next(&mut self) -> Option<Event<'m>> {
+        if let Some(event) = self.ready.pop_front() {
+            return Some(event);
+        }
+        let event = self.events.next()?;
+        let is_alone = matches!(event, Event::Start(Tag::Paragraph))
+            && matches!(self.events.peek(), Some(Event::Start(Tag::Image { .. })));
+        if !is_alone && !matches!(event, Event::Start(Tag::Image { .. })) {
+            return Some(event);
+        }
+        let mut part = vec![event];
+        while part.len() < PICTURE_EVENTS {
+            let Some(event) = self.events.next() else { break };
+            let ends = match event {
+                Event::End(TagEnd::Paragraph) => true,
+                Event::End(TagEnd::Image) => {
+                    !is_alone && !matches!(self.events.peek(), Some(Event::Text(text)) if text.starts_with('{'))
+                }
+                _ => false,
+            };
+            part.push(event);
+            if ends {
+                break;
+            }
+        }
+        self.ready = as_figure(with_sizes(part)).into();
+        self.ready.pop_front()
+    }
+}
+
+/// A picture that is a paragraph has its text below it.
+fn as_figure(events: Vec<Event>) -> Vec<Event> {
+    let (caption, picture) = match events.as_slice() {
+        [Event::Start(Tag::Paragraph), Event::InlineHtml(picture), rest @ .., Event::End(TagEnd::Paragraph)]
+            if picture.starts_with("<img") && rest.iter().all(is_blank) =>
+        {
+            let alt =
+                picture.split_once("alt=\"").and_then(|(_, rest)| rest.split_once('"')).map_or("", |(alt, _)| alt);
+            (alt.to_owned(), picture.to_string())
+        }
+        [
+            Event::Start(Tag::Paragraph),
+            Event::Start(Tag::Image { dest_url, .. }),
+            inner @ ..,
+            Event::End(TagEnd::Image),
+            Event::End(TagEnd::Paragraph),
+        ] if !inner.iter().any(|event| matches!(event, Event::End(TagEnd::Image))) => {
+            let alt = escape(&words(inner));
+            (alt.clone(), format!("<img src=\"{}\" alt=\"{alt}\">", escape(dest_url)))
+        }
+        _ => return events,
+    };
+    if caption.is_empty() {
+        return events;
+    }
+    vec![Event::Html(CowStr::from(format!("<figure>{picture}<figcaption>{caption}</figcaption></figure>\n")))]
+}
+
+fn is_blank(event: &Event) -> bool {
+    matches!(event, Event::Text(text) if text.trim().is_empty())
+}
+
+/// The text of events.
+fn words(events: &[Event]) -> String {
+    let words = events.iter().filter_map(|event| match event {
+        Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
+        Event::SoftBreak => Some(" "),
+        _ => None,
+    });
+    words.collect()
+}
+
 /// Gives pictures the size in braces behind them: `![](a.png){width=50%}`.
 fn with_sizes(events: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::with_capacity(events.len());
@@ -111,12 +197,7 @@ fn with_sizes(events: Vec<Event>) -> Vec<Event> {
         };
         let inner: Vec<Event> = out.drain(start..).collect();
         let Some(Event::Start(Tag::Image { dest_url, .. })) = inner.first() else { continue };
-        let alt: String = inner
-            .iter()
-            .filter_map(
-                |event| if let Event::Text(text) | Event::Code(text) = event { Some(text.as_ref()) } else { None },
-            )
-            .collect();
+        let alt = words(&inner);
         let style: String = braces
             .split_whitespace()
             .filter_map(|part| part.split_once('='))
@@ -158,6 +239,12 @@ mod tests {
         );
         assert!(html.contains("<h1 id=\"t\">T</h1>") && html.contains("page-break-after"), "{html}");
         assert!(html.contains("<img src=\"b.png\" alt=\"a\" style=\"width:50%;height:20px;\">x"), "{html}");
+        let (html, _) = to_html("![A *b*](c.png)\n\n![](d.png){height=1cm}\n\nx ![e](f.png) y", true);
+        assert!(
+            html.contains("<figure><img src=\"c.png\" alt=\"A b\"><figcaption>A b</figcaption></figure>"),
+            "{html}"
+        );
+        assert!(html.contains("style=\"height:1cm;\"></p>") && html.contains("x <img src=\"f.png\""), "{html}");
         assert!(to_html("---\nnot: ended\n", true).1.is_empty());
         assert!(to_html("```\n\\newpage\n```", true).0.contains("\\newpage"));
     }

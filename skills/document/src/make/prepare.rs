@@ -39,16 +39,18 @@ pub struct Prepared {
     pub notes: Vec<String>,
 }
 
-/// Reads the text and its style sheets, and builds the boxes; with contents as boxes, if they are asked for and `with_contents`.
-pub fn prepare(source: Source, setup: &Setup, with_contents: bool) -> Result<Prepared> {
+/// Reads the text and its style sheets, and builds the boxes; `with_pages` says whether its pages are made here, and with
+/// them contents if they are asked for.
+pub fn prepare(source: Source, setup: &Setup, with_pages: bool) -> Result<Prepared> {
     let mut setup = setup.clone();
     let mut notes = Vec::new();
     let is_markdown = matches!(source, Source::Markdown(_));
     let text = match source {
         Source::Markdown(text) | Source::Html(text) => text,
     };
-    if text.len() > limits::MAKE_BYTES {
-        return Err(Error::limit(&format!("it has {} bytes of text", text.len()), limits::MAKE_BYTES));
+    let limit = if is_markdown { limits::MARKDOWN_BYTES } else { limits::HTML_BYTES };
+    if text.len() > limit {
+        return Err(Error::limit(&format!("it has {} bytes of text", text.len()), limit));
     }
     let html = match source {
         Source::Html(html) => html.to_owned(),
@@ -61,16 +63,25 @@ pub fn prepare(source: Source, setup: &Setup, with_contents: bool) -> Result<Pre
         }
     };
     take_facts(&mut setup, &mut notes);
+    // Hebrew, Arabic and their neighbours; then the scripts of India and the south-east of Asia.
+    if with_pages && text.contains(|c| matches!(c, '\u{590}'..='\u{109f}')) {
+        notes.push("letters that are written from right to left or joined are not placed as they should be; DOCX has no such limit".to_owned());
+    }
     let html = format!("{}{html}", title_block(&setup));
     let mut dom = Dom::parse(&html);
     if dom.is_cut {
-        notes.push(format!("the document has more than {} elements: the rest is left out", limits::ELEMENTS));
+        notes.push(format!(
+            "the document has more than {} elements or {} bytes of text: the rest is left out",
+            limits::ELEMENTS,
+            limits::SHOWN_BYTES
+        ));
     }
     if setup.is_numbered {
         number_headings(&mut dom);
     }
 
-    let mut fonts = Fonts::new(Some(setup.folder.clone()));
+    let mut fonts =
+        Fonts::new(Some(if setup.folder.as_os_str().is_empty() { ".".into() } else { setup.folder.clone() }));
     let mut family = Family::Sans;
     if let Some(name) = &setup.main_font {
         family = main_font(&mut fonts, name, &setup, &mut notes)?;
@@ -113,7 +124,7 @@ pub fn prepare(source: Source, setup: &Setup, with_contents: bool) -> Result<Pre
     }
     let mut pictures = Pictures::new(setup.folder.clone());
     let mut tree = tree::build(&dom, &cascade, &mut pictures, root_style.clone());
-    if with_contents && setup.has_contents && !tree.headings.is_empty() {
+    if with_pages && setup.has_contents && !tree.headings.is_empty() {
         let contents = contents(&tree.headings, &setup);
         let built = tree::build(&Dom::parse(&contents), &cascade, &mut pictures, root_style.clone());
         insert_contents(&mut tree.root, built.root);
@@ -254,7 +265,7 @@ fn page_sheets(dom: &Dom, setup: &Setup, notes: &mut Vec<String>) -> Vec<String>
                     continue;
                 }
                 match crate::answer::load(&setup.folder.join(source)) {
-                    Ok(bytes) if bytes.len() <= limits::MAKE_BYTES => {
+                    Ok(bytes) if bytes.len() <= limits::MARKDOWN_BYTES => {
                         sheets.push(crate::charset::decode(&bytes, Some("utf-8")));
                     }
                     Ok(_) => notes.push(format!("the style sheet {source} is too large and is left out")),

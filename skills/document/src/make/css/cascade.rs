@@ -73,13 +73,21 @@ impl Cascade {
         let keys = classes.map(|class| ('.', class.to_owned()));
         let keys = keys.chain(element.get("id").map(|id| ('#', id.to_owned())));
         let keys = keys.chain([(' ', element.name.clone())]);
-        let mut numbers: Vec<usize> = keys.filter_map(|key| self.index.get(&key)).flatten().copied().collect();
-        numbers.extend(&self.general);
+        // When the steps are used up, only the defaults count.
+        let end = if self.steps.get() > 0 { usize::MAX } else { self.own };
+        let until = |numbers: &Vec<usize>| numbers.partition_point(|number| *number < end);
+        let mut numbers: Vec<usize> = Vec::new();
+        for known in keys.filter_map(|key| self.index.get(&key)).chain([&self.general]) {
+            numbers.extend_from_slice(&known[..until(known)]);
+        }
+        self.steps.set(self.steps.get().saturating_sub(numbers.len()));
         numbers.sort_unstable();
         numbers.dedup();
+        let unlimited = Cell::new(usize::MAX);
         numbers.retain(|number| {
             let selector = &self.sheet.rules[*number].selector;
-            selector.pseudo == pseudo && selector.fits(dom, id, &self.steps)
+            let steps = if *number < self.own { &unlimited } else { &self.steps };
+            selector.pseudo == pseudo && selector.fits(dom, id, steps)
         });
         numbers.sort_by_key(|number| (*number >= self.own, self.sheet.rules[*number].selector.weight, *number));
         numbers.into_iter().map(|number| (number, self.sheet.rules[number].declarations.clone())).collect()

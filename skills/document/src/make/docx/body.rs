@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::styles::{Kind, Styles, hex};
 use super::{escape, twips};
+use crate::limits;
 use crate::make::css::style::{Align, Border, Display, Line, Marker, Style};
 use crate::make::css::value::Color;
 use crate::make::layout::Layout;
@@ -49,6 +50,8 @@ pub struct Body<'a, 'l> {
     pub bookmarks: HashMap<String, usize>,
     pub shapes: usize,
     breaks: bool,
+    /// Where the text begins, below its title.
+    after_title: usize,
     width: f32,
 }
 
@@ -62,6 +65,7 @@ impl<'a, 'l> Body<'a, 'l> {
             bookmarks: HashMap::new(),
             shapes: 0,
             breaks: false,
+            after_title: 0,
             width,
         }
     }
@@ -80,16 +84,12 @@ impl<'a, 'l> Body<'a, 'l> {
             borders: None,
             width: self.width,
         };
-        let before = self.parts.xml.len();
         self.node(&tree.root, around);
         if let Some((depth, title)) = contents {
             let made = self.contents(tree, *depth, title, pages);
-            // Below the title, which is at the top.
-            let mark = "<!--text-->";
-            let at = self.parts.xml[before..].find(mark).map_or(before, |at| before + at);
+            let at = self.after_title;
             self.parts.xml.insert_str(at, &made);
         }
-        self.parts.xml = self.parts.xml.replace("<!--text-->", "");
     }
 
     /// The field for contents, with what it shows until Word makes it anew.
@@ -144,30 +144,14 @@ impl<'a, 'l> Body<'a, 'l> {
             if !matches!(node.role, Role::List { .. }) {
                 around.has_mark = false;
             }
-            if around.kind == Kind::Normal
-                && around.list.is_none()
-                && !is_title(node)
-                && !self.parts.xml.contains("<!--text-->")
-            {
-                let is_wrapper = nodes.len() == 1;
-                if !is_wrapper {
-                    self.mark_text();
-                }
-            }
         }
-    }
-
-    /// Remembers where the text begins below its title.
-    fn mark_text(&mut self) {
-        let xml = &self.parts.xml;
-        // The last paragraph of the title, if there is one.
-        let title = ["\"Author\"/>", "\"Subtitle\"/>", "\"Title\"/>"].iter().filter_map(|style| xml.rfind(style)).max();
-        let at = title.and_then(|at| xml[at..].find("</w:p>").map(|end| at + end + 6)).unwrap_or(0);
-        self.parts.xml.insert_str(at, "<!--text-->");
     }
 
     pub fn node(&mut self, node: &Node, around: Around) {
         let style = &node.style;
+        if self.is_full() {
+            return;
+        }
         self.breaks |= style.break_before && !self.parts.xml.is_empty();
         let mut inner = around;
         if style.background.is_some() && style.display != Display::Table {
@@ -222,6 +206,14 @@ impl<'a, 'l> Body<'a, 'l> {
             },
         }
         self.breaks |= style.break_after;
+        if matches!(node.role, Role::Title | Role::Subtitle | Role::Author) {
+            self.after_title = self.parts.xml.len();
+        }
+    }
+
+    /// Whether the document is longer than is written.
+    pub fn is_full(&self) -> bool {
+        self.parts.xml.len() > limits::DOCX_BYTES
     }
 
     fn list(&mut self, node: &Node, is_ordered: bool, level: usize) -> usize {
@@ -312,11 +304,6 @@ impl<'a, 'l> Body<'a, 'l> {
         // Word adds up what browsers merge.
         format!("<w:spacing w:before=\"0\" w:after=\"{}\"/>", twips(after.max(before).min(100.0)))
     }
-}
-
-fn is_title(node: &Node) -> bool {
-    matches!(node.role, Role::Title | Role::Subtitle | Role::Author)
-        || matches!(&node.content, Content::Blocks(nodes) if !nodes.is_empty() && nodes.iter().all(is_title))
 }
 
 /// Borders of a paragraph or a cell.

@@ -39,7 +39,8 @@ pub fn core(title: &str, author: &str, language: &str) -> String {
     )
 }
 
-pub fn document(body: &str, paper: &Paper, texts: &Texts, background: Option<Color>) -> String {
+/// The document before and after its body.
+pub fn document(paper: &Paper, texts: &Texts, background: Option<Color>) -> (String, String) {
     let background = background.map_or(String::new(), |color| format!("<w:background w:color=\"{}\"/>", hex(color)));
     let reference = |name: &str, id: &str, rows: &[String; 3]| {
         let is_there = rows.iter().any(|text| !text.is_empty());
@@ -47,10 +48,13 @@ pub fn document(body: &str, paper: &Paper, texts: &Texts, background: Option<Col
     };
     let orientation = if paper.width > paper.height { " w:orient=\"landscape\"" } else { "" };
     let [top, right, bottom, left] = paper.margin.map(twips);
-    format!(
+    let head = format!(
         "{XML}<w:document {NAMESPACE} xmlns:r=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships\" \
          xmlns:wp=\"http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing\" xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\" \
-         xmlns:pic=\"http://schemas.openxmlformats.org/drawingml/2006/picture\">{background}<w:body>{body}<w:sectPr>{}{}\
+         xmlns:pic=\"http://schemas.openxmlformats.org/drawingml/2006/picture\">{background}<w:body>"
+    );
+    let foot = format!(
+        "<w:sectPr>{}{}\
          <w:pgSz w:w=\"{}\" w:h=\"{}\"{orientation}/><w:pgMar w:top=\"{top}\" w:right=\"{right}\" w:bottom=\"{bottom}\" w:left=\"{left}\" w:header=\"{}\" w:footer=\"{}\" w:gutter=\"0\"/></w:sectPr></w:body></w:document>",
         reference("header", "rId4", &texts.head),
         reference("footer", "rId5", &texts.foot),
@@ -58,7 +62,8 @@ pub fn document(body: &str, paper: &Paper, texts: &Texts, background: Option<Col
         twips(paper.height),
         top * 2 / 5,
         bottom * 2 / 5,
-    )
+    );
+    (head, foot)
 }
 
 pub fn settings(has_background: bool) -> String {

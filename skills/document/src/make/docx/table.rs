@@ -34,6 +34,9 @@ impl Body<'_, '_> {
         // For each column the rows that a cell from above still takes, and how many columns it has.
         let mut taken: Vec<(usize, usize, String)> = vec![(0, 0, String::new()); widths.len()];
         for (number, (row, seats)) in table.rows.iter().zip(all).enumerate() {
+            if self.is_full() {
+                break;
+            }
             let head = if number < table.head { "<w:tblHeader/>" } else { "" };
             self.parts.xml.push_str(&format!("<w:tr><w:trPr><w:cantSplit/>{head}</w:trPr>"));
             let mut column = 0;

@@ -33,7 +33,8 @@ impl Used {
             id: None,
         });
         let new = own.glyphs.remap(glyph);
-        own.chars.entry(new).or_insert((glyph, c));
+        // The box for what has no glyph stands for many characters.
+        own.chars.entry(new).or_insert((glyph, if glyph == 0 { '\u{fffd}' } else { c }));
         new
     }
 

@@ -1,6 +1,6 @@
 //! From elements to boxes.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::mark::{mark, transform};
@@ -31,14 +31,16 @@ pub struct Builder<'a> {
     pub cascade: &'a Cascade,
     pub pictures: &'a mut Pictures,
     headings: Vec<Entry>,
-    ids: HashSet<String>,
+    /// How many headings have a text.
+    slugs: HashMap<String, usize>,
     /// Numbers of the next items of the lists that are open.
     lists: Vec<i64>,
 }
 
 /// Builds the boxes of a page.
 pub fn build(dom: &Dom, cascade: &Cascade, pictures: &mut Pictures, root: Style) -> Tree {
-    let mut builder = Builder { dom, cascade, pictures, headings: Vec::new(), ids: HashSet::new(), lists: Vec::new() };
+    let mut builder =
+        Builder { dom, cascade, pictures, headings: Vec::new(), slugs: HashMap::new(), lists: Vec::new() };
     let around = Around { style: Rc::new(root.clone()), link: None, span: None };
     let mut pieces = Vec::new();
     builder.children(0, &around, &mut pieces);
@@ -274,21 +276,20 @@ impl Builder<'_> {
     fn heading(&mut self, node: &mut Node, level: u8) {
         let text = node.text();
         let id = node.id.clone().unwrap_or_else(|| self.slug(&text).into());
-        self.ids.insert(id.to_string());
         node.id = Some(id.clone());
         if !text.is_empty() && self.headings.len() < crate::limits::HEADINGS {
             self.headings.push(Entry { level, text: text.chars().take(400).collect(), id });
         }
     }
 
-    /// The name of a heading that has none, as on GitHub.
-    fn slug(&self, text: &str) -> String {
+    /// The name of a heading that has none, as on GitHub: with a number if there is another one.
+    fn slug(&mut self, text: &str) -> String {
         let lower = text.to_lowercase();
         let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).take(200);
         let slug: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
-        let free = |name: &String| !self.ids.contains(name);
-        let numbered = (1..1_000).map(|number| format!("{slug}-{number}"));
-        std::iter::once(slug.clone()).chain(numbered).find(free).unwrap_or(slug)
+        let count = self.slugs.entry(slug.clone()).or_default();
+        *count += 1;
+        if *count == 1 { slug } else { format!("{slug}-{}", *count - 1) }
     }
 
     fn picture(&mut self, element: &Element, style: Style, around: &Around, pieces: &mut Vec<Piece>) {
