@@ -39,7 +39,8 @@ pub fn to_pdf(source: Source, setup: &Setup) -> Result<Made> {
     let mut layout = layout::Layout::new(&mut prepared.fonts, &prepared.pictures, paper.inner_height());
     let root = layout.root(&prepared.tree.root, paper.inner_width());
     let is_full = layout.is_full();
-    let pages = paginate::paginate(&root, paper.inner_height());
+    let fixed = layout.fixed(&prepared.tree.fixed, paper.inner_width());
+    let pages = paginate::paginate(&root, &fixed, paper.inner_height());
     let margins = paper::margin_lines(&mut layout, &prepared.texts, &paper, pages.count, &prepared.root_style);
     let job = pdf::Job {
         paper: &paper,

@@ -26,7 +26,7 @@ pub fn write(prepared: &mut Prepared) -> Result<Vec<u8>> {
     let pages = match &prepared.contents {
         Some(_) => {
             let root = layout.root(&prepared.tree.root, paper.inner_width());
-            let pages = paginate(&root, paper.inner_height());
+            let pages = paginate(&root, &[], paper.inner_height());
             pages.anchors.iter().map(|(id, (page, _))| (id.to_string(), page + 1)).collect()
         }
         None => std::collections::HashMap::new(),

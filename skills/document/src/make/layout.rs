@@ -188,6 +188,22 @@ impl<'a> Layout<'a> {
         self.frags < limits::FRAGMENTS
     }
 
+    /// Lays out what each page has, with its place from the top of the text.
+    pub fn fixed(&mut self, nodes: &[Node], width: f32) -> Vec<(Block, f32)> {
+        let height = self.page_height;
+        let mut blocks = Vec::new();
+        for node in nodes {
+            let block = self.block(node, width, None);
+            let top = node.style.top.resolve(height);
+            let bottom = node.style.bottom.resolve(height);
+            let y = top.or(bottom.map(|bottom| height - bottom - block.height)).unwrap_or(0.0);
+            // A box that lies in the margin is drawn at the end of the text.
+            let y = y.clamp(0.0, (height - block.height).max(0.0));
+            blocks.push((block, y));
+        }
+        blocks
+    }
+
     /// Whether the document has more than was laid out.
     pub fn is_full(&self) -> bool {
         self.frags >= limits::FRAGMENTS

@@ -52,8 +52,8 @@ struct Paginator<'a> {
     breaks: bool,
 }
 
-/// Lets boxes begin where there is room.
-pub fn paginate(root: &Block, height: f32) -> Pages<'_> {
+/// Lets boxes begin where there is room. `fixed` are those that each page has, with their places.
+pub fn paginate<'a>(root: &'a Block, fixed: &'a [(Block, f32)], height: f32) -> Pages<'a> {
     let mut paginator = Paginator {
         pages: Pages::default(),
         height: f64::from(height),
@@ -66,6 +66,12 @@ pub fn paginate(root: &Block, height: f32) -> Pages<'_> {
     let last = paginator.pages.drawn.iter().map(|drawn| drawn.bottom).fold(0.0, f64::max);
     let last = if paginator.breaks { last } else { end.max(last).min(last + paginator.height) };
     paginator.pages.count = ((last - 0.05) / paginator.height).floor().max(0.0) as usize + 1;
+    paginator.breaks = false;
+    for page in 0..paginator.pages.count {
+        for (block, y) in fixed {
+            paginator.block(block, 0.0, page as f64 * paginator.height + f64::from(*y));
+        }
+    }
     paginator.pages
 }
 

@@ -114,6 +114,16 @@ fn style_sheets_count() {
 }
 
 #[test]
+fn a_fixed_box_is_on_each_page() {
+    let html = "<div style='position:fixed;bottom:0'>imprint</div><p style='page-break-after:always'>one<p>two <span style='display:inline-block;padding:9px'>boxed</span>";
+    let found = html_pages(html);
+    assert_eq!(found.len(), 2);
+    assert_order(&found[0], &["one", "imprint"]);
+    assert_order(&found[1], &["two boxed", "imprint"]);
+    assert!(docx_text(Source::Html(html), &Setup::default()).contains("imprint"));
+}
+
+#[test]
 fn pictures_are_drawn() {
     let folder = std::env::temp_dir().join(format!("make-pictures-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -156,6 +156,8 @@ pub struct Entry {
 pub struct Tree {
     pub root: Node,
     pub headings: Vec<Entry>,
+    /// Boxes that each page has at its top or bottom.
+    pub fixed: Vec<Node>,
     pub title: String,
     pub author: String,
     pub language: String,

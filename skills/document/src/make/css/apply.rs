@@ -131,6 +131,8 @@ fn property(style: &mut Style, parent: &Style, (name, value): (&str, &str), font
             }
         }
         "clear" => style.clears = word != "none",
+        "top" => set(&mut style.top, length(word, em)),
+        "bottom" => set(&mut style.bottom, length(word, em)),
         "position" => style.is_fixed = word == "fixed",
         "page-break-before" | "break-before" => style.break_before = is_break(word),
         "page-break-after" | "break-after" => style.break_after = is_break(word),

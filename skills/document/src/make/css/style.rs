@@ -197,8 +197,10 @@ pub struct Style {
     pub is_border_box: bool,
     pub float: Side,
     pub clears: bool,
-    /// Out of the flow.
+    /// Whether it is out of the flow, on each page, and how far from the top and bottom of its text.
     pub is_fixed: bool,
+    pub top: Length,
+    pub bottom: Length,
     pub break_before: bool,
     pub break_after: bool,
     pub keeps_together: bool,
@@ -244,6 +246,8 @@ impl Style {
             float: Side::None,
             clears: false,
             is_fixed: false,
+            top: Length::Auto,
+            bottom: Length::Auto,
             break_before: false,
             break_after: false,
             keeps_together: false,

@@ -85,6 +85,7 @@ impl<'a, 'l> Body<'a, 'l> {
             width: self.width,
         };
         self.node(&tree.root, around);
+        self.nodes(&tree.fixed, around);
         if let Some((depth, title)) = contents {
             let made = self.contents(tree, *depth, title, pages);
             let at = self.after_title;
@@ -277,7 +278,12 @@ impl<'a, 'l> Body<'a, 'l> {
         } else if around.indent > 0.5 {
             properties.push_str(&format!("<w:ind w:left=\"{}\"/>", twips(around.indent)));
         }
-        if style.align != base.align || (around.kind == Kind::Normal && style.align != Align::Left) {
+        // The styles of titles are centered.
+        let usual = match around.kind {
+            Kind::Title | Kind::Subtitle | Kind::Author => Align::Center,
+            _ => Align::Left,
+        };
+        if style.align != usual {
             let align = match style.align {
                 Align::Left => "left",
                 Align::Center => "center",

@@ -45,7 +45,15 @@ impl Body<'_, '_> {
             Inline::Break => "<w:r><w:br/></w:r>".to_owned(),
             Inline::Picture { number, style, alt, .. } => self.picture(*number, style, alt, width),
             Inline::Box(node) => match &node.content {
-                Content::Inline(inlines) => self.runs(inlines, base, width),
+                Content::Inline(inlines) => {
+                    let mut inner = inlines.clone();
+                    for inline in &mut inner {
+                        if let Inline::Text(words) = inline {
+                            words.span.get_or_insert_with(|| node.style.clone());
+                        }
+                    }
+                    self.runs(&inner, base, width)
+                }
                 _ => {
                     let text = node.text();
                     format!("<w:r><w:t xml:space=\"preserve\">{}</w:t></w:r>", escape(&text))

@@ -5,8 +5,12 @@ use super::styles::{Kind, hex};
 use super::twips;
 use crate::make::css::style::{Style, Vertical};
 use crate::make::css::value::Length;
-use crate::make::layout::{Frag, seats};
+use crate::make::layout::{Block, Frag, seats};
 use crate::make::tree::{Content, Node, Table};
+
+/// Points of the narrowest cell, and of the room that text may need in another font.
+const LEAST: f32 = 1.0;
+const SLACK: f32 = 8.0;
 
 impl Body<'_, '_> {
     pub fn table(&mut self, table: &Table, style: &std::rc::Rc<Style>, around: Around) {
@@ -87,7 +91,7 @@ impl Body<'_, '_> {
 
     fn empty_cell(&mut self, width: f32, span: usize, merge: &str) {
         self.parts.xml.push_str(&format!(
-            "<w:tc><w:tcPr><w:tcW w:w=\"{}\" w:type=\"dxa\"/>{}{merge}</w:tcPr><w:p/></w:tc>",
+            "<w:tc><w:tcPr><w:tcW w:w=\"{}\" w:type=\"dxa\"/>{}{merge}</w:tcPr><w:p><w:pPr><w:spacing w:before=\"0\" w:after=\"0\"/></w:pPr></w:p></w:tc>",
             twips(width),
             span_xml(span)
         ));
@@ -176,22 +180,51 @@ impl Body<'_, '_> {
         let mut rest = nodes.into_iter();
         for row in rows {
             let Frag::Row(row) = row else { continue };
-            // Each cell ends where the next one begins.
-            let mut widths: Vec<f32> = Vec::new();
-            for (number, cell) in row.cells.iter().enumerate() {
-                let start = if number == 0 { 0.0 } else { cell.x };
-                let end = row.cells.get(number + 1).map_or(room, |next| next.x);
-                widths.push((end - start).max(5.0));
-            }
+            let spots = spots(&row.cells, room);
+            let widths: Vec<f32> = spots.iter().map(|(width, _)| *width).collect();
+            let shade = around.shade.map_or(String::new(), |color| {
+                format!("<w:shd w:val=\"clear\" w:color=\"auto\" w:fill=\"{}\"/>", hex(color))
+            });
             self.begin(&widths, "", false);
             self.parts.xml.push_str("<w:tr>");
-            for (width, node) in widths.iter().zip(rest.by_ref()) {
-                self.cell(node, (*width, 1), "", node.style.background.or(around.shade), around);
+            for (width, is_box) in spots {
+                match if is_box { rest.next() } else { None } {
+                    Some(node) => self.cell(node, (width, 1), "", node.style.background.or(around.shade), around),
+                    None => self.empty_cell(width, 1, &shade),
+                }
             }
             self.parts.xml.push_str("</w:tr>");
             self.end();
         }
     }
+}
+
+/// The widths of boxes beside one another and of what is between them.
+fn spots(cells: &[Block], room: f32) -> Vec<(f32, bool)> {
+    let mut spots: Vec<(f32, bool)> = Vec::new();
+    let mut end = 0.0;
+    // In another font, text may be a little wider: boxes that are not seen take some of the gaps beside them.
+    let slack = |cell: Option<&Block>, gap: f32| match cell {
+        Some(cell) if !cell.is_seen => ((gap - LEAST) / 2.0).clamp(0.0, SLACK),
+        _ => 0.0,
+    };
+    for (number, cell) in cells.iter().enumerate() {
+        let gap = cell.x - end;
+        let (before, own) =
+            (slack(number.checked_sub(1).and_then(|before| cells.get(before)), gap), slack(Some(cell), gap));
+        if let Some((last, true)) = spots.last_mut() {
+            *last += before;
+        }
+        if gap - before - own >= LEAST {
+            spots.push((gap - before - own, false));
+        }
+        spots.push((cell.width.max(LEAST) + own, true));
+        end = cell.x + cell.width;
+    }
+    if room - end > LEAST {
+        spots.push((room - end, false));
+    }
+    spots
 }
 
 fn span_xml(span: usize) -> String {

@@ -12,6 +12,9 @@ use crate::make::css::value::Length;
 use crate::make::dom::{Dom, Element, Id, Node as Source};
 use crate::make::picture::Pictures;
 
+/// Boxes that are repeated on each page.
+const FIXED: usize = 20;
+
 /// A piece of the flow.
 pub enum Piece {
     Inline(Inline),
@@ -31,6 +34,8 @@ pub struct Builder<'a> {
     pub cascade: &'a Cascade,
     pub pictures: &'a mut Pictures,
     headings: Vec<Entry>,
+    /// Boxes that each page has.
+    fixed: Vec<Node>,
     /// How many headings have a text.
     slugs: HashMap<String, usize>,
     /// Numbers of the next items of the lists that are open.
@@ -39,8 +44,15 @@ pub struct Builder<'a> {
 
 /// Builds the boxes of a page.
 pub fn build(dom: &Dom, cascade: &Cascade, pictures: &mut Pictures, root: Style) -> Tree {
-    let mut builder =
-        Builder { dom, cascade, pictures, headings: Vec::new(), slugs: HashMap::new(), lists: Vec::new() };
+    let mut builder = Builder {
+        dom,
+        cascade,
+        pictures,
+        headings: Vec::new(),
+        fixed: Vec::new(),
+        slugs: HashMap::new(),
+        lists: Vec::new(),
+    };
     let around = Around { style: Rc::new(root.clone()), link: None, span: None };
     let mut pieces = Vec::new();
     builder.children(0, &around, &mut pieces);
@@ -57,6 +69,7 @@ pub fn build(dom: &Dom, cascade: &Cascade, pictures: &mut Pictures, root: Style)
     let language = dom.find("html").and_then(|id| dom.element(id)).and_then(|element| element.get("lang"));
     Tree {
         headings: builder.headings,
+        fixed: builder.fixed,
         title: dom.find("title").map(|id| dom.text(id).trim().to_owned()).unwrap_or_default(),
         author: meta("author").unwrap_or_default(),
         language: language.unwrap_or_default().to_owned(),
@@ -106,6 +119,13 @@ impl Builder<'_> {
                 return pieces.push(Piece::Inline(inline));
             }
             _ => {}
+        }
+        if style.is_fixed && self.fixed.len() < FIXED {
+            style.display = if style.display == Display::Inline { Display::Block } else { style.display };
+            style.is_fixed = false;
+            let node = self.block(id, element, style, around);
+            self.fixed.push(node);
+            return;
         }
         // A float is a block.
         if style.float != Side::None && matches!(style.display, Display::Inline | Display::InlineBlock) {
@@ -407,9 +427,10 @@ impl Builder<'_> {
     }
 }
 
-/// Whether an inline block has a size of its own.
+/// Whether an inline block has a size of its own, or an inside that makes its line higher.
 fn needs_box(style: &Style) -> bool {
-    style.width != Length::Auto
+    style.inset(0, 0.0) + style.inset(2, 0.0) > 0.0
+        || style.width != Length::Auto
         || style.height != Length::Auto
         || style.min_width != Length::Auto
         || style.min_height != Length::Auto
