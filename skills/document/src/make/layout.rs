@@ -31,7 +31,7 @@ pub enum Frag {
 /// A box with what is in it.
 #[derive(Debug)]
 pub struct Block {
-    /// From the left edge of what is around it to its border.
+    /// From the left edge of the surrounding box to its border.
     pub x: f32,
     /// With borders.
     pub width: f32,

@@ -117,7 +117,7 @@ pub fn write(pages: &Pages, mut job: Job) -> Vec<u8> {
     pdf.finish().to_vec()
 }
 
-/// For each page the numbers of what is drawn on it, in order.
+/// For each page the numbers of its shapes, in order.
 fn by_page(pages: &Pages, height: f32) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new(); pages.count];
     let height = f64::from(height);

@@ -23,7 +23,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     let mut words = Words::new(arguments);
     while let Some(word) = words.next() {
         match word {
-            Word::Option(option) => option_of(&mut options, option, &mut words)?,
+            Word::Option(option) => take_option(&mut options, option, &mut words)?,
             Word::Operand(file) => options.files.push(file.to_owned()),
         }
     }
@@ -33,7 +33,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-fn option_of(options: &mut Options, option: &str, words: &mut Words) -> Result<()> {
+fn take_option(options: &mut Options, option: &str, words: &mut Words) -> Result<()> {
     match option {
         "-f" | "-r" | "--from" | "--read" => options.from = Some(words.value(option)?.to_owned()),
         "-t" | "-w" | "--to" | "--write" => options.to = Some(words.value(option)?.to_owned()),

@@ -15,7 +15,7 @@ pub fn border(style: &mut Style, rest: &str, value: &str, em: f32) {
     let numbers: Vec<usize> =
         if place.is_empty() { (0..4).collect() } else { side_number(place).into_iter().collect() };
     if part.is_empty() {
-        let new = border_of(value, em);
+        let new = parse_border(value, em);
         numbers.into_iter().for_each(|number| style.border[number] = new);
         return;
     }
@@ -36,7 +36,7 @@ pub fn border(style: &mut Style, rest: &str, value: &str, em: f32) {
     }
 }
 
-fn border_of(value: &str, em: f32) -> Border {
+fn parse_border(value: &str, em: f32) -> Border {
     let mut border = Border::NONE;
     for part in split(value, ' ').into_iter().filter(|part| !part.is_empty()) {
         if let Some(width) = border_width(part, em) {

@@ -6,13 +6,13 @@ use crate::make::dom::{Dom, Element, Id};
 /// The declarations that stand for the attributes of an element.
 pub fn hints(dom: &Dom, id: Id) -> Vec<Declaration> {
     let Some(element) = dom.element(id) else { return Vec::new() };
-    let mut found = of_table(dom, id, element);
+    let mut found = from_table(dom, id, element);
     add_own(element, &mut found);
     found
 }
 
 /// A cell has the borders and the padding that its table asks for.
-fn of_table(dom: &Dom, id: Id, element: &Element) -> Vec<Declaration> {
+fn from_table(dom: &Dom, id: Id, element: &Element) -> Vec<Declaration> {
     let mut found = Vec::new();
     let mut add = |name: &str, value: String| found.push((name.to_owned(), value, false));
     let is_cell = matches!(element.name.as_str(), "td" | "th");

@@ -93,7 +93,7 @@ impl<'a, 'l> Body<'a, 'l> {
         }
     }
 
-    /// The field for contents, with what it shows until Word makes it anew.
+    /// The field for contents, with the entries that it shows until Word updates it.
     fn contents(&mut self, tree: &Tree, depth: u8, title: &str, pages: &HashMap<String, usize>) -> String {
         let first = tree.headings.iter().map(|entry| entry.level).min().unwrap_or(1);
         let entries: Vec<_> = tree.headings.iter().filter(|entry| entry.level < first + depth).collect();

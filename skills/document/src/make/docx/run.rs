@@ -15,8 +15,8 @@ impl Body<'_, '_> {
         let mut xml = String::new();
         let mut at = 0;
         while at < inlines.len() {
-            let link = link_of(&inlines[at]).cloned();
-            let end = at + inlines[at..].iter().take_while(|inline| link_of(inline) == link.as_ref()).count().max(1);
+            let link = find_link(&inlines[at]).cloned();
+            let end = at + inlines[at..].iter().take_while(|inline| find_link(inline) == link.as_ref()).count().max(1);
             let inner: String = inlines[at..end].iter().map(|inline| self.inline(inline, base, width)).collect();
             match link {
                 Some(link) => xml.push_str(&self.link(&link, &inner)),
@@ -142,7 +142,7 @@ impl Body<'_, '_> {
     }
 }
 
-fn link_of(inline: &Inline) -> Option<&Text> {
+fn find_link(inline: &Inline) -> Option<&Text> {
     match inline {
         Inline::Text(words) => words.link.as_ref(),
         Inline::Picture { link, .. } => link.as_ref(),

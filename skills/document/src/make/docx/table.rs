@@ -199,7 +199,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// The widths of boxes beside one another and of what is between them.
+/// The widths of boxes beside one another and of the gaps between them.
 fn spots(cells: &[Block], room: f32) -> Vec<(f32, bool)> {
     let mut spots: Vec<(f32, bool)> = Vec::new();
     let mut end = 0.0;

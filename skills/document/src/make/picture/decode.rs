@@ -1,4 +1,4 @@
-//! Pictures whose samples are packed anew.
+//! Pictures that are decoded and packed again.
 
 use std::io::{Cursor, Write};
 
