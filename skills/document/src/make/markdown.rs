@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream, html};
 
 /// Events that are looked at together for one picture.
 const PICTURE_EVENTS: usize = 200;
@@ -22,7 +22,16 @@ pub fn to_html(markdown: &str, is_smart: bool) -> (String, Facts) {
         | Options::ENABLE_DEFINITION_LIST
         | Options::ENABLE_GFM;
     options.set(Options::ENABLE_SMART_PUNCTUATION, is_smart);
-    let events = WithPictures { events: Parser::new_ext(&body, options).peekable(), ready: VecDeque::new() };
+    let mut in_code = false;
+    let events = TextMergeStream::new(Parser::new_ext(&body, options)).flat_map(move |event| {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            _ => {}
+        }
+        if is_smart && !in_code { raised(event) } else { vec![event] }
+    });
+    let events = WithPictures { events: events.peekable(), ready: VecDeque::new() };
     let mut text = String::new();
     html::push_html(&mut text, events);
     (text, facts)
@@ -94,6 +103,36 @@ fn page_breaks(text: &str) -> String {
         }
     }
     out
+}
+
+/// Text with `x^2^` raised and `H~2~O` lowered, as pandoc has them: without spaces between the marks.
+fn raised(event: Event) -> Vec<Event> {
+    let Event::Text(text) = &event else { return vec![event] };
+    let mut parts = Vec::new();
+    let mut rest = text.as_ref();
+    let mut start = 0;
+    while let Some(at) = rest[start..].find(['^', '~']).map(|at| start + at) {
+        let mark = &rest[at..=at];
+        let inner = &rest[at + 1..];
+        let end =
+            inner.find([' ', '\n', '^', '~']).filter(|end| inner[*end..].starts_with(mark) && (1..=30).contains(end));
+        let follows_word = rest[..at].ends_with(char::is_alphanumeric) || rest[..at].ends_with(')');
+        match end.filter(|_| follows_word) {
+            Some(end) => {
+                let name = if mark == "^" { "sup" } else { "sub" };
+                parts.push(Event::Text(CowStr::from(rest[..at].to_owned())));
+                parts.push(Event::InlineHtml(CowStr::from(format!("<{name}>{}</{name}>", escape(&inner[..end])))));
+                rest = &inner[end + 1..];
+                start = 0;
+            }
+            None => start = at + 1,
+        }
+    }
+    if parts.is_empty() {
+        return vec![event];
+    }
+    parts.push(Event::Text(CowStr::from(rest.to_owned())));
+    parts
 }
 
 /// Events with what pandoc adds to pictures.
@@ -245,6 +284,9 @@ mod tests {
             "{html}"
         );
         assert!(html.contains("style=\"height:1cm;\"></p>") && html.contains("x <img src=\"f.png\""), "{html}");
+        let (html, _) = to_html("H~2~O, x^2^ a~/b ~/c, 2^3 ^x^ `a^2^`\n\n    b^2^", true);
+        assert!(html.contains("H<sub>2</sub>O, x<sup>2</sup> a~/b ~/c, 2^3 ^x^ <code>a^2^</code>"), "{html}");
+        assert!(html.contains("b^2^"), "{html}");
         assert!(to_html("---\nnot: ended\n", true).1.is_empty());
         assert!(to_html("```\n\\newpage\n```", true).0.contains("\\newpage"));
     }
