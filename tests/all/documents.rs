@@ -74,6 +74,29 @@ fn a_document_is_read_as_a_skill_and_by_the_names_that_people_type() {
 }
 
 #[test]
+fn a_document_is_made_and_read_back() {
+    let home = with_files(&[
+        ("a.md", b"# Rain\n\nIt **rained** in Oslo.\n"),
+        ("a.html", b"<h1>Bill</h1><p>500 EUR"),
+        ("a.csv", b"day,zip\n2026-05-01,01234\n"),
+    ]);
+    for (line, parts) in [
+        ("pandoc a.md -o a.pdf && pdftotext a.pdf -", &["Rain", "It rained in Oslo."][..]),
+        ("pandoc a.md -o a.docx && pandoc -t markdown a.docx", &["# Rain", "**rained**"]),
+        (
+            "weasyprint a.html b.pdf && wkhtmltopdf -q a.html c.pdf && pdftotext b.pdf - && pdftotext c.pdf -",
+            &["500 EUR"],
+        ),
+        ("soffice --headless --convert-to pdf --outdir out a.docx && ls out", &["a.pdf"]),
+        ("csv2xlsx a.csv && xlsx2csv a.xlsx && ssconvert a.xlsx b.csv && cmp a.csv b.csv", &["2026-05-01,01234"]),
+    ] {
+        let (code, text, errors) = shell(&home, line);
+        assert_eq!(code, 0, "{line}: {errors}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{line}: {text}");
+    }
+}
+
+#[test]
 fn a_picture_is_converted_shown_and_described() {
     let home = with_files(&[("a.ppm", b"P3 2 2 255 255 0 0 0 255 0 0 0 255 9 9 9\n")]);
     let (code, text, errors) = shell(
@@ -104,7 +127,7 @@ fn what_cannot_be_read_is_refused_with_a_sentence_and_nothing_is_lost() {
         ("convert bomb.ppm a.png", "bomb.ppm"),
         ("identify noise.jpg", "noise.jpg"),
         ("convert xc:red -frobnicate a.png", "-frobnicate"),
-        ("pandoc -t docx half.pdf", "docx"),
+        ("pandoc -t epub half.pdf", "epub"),
     ] {
         let (code, _, errors) = shell(&home, line);
         assert!(code == 1 && errors.contains(said) && errors.lines().count() == 1, "{line}: {code} {errors}");

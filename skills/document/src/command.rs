@@ -2,10 +2,14 @@
 
 mod document;
 mod docx2txt;
+mod htmlpdf;
+mod made;
 mod pandoc;
 mod pdfinfo;
 mod pdftoppm;
 mod pdftotext;
+mod sheets;
+mod soffice;
 mod words;
 mod xlsx2csv;
 
@@ -23,13 +27,19 @@ pub struct Command {
 }
 
 /// All of them.
-pub const COMMANDS: [Command; 7] = [
+pub const COMMANDS: [Command; 13] = [
+    Command { name: "csv2xlsx", usage: sheets::USAGE, run: sheets::run },
     Command { name: "document", usage: document::USAGE, run: document::run },
     Command { name: "docx2txt", usage: docx2txt::USAGE, run: docx2txt::run },
+    Command { name: "libreoffice", usage: soffice::USAGE, run: soffice::run },
     Command { name: "pandoc", usage: pandoc::USAGE, run: pandoc::run },
     Command { name: "pdfinfo", usage: pdfinfo::USAGE, run: pdfinfo::run },
     Command { name: "pdftoppm", usage: pdftoppm::USAGE, run: pdftoppm::run },
     Command { name: "pdftotext", usage: pdftotext::USAGE, run: pdftotext::run },
+    Command { name: "soffice", usage: soffice::USAGE, run: soffice::run },
+    Command { name: "ssconvert", usage: sheets::CONVERT_USAGE, run: sheets::convert },
+    Command { name: "weasyprint", usage: htmlpdf::WEASY_USAGE, run: htmlpdf::weasy },
+    Command { name: "wkhtmltopdf", usage: htmlpdf::USAGE, run: htmlpdf::run },
     Command { name: "xlsx2csv", usage: xlsx2csv::USAGE, run: xlsx2csv::run },
 ];
 
@@ -72,6 +82,14 @@ fn save(path: &str, bytes: &[u8], out: &mut dyn Write) -> Result<()> {
         return Ok(());
     }
     std::fs::write(path, bytes).map_err(|e| Error::new(format!("{path}: {e}")))
+}
+
+/// Whether a file is there, before something else is wrong.
+fn check(path: &str) -> Result<()> {
+    if path == "-" || std::fs::metadata(path).is_ok() {
+        return Ok(());
+    }
+    Err(at(path)("there is no such file".into()))
 }
 
 /// Puts the path before an error.
@@ -134,6 +152,53 @@ mod tests {
         );
         let both = output(&format!("document {} {} --text", path("a.docx"), path("a.xlsx"))).unwrap();
         assert!(both.starts_with("Hello\n\n## Sheet Costs"), "{both}");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn documents_are_made() {
+        let directory = std::env::temp_dir().join(format!("document-made-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = |name: &str| directory.join(name).to_string_lossy().into_owned();
+        let text = |name: &str| output(&format!("pdftotext {} -", path(name))).unwrap();
+        std::fs::write(path("a.md"), "# Title\n\nSome \"text\".\n").unwrap();
+        std::fs::write(path("a.html"), "<title>T</title><h1>Invoice</h1><p>of [May]").unwrap();
+        std::fs::write(path("a.csv"), "name,zip\nAda,01234\n").unwrap();
+        std::fs::write(path("b.json"), "[{\"n\": 1.5}]").unwrap();
+
+        output(&format!(
+            "pandoc {} -o {} --toc -N -V geometry:margin=3cm -V papersize=letter",
+            path("a.md"),
+            path("a.pdf")
+        ))
+        .unwrap();
+        assert!(text("a.pdf").contains("Some “text”."), "{}", text("a.pdf"));
+        assert!(output(&format!("pdfinfo {}", path("a.pdf"))).unwrap().contains("612 x 792"));
+        output(&format!("pandoc -t docx -o {} {}", path("a.docx"), path("a.md"))).unwrap();
+        assert_eq!(output(&format!("pandoc -t markdown {}", path("a.docx"))).unwrap(), "# Title\n\nSome “text”.\n");
+        output(&format!("weasyprint {} {}", path("a.html"), path("w.pdf"))).unwrap();
+        output(&format!("wkhtmltopdf -q --footer-right [page]/[topage]-[title] {} {}", path("a.html"), path("k.pdf")))
+            .unwrap();
+        assert!(text("w.pdf").contains("Invoice") && text("k.pdf").contains("1/1-T"), "{}", text("k.pdf"));
+        let line =
+            output(&format!("soffice --headless --convert-to pdf --outdir {} {}", path("o"), path("a.docx"))).unwrap();
+        assert!(line.ends_with("a.pdf\n") && text("o/a.pdf").contains("Title"));
+
+        output(&format!("csv2xlsx {} {} {}", path("a.csv"), path("b.json"), path("x.xlsx"))).unwrap();
+        output(&format!("ssconvert -S {} {}", path("x.xlsx"), path("c.csv"))).unwrap();
+        assert_eq!(std::fs::read_to_string(path("c.csv.0")).unwrap(), "name,zip\nAda,01234\n");
+        assert_eq!(std::fs::read_to_string(path("c.csv.1")).unwrap(), "n\n1.5\n");
+        for (line, reason) in [
+            (format!("pandoc {} -o x.epub", path("a.md")), "`epub`"),
+            (format!("pandoc {} -o x.pdf -V papersize=huge", path("a.md")), "huge"),
+            (format!("soffice --convert-to odt {}", path("a.md")), "`odt`"),
+            (format!("ssconvert {} x.pdf", path("a.csv")), "`pdf`"),
+            (format!("wkhtmltopdf --footer-html x {} x.pdf", path("a.html")), "--footer-html"),
+            ("weasyprint https://x.y/ x.pdf".to_owned(), "download"),
+        ] {
+            let error = output(&line).unwrap_err();
+            assert!(error.to_string().contains(reason), "{line}: {error}");
+        }
         std::fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -4,6 +4,8 @@
 //! bytes ── kind ──▶ reader (pdf, office, odf, sheet, mail, …) ──▶ Out ──▶ Document ──▶ answer: Markdown, text, JSON, outline, search
 //! ```
 //!
+//! `make` goes the other way: from Markdown, HTML and tables to PDF, DOCX and XLSX.
+//!
 //! Each reader is one function from bytes to a [`document::Document`], which writes blocks into an [`out::Out`]. No reader knows how its text is asked for, and
 //! nothing else knows a format.
 
@@ -18,6 +20,7 @@ pub mod kind;
 pub mod language;
 pub mod limits;
 pub mod mail;
+pub mod make;
 pub mod markup;
 pub mod odf;
 pub mod office;

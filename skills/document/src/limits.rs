@@ -71,3 +71,43 @@ pub const PASSAGES: usize = 100;
 
 /// Ranges in a list of pages.
 pub const RANGES: usize = 200;
+
+/// Bytes of Markdown that a document is made from. Each paragraph of a line takes a hundred times its bytes while it is parsed.
+pub const MARKDOWN_BYTES: usize = 4 << 20;
+
+/// Bytes of HTML that a document is made from, pictures in `data:` included, and of the text in it.
+pub const HTML_BYTES: usize = 32 << 20;
+pub const SHOWN_BYTES: usize = 8 << 20;
+
+/// Bytes of the text of a DOCX file with its marks.
+pub const DOCX_BYTES: usize = 64 << 20;
+
+/// Elements and texts of a page that a document is made from.
+pub const ELEMENTS: usize = 400_000;
+
+/// Boxes within one another.
+pub const BOX_DEPTH: usize = 120;
+
+/// Rules of style sheets, and declarations of one rule.
+pub const RULES: usize = 10_000;
+pub const DECLARATIONS: usize = 400;
+
+/// Comparisons of selectors with elements. A sheet of a person with a long page takes some million.
+pub const SELECTOR_STEPS: usize = 20_000_000;
+
+/// Columns of a table on paper, and of a cell that takes several.
+pub const PAGE_COLUMNS: usize = 200;
+
+/// Lines and boxes of a document that is made.
+pub const FRAGMENTS: usize = 1_000_000;
+
+/// Pages of a document that is made.
+pub const PAGES: usize = 5_000;
+
+/// Pictures of a document, the size of a file, and the pixels of all.
+pub const PICTURES: usize = 2_000;
+pub const PICTURE_BYTES: u64 = 32 << 20;
+pub const ALL_PIXELS: u64 = 200_000_000;
+
+/// Fonts from files.
+pub const FONTS: usize = 24;

@@ -63,7 +63,20 @@ const IMAGE_NAMES: [&str; 7] = ["convert", "exiftool", "identify", "image", "mag
 const DOCUMENT: &str = "document";
 
 /// These.
-const DOCUMENT_NAMES: [&str; 6] = ["docx2txt", "pandoc", "pdfinfo", "pdftoppm", "pdftotext", "xlsx2csv"];
+const DOCUMENT_NAMES: [&str; 12] = [
+    "csv2xlsx",
+    "docx2txt",
+    "libreoffice",
+    "pandoc",
+    "pdfinfo",
+    "pdftoppm",
+    "pdftotext",
+    "soffice",
+    "ssconvert",
+    "weasyprint",
+    "wkhtmltopdf",
+    "xlsx2csv",
+];
 
 /// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
 pub(super) fn plain_name(name: &str) -> &str {

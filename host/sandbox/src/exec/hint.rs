@@ -62,9 +62,9 @@ const HINTS: &[Hint] = &[
     ),
     hint(&["gh", "glab"], "commands have no network; the skill `fetch` and MCP servers reach such services"),
     ways(
-        &["libreoffice", "soffice", "unoconv"],
+        &["unoconv"],
         &[
-            ("document", "use `document`, which reads documents as Markdown"),
+            ("document", "use `soffice --convert-to`"),
             (SCIENCE, "it is not included; use `python3` with openpyxl, pypdf, reportlab and lxml"),
         ],
         "it is not included; with `kiso package add python-sci`, Python has openpyxl, pypdf, reportlab and lxml",
@@ -78,7 +78,7 @@ const HINTS: &[Hint] = &[
         "an .odt is a zip archive: `unzip -p FILE content.xml` prints its text with its tags",
     ),
     ways(
-        &["in2csv", "ssconvert"],
+        &["in2csv"],
         &[("document", "use `document`, or the skill `data`"), (SCIENCE, "use `python3` with openpyxl")],
         "an .xlsx is a zip archive, see `unzip -l`; with `kiso package add python-sci`, Python has openpyxl",
     ),
@@ -86,11 +86,6 @@ const HINTS: &[Hint] = &[
         &["pdfimages", "qpdf"],
         &[("document", "use `document`"), (SCIENCE, "use `python3` with pypdf and reportlab")],
         "it is not included; with `kiso package add python-sci`, Python has pypdf and reportlab",
-    ),
-    ways(
-        &["weasyprint", "wkhtmltopdf"],
-        &[(SCIENCE, "use `python3` with reportlab")],
-        "it is not included; with `kiso package add python-sci`, Python has reportlab",
     ),
     hint(&["ffmpeg", "ffprobe", "sox"], "there is nothing for sound and video here"),
     hint(&["tesseract"], "no command reads the text of a scan; a model with eyes reads it in the picture"),
@@ -212,7 +207,7 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
 }
 
 /// Commands for documents and pictures, as models are told of them.
-const DOCUMENTS: &str = "pdftotext, pandoc, convert, identify";
+const DOCUMENTS: &str = "pdftotext, pandoc (also to PDF and DOCX), csv2xlsx, convert, identify";
 
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
 pub fn commands(packages: &[&Package]) -> String {
@@ -237,9 +232,9 @@ mod tests {
     use crate::exec::embedded::COREUTILS_NAMES;
 
     /// Commands and skills that a hint may lead to, where they are there or anyway.
-    const KNOWN: [&str; 14] = [
+    const KNOWN: [&str; 15] = [
         "COMMAND", "cc", "chart", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js", "kiso",
-        "sh",
+        "sh", "soffice",
     ];
 
     #[test]
@@ -284,8 +279,7 @@ mod tests {
             ("odt2txt", "`document`", "unzip"),
             ("in2csv", "`document`", "python-sci"),
             ("qpdf", "`document`", "python-sci"),
-            ("libreoffice", "as Markdown", "python-sci"),
-            ("wkhtmltopdf", "reportlab", "python-sci"),
+            ("unoconv", "`soffice", "python-sci"),
             ("chromium", "no browser", "no browser"),
             ("ffmpeg", "sound and video", "sound and video"),
             ("fc-list", "`document`", "`chart`"),
@@ -304,7 +298,7 @@ mod tests {
             let told = instead(name, |_| false).expect("there is a hint");
             assert!(told.contains(without), "{name}: {told}");
         }
-        assert!(instead("soffice", |wanted| wanted == SCIENCE).is_some_and(|told| told.contains("reportlab")));
+        assert!(instead("unoconv", |wanted| wanted == SCIENCE).is_some_and(|told| told.contains("reportlab")));
     }
 
     #[test]

@@ -1,25 +1,42 @@
-//! `pandoc`: documents as Markdown, plain text or HTML.
+//! `pandoc`: documents as Markdown, plain text, HTML, PDF or DOCX.
+
+mod options;
 
 use std::io::Write;
 
-use super::words::{Word, Words, unknown};
+use super::made::{self, Plain};
 use super::{at, load, save};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::kind::{self, Kind, extension};
+use crate::make::Setup;
+use crate::make::picture::folder_of;
 use crate::markup;
 use crate::out::Style;
 use crate::read::{self, Reading};
+use options::Options;
 
 pub const USAGE: &str = "Usage: pandoc [OPTION]... [FILE]...
-Convert DOCX, ODT, HTML, EPUB, RTF or Markdown (also PDF, PPTX, XLSX, CSV) to Markdown, plain text or HTML.
+Convert DOCX, ODT, HTML, EPUB, RTF or Markdown (also PDF, PPTX, XLSX, CSV) to Markdown, plain text, HTML, PDF or DOCX.
 
   -f FORMAT, --from    docx, odt, html, epub, rtf, markdown, …; else the files tell
-  -t FORMAT, --to      markdown, gfm, commonmark, plain or html; else the end of the output's name tells, or html
+  -t FORMAT, --to      markdown, gfm, commonmark, plain, html, pdf or docx; else the end of the output's name tells, or html
   -o FILE, --output    the output
   -s, --standalone     a whole HTML page
   --extract-media DIR  save pictures into DIR
   --wrap, --columns    accepted; lines are not wrapped
+
+For PDF and DOCX:
+  -M NAME=VALUE        title, subtitle, author, date, lang; also in a head of YAML (---)
+  -V NAME=VALUE        geometry:margin=2cm (top, right, bottom, left, landscape), papersize=a4, fontsize=11pt,
+                       mainfont=FILE.ttf, linestretch=1.2, toc, pagestyle=empty (no page numbers)
+  --toc, --toc-depth N contents with page numbers
+  -N                   number headings
+  -c FILE, --css       a style sheet
+  --resource-path DIR  where pictures are
+  --pdf-engine, --highlight-style, --dpi  accepted; there is one way to make pages here, and code has no colours
+
+In Markdown, \\newpage begins a page, and ![](a.png){width=50%} sets the width of a picture. Pictures on the network are left out.
 ";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,23 +44,18 @@ enum Target {
     Markdown,
     Plain,
     Html,
-}
-
-#[derive(Default)]
-struct Options {
-    from: Option<String>,
-    to: Option<String>,
-    output: Option<String>,
-    standalone: bool,
-    media: Option<String>,
-    files: Vec<String>,
+    Pdf,
+    Docx,
 }
 
 pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
-    let options = parse(arguments)?;
+    let options = options::parse(arguments)?;
     let output = options.output.as_deref().unwrap_or("-");
     let target = target(options.to.as_deref(), output)?;
     let from = options.from.as_deref().map(source).transpose()?;
+    if matches!(target, Target::Pdf | Target::Docx) {
+        return make(&options, from, output, target == Target::Pdf, out);
+    }
     let style = if target == Target::Plain { Style::Text } else { Style::Markdown };
     let reading = Reading { style, paged: false, attachments: options.media.is_some(), ..Reading::default() };
     let mut texts = Vec::new();
@@ -69,44 +81,24 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let converted = match target {
         Target::Html if options.standalone => markup::to_page(&text, &title),
         Target::Html => markup::to_html(&text),
-        Target::Markdown | Target::Plain => format!("{}\n", text.trim_end()),
+        _ => format!("{}\n", text.trim_end()),
     };
     save(output, converted.as_bytes(), out)
 }
 
-fn parse(arguments: &[String]) -> Result<Options> {
-    let mut options = Options::default();
-    let mut words = Words::new(arguments);
-    while let Some(word) = words.next() {
-        match word {
-            Word::Option("-f" | "-r" | "--from" | "--read") => options.from = Some(words.value("--from")?.to_owned()),
-            Word::Option("-t" | "-w" | "--to" | "--write") => options.to = Some(words.value("--to")?.to_owned()),
-            Word::Option("-o" | "--output") => options.output = Some(words.value("--output")?.to_owned()),
-            Word::Option("-s" | "--standalone") => options.standalone = true,
-            Word::Option("--extract-media") => options.media = Some(words.value("--extract-media")?.to_owned()),
-            Word::Option("--wrap" | "--columns" | "--markdown-headings" | "--track-changes" | "--metadata" | "-M") => {
-                words.value("--wrap")?;
-            }
-            Word::Option(
-                "--atx-headers" | "--quiet" | "--embed-resources" | "--self-contained" | "--reference-links",
-            ) => {}
-            Word::Option(option) if !option.starts_with("--") && option.is_char_boundary(2) => {
-                let (letter, value) = option.split_at(2);
-                match letter {
-                    "-f" | "-r" => options.from = Some(value.to_owned()),
-                    "-t" | "-w" => options.to = Some(value.to_owned()),
-                    "-o" => options.output = Some(value.to_owned()),
-                    _ => return Err(unknown(option)),
-                }
-            }
-            Word::Option(option) => return Err(unknown(option)),
-            Word::Operand(file) => options.files.push(file.to_owned()),
-        }
+fn make(options: &Options, from: Option<Kind>, output: &str, is_pdf: bool, out: &mut dyn Write) -> Result<()> {
+    if output == "-" && options.to.is_none() {
+        return Err(made::needs_file("pandoc"));
     }
-    if options.files.is_empty() {
-        options.files.push("-".to_owned());
+    let mut texts = Vec::new();
+    for path in &options.files {
+        texts.push(made::read(path, from, Plain::Markdown)?);
     }
-    Ok(options)
+    let folder =
+        options.folder.as_deref().map(|folder| folder.split(':').find(|part| !part.is_empty()).unwrap_or(".").into());
+    let folder = folder.unwrap_or_else(|| folder_of(&options.files[0]));
+    let setup = Setup { folder, ..options.setup.clone() };
+    made::write("pandoc", &texts, &setup, output, is_pdf, out)
 }
 
 /// The name of a format without its extensions (`markdown+smart`).
@@ -118,15 +110,18 @@ fn target(to: Option<&str>, output: &str) -> Result<Target> {
     let end = extension(output);
     let name = to.map_or(end.as_str(), base);
     match name {
+        "html" | "html5" | "latex" if end == "pdf" => Ok(Target::Pdf),
         "markdown" | "gfm" | "commonmark" | "commonmark_x" | "markdown_strict" | "markdown_github" | "markdown_mmd"
         | "markdown_phpextra" | "md" => Ok(Target::Markdown),
         "plain" | "txt" | "text" => Ok(Target::Plain),
         "html" | "html5" | "html4" | "htm" | "xhtml" => Ok(Target::Html),
+        "pdf" => Ok(Target::Pdf),
+        "docx" => Ok(Target::Docx),
         "" => Ok(Target::Html),
         _ if to.is_none() && output == "-" => Ok(Target::Html),
-        other => {
-            Err(Error::new(format!("cannot write `{other}` here; there are markdown, gfm, commonmark, plain and html")))
-        }
+        other => Err(Error::new(format!(
+            "cannot write `{other}` here; there are markdown, gfm, commonmark, plain, html, pdf and docx"
+        ))),
     }
 }
 
