@@ -207,7 +207,7 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
 }
 
 /// Commands for documents and pictures, as models are told of them.
-const DOCUMENTS: &str = "pdftotext, pandoc (also to PDF and DOCX), csv2xlsx, convert, identify";
+const DOCUMENTS: &str = "pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
 
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
 pub fn commands(packages: &[&Package]) -> String {

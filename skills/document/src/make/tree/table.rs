@@ -18,7 +18,7 @@ pub fn build(builder: &mut Builder, id: Id, style: &Style, around: &Around) -> T
         is_open: false,
     };
     let around = Around { style: Rc::new(style.clone()), link: around.link.clone(), span: None };
-    maker.rows(builder, id, &around, Place::Body);
+    maker.rows(builder, id, &around, RowGroup::Body);
     let mut table = maker.table;
     if table.head == 0 && maker.foot.is_empty() {
         table.head = usize::from(is_head(builder, id, &table));
@@ -40,7 +40,7 @@ fn is_head(builder: &Builder, id: Id, table: &Table) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RowGroup {
     Head,
     Body,
     Foot,
@@ -55,7 +55,7 @@ struct Maker {
 }
 
 impl Maker {
-    fn rows(&mut self, builder: &mut Builder, id: Id, around: &Around, place: Place) {
+    fn rows(&mut self, builder: &mut Builder, id: Id, around: &Around, place: RowGroup) {
         let dom = builder.dom;
         for child in dom.children(id) {
             let Source::Element(element) = &dom.nodes[*child] else { continue };
@@ -70,8 +70,8 @@ impl Maker {
                 }
                 Display::Rows => {
                     let place = match element.name.as_str() {
-                        "thead" => Place::Head,
-                        "tfoot" => Place::Foot,
+                        "thead" => RowGroup::Head,
+                        "tfoot" => RowGroup::Foot,
                         _ => place,
                     };
                     let inner = Around { style: Rc::new(style), ..around.clone() };
@@ -110,10 +110,10 @@ impl Maker {
         }
     }
 
-    fn push(&mut self, row: Row, place: Place) {
+    fn push(&mut self, row: Row, place: RowGroup) {
         match place {
-            Place::Foot => self.foot.push(row),
-            Place::Head if self.table.head == self.table.rows.len() => {
+            RowGroup::Foot => self.foot.push(row),
+            RowGroup::Head if self.table.head == self.table.rows.len() => {
                 self.table.head += 1;
                 self.table.rows.push(row);
             }
