@@ -176,7 +176,7 @@ fn attached_documents_stand_in_the_first_prompt() {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     assert_eq!(shown(&actor).len(), 1, "page 3 is a picture");
-    assert!(prompt.contains("[picture: /work/rent.pdf, page 3 ("), "{prompt}");
+    assert!(prompt.contains("[picture: /work/rent.pdf, page 3 of 3 ("), "{prompt}");
     server.finish();
 }
 

@@ -14,7 +14,7 @@ use super::draft::Draft;
 use super::endpoint::{Endpoint, Support};
 use super::http::{CallError, KeyHeader, Refusal, Wire};
 use super::schema;
-use super::turns::{Message, messages};
+use super::turns::{Message, MessagePart, messages};
 use super::vision::Vision;
 use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink, ToolChoice};
 
@@ -237,16 +237,22 @@ fn called_tools(messages: &[Message]) -> Vec<Value> {
 fn message(message: &Message) -> Value {
     let text = |text: &Option<std::borrow::Cow<str>>| text.as_ref().map(|text| json!({ "type": "text", "text": text }));
     match message {
-        Message::User { results, images, text: said } => {
+        Message::User { results, parts } => {
             let results = results
                 .iter()
                 .map(|result| json!({ "type": "tool_result", "tool_use_id": result.id, "content": result.text }));
-            let images = images.iter().flat_map(|image| {
-                let data = image.content.as_deref().unwrap_or_default();
-                let source = json!({ "type": "base64", "media_type": image.picture.media_type, "data": data });
-                [json!({ "type": "text", "text": image.caption() }), json!({ "type": "image", "source": source })]
+            let parts = parts.iter().flat_map(|part| match part {
+                MessagePart::Text(text) => vec![json!({ "type": "text", "text": text })],
+                MessagePart::Image(image) => {
+                    let data = image.content.as_deref().unwrap_or_default();
+                    let source = json!({ "type": "base64", "media_type": image.picture.media_type, "data": data });
+                    vec![
+                        json!({ "type": "text", "text": image.caption() }),
+                        json!({ "type": "image", "source": source }),
+                    ]
+                }
             });
-            json!({ "role": "user", "content": results.chain(images).chain(text(said)).collect::<Vec<_>>() })
+            json!({ "role": "user", "content": results.chain(parts).collect::<Vec<_>>() })
         }
         Message::Assistant { text: said, calls } => {
             let calls = calls

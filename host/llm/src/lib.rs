@@ -168,12 +168,14 @@ pub struct Image {
     pub content: Option<Arc<str>>,
     /// What another model said of it, for a model that is not shown pictures.
     pub described: Option<String>,
+    /// Whether the same picture stands above in the request.
+    pub repeats: bool,
 }
 
 impl Image {
     /// One that is not loaded yet.
     pub fn of(picture: &Picture) -> Self {
-        Self { picture: picture.clone(), content: None, described: None }
+        Self { picture: picture.clone(), content: None, described: None, repeats: false }
     }
 
     /// What stands above it.
@@ -185,6 +187,7 @@ impl Image {
     fn words(&self, vision: vision::Vision) -> String {
         let title = self.picture.title();
         match &self.described {
+            _ if self.repeats => format!("[picture: {title}, which stands above]"),
             _ if self.content.is_none() => {
                 format!("[picture: {title}, not kept any more; look at the file again if it matters]")
             }

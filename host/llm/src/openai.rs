@@ -13,8 +13,8 @@ use super::draft::Draft;
 use super::endpoint::Endpoint;
 use super::http::{CallError, KeyHeader, Wire};
 use super::schema;
-use super::turns::{Message, messages};
-use super::{Answer, Calling, Completing, Completion, Image, LlmError, Model, Request, Sink, ToolChoice};
+use super::turns::{Message, MessagePart, messages};
+use super::{Answer, Calling, Completing, Completion, LlmError, Model, Request, Sink, ToolChoice};
 
 mod json_calls;
 mod llama;
@@ -181,22 +181,34 @@ fn body(model: &str, request: &Request, shape: RequestShape, schema: Option<&Val
 const LOOKS: &str = "I look at the pictures.";
 
 /// What a message of the user says: a text, or parts where it shows pictures.
-fn content(images: &[&Image], text: Option<String>) -> Value {
-    let text = text.unwrap_or_default();
-    if images.is_empty() {
-        return json!(text);
+fn content(parts: &[MessagePart]) -> Value {
+    match parts {
+        [] => return json!(""),
+        [MessagePart::Text(text)] => return json!(text),
+        _ => {}
     }
     let words = |text: &str| json!({ "type": "text", "text": text });
-    let mut parts = Vec::new();
-    for image in images {
-        let (media_type, data) = (&image.picture.media_type, image.content.as_deref().unwrap_or_default());
-        let url = format!("data:{media_type};base64,{data}");
-        parts.extend([words(&image.caption()), json!({ "type": "image_url", "image_url": { "url": url } })]);
+    let mut shown = Vec::new();
+    for part in parts {
+        match part {
+            MessagePart::Text(text) => shown.push(words(text)),
+            MessagePart::Image(image) => {
+                let (media_type, data) = (&image.picture.media_type, image.content.as_deref().unwrap_or_default());
+                let url = format!("data:{media_type};base64,{data}");
+                shown.extend([words(&image.caption()), json!({ "type": "image_url", "image_url": { "url": url } })]);
+            }
+        }
     }
-    if !text.is_empty() {
-        parts.push(words(&text));
+    Value::Array(shown)
+}
+
+/// The parts with a text before them.
+fn behind<'a>(text: String, mut parts: Vec<MessagePart<'a>>) -> Vec<MessagePart<'a>> {
+    match parts.first_mut() {
+        Some(MessagePart::Text(first)) => *first = format!("{text}\n\n{first}").into(),
+        _ => parts.insert(0, MessagePart::Text(text.into())),
     }
-    Value::Array(parts)
+    parts
 }
 
 fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
@@ -213,14 +225,13 @@ fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
     }
     for message in messages {
         match message {
-            Message::User { results, images, text } if calls_are_json => {
+            Message::User { results, parts } if calls_are_json => {
                 let name = |id: &str| called.iter().find(|(of, _)| of == id).map_or("", |(_, name)| name);
                 let results =
                     results.iter().map(|result| format!("Result of the tool {}:\n{}", name(&result.id), result.text));
-                let system = system.take().map(Cow::into_owned);
-                let parts: Vec<_> = system.into_iter().chain(results).chain(text.map(Cow::into_owned)).collect();
-                let text = (!parts.is_empty()).then(|| parts.join("\n\n"));
-                conversation.push(json!({ "role": "user", "content": content(&images, text) }));
+                let before: Vec<_> = system.take().map(Cow::into_owned).into_iter().chain(results).collect();
+                let parts = if before.is_empty() { parts } else { behind(before.join("\n\n"), parts) };
+                conversation.push(json!({ "role": "user", "content": content(&parts) }));
             }
             Message::Assistant { text, calls } if calls_are_json && !calls.is_empty() => {
                 let made = calls.iter().map(|call| (call.name, &call.input));
@@ -228,25 +239,26 @@ fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
                     .push(json!({ "role": "assistant", "content": json_calls::written(text.as_deref(), made) }));
                 called.extend(calls.into_iter().map(|call| (call.id, call.name)));
             }
-            Message::User { results, images, mut text } => {
+            Message::User { results, mut parts } => {
                 if let Some(system) = system.take() {
-                    text = Some(format!("{system}\n\n{}", text.unwrap_or_default()).into());
+                    parts = behind(system.into_owned(), parts);
                 }
                 let (count, last) = (results.len(), results.len().saturating_sub(1));
+                // Where the user may not speak behind a result, words go with it, and before pictures the model speaks.
+                let is_note = |parts: &[MessagePart]| !shape.notes && matches!(parts, [MessagePart::Text(_)]);
                 for (n, result) in results.into_iter().enumerate() {
-                    let content = match text.take_if(|_| n == last && !shape.notes) {
-                        Some(note) => Cow::Owned(format!("{}\n\n{note}", result.text)),
-                        None => Cow::Borrowed(result.text),
+                    let note = (n == last && is_note(&parts)).then(|| parts.pop()).flatten();
+                    let content = match note {
+                        Some(MessagePart::Text(note)) => Cow::Owned(format!("{}\n\n{note}", result.text)),
+                        _ => Cow::Borrowed(result.text),
                     };
                     conversation.push(json!({ "role": "tool", "tool_call_id": result.id, "content": content }));
                 }
-                // A result is text alone, so pictures are the user's; where the user may not speak behind one, the model does first.
-                if count > 0 && !images.is_empty() && !shape.notes {
+                if count > 0 && !parts.is_empty() && !shape.notes {
                     conversation.push(json!({ "role": "assistant", "content": LOOKS }));
                 }
-                if !images.is_empty() || text.is_some() {
-                    conversation
-                        .push(json!({ "role": "user", "content": content(&images, text.map(Cow::into_owned)) }));
+                if !parts.is_empty() {
+                    conversation.push(json!({ "role": "user", "content": content(&parts) }));
                 }
             }
             Message::Assistant { text, calls } => {

@@ -24,10 +24,8 @@ pub(super) enum Message<'a> {
     User {
         /// The results of the calls of the message before, in the order of the calls.
         results: Vec<WireResult<'a>>,
-        /// Each has its content.
-        images: Vec<&'a Image>,
-        /// `None` if the results and pictures are all; never blank.
-        text: Option<Cow<'a, str>>,
+        /// What the user says and shows, in the order in which it came; empty if the results are all.
+        parts: Vec<MessagePart<'a>>,
     },
     Assistant {
         /// Never blank; `None` only beside calls.
@@ -36,9 +34,18 @@ pub(super) enum Message<'a> {
     },
 }
 
+/// A part of what the user says.
+#[derive(Debug, PartialEq)]
+pub(super) enum MessagePart<'a> {
+    /// Never blank; never beside another text.
+    Text(Cow<'a, str>),
+    /// It has its content.
+    Image(&'a Image),
+}
+
 impl<'a> Message<'a> {
     fn saying(words: Cow<'a, str>) -> Self {
-        Self::User { results: Vec::new(), images: Vec::new(), text: Some(words) }
+        Self::User { results: Vec::new(), parts: vec![MessagePart::Text(words)] }
     }
 }
 
@@ -101,19 +108,22 @@ impl<'a> Conversation<'a> {
             return;
         }
         match self.messages.last_mut() {
-            Some(Message::User { text, .. }) => join(text, words),
+            Some(Message::User { parts, .. }) => match parts.last_mut() {
+                Some(MessagePart::Text(text)) => *text = Cow::Owned(format!("{text}\n\n{words}")),
+                _ => parts.push(MessagePart::Text(words)),
+            },
             _ => self.messages.push(Message::saying(words)),
         }
     }
 
     fn show(&mut self, image: &'a Image, vision: Vision) {
-        if !vision.shows() || image.content.is_none() {
+        if !vision.shows() || image.content.is_none() || image.repeats {
             return self.say(Cow::Owned(image.words(vision)));
         }
         self.close();
         match self.messages.last_mut() {
-            Some(Message::User { images, .. }) => images.push(image),
-            _ => self.messages.push(Message::User { results: Vec::new(), images: vec![image], text: None }),
+            Some(Message::User { parts, .. }) => parts.push(MessagePart::Image(image)),
+            _ => self.messages.push(Message::User { results: Vec::new(), parts: vec![MessagePart::Image(image)] }),
         }
     }
 
@@ -156,7 +166,7 @@ impl<'a> Conversation<'a> {
         let results = std::mem::take(&mut self.open)
             .into_iter()
             .map(|open| WireResult { id: open.wire_id, text: open.result.unwrap_or(NO_RESULT) });
-        self.messages.push(Message::User { results: results.collect(), images: Vec::new(), text: None });
+        self.messages.push(Message::User { results: results.collect(), parts: Vec::new() });
     }
 }
 
@@ -222,7 +232,7 @@ mod tests {
         assert_eq!(
             shown(&request("go", &turns)),
             [
-                "user [picture: a (30x20 pixels)]go",
+                "user go[picture: a (30x20 pixels)]",
                 "assistant [call00001={}]",
                 &format!("user [call00001=one][picture: b (30x20 pixels)]{gone}"),
             ]
@@ -231,18 +241,22 @@ mod tests {
         images[1].described = Some("a cat".to_owned());
         let blind = request("go", &[Turn::Pictures(images)]);
         let messages = messages(&blind, Vision::Blind);
-        let [Message::User { images, text: Some(text), .. }] = &messages[..] else { panic!("{messages:?}") };
-        assert!(images.is_empty() && text.contains("a (30x20 pixels). You cannot see"), "{text}");
+        let [Message::User { parts, .. }] = &messages[..] else { panic!("{messages:?}") };
+        let [MessagePart::Text(text)] = &parts[..] else { panic!("{parts:?}") };
+        assert!(text.contains("a (30x20 pixels). You cannot see"), "{text}");
         assert!(text.contains("describes it:]\na cat"), "{text}");
     }
 
     /// A line for each message.
     fn shown(request: &Request) -> Vec<String> {
         let line = |message: &Message| match message {
-            Message::User { results, images, text } => {
+            Message::User { results, parts } => {
                 let results: String = results.iter().map(|r| format!("[{}={}]", r.id, r.text)).collect();
-                let images: String = images.iter().map(|image| image.caption()).collect();
-                format!("user {results}{images}{}", text.as_deref().unwrap_or_default())
+                let part = |part: &MessagePart| match part {
+                    MessagePart::Text(text) => text.to_string(),
+                    MessagePart::Image(image) => image.caption(),
+                };
+                format!("user {results}{}", parts.iter().map(part).collect::<String>())
             }
             Message::Assistant { text, calls } => {
                 let calls: String = calls.iter().map(|c| format!("[{}={}]", c.id, c.input)).collect();
@@ -343,11 +357,14 @@ mod tests {
             let mut seen = std::collections::HashSet::new();
             for (n, message) in messages.iter().enumerate() {
                 match message {
-                    Message::User { results, images, text } => {
+                    Message::User { results, parts } => {
                         prop_assert_eq!(n % 2, 0);
                         prop_assert_eq!(results.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), awaited);
-                        prop_assert!(!results.is_empty() || !images.is_empty() || text.is_some());
-                        prop_assert!(text.as_ref().is_none_or(|text| !text.trim().is_empty()));
+                        prop_assert!(!results.is_empty() || !parts.is_empty());
+                        let is_text = |part: &MessagePart| matches!(part, MessagePart::Text(_));
+                        let blank = |part: &MessagePart| matches!(part, MessagePart::Text(text) if text.trim().is_empty());
+                        prop_assert!(!parts.iter().any(blank));
+                        prop_assert!(!parts.windows(2).any(|pair| pair.iter().all(is_text)));
                         awaited = Vec::new();
                     }
                     Message::Assistant { text, calls } => {

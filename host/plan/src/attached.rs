@@ -82,7 +82,10 @@ pub fn named<'f>(message: &str, files: &'f [FileCard]) -> Vec<NamedFile<'f>> {
         let came_along = along.contains(&card.path);
         (came_along || is_said(&card.path)).then_some(NamedFile { card, came_along })
     };
-    files.iter().filter_map(file).collect()
+    let mut named: Vec<_> = files.iter().filter_map(file).collect();
+    // As the user has put them.
+    named.sort_by_key(|file| along.iter().position(|path| *path == file.card.path));
+    named
 }
 
 /// The message without that line, and the files of the workspace that it names.

@@ -197,7 +197,7 @@ pub mod tests {
 
     #[test]
     fn a_page_of_a_picture_is_told() {
-        let image = "q 595 0 0 842 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q";
+        let image = "q 595 0 0 842 0 0 cm BI /W 2 /H 2 /BPC 8 /CS /G ID xxxx EI Q";
         let document = read(pdf_of(&[image.to_owned(), String::new()]), &Reading::default()).unwrap();
         assert_eq!(document.parts.iter().map(|part| part.picture).collect::<Vec<_>>(), [true, false]);
     }

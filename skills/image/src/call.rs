@@ -74,6 +74,7 @@ pub fn look_at(words: &[String]) -> Result<String, String> {
             "--pixels" => view.pixels = number(32_000_000)?.max(1),
             "--max-bytes" => view.max_bytes = usize::try_from(number(20_000_000)?).unwrap_or(0),
             "--page" => view.page = usize::try_from(number(100_000)?).unwrap_or(0),
+            "--as-shown" => view.as_shown = true,
             "--region" => {
                 let given = words.next().map_or("", String::as_str);
                 let parts: Vec<f64> = given.split(',').filter_map(|part| part.trim().parse().ok()).collect();
@@ -136,6 +137,8 @@ mod tests {
         assert_eq!(look("--region 0.5,0.5,0.5,0.5 photo.jpg")["region"], json!([150, 200, 150, 200]));
         let small = look("photo.jpg --pixels 3000 --max-bytes 2000");
         assert_eq!((&small["width"], &small["height"]), (&json!(47), &json!(63)));
+        let corner = look("--as-shown --longest 200 --region 75,100,75,100 photo.jpg");
+        assert_eq!(corner["region"], json!([150, 200, 150, 200]), "as it is counted in a copy of 150 x 200");
         assert_eq!(look("moves.gif --page 1")["source"]["pictures"], json!(3));
         let about: Value = serde_json::from_str(&info_of(&words(&at, "photo.jpg")).unwrap()).unwrap();
         assert_eq!((&about["width"], &about["metadata"]["Model"]), (&json!(300), &json!("Camera 3")));

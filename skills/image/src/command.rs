@@ -15,7 +15,7 @@ use std::io::Write;
 type Outcome = Result<(), String>;
 
 const USAGE: &str = "Usage: image COMMAND [ARGUMENT]...
-       image look FILE [--region LEFT,TOP,WIDTH,HEIGHT] [--page N] [--longest PIXELS] [--pixels N] [--max-bytes N]
+       image look FILE [--region LEFT,TOP,WIDTH,HEIGHT [--as-shown]] [--page N] [--longest PIXELS] [--pixels N] [--max-bytes N]
                                  a small, upright copy of FILE, in base64 as JSON; a region is in pixels, or in fractions below 1
        image info FILE           format, size, pages and metadata, as JSON
        image IN [OPTION]... OUT  the same as convert

@@ -12,6 +12,8 @@ use serde::Serialize;
 pub struct View {
     /// Left, top, width and height of the upright picture: in pixels, or in fractions of its size if none is above 1.
     pub region: Option<[f64; 4]>,
+    /// Whether pixels of the region are those of the copy of the whole picture with these limits, which a model has seen.
+    pub as_shown: bool,
     /// Pixels of the longer side.
     pub longest: u32,
     /// Pixels altogether.
@@ -33,7 +35,7 @@ pub const MAX_BYTES: usize = 95_000;
 
 impl Default for View {
     fn default() -> Self {
-        Self { region: None, longest: LONGEST, pixels: PIXELS, max_bytes: MAX_BYTES, page: 0 }
+        Self { region: None, as_shown: false, longest: LONGEST, pixels: PIXELS, max_bytes: MAX_BYTES, page: 0 }
     }
 }
 
@@ -85,7 +87,10 @@ pub fn look(source: &Source, view: &View) -> Result<Shown, String> {
     let stored = picture.size();
     let upright = if is_turned(picture.orientation) { (stored.1, stored.0) } else { stored };
     let region = match view.region {
-        Some(region) => region_of(region, upright)?,
+        Some(region) => {
+            let seen = if view.as_shown { fit(upright, view.longest, view.pixels) } else { upright };
+            region_of(region, upright, seen)?
+        }
         None => Rectangle::whole(upright),
     };
     let mut size = fit((region.width, region.height), view.longest, view.pixels);
@@ -120,17 +125,20 @@ pub fn look(source: &Source, view: &View) -> Result<Shown, String> {
     Err(format!("it does not fit into {} bytes", view.max_bytes))
 }
 
-/// Returns the region as pixels.
-fn region_of(region: [f64; 4], size: (u32, u32)) -> Result<Rectangle, String> {
+/// Returns the region of a picture of `size` as pixels; its own are counted in a copy of the size `seen`.
+fn region_of(region: [f64; 4], size: (u32, u32), seen: (u32, u32)) -> Result<Rectangle, String> {
     let [x, y, width, height] = region;
     let outside = || {
-        format!("the region {x}, {y}, {width}, {height} is not in the picture, which has {}x{} pixels", size.0, size.1)
+        format!("the region {x}, {y}, {width}, {height} is not in the picture, which has {}x{} pixels", seen.0, seen.1)
     };
     if !region.iter().all(|number| number.is_finite() && *number >= 0.0) || width <= 0.0 || height <= 0.0 {
         return Err(outside());
     }
-    let (w, h) =
-        if region.iter().all(|number| *number <= 1.0) { (f64::from(size.0), f64::from(size.1)) } else { (1.0, 1.0) };
+    let whole = (f64::from(size.0), f64::from(size.1));
+    let (w, h) = match region.iter().all(|number| *number <= 1.0) {
+        true => whole,
+        false => (whole.0 / f64::from(seen.0), whole.1 / f64::from(seen.1)),
+    };
     // A side may not vanish.
     let (left, top) = ((x * w).floor(), (y * h).floor());
     let (right, bottom) = (((x + width) * w).ceil(), ((y + height) * h).ceil());

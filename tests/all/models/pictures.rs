@@ -40,18 +40,18 @@ async fn pictures_are_parts_of_a_message_of_the_user() {
     let scene = Scene::new(Format::Anthropic, "[[reply]]\ntext = \"ok\"");
     assert!(!scene.ask(&with_pictures()).await.unwrap().blind);
     let body = scene.bodies().remove(0);
-    assert_eq!(parts(&body), ["user: text image text", "assistant: tool_use", "user: tool_result text image text"]);
+    assert_eq!(parts(&body), ["user: text text image", "assistant: tool_use", "user: tool_result text image text"]);
     let source = json!({ "type": "base64", "media_type": "image/png", "data": "QUJD" });
-    assert_eq!(body["messages"][0]["content"][1]["source"], source);
-    assert_eq!(body["messages"][0]["content"][0]["text"], "[picture: a.png (300x200 pixels)]");
+    assert_eq!(body["messages"][0]["content"][2]["source"], source);
+    assert_eq!(body["messages"][0]["content"][1]["text"], "[picture: a.png (300x200 pixels)]");
     assert_eq!(scene.model.sees(), Some(true), "it answered to one");
 
     let scene = Scene::new(Format::OpenAi, "[[reply]]\ntext = \"ok\"");
     assert_eq!(scene.model.sees(), None);
     scene.ask(&with_pictures()).await.unwrap();
     let body = scene.bodies().remove(0);
-    let user = "user: text image_url text";
-    assert_eq!(parts(&body), [user, "assistant: text", "tool: text", user]);
+    let (first, user) = ("user: text text image_url", "user: text image_url text");
+    assert_eq!(parts(&body), [first, "assistant: text", "tool: text", user]);
     let last = body["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(last["content"][1]["image_url"]["url"], "data:image/png;base64,QUJD");
     assert_eq!(scene.model.sees(), Some(true));
@@ -117,13 +117,13 @@ async fn pictures_of_results_find_their_place_everywhere() {
     let scene = Scene::new(Format::OpenAi, &toml::to_string(&replies).unwrap());
     scene.ask(&with_pictures()).await.unwrap();
     let roles =
-        ["user: text image_url text", "assistant: text", "tool: text", "assistant: text", "user: text image_url"];
+        ["user: text text image_url", "assistant: text", "tool: text", "assistant: text", "user: text image_url text"];
     assert_eq!(parts(&scene.bodies()[1]), roles);
 
     let reply = "[[reply]]\ntext = '{\"say\": \"ok\", \"calls\": []}'";
     let scene = Scene::with(Format::OpenAi, reply, |endpoint| endpoint.tools = Support::No);
     let mut heard = Heard::default();
     scene.model.complete(&with_pictures(), &mut heard).await.unwrap();
-    let user = "user: text image_url text";
-    assert_eq!(parts(&scene.bodies()[0]), [user, "assistant: text", user]);
+    let user = "user: text text image_url";
+    assert_eq!(parts(&scene.bodies()[0]), [user, "assistant: text", &format!("{user} text")]);
 }

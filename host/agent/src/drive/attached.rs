@@ -20,6 +20,7 @@ use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad::truncate_middle;
 use kiso_store::store::KeptPicture;
+use std::collections::HashSet;
 
 /// The part of a context that documents of a message may take, and the most that they take of any.
 const SHARE: usize = 5;
@@ -102,9 +103,11 @@ impl RunContext<'_> {
             None if has_eyes => probe::sees(&self.model(by)).await,
             sees => sees.unwrap_or(true),
         };
+        let mut shown = HashSet::new();
         for turn in &mut request.turns {
             let Turn::Pictures(images) = turn else { continue };
             for image in images {
+                image.repeats = !shown.insert(image.picture.digest.clone());
                 let (session, digest) = (self.session.clone(), image.picture.digest.clone());
                 let kept = self.drive.store.read(move |view| view.picture(&session, &digest)).await?;
                 let Some(KeptPicture { content, described }) = kept else { continue };

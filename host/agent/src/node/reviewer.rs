@@ -49,7 +49,9 @@ pub fn request(
         correction: ask.correction.clone(),
         ..Pieces::default()
     };
-    super::request(Role::Reviewer, system, &all, boundary)
+    let mut request = super::request(Role::Reviewer, system, &all, boundary);
+    request.turns = super::conversation::attached(run.attached(), boundary);
+    request
 }
 
 /// The turns of the task, without the one that is its output, which stands by itself.

@@ -81,6 +81,10 @@ impl Tools {
             let of_category = categories.is_empty() || categories.iter().any(|named| named == category);
             of_category && narrow::allows(in_use, name, category)
         };
+        // Skills read files and draw charts, too; what is the host's own does not.
+        let of_host = |name: &String| name != SHELL && self.builtins.specs().iter().any(|(_, of)| of == name);
+        let may_look =
+            (categories.is_empty() || !categories.iter().all(of_host)) && narrow::allows(in_use, editor::LOOK, SHELL);
         // Without that, nothing else reads what was put away.
         let reads_refs = is_offered(editor::READ, SHELL);
         let wanted = |(spec, category): &&(ToolSpec, String)| {
@@ -90,6 +94,7 @@ impl Tools {
                     let passes_on = uses.has_plan && categories.is_empty();
                     uses.has_refs || passes_on || is_named || !reads_refs
                 }
+                _ if spec.name == editor::LOOK => may_look,
                 _ if reads_skills && spec.name == builtin::SKILL_READ => true,
                 // Of other skills, the definitions say what these would.
                 builtin::SKILLS if !reads_skills && !is_named => false,

@@ -81,7 +81,7 @@ static TOOLS: LazyLock<[FileTool; 4]> = LazyLock::new(|| {
         ),
         tool(
             LOOK,
-            "See a picture in /work, or pages of a PDF (scans, layout, charts). region is [left, top, width, height] in pixels, or in fractions of 1.",
+            "See a picture in /work, or pages of a PDF (scans, layout, charts). region is [left, top, width, height] in pixels of the whole picture as you see it, or in fractions of 1.",
             json!({
                 "path": path,
                 "pages": { "type": "array", "items": line, "minItems": 1, "maxItems": MAX_PICTURES },
@@ -444,7 +444,12 @@ impl Ran {
             return None;
         }
         let said = String::from_utf8_lossy(&self.errors);
-        let why = said.lines().last().and_then(|line| line.rsplit(": ").next()).unwrap_or("it could not be done");
+        // The first command of a pipeline knows why; what it says begins with its name and, mostly, the file.
+        let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it could not be done");
+        let behind = |mark: &str| line.split_once(mark).map(|(_, why)| why);
+        let why =
+            behind(&format!("{path}: ")).or_else(|| behind(&format!("{}: ", shown(path)))).or_else(|| behind(": "));
+        let why = why.unwrap_or(line);
         let error = match &self.done.limit {
             Some(hit) => TaskError {
                 code: ErrorCode::Limit,

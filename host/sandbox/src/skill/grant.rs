@@ -17,6 +17,7 @@ use kiso_base::config::Engine as EngineConfig;
 use kiso_base::home::{Home, SkillName};
 use kiso_plan::approval::CardAccess;
 use kiso_plan::code::{Blame, ErrorCode};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why a grant file cannot be used.
@@ -112,8 +113,8 @@ impl fmt::Display for RequestedGrant {
 }
 
 impl EffectiveGrant {
-    /// `trusted` skills are part of the binary: they get the memory and time they ask for, but reach no host unless
-    /// that was granted.
+    /// `trusted` skills are part of the binary: they get the memory and time they ask for, and the credentials of the conversation that they
+    /// name, but reach no host unless that was granted.
     pub fn new(manifest: &Manifest, grant: Option<&Grant>, config: &EngineConfig, trusted: bool) -> Self {
         let needs = &manifest.needs;
         let limit = |asked: Option<u64>, granted: Option<u64>, default: u64, max: u64| {
@@ -121,10 +122,14 @@ impl EffectiveGrant {
             asked.map_or(default, |asked| asked.min(granted.max(default))).min(max)
         };
         let none = Grant::default();
-        let grant = grant.unwrap_or(&none);
+        let mut grant = Cow::Borrowed(grant.unwrap_or(&none));
+        let asked = if trusted { needs.asked().secrets } else { Default::default() };
+        if !asked.is_subset(&grant.secrets) {
+            grant.to_mut().secrets.extend(asked);
+        }
         let memory_mib = limit(needs.memory_mib, grant.memory_mib, config.default_memory_mib, config.max_memory_mib);
         let timeout_s = limit(needs.timeout_s, grant.timeout_s, config.default_timeout_s, config.max_timeout_s);
-        Self::overlap(needs, grant, memory_mib, timeout_s)
+        Self::overlap(needs, &grant, memory_mib, timeout_s)
     }
 
     /// With what a person has accepted of what is to be asked for.

@@ -128,7 +128,7 @@ fn part_text(document: &Document, part: &Part) -> String {
                 "{text}\n\n(the rest of page {number} is a picture: look at it; `document FILE --render {number}` draws it)"
             )
         }
-        (Kind::Pdf, false, "") => format!("(page {number} is empty)"),
+        (Kind::Pdf, false, "") => format!("(page {number} has no text)"),
         (_, _, text) => text.to_owned(),
     }
 }

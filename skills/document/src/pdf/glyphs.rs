@@ -155,8 +155,10 @@ impl<'a> Device<'a> for Glyphs {
         }
     }
 
-    fn draw_image(&mut self, _: Image<'a, '_>, props: ImageDrawProps<'a>) {
-        let covered = props.transform.transform_rect_bbox(Rect::new(0.0, 0.0, 1.0, 1.0)).area();
+    fn draw_image(&mut self, image: Image<'a, '_>, props: ImageDrawProps<'a>) {
+        // Its space is counted in its own pixels.
+        let size = Rect::new(0.0, 0.0, f64::from(image.width()), f64::from(image.height()));
+        let covered = props.transform.transform_rect_bbox(size).area();
         if covered.is_finite() {
             self.pictures += covered / self.area;
         }

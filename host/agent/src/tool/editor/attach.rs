@@ -1,10 +1,9 @@
 //! Files that came with a message, as its models are shown them: pictures as pictures, documents in words, and scans as both.
 
-use super::look::{PictureSource, ShownSize};
+use super::look::{CUT, PictureSource, ShownSize};
 use crate::tool::{Tools, files};
 use kiso_plan::attached::{AttachedDocument, AttachedFiles, NamedFile};
 use kiso_plan::estimate::tokens;
-use kiso_plan::picture::MAX_PICTURES;
 use kiso_plan::plan::CallerScope;
 use kiso_plan::prompt::FileCard;
 use kiso_sandbox::skill::Caller;
@@ -12,6 +11,12 @@ use kiso_store::scratchpad::truncate_middle;
 
 /// Files of a message that are looked at.
 const MAX_FILES: usize = 16;
+
+/// Pictures of a message that are shown.
+const MAX_SHOWN: usize = 16;
+
+/// Stands before the names of files that are too many.
+const LEFT_OUT: &str = "There are more files or pages than are shown at once; look at these when they matter:";
 
 /// Pages of a scan that are shown; the outline says how many there are.
 const SCANNED: usize = 4;
@@ -27,7 +32,7 @@ const HEAD: u64 = 512;
 const READ_DOCUMENT: &str = r#"
 text=$(document --max "$2" "$1") || exit
 case $text in
-*$'\n[cut after '*) document --outline --max "$3" "$1" ;;
+*$'\n[cut after '*) echo "(too long to stand here whole; its outline)"; document --outline --max "$3" "$1" ;;
 *) printf '%s\n' "$text" ;;
 esac
 printf '\0'
@@ -40,6 +45,7 @@ enum FileKind {
     /// What no program but its own reads as text.
     Document,
     Text,
+    Empty,
     Other,
 }
 
@@ -56,10 +62,22 @@ impl Tools {
         let (mut attached, mut room) = (AttachedFiles::default(), room);
         // As for a call that reads.
         let _held = self.workspaces.of(caller.session).read_owned().await;
-        for NamedFile { card, came_along } in files.iter().take(MAX_FILES) {
+        let mut left_out = Vec::new();
+        for (number, NamedFile { card, came_along }) in files.iter().enumerate() {
             let path = format!("/work/{}", card.path);
+            let mut say = |text: &str| {
+                attached.documents.push(AttachedDocument { path: card.path.clone(), text: text.to_owned() })
+            };
+            if number >= MAX_FILES {
+                left_out.push(card.path.as_str());
+                continue;
+            }
             let pages = match self.kind_of(caller, card) {
-                FileKind::Other => continue,
+                FileKind::Empty if *came_along => {
+                    say("This file is empty.");
+                    continue;
+                }
+                FileKind::Other | FileKind::Empty => continue,
                 // A program that is to be changed is read by whoever changes it.
                 FileKind::Text if !came_along => continue,
                 FileKind::Picture => vec![1],
@@ -71,23 +89,32 @@ impl Tools {
                 }
             };
             for page in pages {
-                if attached.pictures.len() == MAX_PICTURES {
+                if attached.pictures.len() == MAX_SHOWN {
+                    left_out.push(card.path.as_str());
                     break;
                 }
                 let source = PictureSource::Page { path: &path, page, region: None };
+                let mut say =
+                    |text: String| attached.documents.push(AttachedDocument { path: card.path.clone(), text });
                 match self.picture(source, ShownSize::within(room), role, caller).await {
                     Ok(seen) => {
+                        if seen.is_cut {
+                            say(format!("The picture is shown, but {CUT}."));
+                        }
                         attached.label.join(&seen.label);
                         room = room.saturating_sub(seen.picture.tokens());
                         attached.pictures.push(seen.picture);
                     }
                     Err(refused) => {
+                        say(refused.error.map(|error| error.message).unwrap_or_default());
                         attached.label.join(&refused.label);
-                        let text = refused.error.map(|error| error.message).unwrap_or_default();
-                        attached.documents.push(AttachedDocument { path: card.path.clone(), text });
                     }
                 }
             }
+        }
+        if !left_out.is_empty() {
+            let text = format!("{LEFT_OUT} {}.", left_out.join(", "));
+            attached.documents.push(AttachedDocument { path: "not shown here".to_owned(), text });
         }
         attached
     }
@@ -140,6 +167,16 @@ fn kind_of(path: &str, head: &[u8]) -> FileKind {
         endings.contains(&ending.as_str())
     };
     let is_webp = head.len() > 12 && head.starts_with(b"RIFF") && &head[8..12] == b"WEBP";
+    if head.is_empty() {
+        return FileKind::Empty;
+    }
+    // HEIC and AVIF are refused with a sentence.
+    let is_camera = head.len() > 12
+        && &head[4..8] == b"ftyp"
+        && ["heic", "heix", "mif1", "avif"].iter().any(|brand| head[8..12] == *brand.as_bytes());
+    if is_camera {
+        return FileKind::Picture;
+    }
     if begins(&[b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*"])
         || is_webp
         || begins(&[b"BM"]) && ends(&["bmp"])
@@ -154,7 +191,7 @@ fn kind_of(path: &str, head: &[u8]) -> FileKind {
     let is_printed = |byte: &u8| *byte >= b' ' || b"\t\n\r\x0c\x1b".contains(byte);
     // A letter may be cut off at the end.
     let is_utf8 = std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
-    let is_text = !head.is_empty() && head.iter().all(is_printed) && is_utf8;
+    let is_text = head.iter().all(is_printed) && is_utf8;
     let is_table = ends(&["csv", "tsv", "jsonl", "ndjson"]);
     match is_text && !is_table {
         _ if ends(&["eml", "mbox"]) => FileKind::Document,
@@ -181,7 +218,8 @@ mod tests {
             ("a.csv", b"a,b\n", FileKind::Other),
             ("a.bin", b"\0\x01", FileKind::Other),
             ("a.eml", b"\xff\xfe", FileKind::Document),
-            ("empty.txt", b"", FileKind::Other),
+            ("empty.txt", b"", FileKind::Empty),
+            ("a.heic", b"\0\0\0\x18ftypheic\0\0", FileKind::Picture),
         ] {
             assert_eq!(kind_of(path, head), kind, "{path}");
         }

@@ -25,14 +25,17 @@ const LOOK_AT: &str = r#"
 if head -c 1024 <"$1" | grep -qa '%PDF-'; then
   pdfinfo "$1" | sed -n 's/^Pages: */pages /p'
   set -o pipefail
-  pdftoppm -r "$([ "$3" ] && echo 300 || echo 150)" -png -f "$2" -l "$2" "$1" |
-    image look ${3:+--region "$3"} --longest "$4" --pixels "$5" --max-bytes "$6" -
+  pdftoppm -r 200 -png -f "$2" -l "$2" "$1" |
+    image look ${3:+--as-shown --region "$3"} --longest "$4" --pixels "$5" --max-bytes "$6" -
 else
-  image look ${3:+--region "$3"} --longest "$4" --pixels "$5" --max-bytes "$6" --page "$(($2 - 1))" "$1"
+  image look ${3:+--as-shown --region "$3"} --longest "$4" --pixels "$5" --max-bytes "$6" --page "$(($2 - 1))" "$1"
 fi"#;
 
 /// The same for bytes on standard input.
 const LOOK_AT_INPUT: &str = r#"image look --longest "$4" --pixels "$5" --max-bytes "$6" -"#;
+
+/// Characters of a path in the name of a picture.
+const MAX_NAME: usize = 120;
 
 /// Which size models are shown.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +84,8 @@ struct Source {
     width: u32,
     height: u32,
     pictures: Option<u64>,
+    #[serde(default)]
+    cut: bool,
 }
 
 /// Where a picture comes from.
@@ -95,8 +100,12 @@ pub(in crate::tool) struct SeenPicture {
     pub label: Label,
     /// The format and the size of what it was made from.
     about: String,
-    pages: u64,
+    /// Whether the end of the file is missing.
+    pub is_cut: bool,
 }
+
+/// What is said of a picture whose end is missing.
+pub(in crate::tool) const CUT: &str = "the file is damaged: its end is missing, and what is missing is grey";
 
 pub(super) fn parse(given: &Value) -> Result<FileCall, ToolFault> {
     let path = in_work(given["path"].as_str().unwrap_or_default())?;
@@ -126,10 +135,8 @@ impl Tools {
             match self.picture(source, size, role, caller).await {
                 Ok(seen) => {
                     report.label.join(&seen.label);
-                    lines.push(match seen.pages {
-                        1 => format!("{}: {}.", seen.picture.title(), seen.about),
-                        pages => format!("{}: {}, page {page} of {pages}.", seen.picture.title(), seen.about),
-                    });
+                    let cut = if seen.is_cut { format!("; {CUT}") } else { String::new() };
+                    lines.push(format!("{}: {}{cut}.", seen.picture.title(), seen.about));
                     report.pictures.push(seen.picture);
                 }
                 // What was seen until then is worth showing.
@@ -173,16 +180,21 @@ impl Tools {
         let bytes = BASE64.decode(answer.base64.as_bytes()).map_err(|error| refused(error.to_string()))?;
         let digest = HEXLOWER.encode(digest(&SHA256, &bytes).as_ref());
         let several = pages > 1 || page > 1;
-        let part = if several { format!(", page {page}") } else { String::new() };
+        let part = if several { format!(", page {page} of {pages}") } else { String::new() };
         let region = region.map(|region| format!(", region {region}")).unwrap_or_default();
-        let (name, media_type) = (format!("{path}{part}{region}"), answer.media_type);
+        let (name, media_type) = (format!("{}{part}{region}", plain(path)), answer.media_type);
         let picture = Picture { name, digest: digest.clone(), media_type, width: answer.width, height: answer.height };
         let session = caller.session.clone();
         let kept = self.store.write(move |tx| tx.keep_picture(&session, &digest, &bytes, now_ms())).await;
         kept.map_err(|error| refused(error.to_string()))?;
-        let Source { format, width, height, .. } = answer.source;
-        Ok(SeenPicture { picture, label: ran.label, about: format!("{format}, {width}x{height}"), pages })
+        let Source { format, width, height, cut, .. } = answer.source;
+        Ok(SeenPicture { picture, label: ran.label, about: format!("{format}, {width}x{height}"), is_cut: cut })
     }
+}
+
+/// A name that stands in a prompt outside the fence: it can neither end what it stands in nor say much.
+fn plain(path: &str) -> String {
+    path.chars().take(MAX_NAME).map(|c| if c.is_control() || "[]<>".contains(c) { '_' } else { c }).collect()
 }
 
 /// The answer of the line, and how many pages there are.
