@@ -20,6 +20,7 @@ mod undo;
 mod work;
 
 pub use self::call::{ToolAnswer, ToolUses};
+pub use self::editor::text_room;
 pub use self::narrow::allows;
 pub use self::sinks::CallLabels;
 

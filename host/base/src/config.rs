@@ -534,7 +534,7 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [channels], [commands], [context], \
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [audio], [channels], [commands], [context], \
              [daemon], [engine], [exec], [fallbacks], [fleet], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
              [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [user], [webhooks]\n"
         );

@@ -6,7 +6,7 @@ use super::{DriveError, RunExecutor};
 use crate::context;
 use crate::node::conversation::NewMessage;
 use crate::node::eyes;
-use crate::tool::files;
+use crate::tool::{files, text_room};
 use data_encoding::BASE64;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
@@ -21,10 +21,6 @@ use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad::truncate_middle;
 use kiso_store::store::KeptPicture;
 use std::collections::HashSet;
-
-/// The part of a context that documents of a message may take, and the most that they take of any.
-const SHARE: usize = 5;
-const MOST: usize = 8_000;
 
 impl RunExecutor {
     /// What is said on a recording of a workspace, or why nobody knows; `None` where no model is configured for that, or no such file is there.
@@ -45,6 +41,13 @@ fn is_sound(path: &str) -> bool {
 }
 
 impl RunContext<'_> {
+    /// The smallest context of those who are shown what came with a message.
+    pub(super) fn shown_budget(&self) -> usize {
+        let budgets =
+            [Role::Actor, Role::Worker, Role::Planner].map(|role| self.drive.models.settings(role).context_budget);
+        budgets.into_iter().min().unwrap_or_default()
+    }
+
     /// The message that the run is at.
     pub(super) fn new_message<'r>(&self, run: &'r Run) -> NewMessage<'r> {
         NewMessage { text: run.message(), attached: Some(run.attached()), foreign: self.subagent }
@@ -59,9 +62,7 @@ impl RunContext<'_> {
         if named.is_empty() {
             return AttachedFiles::default();
         }
-        let budget =
-            [Role::Actor, Role::Worker, Role::Planner].map(|role| self.drive.models.settings(role).context_budget);
-        let room = budget.into_iter().min().map_or(0, |budget| budget / SHARE).min(MOST);
+        let context_budget = self.shown_budget();
         let caller = Caller {
             session: &self.session,
             locale: &self.locale,
@@ -70,9 +71,11 @@ impl RunContext<'_> {
             accepted: None,
             permit: None,
         };
-        let mut attached = self.drive.tools.attached(&named, room, self.caller, &caller).await;
+        let mut attached = self.drive.tools.attached(&named, context_budget, self.caller, &caller).await;
         for file in named.iter().filter(|file| file.came_along && is_sound(&file.card.path)) {
-            attached.documents.extend(self.heard(&file.card.path, room, &mut attached.label).await);
+            attached
+                .documents
+                .extend(self.heard(&file.card.path, text_room(context_budget), &mut attached.label).await);
         }
         // What the conversation shows already is not sent again.
         let shown: Vec<_> = self.earlier.messages.iter().filter(|message| message.from == ATTACHED).collect();

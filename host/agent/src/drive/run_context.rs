@@ -328,6 +328,7 @@ impl<'a> RunContext<'a> {
     /// Where the call at this place among those that are made together comes from.
     pub(super) fn at(&self, place: usize, label: Label, result_tokens: usize) -> CallContext {
         CallContext {
+            context_budget: self.shown_budget(),
             result_tokens,
             session: self.session.clone(),
             run: Some(self.run.clone()),

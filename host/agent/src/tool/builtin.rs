@@ -114,6 +114,8 @@ pub struct CallContext {
     pub call: (u32, usize),
     /// What the questions mean that are asked of memory and of the documentation, as far as somebody could tell.
     pub meanings: Vec<(String, Meaning)>,
+    /// Tokens of the context of the model that is shown its result.
+    pub context_budget: usize,
     /// Tokens that its result may have.
     pub result_tokens: usize,
     /// Of the words of the call: of what it was decided from.

@@ -8,6 +8,7 @@ mod look;
 mod remember;
 mod text;
 
+pub use self::attach::text_room;
 use self::look::LookCall;
 pub(super) use self::look::{LOOK, PictureSource, ShownSize};
 use self::text::{lines_from, list_lines, numbered, replace};
@@ -259,7 +260,7 @@ impl Tools {
                 self.write_file(path, text, if *append { APPEND } else { REPLACE }, role, caller).await
             }
             FileCall::Remember { path } => self.remember(path, role, caller).await,
-            FileCall::Look(view) => self.look(view, ShownSize::within(at.result_tokens), role, caller).await,
+            FileCall::Look(view) => self.look(view, ShownSize::of(at.context_budget), role, caller).await,
             FileCall::Edit { path, old, new, all } => self.replace_in(path, (old, new, *all), role, caller).await,
         };
         report.text = caller.secrets.redact(&report.text);

@@ -126,6 +126,7 @@ async fn call_tool(
     let secrets = secrets.map_err(|error| RpcError::internal(&error))?;
     let call = ToolCall::new("", spec.name.as_str(), args.to_string());
     let mut at = CallContext {
+        context_budget: 0,
         label: Default::default(),
         read: Default::default(),
         session: session.clone(),

@@ -84,6 +84,9 @@ pub fn attachments(document: &Document, saved: &[String]) -> String {
     if document.attachments.len() > NAMED {
         text.push_str(&format!(" and {} more", document.attachments.len() - NAMED));
     }
+    if !text.is_empty() {
+        text.push_str("; the command `document FILE --attachments DIR` saves them");
+    }
     text
 }
 
@@ -121,12 +124,10 @@ fn part_text(document: &Document, part: &Part) -> String {
     let number = part.number;
     match (document.kind, part.picture, part.text.as_str()) {
         (Kind::Pdf, true, "") => {
-            format!("(page {number} is a picture: look at it; `document FILE --render {number}` draws it)")
+            format!("(page {number} is a picture: look at it)")
         }
         (Kind::Pdf, true, text) => {
-            format!(
-                "{text}\n\n(the rest of page {number} is a picture: look at it; `document FILE --render {number}` draws it)"
-            )
+            format!("{text}\n\n(the rest of page {number} is a picture: look at it)")
         }
         (Kind::Pdf, false, "") => format!("(page {number} has no text)"),
         (_, _, text) => text.to_owned(),

@@ -16,6 +16,7 @@ fn house() -> House {
     let home = kiso_base::home::Home::open(&dir.path().join("home")).unwrap();
     let session = SessionName::parse("s").unwrap();
     let at = CallContext {
+        context_budget: 16_000,
         label: Default::default(),
         read: Default::default(),
         session,

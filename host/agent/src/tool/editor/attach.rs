@@ -12,6 +12,11 @@ use kiso_store::scratchpad::truncate_middle;
 /// Files of a message that are looked at.
 const MAX_FILES: usize = 16;
 
+/// The parts of a context that the texts and the pictures of a message may take, and the most that texts take of any.
+const TEXTS: usize = 5;
+const PICTURES: usize = 4;
+const MOST_TEXT: usize = 8_000;
+
 /// Pictures of a message that are shown.
 const MAX_SHOWN: usize = 16;
 
@@ -50,16 +55,18 @@ enum FileKind {
 }
 
 impl Tools {
-    /// What models are shown of files that a message names. Their text may have `room` tokens together. One that cannot be read is told of
-    /// in a sentence.
+    /// What models are shown of files that a message names, for one whose context has `context_budget` tokens. One that cannot be read is
+    /// told of in a sentence.
     pub async fn attached(
         &self,
         files: &[NamedFile<'_>],
-        room: usize,
+        context_budget: usize,
         role: CallerScope,
         caller: &Caller<'_>,
     ) -> AttachedFiles {
-        let (mut attached, mut room) = (AttachedFiles::default(), room);
+        let mut attached = AttachedFiles::default();
+        let (mut room, mut room_of_pictures) = (text_room(context_budget), context_budget / PICTURES);
+        let size = ShownSize::of(context_budget);
         // As for a call that reads.
         let _held = self.workspaces.of(caller.session).read_owned().await;
         let mut left_out = Vec::new();
@@ -69,7 +76,7 @@ impl Tools {
                 attached.documents.push(AttachedDocument { path: card.path.clone(), text: text.to_owned() })
             };
             if number >= MAX_FILES {
-                left_out.push(card.path.as_str());
+                left_out.push(card.path.clone());
                 continue;
             }
             let pages = match self.kind_of(caller, card) {
@@ -85,24 +92,27 @@ impl Tools {
                     let (document, pages) = self.document(&path, room, role, caller, &mut attached).await;
                     room = room.saturating_sub(tokens(&document.text));
                     attached.documents.push(document);
-                    pages
+                    if let Some(next) = pages.get(SCANNED) {
+                        left_out.push(format!("{} from page {next} on", card.path));
+                    }
+                    pages.into_iter().take(SCANNED).collect()
                 }
             };
             for page in pages {
-                if attached.pictures.len() == MAX_SHOWN {
-                    left_out.push(card.path.as_str());
+                if attached.pictures.len() == MAX_SHOWN || room_of_pictures == 0 {
+                    left_out.push(card.path.clone());
                     break;
                 }
                 let source = PictureSource::Page { path: &path, page, region: None };
                 let mut say =
                     |text: String| attached.documents.push(AttachedDocument { path: card.path.clone(), text });
-                match self.picture(source, ShownSize::within(room), role, caller).await {
+                match self.picture(source, size, role, caller).await {
                     Ok(seen) => {
                         if seen.is_cut {
                             say(format!("The picture is shown, but {CUT}."));
                         }
                         attached.label.join(&seen.label);
-                        room = room.saturating_sub(seen.picture.tokens());
+                        room_of_pictures = room_of_pictures.saturating_sub(seen.picture.tokens());
                         attached.pictures.push(seen.picture);
                     }
                     Err(refused) => {
@@ -154,9 +164,14 @@ impl Tools {
         let text = String::from_utf8_lossy(&ran.output);
         let (text, pages) = text.split_once('\0').unwrap_or((&text, ""));
         let text = truncate_middle(text.trim_end(), room.max(OUTLINE / 4));
-        let pages = pages.lines().filter_map(|page| page.trim().parse().ok()).take(SCANNED).collect();
+        let pages = pages.lines().filter_map(|page| page.trim().parse().ok()).collect();
         (told(&text).0, pages)
     }
+}
+
+/// Tokens that the texts of a message's files may have together.
+pub fn text_room(context_budget: usize) -> usize {
+    (context_budget / TEXTS).min(MOST_TEXT)
 }
 
 /// By its first bytes, and for text by its name.

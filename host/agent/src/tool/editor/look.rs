@@ -37,6 +37,9 @@ const LOOK_AT_INPUT: &str = r#"image look --longest "$4" --pixels "$5" --max-byt
 /// Characters of a path in the name of a picture.
 const MAX_NAME: usize = 120;
 
+/// Tokens of a context in which few pictures had room otherwise.
+const SMALL_CONTEXT: usize = 32_000;
+
 /// Which size models are shown.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tool) struct ShownSize {
@@ -52,9 +55,9 @@ impl ShownSize {
     /// About 500 tokens, for a model with a small window.
     const SMALL: Self = Self { longest: 896, pixels: 400_000 };
 
-    /// For results that may have so many tokens.
-    pub(in crate::tool) fn within(tokens: usize) -> Self {
-        if tokens < 1_500 { Self::SMALL } else { Self::FULL }
+    /// For a model whose context has so many tokens. A picture has the same size wherever it is shown, so that a region means the same.
+    pub(in crate::tool) fn of(context_budget: usize) -> Self {
+        if context_budget < SMALL_CONTEXT { Self::SMALL } else { Self::FULL }
     }
 }
 
