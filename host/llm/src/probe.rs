@@ -325,9 +325,9 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_model_that_only_talks() {
-        let answers = vec![said(&["one"]), said(&["I call it"]), said(&["Sure! {\"word\": \"kiso\"}"])];
+        let answers = vec![said(&["one"]), said(&["I call it"]), said(&["Sure! {\"word\": \"kiso\"}"]), said(&["0"])];
         let (works, notes) = probed(answers).await;
-        assert_eq!(works, "yes no yes no no");
+        assert_eq!(works, "yes no yes no no no");
         for note in ["came in 1 piece", "called no tool, and said \"I call it\"", "it read \"0\" on a picture of 4271"]
         {
             assert!(notes.contains(note), "{notes}");

@@ -136,7 +136,7 @@ mod tests {
         }
         assert_eq!(
             named("c\n\nFiles: a.pdf", &files).iter().map(|file| file.came_along).collect::<Vec<_>>(),
-            [true, false]
+            [false, true]
         );
     }
 

@@ -306,7 +306,7 @@ mod tests {
         let package = |name: &str| crate::package::find(name).expect("there is such a package");
         let (python, sci, git) = (package("python"), package("python-sci"), package("git"));
         let told = commands(&[]);
-        assert!(told.contains(", identify. Not there: python3 (`kiso package add python`), git ("), "{told}");
+        assert!(told.contains(", convert. Not there: python3 (`kiso package add python`), git ("), "{told}");
         let told = commands(&[python, git]);
         assert!(
             told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: node"),

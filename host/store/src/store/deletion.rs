@@ -198,6 +198,7 @@ mod tests {
         tx.add_fact(&fact, 1)?;
         tx.add_chunk(&format!("passage of {s}"), "turn", Some(s), 1)?;
         tx.scratchpad_put(s, "k", "v", true, 1)?;
+        tx.keep_picture(s, "0a", b"x", 1)?;
         tx.set_summary(s, 0, &crate::store::Summary { text: "x".into(), to: 1, sources: Vec::new() })?;
         tx.put_secret(s, "n", b"v", 1)?;
         let card = kiso_plan::approval::Card { effects: Vec::new(), expires_ms: 9 };

@@ -7,3 +7,4 @@ CREATE TABLE pictures (
     described TEXT, -- in words, for a model that is not shown pictures
     UNIQUE (session, digest)
 ) STRICT;
+CREATE INDEX pictures_in_order ON pictures (session, num);

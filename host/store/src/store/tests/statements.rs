@@ -21,6 +21,8 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.add_fact(&fact("a fact", 5), 1).unwrap();
     tx.add_chunk("a chunk", "turn", Some(&s), 1).unwrap();
     tx.scratchpad_put(&s, "k", "v", true, 1).unwrap();
+    tx.keep_picture(&s, "0a", b"x", 1).unwrap();
+    tx.describe_picture(&s, "0a", "a cat").unwrap();
     tx.put_secret(&s, "n", b"v", 1).unwrap();
     tx.add_work(DueKind::Facts, &s, None, 1).unwrap();
     tx.put_tasks(&run, &[]).unwrap();
