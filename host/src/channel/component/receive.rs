@@ -288,8 +288,11 @@ impl ComponentChannel {
     async fn spoken(&self, session: &SessionName, names: &[String]) -> Option<String> {
         let [name] = names else { return None };
         match self.drive.newest().transcribe(session, name).await? {
-            Ok(text) if !text.is_empty() => Some(format!("{text}\n\n(A voice note; its sound is in {name}.)")),
-            Ok(_) => None,
+            Ok(text) => {
+                // A model chose these letters: a command is typed, never heard.
+                let text = text.trim_start_matches(|c: char| c.is_whitespace() || ['/', '$', '!'].contains(&c));
+                (!text.is_empty()).then(|| format!("{text}\n\n(A voice note; its sound is in {name}.)"))
+            }
             Err(why) => {
                 tracing::warn!(channel = self.settings.name, "a voice note was not written down: {why}");
                 None
