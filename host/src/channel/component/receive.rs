@@ -284,9 +284,13 @@ impl ComponentChannel {
         }
     }
 
-    /// What is said in the only file of a message, if that is a recording and a model writes it down. The sound stays in the workspace.
+    /// The words of a message that is a voice note (its channel names the file so), if a model writes them down. The sound stays in the workspace.
     async fn spoken(&self, session: &SessionName, names: &[String]) -> Option<String> {
+        // Other recordings, such as a song or somebody's lecture, are attachments.
         let [name] = names else { return None };
+        if !name.starts_with("voice-") {
+            return None;
+        }
         match self.drive.newest().transcribe(session, name).await? {
             Ok(text) => {
                 // A model chose these letters: a command is typed, never heard.
