@@ -17,12 +17,14 @@ mod chat;
 mod client;
 mod completions;
 mod config;
+mod diff;
 mod doctor;
 mod exit;
 mod export;
 mod fact;
 mod failure;
 mod fleet;
+mod folder;
 mod history;
 mod hook;
 mod import;
@@ -179,6 +181,8 @@ enum Command {
     Approval(approval::ApprovalCommand),
     /// Stop a run that is under way, in this terminal or another
     Cancel(cancel::CancelArgs),
+    /// Show what runs changed in folders, and accept or discard it
+    Diff(diff::DiffArgs),
     /// Put a session's files back as they were before a run, or before one of its tasks
     Undo(undo::UndoArgs),
     /// Take an undo back
@@ -267,6 +271,7 @@ pub fn main() -> ExitCode {
         Command::Policy(command) => command.execute(shared),
         Command::Approval(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
+        Command::Diff(command) => command.execute(shared),
         Command::Undo(command) => command.execute(shared),
         Command::Redo(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),

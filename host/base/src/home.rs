@@ -21,10 +21,10 @@
 mod agent_skills;
 mod credential;
 mod error;
+mod folder;
 mod jobs;
 mod lock;
 mod name;
-mod project;
 mod removal;
 mod scratch;
 mod server;
@@ -33,9 +33,9 @@ mod text;
 mod tree;
 
 pub use error::HomeError;
+pub use folder::{Folder, FolderRefusal, MAX_FOLDERS, PROJECT};
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
-pub use project::{PROJECT, Project};
 pub use removal::{Leftover, MovedSession};
 pub use text::{TextError, read_text};
 

@@ -6,6 +6,7 @@
 pub mod files;
 pub mod label;
 pub mod member;
+pub mod overlay;
 pub mod published;
 pub mod sink;
 pub mod undo;

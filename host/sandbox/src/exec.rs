@@ -50,13 +50,14 @@ use self::start::{ShellWork, start_shell};
 use self::task::{ExecTask, Parts};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::effect::label::LabelId;
+use crate::effect::overlay::Overlay;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::engine::output::OutputBuffer;
 use crate::skill::{SKILLS_MOUNT, Skills};
 use kiso_base::config::Config;
-use kiso_base::home::{Home, PROJECT, SessionName};
+use kiso_base::home::{Home, SessionName};
 use kiso_plan::approval::CardAccess;
 use kiso_plan::plan::CallerScope;
 use kiso_plan::report::{Allowance, FailedCommand, LimitUse};
@@ -198,11 +199,12 @@ impl Exec {
         };
         let (timeout, allowed) = (budget.timeout, budget.allowance());
         let task = ExecTask::new(Parts { engine, budget, hit, quota, dirs, commands, place });
+        let words_to = to_err.clone();
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
         let spec = ProcessSpec {
             argv: vec!["sh".to_owned()],
             env: environment(&config.zone()),
-            cwd: "/work".to_owned(),
+            cwd: task.dirs.start().to_owned(),
             channels: BTreeMap::from(channels),
         };
         let work = ShellWork::Line {
@@ -238,6 +240,10 @@ impl Exec {
             }
             Err(_) => None,
         };
+        for words in task.dirs.take_refusals() {
+            let _ = words_to.write(words.as_bytes()).await;
+        }
+        drop(words_to);
         // What is not bundled writes on threads of its own, which may go on when it was cut off.
         if ended.is_some() && task.limit().is_none() && !task.commands.has_run_skill() {
             scratch.leave();
@@ -297,15 +303,16 @@ impl Exec {
         let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.path().to_owned(), true)];
         let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
-        let project = match role {
-            CallerScope::Admin => self.0.home.project(session).map_err(|error| ExecError(error.to_string()))?,
-            CallerScope::User => None,
-        };
-        // What the administrator calls so is not hidden.
-        let project = project.filter(|_| self.0.config.mounts.iter().all(|mount| mount.at != PROJECT));
-        let project = project.map(|project| (PROJECT, project.path, project.write));
+        let folders = self.0.home.folders(session).map_err(|error| ExecError(error.to_string()))?;
+        // Whoever opened a folder may see all that its owner may. A mount of the same name is not hidden.
+        let folders: Vec<_> = folders
+            .into_iter()
+            .filter(|_| role == CallerScope::Admin)
+            .filter(|folder| self.0.config.mounts.iter().all(|mount| mount.at != folder.at))
+            .collect();
         // Checked here too: where it leads may have changed since the configuration was read.
-        let mut given = mounts.clone().chain(project.clone());
+        let opened = folders.iter().map(|folder| (folder.at.as_str(), folder.path.clone(), folder.write));
+        let mut given = mounts.clone().chain(opened);
         if let Some((at, path, _)) = given.find(|(_, path, _)| self.0.home.overlaps(path)) {
             let error = std::io::Error::other("it has kiso's own home in it, or is in it");
             return Err(ExecError(unusable(at, &path, &error)));
@@ -313,13 +320,17 @@ impl Exec {
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
         };
-        let folders = self.0.home.agent_skill_folders();
-        let some = std::fs::read_dir(&folders).is_ok_and(|mut entries| entries.next().is_some());
+        let agent_skills = self.0.home.agent_skill_folders();
+        let some = std::fs::read_dir(&agent_skills).is_ok_and(|mut entries| entries.next().is_some());
         // As above.
         let skills = some && self.0.config.mounts.iter().all(|mount| mount.at != SKILLS_MOUNT);
-        let skills = skills.then_some((SKILLS_MOUNT, folders, false));
-        let all: Vec<_> =
-            own.into_iter().chain(mounts).chain(project).chain(skills).map(open).collect::<Result<_, _>>()?;
+        let skills = skills.then_some((SKILLS_MOUNT, agent_skills, false));
+        let mut all: Vec<_> = own.into_iter().chain(mounts).chain(skills).map(open).collect::<Result<_, _>>()?;
+        for folder in &folders {
+            let overlay = Overlay::open(&self.0.home, session, folder)
+                .and_then(|overlay| MountPoint::open_folder(overlay, folder.write));
+            all.push(overlay.map_err(|error| ExecError(unusable(&folder.at, &folder.path, &error)))?);
+        }
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
         Dirs::new(root.clone(), all, self.0.skills.published_files()).map_err(|e| ExecError(unusable("/", &root, &e)))
     }

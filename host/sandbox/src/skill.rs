@@ -89,7 +89,8 @@ pub use crate::engine::limits::{Limit, LimitHit};
 /// What the sandbox of exec tasks has in common with that of skills.
 pub(crate) mod sandbox {
     pub(crate) use super::workspace::{
-        ChargedFiles, CommandRequests, DirId, Quota, Room, Root, Roots, add_to_linker as charge_files, target,
+        ChargedFiles, CommandRequests, DirId, OverlayError, Quota, Room, Root, Roots, add_to_linker as charge_files,
+        from_root, target,
     };
 }
 
@@ -474,7 +475,8 @@ impl Skills {
             return usage;
         }
         usages.retain(|_, usage| usage.strong_count() > 0);
-        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session)];
+        let folders = self.home().session_dir(session).join("folders");
+        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session), folders];
         let space = SessionSpace::new(self.0.space.clone(), session.clone());
         let usage = Arc::new(SpaceUsage::of(dirs, Some(space)));
         usages.insert(session.clone(), Arc::downgrade(&usage));

@@ -27,8 +27,8 @@ pub(super) struct AcpArgs {
     /// The session that every conversation of the editor is in; created if it does not exist. Without it, each has its own
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Show the editor's project to command lines as /project: `read` for reading only, `ask` to ask you in the editor whether
-    /// files in it may be changed
+    /// Show the editor's project to command lines as /project: `read` for reading only, `ask` to show you in the
+    /// editor what a prompt would change in it, and to apply that when you agree
     #[arg(long, value_enum, value_name = "ACCESS", num_args = 0..=1, default_missing_value = "read")]
     project: Option<ProjectAccess>,
 }

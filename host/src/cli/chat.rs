@@ -11,6 +11,7 @@ mod talk;
 mod terminal;
 
 use super::client::daemon::{begin, is_served};
+use super::folder::FolderArgs;
 use super::show::{Paint, is_dumb};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use kiso_base::home::{Home, SessionName};
@@ -27,6 +28,8 @@ pub(super) struct ChatArgs {
     /// Read one message per line from standard input and print replies, even on a terminal
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    folders: FolderArgs,
 }
 
 const AFTER: &str = "\
@@ -56,6 +59,7 @@ impl ChatArgs {
             crate::daemon::check_before_start(&home)?;
         }
         let opened = Opened::new(shared, Arc::new(Quiet))?;
+        self.folders.open(&opened, &session)?;
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let plain = self.plain || !terminal || is_dumb();
         let paint = Paint::new(!plain);

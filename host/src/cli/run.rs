@@ -4,6 +4,7 @@ mod ask;
 mod work;
 
 use super::cancel::stop;
+use super::folder::FolderArgs;
 use super::show::charts::{Charts, folded};
 use super::show::told::LastError;
 use super::show::{Show, WrittenText, printable, printable_line, told};
@@ -39,6 +40,8 @@ pub(super) struct RunArgs {
     /// Copy this file or folder into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: FolderArgs,
 }
 
 /// Longest message that is taken.
@@ -81,6 +84,7 @@ impl RunArgs {
         opened.store.read_blocking(|view| view.may_open(&session, opened.config.limits.max_sessions))?;
         let lock = opened.home.lock_session(&session)?;
         let copied = opened.copy_in(&session, &self.file, &show)?;
+        self.folders.open(&opened, &session)?;
         let message = message.map(|message| with_files(message, &copied));
         let cancel = Cancel::new();
         let (at, cancelling) =

@@ -2,6 +2,7 @@
 
 mod prompt;
 
+use super::folder::FolderArgs;
 use super::history::InputHistory;
 use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
@@ -30,6 +31,8 @@ pub(super) struct ShellArgs {
     /// Copy this file or folder into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: FolderArgs,
 }
 
 const AFTER: &str =
@@ -45,6 +48,7 @@ impl ShellArgs {
         let opened = Opened::new(shared, show.clone())?;
         let _lock = opened.home.lock_session(&session)?;
         opened.copy_in(&session, &self.file, &show)?;
+        self.folders.open(&opened, &session)?;
         let shell = Hand {
             exec: opened.exec.clone(),
             scratch: opened.exec.scratch(&session)?,

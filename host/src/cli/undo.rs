@@ -3,7 +3,7 @@
 use super::listing::{counted, row, typed};
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
-use kiso_agent::drive::UndoFailure;
+use kiso_agent::drive::{RevertedAcceptance, UndoFailure};
 use kiso_base::clock::minute;
 use kiso_base::home::SessionName;
 use kiso_gateway::UndoLine;
@@ -64,6 +64,23 @@ impl RedoArgs {
             let plan = block_on(drive.undo_plan(&of, kind, choice))?.map_err(|error| failure(error, kind))?;
             print(kind, &plan, "would be", shared.json);
             return Ok(if plan.problems().next().is_some() { Exit::Failed } else { Exit::Done });
+        }
+        if choice.run.is_none() && task.is_none() {
+            let reverted = block_on(drive.revert_acceptance(&of, kind, self.force))?.map_err(super::diff::failure)?;
+            if let Some(RevertedAcceptance { folder, acceptance }) = reverted {
+                let changes = counted(acceptance.changes as u64, "change", "changes");
+                match shared.json {
+                    true => {
+                        let kind = kind.participle();
+                        outln!(
+                            "{}",
+                            json!({ "type": kind, "at": folder.at, "changes": acceptance.changes, "done": true })
+                        );
+                    }
+                    false => outln!("{}: {changes} to {} {}", folder.at, folder.path.display(), kind.participle()),
+                }
+                return Ok(Exit::Done);
+            }
         }
         let done = block_on(drive.undo(&of, kind, choice, self.force))?.map_err(|error| failure(error, kind))?;
         print(kind, &done.plan, "was", shared.json);

@@ -2,29 +2,27 @@
 
 use super::run_context::RunContext;
 use kiso_base::config::Mount;
-use kiso_base::home::PROJECT;
+use kiso_base::home::Folder;
 use kiso_plan::plan::CallerScope;
 
 impl RunContext<'_> {
     /// The line for the caller of this run.
     pub(super) fn rights(&self) -> String {
-        // A project that cannot be read is reported where a command line wants it.
-        let project = self.drive.home.project(&self.session).ok().flatten().map(|project| project.write);
-        rights(self.caller, &self.drive.config.mounts, project)
+        // Folders that cannot be read are reported where a command line wants them.
+        let folders = self.drive.home.folders(&self.session).unwrap_or_default();
+        rights(self.caller, &self.drive.config.mounts, &folders)
     }
 }
 
-/// `project` says whether command lines may change the session's project, if it has one.
-fn rights(caller: CallerScope, mounts: &[Mount], project: Option<bool>) -> String {
+fn rights(caller: CallerScope, mounts: &[Mount], folders: &[Folder]) -> String {
     let is_admin = caller == CallerScope::Admin;
     let mut seen: Vec<(&str, bool)> = mounts
         .iter()
         .filter(|mount| is_admin || !mount.admin_only)
         .map(|mount| (mount.at.as_str(), mount.write))
         .collect();
-    if let Some(write) = project.filter(|_| is_admin && mounts.iter().all(|mount| mount.at != PROJECT)) {
-        seen.push((PROJECT, write));
-    }
+    let folders = folders.iter().filter(|folder| is_admin && mounts.iter().all(|mount| mount.at != folder.at));
+    seen.extend(folders.map(|folder| (folder.at.as_str(), folder.write)));
     let may = match caller {
         CallerScope::Admin => "admin: every schedule, pill, session",
         CallerScope::User => "user: no schedule or pill of an administrator, no other session",
@@ -45,16 +43,20 @@ mod tests {
     #[test]
     fn the_planner_is_told_what_differs_between_callers() {
         let mount = |at: &str, write, admin_only| Mount { at: at.to_owned(), path: "/srv/x".into(), write, admin_only };
+        let folder = |write| {
+            let (at, path) = ("/project".to_owned(), "/home/me/x".into());
+            [Folder { at, path, write, secrets: false, opened_ms: 0 }]
+        };
         let mounts = [mount("/books", false, true), mount("/scans", true, false)];
         assert_eq!(
-            rights(CallerScope::Admin, &mounts, Some(true)),
+            rights(CallerScope::Admin, &mounts, &folder(true)),
             "admin: every schedule, pill, session; command lines also see /books (read-only), /scans, /project"
         );
         let user = "user: no schedule or pill of an administrator, no other session";
-        assert_eq!(rights(CallerScope::User, &mounts, Some(true)), format!("{user}; command lines also see /scans"));
-        assert_eq!(rights(CallerScope::User, &mounts[..1], None), user);
+        assert_eq!(rights(CallerScope::User, &mounts, &folder(true)), format!("{user}; command lines also see /scans"));
+        assert_eq!(rights(CallerScope::User, &mounts[..1], &[]), user);
         // What the administrator calls so is not hidden.
-        let taken = [mount(PROJECT, false, false)];
-        assert!(rights(CallerScope::Admin, &taken, Some(true)).ends_with("also see /project (read-only)"));
+        let taken = [mount("/project", false, false)];
+        assert!(rights(CallerScope::Admin, &taken, &folder(true)).ends_with("also see /project (read-only)"));
     }
 }

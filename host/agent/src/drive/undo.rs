@@ -196,7 +196,7 @@ impl RunExecutor {
     }
 
     /// The session's lock, if no run works in it. One whose reply was just told may still hold it for a moment.
-    async fn lock_at_rest(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
+    pub(super) async fn lock_at_rest(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
         for _ in 0..LOOKS {
             match self.home.lock_session(session) {
                 Err(HomeError::Busy { .. }) => {}

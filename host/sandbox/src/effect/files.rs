@@ -231,8 +231,13 @@ impl FileLabels {
         }
     }
 
+    /// Of the bytes of a file or the target of a link with these attributes.
+    pub(super) fn of_stat(&self, found: &Stat) -> LabelId {
+        self.get(content_key(found))
+    }
+
     /// Of a name in a directory.
-    fn of_slot(&self, dir: impl AsFd, name: &OsStr) -> LabelId {
+    pub(super) fn of_slot(&self, dir: impl AsFd, name: &OsStr) -> LabelId {
         let state = self.lock();
         let found = stat_of(dir).ok();
         match found.and_then(|found| state.log.entry_key(content_key(&found), name, EntryLabel::Way)) {

@@ -7,7 +7,7 @@ use crate::effect::sink::MountSink;
 use crate::effect::undo::UndoRefusal;
 use crate::engine::limits::{HitCell, LimitHit};
 use crate::engine::output::OutputBuffer;
-use crate::skill::sandbox::Quota;
+use crate::skill::sandbox::{OverlayError, Quota};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -54,6 +54,15 @@ impl IoError {
             UndoRefusal::TooLarge(why) => Self::Limit(quota.not_undoable(&why)),
             UndoRefusal::Io(error) => error.into(),
             UndoRefusal::Across => Errno::Invalid.into(),
+        }
+    }
+
+    /// The error of a process whose change of a folder failed.
+    pub(crate) fn of_overlay(error: OverlayError, quota: &Quota) -> Self {
+        match error {
+            OverlayError::Io(error) => error.into(),
+            OverlayError::Undo(refusal) => Self::of_undo(refusal, quota),
+            OverlayError::Limit(hit) => Self::Limit(hit),
         }
     }
 }

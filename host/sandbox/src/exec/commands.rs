@@ -188,7 +188,9 @@ impl Commands {
         if let Some(package) = package::of_source(skill.source()) {
             // What an older kiso installed cannot.
             let is_current = skill.manifest.version == package.version;
-            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current;
+            // An interpreter that was kept knows no directories but those that it was kept with.
+            let has_folders = !dirs.overlays().is_empty();
+            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current && !has_folders;
             let files = package.support(&self.home).and_then(|files| {
                 if goes_on && skills.is_none() {
                     skills = Some(package.no_skills(&self.home)?);
@@ -211,6 +213,8 @@ impl Commands {
             cwd: given.cwd.clone(),
             tmp: dirs.tmp().to_owned(),
             skills: skills.map(|skills| (skills, published)),
+            folders: dirs.folders(),
+            overlays: dirs.overlays().clone(),
             requests: is_package.then_some(requests),
             goes_on,
             stdin: Stdio::new(given.channel(0), label.clone()),

@@ -5,14 +5,14 @@ use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
 use crate::effect::files::OpenMode;
 use crate::effect::label::LabelCell;
+use crate::effect::overlay::{FileAccess, OpenSlot, Overlay, Overlays};
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::{MountSink, Permit};
 use crate::effect::undo::Opening;
 use crate::skill::SKILLS_MOUNT;
-use crate::skill::sandbox::{DirId, Quota, Root, Roots, target};
+use crate::skill::sandbox::{DirId, Quota, Root, Roots, from_root, target};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use kiso_base::home::PROJECT;
 use kiso_base::system::path_of;
 use std::fs::File;
 use std::io;
@@ -29,22 +29,25 @@ pub(super) struct MountPoint {
     path: PathBuf,
     pub write: bool,
     pub dir: Dir,
+    /// A person's folder, whose changes are kept in `dir`.
+    pub overlay: Option<Arc<Overlay>>,
 }
 
 impl MountPoint {
     pub(super) fn open(at: &str, path: PathBuf, write: bool) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
-        Ok(Self { at: at.to_owned(), path, write, dir })
+        Ok(Self { at: at.to_owned(), path, write, dir, overlay: None })
     }
 
-    /// Itself, as what is asked about it and below it starts from.
-    pub(super) fn handle(&self) -> io::Result<File> {
-        Ok(self.dir.try_clone()?.into_std_file())
+    /// A folder that the session has open.
+    pub(super) fn open_folder(overlay: Overlay, write: bool) -> io::Result<Self> {
+        let mounted = Self::open(overlay.at(), overlay.upper_path().to_owned(), write)?;
+        Ok(Self { overlay: Some(Arc::new(overlay)), ..mounted })
     }
 
     /// Whether tasks may write to it and it is not the session's.
     pub(super) fn is_of_machine(&self) -> bool {
-        self.write && !OWN.contains(&self.at.as_str())
+        self.write && self.overlay.is_none() && !OWN.contains(&self.at.as_str())
     }
 }
 
@@ -54,6 +57,7 @@ pub(super) struct Dirs {
     mounted: Vec<MountPoint>,
     roots: Roots,
     published: PublishedFiles,
+    overlays: Overlays,
 }
 
 /// The directories of the session itself.
@@ -86,7 +90,8 @@ impl Dirs {
         mounted.push(MountPoint::open("/", root, false)?);
         let root = |mounted: &MountPoint| Ok(Root { id: DirId::of(&mounted.dir)?, at: mounted.at.clone() });
         let roots = mounted.iter().map(root).collect::<io::Result<_>>()?;
-        Ok(Self { mounted, roots, published })
+        let overlays = Overlays::new(mounted.iter().filter_map(|mounted| mounted.overlay.clone()).collect());
+        Ok(Self { mounted, roots, published, overlays })
     }
 
     /// Where `/tmp` is on this machine.
@@ -105,6 +110,34 @@ impl Dirs {
             .map(|mounted| mounted.path.as_path())
     }
 
+    /// Where a line begins: in the first folder that the session has open, or else in its workspace.
+    pub(super) fn start(&self) -> &str {
+        self.overlays.iter().next().map_or("/work", |overlay| overlay.at())
+    }
+
+    /// A sentence for each file of a folder that was not shown since this was last asked.
+    pub(super) fn take_refusals(&self) -> Vec<String> {
+        let refusals = |overlay: &Arc<Overlay>| {
+            let at = overlay.at().to_owned();
+            overlay.take_refused().into_iter().map(move |path| {
+                let path = path.display();
+                format!("kiso: {at}/{path} is not shown, because it holds credentials; its user can open the folder with --with-secrets\n")
+            })
+        };
+        self.overlays.iter().flat_map(refusals).collect()
+    }
+
+    /// The folders among them.
+    pub(super) fn overlays(&self) -> &Overlays {
+        &self.overlays
+    }
+
+    /// The folders as a skill sees them that runs as a command: where each is, its upper layer, and whether it may be changed.
+    pub(super) fn folders(&self) -> Vec<(String, PathBuf, bool)> {
+        let folders = self.mounted.iter().filter(|mounted| mounted.overlay.is_some());
+        folders.map(|mounted| (mounted.at.clone(), mounted.path.clone(), mounted.write)).collect()
+    }
+
     /// The labels of the files in there.
     pub(super) fn published(&self) -> &PublishedFiles {
         &self.published
@@ -114,7 +147,9 @@ impl Dirs {
     /// workspace from the first byte on.
     pub(super) fn volumes(&self) -> impl Iterator<Item = (&str, bool, bool)> {
         let kept = self.mounted.iter().filter(|mounted| mounted.at != "/");
-        kept.map(|mounted| (mounted.at.as_str(), mounted.write, matches!(mounted.at.as_str(), "/work" | "/tmp")))
+        kept.map(|mounted| {
+            (mounted.at.as_str(), mounted.write, OWN.contains(&mounted.at.as_str()) || mounted.overlay.is_some())
+        })
     }
 
     /// What the system knows them as.
@@ -145,7 +180,7 @@ impl Dirs {
             "/dev/random" | "/dev/urandom" => return Ok(Channel::Random),
             _ => {}
         }
-        let (mounted, relative) = self.find(path)?;
+        let (mounted, mut relative) = self.find(path)?;
         let (readable, writable) = match mode {
             Mode::Read => (true, false),
             Mode::ReadWrite => (true, true),
@@ -154,19 +189,30 @@ impl Dirs {
         if writable && !mounted.write {
             return Err(Errno::ReadOnly.into());
         }
-        let base = mounted.handle()?;
-        let way = (&base, relative.as_os_str(), true);
         let how = OpenMode {
             makes: matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite | Mode::CreateNew),
             is_first: mode == Mode::CreateNew,
             empties: mode == Mode::Write,
         };
+        let mut follows = true;
+        let mut in_folder = None;
+        if let Some(overlay) = &mounted.overlay {
+            let slot = open_in_folder(overlay, &relative, (writable, how), quota, reader)?;
+            (relative, follows) = (PathBuf::from(slot.name()), false);
+            in_folder = Some(slot);
+        }
+        let dir = match &in_folder {
+            Some(slot) => Dir::from_std_file(slot.dir()?),
+            None => mounted.dir.try_clone()?,
+        };
+        let base = dir.try_clone()?.into_std_file();
+        let way = (&base, relative.as_os_str(), follows);
         let labelled = quota.labels().map(|labels| labels.opening(way, how, reader)).transpose()?;
         let machine = (writable && mounted.is_of_machine()).then(|| MountSink::new(&mounted.at, permit.clone()));
         if machine.as_ref().is_some_and(|machine| !machine.admits(reader.get())) {
             return Err(Errno::Denied.into());
         }
-        let there = match mounted.dir.metadata(&relative) {
+        let there = match dir.metadata(&relative) {
             Ok(found) if found.is_dir() => return Err(Errno::IsADirectory.into()),
             // Opening a pipe or a device that a person left there could block a thread for ever.
             Ok(found) if !found.is_file() => return Err(Errno::NotPlain.into()),
@@ -197,7 +243,7 @@ impl Dirs {
                 .create_new(fresh)
                 .truncate(how.empties)
                 .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
-            mounted.dir.open_with(&relative, &options)
+            dir.open_with(&relative, &options)
         };
         // Only a file that was not there in the moment of opening is nobody else's.
         let mut fresh = writable && !there;
@@ -208,6 +254,11 @@ impl Dirs {
             }
             opened => opened,
         };
+        if let (Some(OpenSlot::Write(slot)), Some(overlay)) = (&in_folder, &mounted.overlay)
+            && !slot.is_upper
+        {
+            overlay.made(slot, opened.is_ok(), quota).map_err(|error| IoError::of_overlay(error, quota))?;
+        }
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
@@ -231,7 +282,10 @@ impl Dirs {
         if let Some(labelled) = labelled {
             labelled.opened(&file, way, (fresh, how.empties), reader)?;
         }
-        let published = self.published.of(&file);
+        let mut published = self.published.of(&file);
+        if let Some(overlay) = &mounted.overlay {
+            published = published.join(overlay.label());
+        }
         let opened = Channel::File(Arc::new(OpenFile {
             file,
             published,
@@ -256,6 +310,25 @@ impl Dirs {
         }
         Ok((mounted, relative))
     }
+}
+
+/// Where a file of a folder is to be opened.
+fn open_in_folder(
+    overlay: &Overlay,
+    path: &Path,
+    (writes, how): (bool, OpenMode),
+    quota: &Arc<Quota>,
+    reader: &LabelCell,
+) -> Result<OpenSlot, IoError> {
+    let access = FileAccess { writes, makes: how.makes, is_first: how.is_first, empties: how.empties };
+    let mut label = overlay.label();
+    let mut moment = quota.labels().map(|labels| labels.now());
+    let slot = overlay.open_entry(from_root(path), access, quota, &mut label);
+    if let (Some(labels), Some(moment)) = (quota.labels(), &mut moment) {
+        label = label.join(labels.since(moment));
+    }
+    reader.join(label);
+    slot.map_err(|error| IoError::of_overlay(error, quota))
 }
 
 /// Keeps what is about to be emptied, in a run that can be undone.
@@ -288,7 +361,6 @@ fn lexical(path: &str) -> Option<PathBuf> {
 pub(super) fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
     let whose = match at {
         "/" | "/work" | "/tmp" | SKILLS_MOUNT => "",
-        PROJECT => "; it is the project of the editor that this session was opened in",
         _ => "; [exec.mounts] in config.toml names it",
     };
     format!("the directory {} for {at} cannot be opened: {error}{whose}", path.display())

@@ -9,6 +9,7 @@ use super::task::ExecTask;
 use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::effect::label::LabelCell;
+use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::engine::guest::{self, Guest};
@@ -162,6 +163,14 @@ impl ChargedFiles for ProcessCtx {
 
     fn published(&self) -> Option<&PublishedFiles> {
         self.task.dirs.skills().map(|_| self.task.dirs.published())
+    }
+
+    fn overlays(&self) -> Option<&Overlays> {
+        Some(self.task.dirs.overlays())
+    }
+
+    fn blocks(&self) -> bool {
+        true
     }
 
     fn roots(&self) -> &Roots {

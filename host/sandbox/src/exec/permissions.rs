@@ -4,12 +4,14 @@ use super::channel::IoError;
 use super::dirs::{Dirs, MountPoint};
 use super::errno::Errno;
 use crate::effect::label::LabelCell;
+use crate::effect::overlay::GuestPath;
 use crate::effect::sink::{MountSink, Permit};
-use crate::skill::sandbox::Quota;
-use cap_std::fs::{Metadata, OpenOptions, OpenOptionsExt, PermissionsExt};
+use crate::skill::sandbox::{Quota, from_root};
+use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt, PermissionsExt};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Every directory's.
 const OF_DIRECTORY: u32 = 0o755;
@@ -32,12 +34,21 @@ impl Dirs {
         quota: &Quota,
         reader: &LabelCell,
     ) -> Result<u32, IoError> {
-        let Some((mounted, relative)) = self.inside(path)? else { return Ok(OF_DIRECTORY) };
-        let base = mounted.handle()?;
+        let Some((mounted, mut relative)) = self.inside(path)? else { return Ok(OF_DIRECTORY) };
+        let (mut follows, mut dir) = (follows, mounted.dir.try_clone()?);
         let mut look = quota.labels().map(|labels| (labels, labels.now()));
+        if let Some(overlay) = &mounted.overlay {
+            let mut label = overlay.label();
+            let at = GuestPath { follows, ..from_root(&relative) };
+            let slot = overlay.look(at, quota.labels().map(|labels| &**labels), &mut label);
+            reader.join(label);
+            let slot = slot?;
+            (dir, relative, follows) = (Dir::from_std_file(slot.dir.into()), slot.name.into(), false);
+        }
+        let base = dir.try_clone()?.into_std_file();
         let found = match follows {
-            true => mounted.dir.metadata(&relative),
-            false => mounted.dir.symlink_metadata(&relative),
+            true => dir.metadata(&relative),
+            false => dir.symlink_metadata(&relative),
         };
         let published = self.published().of_entry(&base, &relative.to_string_lossy());
         reader.join(published);
@@ -51,18 +62,26 @@ impl Dirs {
     pub(super) fn set_permissions(
         &self,
         (path, bits): (&str, u32),
-        quota: &Quota,
+        quota: &Arc<Quota>,
         (writer, permit): (&LabelCell, &Permit),
     ) -> Result<(), IoError> {
         // Who changes something learns that it is there.
         self.permissions((path, true), quota, writer)?;
-        let Some((mounted, relative)) = self.inside(path)? else { return Ok(()) };
+        let Some((mounted, mut relative)) = self.inside(path)? else { return Ok(()) };
         if !mounted.write {
             return Err(Errno::ReadOnly.into());
         }
+        let mut dir = mounted.dir.try_clone()?;
+        if let Some(overlay) = &mounted.overlay {
+            let mut label = overlay.label();
+            let slot = overlay.change(from_root(&relative), quota, &mut label);
+            writer.join(label);
+            let slot = slot.map_err(|error| IoError::of_overlay(error, quota))?;
+            (dir, relative) = (Dir::from_std_file(slot.dir.into()), slot.name.into());
+        }
         // A pipe that a person left there does not hold anybody up.
         let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file = mounted.dir.open_with(&relative, OpenOptions::new().read(true).custom_flags(nonblock))?.into_std();
+        let file = dir.open_with(&relative, OpenOptions::new().read(true).custom_flags(nonblock))?.into_std();
         let found = file.metadata()?;
         if found.is_dir() {
             return Ok(());

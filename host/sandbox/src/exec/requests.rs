@@ -158,7 +158,10 @@ impl ChildRequests {
     async fn answered(&mut self, request: &[u8]) -> Answer {
         let (head, bytes) = told!(parts(request).ok_or(Errno::Invalid));
         match told!(serde_json::from_slice(head).map_err(|_| Errno::Invalid)) {
-            Request::Start { argv, env, cwd, streams } => self.start(argv, env, cwd, streams),
+            Request::Start { argv, env, cwd, streams } => {
+                let _alone = self.task.alone_in_folders().await;
+                self.start(argv, env, cwd, streams)
+            }
             Request::Move { read, .. } if read.len() > MAX_PIPES => Ok(Err(Errno::Invalid)),
             Request::Move { write, read, max, child, millis } => {
                 let write = told!(write.map(|pipe| self.pipe(pipe)).transpose()).filter(|_| !bytes.is_empty());

@@ -73,7 +73,8 @@ impl Host for ProcessCtx {
         Ok((self.guest.table.push(Channel::Reader(reader))?, self.guest.table.push(Channel::Writer(writer))?))
     }
 
-    fn open(&mut self, path: String, mode: Mode) -> Answer<Resource<Channel>> {
+    async fn open(&mut self, path: String, mode: Mode) -> Answer<Resource<Channel>> {
+        let _alone = self.task.alone_in_folders().await;
         match answer(self.task.dirs.open_file(
             &path,
             mode,
@@ -89,7 +90,8 @@ impl Host for ProcessCtx {
         answer(self.task.dirs.permissions((&path, follows), &self.task.quota, &self.process.label))
     }
 
-    fn set_permissions(&mut self, path: String, bits: u32) -> Answer<()> {
+    async fn set_permissions(&mut self, path: String, bits: u32) -> Answer<()> {
+        let _alone = self.task.alone_in_folders().await;
         let who = (&self.process.label, &self.task.commands.permit);
         answer(self.task.dirs.set_permissions((&path, bits), &self.task.quota, who))
     }

@@ -84,6 +84,14 @@ impl ExecTask {
     }
 
     /// Records that a limit was reached; the task ends then.
+    /// Keeps others from changing the tree of a folder meanwhile. Without folders there is nothing to wait for.
+    pub(super) async fn alone_in_folders(&self) -> Option<tokio::sync::OwnedMutexGuard<()>> {
+        if self.dirs.overlays().is_empty() {
+            return None;
+        }
+        Some(self.quota.structure().lock_owned().await)
+    }
+
     pub(super) fn hit(&self, limit: Limit) -> LimitHit {
         self.hit_with(self.budget.hit(limit))
     }

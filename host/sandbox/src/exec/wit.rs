@@ -4,6 +4,8 @@ wasmtime::component::bindgen!({
     path: "../../wit/exec",
     world: "kiso:exec/sh",
     imports: {
+        "kiso:exec/spawn.open": async | trappable,
+        "kiso:exec/spawn.set-permissions": async | trappable,
         "kiso:exec/spawn.[method]channel.read": async | trappable,
         "kiso:exec/spawn.[method]channel.read-line": async | trappable,
         "kiso:exec/spawn.[method]channel.write": async | trappable,

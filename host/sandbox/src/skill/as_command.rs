@@ -8,6 +8,7 @@ use super::input::CallInput;
 use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::usage::CallUse;
 use super::workspace::{CommandRequests, ControlFile, DirId, Root};
+use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::engine::limits::{HitCell, Limit, LimitHit};
 use crate::package::{CONTROL_FILE, MARK};
@@ -46,6 +47,9 @@ pub struct CommandStreams<I, O> {
     pub support: Vec<(PathBuf, &'static str)>,
     /// Where the folders of Agent Skills are on this machine, if the line sees them, and the labels of their files.
     pub skills: Option<(PathBuf, PublishedFiles)>,
+    /// The folders that the session has open: where it sees each, its upper layer on this machine, and whether it may change it.
+    pub folders: Vec<(String, PathBuf, bool)>,
+    pub overlays: Overlays,
     /// Who starts the commands that it asks for, in the control file among its support files.
     pub requests: Option<Box<dyn CommandRequests>>,
     /// Whether it goes on where its interpreter was kept, which knows its directories by number.
@@ -115,6 +119,17 @@ where
             .roots
             .push(Root { id: DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, at: "/tmp".to_string() });
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
+        give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
+        for (at, upper, write) in &streams.folders {
+            let perms = if *write { perms } else { FsPerms::ReadOnly };
+            let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
+            wasi.preopened_dir(upper, at, perms).map_err(|e| unusable(&e))?;
+            capabilities.workspace.roots.push(Root { id: DirId::at(upper).map_err(|e| unusable(&e))?, at: at.clone() });
+        }
+        capabilities.workspace.overlays = match perms {
+            FsPerms::ReadWrite => streams.overlays.clone(),
+            FsPerms::ReadOnly => streams.overlays.read_only(),
+        };
         // An interpreter runs their scripts.
         if let Some((skills, published)) = &streams.skills {
             capabilities.workspace.published = Some(published.clone());
@@ -189,6 +204,14 @@ where
                 })
             }
         },
+    }
+}
+
+/// The same where the command was started in a folder.
+fn give_folder_cwd(wasi: &mut WasiCtxBuilder, (overlays, cwd): (&Overlays, &str), perms: FsPerms) {
+    let Some(dir) = overlays.open_dir(cwd) else { return };
+    if let Some(path) = path_to_open(&dir) {
+        let _ = wasi.preopened_dir(path, ".", perms);
     }
 }
 

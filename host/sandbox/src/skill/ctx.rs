@@ -3,6 +3,7 @@
 use super::capability::{Capabilities, GuestState};
 use super::workspace::{ChargedFiles, ControlFile, DirectoryUse, Quota, Roots};
 use crate::effect::label::LabelCell;
+use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::engine::guest::Guest;
 use crate::engine::limits::LimitHit;
@@ -47,6 +48,10 @@ impl ChargedFiles for Ctx {
 
     fn published(&self) -> Option<&PublishedFiles> {
         self.capabilities.workspace.published.as_ref()
+    }
+
+    fn overlays(&self) -> Option<&Overlays> {
+        Some(&self.capabilities.workspace.overlays)
     }
 
     fn roots(&self) -> &Roots {

@@ -15,7 +15,7 @@ use super::ProjectAccess;
 use super::session::{AcpSession, SessionRequest};
 use super::update;
 use kiso_agent::drive::RunExecutor;
-use kiso_base::home::{PROJECT, Project, SessionName};
+use kiso_base::home::{Folder, PROJECT, SessionName};
 use kiso_base::rpc::stream::ReadMessage;
 use kiso_base::rpc::{self, BUSY, INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, RpcError, RpcMessage};
 use kiso_gateway::open_message;
@@ -209,11 +209,12 @@ impl Agent {
             return Err(RpcError::new(BUSY, format!("{MAX_SESSIONS} sessions are already open")));
         }
         let project = self.project(Path::new(cwd))?;
-        // What another editor was shown is not shown to this one.
-        self.drive.home.set_project(session, project.as_ref()).map_err(|error| RpcError::internal(&error))?;
-        let asks = self.options.project == Some(ProjectAccess::Ask);
+        if let Some(project) = &project {
+            let opened = self.drive.home.open_folder(session, project.clone());
+            opened.map_err(|error| RpcError::params(error.to_string()))?;
+        }
         let (requests, asked) = mpsc::channel(MAX_WAITING);
-        let task = AcpSession::start(session.clone(), self.drive.clone(), self.out.clone(), project, asks, asked);
+        let task = AcpSession::start(session.clone(), self.drive.clone(), self.out.clone(), project, asked);
         if let Some(before) = self.sessions.insert(session.clone(), OpenSession { requests, task }) {
             before.task.abort();
         }
@@ -221,28 +222,19 @@ impl Agent {
     }
 
     /// The directory of the editor as a project, where the command line says so.
-    fn project(&self, cwd: &Path) -> Result<Option<Project>, RpcError> {
+    fn project(&self, cwd: &Path) -> Result<Option<Folder>, RpcError> {
         if !cwd.is_absolute() {
             return Err(RpcError::params("`cwd` must be an absolute path"));
         }
-        if self.options.project.is_none() {
-            return Ok(None);
-        }
+        let Some(access) = self.options.project else { return Ok(None) };
         if self.drive.newest_config().mounts.iter().any(|mount| mount.at == PROJECT) {
             let message =
                 format!("[exec.mounts] in config.toml has {PROJECT} already; rename it there, or leave --project out");
             return Err(RpcError::new(INTERNAL_ERROR, message));
         }
-        let path = cwd.canonicalize().ok().filter(|path| path.is_dir());
-        let path = path.ok_or_else(|| RpcError::params(format!("{} is not a directory", cwd.display())))?;
-        if self.drive.home.overlaps(&path) {
-            let message = format!(
-                "{} cannot be the project: it holds kiso's own home, or is in it. Open a directory below it, or leave --project out",
-                path.display()
-            );
-            return Err(RpcError::params(message));
-        }
-        Ok(Some(Project { path, write: false }))
+        let folder = Folder::new(&self.drive.home, cwd, PROJECT, false);
+        let folder = folder.map_err(|error| RpcError::params(format!("{error}; or leave --project out")))?;
+        Ok(Some(Folder { write: access == ProjectAccess::Ask, ..folder }))
     }
 
     fn prompt(&self, id: &RequestId, params: &Map<String, Value>) -> Result<(), RpcError> {

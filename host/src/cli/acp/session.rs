@@ -1,16 +1,17 @@
 //! A conversation of the editor: one session, one prompt at a time.
 
 mod approve;
+mod folder;
 mod follow;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use self::folder::HeldEnd;
 use super::board::PlanBoard;
 use super::content::PromptContent;
 use super::diff::{Change, WatchedDir, changes_of};
@@ -20,7 +21,7 @@ use crate::cli::client::wire::Say;
 use crate::cli::client::{Client, News};
 use kiso_agent::drive::RunExecutor;
 use kiso_agent::session::workspace::Incoming;
-use kiso_base::home::{HomeError, HomeLock, PROJECT, Project, SessionName};
+use kiso_base::home::{Folder, HomeError, HomeLock, PROJECT, SessionName};
 use kiso_base::rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestId, RpcError};
 use kiso_gateway::{ReplyWriter, put};
 use kiso_plan::label::Label;
@@ -55,15 +56,12 @@ pub(super) struct AcpSession {
     drive: RunExecutor,
     client: Client,
     out: mpsc::Sender<Value>,
-    project: Option<Project>,
-    /// Whether the editor is still to be asked if files of the project may be changed.
-    asks: bool,
+    project: Option<Folder>,
     /// Whether the model was told of the project.
     told_project: bool,
     /// Makes ids and `ref`s.
     count: u64,
-    /// A prompt that waits for a person's permission, and the id of the request for it.
-    held: Option<(String, RequestId, PromptContent)>,
+    held: Option<HeldEnd>,
     prompt: Option<PromptTurn>,
     files: Vec<WatchedDir>,
 }
@@ -94,25 +92,13 @@ impl AcpSession {
         session: SessionName,
         drive: RunExecutor,
         out: mpsc::Sender<Value>,
-        project: Option<Project>,
-        asks: bool,
+        project: Option<Folder>,
         requests: mpsc::Receiver<SessionRequest>,
     ) -> JoinHandle<()> {
         let client = Client::start("acp", drive.home.socket_path(), &session, true);
         let (held, prompt, files) = (None, None, Vec::new());
-        let talk = AcpSession {
-            session,
-            drive,
-            client,
-            out,
-            project,
-            asks,
-            told_project: false,
-            count: 0,
-            held,
-            prompt,
-            files,
-        };
+        let talk =
+            AcpSession { session, drive, client, out, project, told_project: false, count: 0, held, prompt, files };
         tokio::spawn(talk.run(requests))
     }
 
@@ -139,12 +125,7 @@ impl AcpSession {
                 },
             }
             if is_closing && self.prompt.is_none() {
-                // Nobody is left who would see what is done there.
-                if self.project.is_some()
-                    && let Err(error) = self.drive.home.set_project(&self.session, None)
-                {
-                    tracing::warn!("the project stays with the session {}: {error}", self.session);
-                }
+                self.close_project().await;
                 return;
             }
         }
@@ -171,38 +152,15 @@ impl AcpSession {
             Ok(content) => content,
             Err(error) => return self.send(rpc::refusal(Some(&id), error)).await,
         };
-        if self.asks
-            && let Some(project) = &self.project
-        {
-            let path = project.path.clone();
-            let number = self.next_id();
-            let request = format!("{}/{number}", self.session);
-            self.send(permission(&request, &self.session, &path)).await;
-            self.held = Some((request, id, content));
-            return;
-        }
         self.begin(id, content).await;
     }
 
     /// What a person said to the request for permission.
     async fn permitted(&mut self, request: &str, result: Result<Value, RpcError>) {
-        let Some((_, id, content)) = self.held.take_if(|(held, ..)| held == request) else {
-            return self.answer_card(request, result).await;
-        };
-        let outcome = result.map(|result| result["outcome"].clone()).unwrap_or_default();
-        if outcome["outcome"] == "cancelled" {
-            return self.send(stopped(&id, "cancelled")).await;
+        match self.held.take_if(|held| held.is_of(request)) {
+            Some(held) => self.answer_changes(held, result).await,
+            None => self.answer_card(request, result).await,
         }
-        // Only what is plainly a yes is one.
-        let write = outcome["outcome"] == "selected" && outcome["optionId"] == "write";
-        self.asks = false;
-        if let Some(project) = &mut self.project {
-            project.write = write;
-            if let Err(error) = self.drive.home.set_project(&self.session, Some(project)) {
-                return self.send(rpc::refusal(Some(&id), RpcError::internal(&error))).await;
-            }
-        }
-        self.begin(id, content).await;
     }
 
     /// Sends a prompt to the daemon, with its files.
@@ -217,7 +175,10 @@ impl AcpSession {
             && !text.trim_start().starts_with(['$', '/'])
             && let Some(project) = &self.project
         {
-            let access = if project.write { "its files may be changed" } else { "read-only" };
+            let access = match project.write {
+                true => "changes to it are applied when the user agrees",
+                false => "read-only",
+            };
             text += &format!("\n\n(The editor's project is at {PROJECT} for command lines, {access}.)");
             self.told_project = true;
         }
@@ -270,8 +231,7 @@ impl AcpSession {
 
     /// Looks at the files as they are before anything is done with them.
     async fn look_at_files(&mut self) {
-        let mut places = vec![self.drive.home.work_dir(&self.session)];
-        places.extend(self.project.as_ref().filter(|project| project.write).map(|project| project.path.clone()));
+        let places = vec![self.drive.home.work_dir(&self.session)];
         let look = move || places.into_iter().map(WatchedDir::new).collect();
         self.files = tokio::task::spawn_blocking(look).await.unwrap_or_default();
     }
@@ -288,8 +248,8 @@ impl AcpSession {
     }
 
     async fn cancel(&mut self) {
-        if let Some((_, id, _)) = self.held.take() {
-            self.send(stopped(&id, "cancelled")).await;
+        if let Some(held) = self.held.take() {
+            self.send(held.cancelled()).await;
         }
         if let Some(prompt) = &mut self.prompt {
             prompt.cancelled = true;
@@ -315,13 +275,13 @@ impl AcpSession {
         }
     }
 
-    async fn finish(&mut self, reason: &str) {
+    async fn finish(&mut self, reason: &'static str) {
         let Some(mut prompt) = self.prompt.take() else { return };
         prompt.board.end();
         if !prompt.board.is_empty() {
             self.send(update::plan(&self.session, &prompt.board)).await;
         }
-        self.send(stopped(&prompt.id, reason)).await;
+        self.end(prompt.id, reason).await;
     }
 
     async fn fail(&mut self, error: RpcError) {
@@ -333,21 +293,4 @@ impl AcpSession {
 
 fn stopped(id: &RequestId, reason: &str) -> Value {
     rpc::response(id, Ok(json!({ "stopReason": reason })))
-}
-
-/// Asks a person whether files of the project may be changed.
-fn permission(request: &str, session: &SessionName, project: &Path) -> Value {
-    let title = format!("Let kiso change files in {}", project.display());
-    let params = json!({
-        "sessionId": session,
-        "toolCall": {
-            "toolCallId": "project", "title": title, "kind": "edit", "status": "pending",
-            "locations": [{ "path": project }],
-        },
-        "options": [
-            { "optionId": "write", "name": "Allow in this conversation", "kind": "allow_always" },
-            { "optionId": "read", "name": "Only let it read", "kind": "reject_always" },
-        ],
-    });
-    rpc::request(&RequestId::Text(request.to_owned()), "session/request_permission", params)
 }

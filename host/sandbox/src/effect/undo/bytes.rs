@@ -10,6 +10,18 @@ use std::path::Path;
 /// Where the workspace stands in a session's directory.
 const WORK: &[u8] = b"work";
 
+/// Where the changes to opened folders are: `folders/KEY/upper`.
+const FOLDERS: &[u8] = b"folders/";
+const UPPER: &[u8] = b"/upper/";
+
+/// Begins the names that the upper layer of a folder keeps for itself. Guests cannot use them.
+const LAYER: &[u8] = b".kiso~";
+
+/// Whether a name belongs to the upper layer of a folder and not to its user.
+pub(crate) fn is_of_layer(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(LAYER)
+}
+
 /// A path below a session's directory, such as `work/a.csv`. Names in it are neither empty nor `.` nor `..`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionPath(Vec<u8>);
@@ -51,15 +63,36 @@ impl SessionPath {
         self.0.starts_with(b"undo/")
     }
 
-    /// Whether it is in the workspace.
+    /// Whether it is in the workspace, or in the changes to an opened folder.
     pub fn is_work(&self) -> bool {
-        self.0.strip_prefix(WORK).is_some_and(|rest| rest.first() == Some(&b'/'))
+        self.0.strip_prefix(WORK).is_some_and(|rest| rest.first() == Some(&b'/')) || self.in_folder().is_some()
+    }
+
+    /// The key of an opened folder, and the path below that.
+    fn in_folder(&self) -> Option<(&[u8], &[u8])> {
+        let rest = self.0.strip_prefix(FOLDERS)?;
+        let end = rest.iter().position(|byte| *byte == b'/')?;
+        let (key, below) = rest.split_at(end);
+        Some((key, below.strip_prefix(UPPER)?))
+    }
+
+    /// Whether its name is one that the layer of an opened folder keeps for itself.
+    pub fn is_of_layer(&self) -> bool {
+        self.in_folder().is_some() && self.names().any(is_of_layer)
+    }
+
+    pub fn as_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.0))
     }
 }
 
-/// As people know it: below the workspace, and with a mark for each byte that is no text.
+/// As people know it: below the workspace, or as the path in an opened folder, with a mark for each byte that is not text.
 impl fmt::Display for SessionPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((key, below)) = self.in_folder() {
+            let at = String::from_utf8_lossy(key).replace("%2F", "/").replace("%25", "%");
+            return write!(f, "/{at}/{}", String::from_utf8_lossy(below));
+        }
         let path = self.0.strip_prefix(WORK).and_then(|rest| rest.strip_prefix(b"/")).unwrap_or(&self.0);
         f.write_str(&String::from_utf8_lossy(path))
     }
@@ -114,5 +147,7 @@ mod tests {
         assert!(!path("work/ab").is_below(&path("work/a")) && !path("work/a").is_below(&path("work/a")));
         assert!(!path("work").is_work() && !path("workshop/a").is_work() && !SessionPath::kept(1, 2).is_work());
         assert_eq!(path("work/a/b").to_string(), "a/b");
+        assert!(path("folders/srv%2Fa/upper/b").is_work() && !path("folders/srv%2Fa/bases").is_work());
+        assert_eq!(path("folders/srv%2Fa/upper/b/c").to_string(), "/srv/a/b/c");
     }
 }

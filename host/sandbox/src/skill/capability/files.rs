@@ -4,6 +4,7 @@
 
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::effect::label::LabelCell;
+use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::skill::error::SkillError;
@@ -66,6 +67,8 @@ pub struct WorkspaceFiles {
     pub listings: Vec<u32>,
     /// Of Agent Skills' files, where it sees them.
     pub published: Option<PublishedFiles>,
+    /// Folders of a person that it sees.
+    pub overlays: Overlays,
     /// Where it asks for commands, if it can.
     pub control: Option<ControlFile>,
     access: Workspace,
@@ -123,6 +126,7 @@ impl Capability for WorkspaceFiles {
             touched,
             listings: Vec::new(),
             published: None,
+            overlays: Overlays::default(),
             control: None,
             access: *access,
             work: call.work.clone(),

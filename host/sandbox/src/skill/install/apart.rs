@@ -1,6 +1,7 @@
 //! Runs a program that is not installed, for what it prints.
 
 use super::InstallCandidate;
+use crate::effect::overlay::Overlays;
 use crate::effect::sink::Permit;
 use crate::engine::limits::{Budget, HitCell};
 use crate::engine::output::OutputBuffer;
@@ -55,6 +56,8 @@ impl Skills {
             tmp,
             support,
             skills: Some((skills, self.published_files())),
+            folders: Vec::new(),
+            overlays: Overlays::default(),
             requests: None,
             goes_on: true,
             stdin: std::io::empty(),

@@ -5,6 +5,7 @@ use super::directory_use::DirectoryUse;
 use super::quota::Quota;
 use super::structure::Roots;
 use crate::effect::label::LabelCell;
+use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::engine::limits::LimitHit;
@@ -41,6 +42,16 @@ pub trait ChargedFiles: WasiView + 'static {
     /// The labels of Agent Skills' files; none where the guest does not see them.
     fn published(&self) -> Option<&PublishedFiles> {
         None
+    }
+
+    /// The folders among the directories that the guest sees, whose changes are kept apart from them.
+    fn overlays(&self) -> Option<&Overlays> {
+        None
+    }
+
+    /// Whether file operations may block the thread of the guest.
+    fn blocks(&self) -> bool {
+        false
     }
 
     /// The directories that the guest sees.

@@ -138,6 +138,9 @@ impl EntryPath {
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
                 let target = readlinkat(&from.dir, &from.name, Vec::new())?;
+                if is_absolute(target.as_bytes()) {
+                    return Ok(());
+                }
                 self.takes_link(target.to_str().map_err(|_| PlaceError::Outside)?)
             }
             // On the same level, everything below is as deep as it was, and as far from the top.
@@ -206,6 +209,9 @@ fn takes_below(dir: Dir, level: usize) -> Result<(), PlaceError> {
                 pending.push((dir.clone(), Some(entry.file_name()), level + 1));
             } else if kind.is_symlink() {
                 let target = readlinkat(&*dir, entry.file_name(), Vec::new())?;
+                if is_absolute(target.as_bytes()) {
+                    continue;
+                }
                 let up = target.to_str().ok().and_then(leads_up);
                 if up.is_none_or(|up| up > level) {
                     return Err(PlaceError::Outside);
@@ -214,6 +220,11 @@ fn takes_below(dir: Dir, level: usize) -> Result<(), PlaceError> {
         }
     }
     Ok(())
+}
+
+/// Whether a link leads to the same place from everywhere. No guest can make one; in a person's folder, there are some.
+fn is_absolute(target: &[u8]) -> bool {
+    target.first() == Some(&b'/')
 }
 
 /// How many directories up a link leads before it leads down; `None` if that cannot be said of the target alone. After a

@@ -129,11 +129,15 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     /// Fails with what a guest hears of what must not be changed.
     fn kept<V>(&self, kept: Result<V, UndoRefusal>) -> FsResult<V> {
-        kept.map_err(|refusal| match refusal {
+        kept.map_err(|refusal| self.refusal(refusal))
+    }
+
+    pub(super) fn refusal(&self, refusal: UndoRefusal) -> FsError {
+        match refusal {
             UndoRefusal::TooLarge(why) => FsError::trap(self.0.quota().not_undoable(&why)),
             UndoRefusal::Across => ErrorCode::CrossDevice.into(),
             UndoRefusal::Io(error) => code(&error).into(),
-        })
+        }
     }
 }
 

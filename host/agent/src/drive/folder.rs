@@ -1,0 +1,163 @@
+//! The folders of a session: the difference that its runs have made, accepted, discarded, and taken back.
+
+use super::undo::UndoFailure;
+use super::{DriveError, RunExecutor};
+use kiso_base::home::{Folder, HomeLock, SessionName};
+use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, Overlay};
+use kiso_sandbox::effect::undo::{UndoError, UndoKind};
+use std::io;
+
+/// Why nothing came of a request about a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderFailure {
+    #[error("the session {session} has no folder open; open one with `kiso --dir PATH`")]
+    NoFolder { session: SessionName },
+    #[error("the session {session} has no folder at {at}")]
+    OtherFolder { session: SessionName, at: String },
+    #[error("the folder {at} has changes that wait; accept or discard them first")]
+    HasChanges { at: String },
+    #[error("{} cannot be opened: {error}", .folder.path.display())]
+    Unusable { folder: Folder, error: io::Error },
+    #[error(transparent)]
+    Accept(#[from] AcceptError),
+    #[error(transparent)]
+    Rest(#[from] UndoFailure),
+}
+
+/// A folder of a session, with what was changed in it.
+#[derive(Debug)]
+pub struct FolderView {
+    pub folder: Folder,
+    pub overlay: Overlay,
+    pub difference: FolderDifference,
+}
+
+/// An acceptance that was undone or redone.
+#[derive(Debug)]
+pub struct RevertedAcceptance {
+    pub folder: Folder,
+    pub acceptance: Acceptance,
+}
+
+/// The folders of a session at rest: no run works there as long as this exists.
+#[derive(Debug)]
+pub struct RestingFolders {
+    views: Vec<FolderView>,
+    _lock: HomeLock,
+}
+
+impl RestingFolders {
+    pub fn iter(&self) -> impl Iterator<Item = &FolderView> {
+        self.views.iter()
+    }
+}
+
+impl RunExecutor {
+    /// The folders of a session with their differences; only the one that tasks see at `at`, if that is given.
+    pub async fn folders(&self, session: &SessionName, at: Option<&str>) -> Result<RestingFolders, FolderFailure> {
+        let lock = self.lock_at_rest(session).await?;
+        self.undo.quiet(session).await;
+        let mut folders = self.home.folders(session).map_err(|error| UndoFailure::from(DriveError::from(error)))?;
+        if folders.is_empty() {
+            return Err(FolderFailure::NoFolder { session: session.clone() });
+        }
+        if let Some(at) = at {
+            folders.retain(|folder| folder.at == at);
+            if folders.is_empty() {
+                return Err(FolderFailure::OtherFolder { session: session.clone(), at: at.to_owned() });
+            }
+        }
+        let (home, of) = (self.home.clone(), session.clone());
+        let views = tokio::task::spawn_blocking(move || {
+            let labels = FileLabels::of_session(&home, &of);
+            let view = |folder: Folder| {
+                let opened = Overlay::open(&home, &of, &folder);
+                let looked = opened.and_then(|overlay| Ok((overlay.difference(&labels)?, overlay)));
+                match looked {
+                    Ok((difference, overlay)) => Ok(FolderView { folder, overlay, difference }),
+                    Err(error) => Err(FolderFailure::Unusable { folder, error }),
+                }
+            };
+            folders.into_iter().map(view).collect::<Result<Vec<_>, _>>()
+        });
+        let views = views.await.map_err(|error| AcceptError::Io(io::Error::other(error)))??;
+        Ok(RestingFolders { views, _lock: lock })
+    }
+
+    /// Brings changes into the folder. What is replaced or deleted there is kept.
+    pub fn accept(
+        &self,
+        session: &SessionName,
+        view: &FolderView,
+        selection: &FolderSelection,
+    ) -> Result<Acceptance, FolderFailure> {
+        let accepted = view.overlay.accept(&view.difference, selection)?;
+        tracing::info!(%session, at = view.folder.at, changes = accepted.changes, "changes to a folder were accepted");
+        self.tools.skills().measure_anew(session);
+        Ok(accepted)
+    }
+
+    /// Drops changes. Returns how many there were.
+    pub fn discard(
+        &self,
+        session: &SessionName,
+        view: &FolderView,
+        selection: &FolderSelection,
+    ) -> Result<usize, FolderFailure> {
+        let discarded = view.overlay.discard(&view.difference, selection)?;
+        self.tools.skills().measure_anew(session);
+        Ok(discarded)
+    }
+
+    /// Closes a folder that has no changes.
+    pub fn close_folder(&self, session: &SessionName, view: &FolderView) -> Result<(), FolderFailure> {
+        if !view.difference.changes.is_empty() {
+            return Err(FolderFailure::HasChanges { at: view.folder.at.clone() });
+        }
+        view.overlay.sweep_acceptances(i64::MAX).map_err(AcceptError::from)?;
+        let closed = self.home.close_folder(session, &view.folder.at);
+        Ok(closed.map_err(|error| UndoFailure::from(DriveError::from(error)))?)
+    }
+
+    /// Undoes the newest acceptance of a session, or redoes the one that was undone last, if nothing of its workspace is newer. `None` if there is
+    /// no such acceptance.
+    pub async fn revert_acceptance(
+        &self,
+        session: &SessionName,
+        kind: UndoKind,
+        force: bool,
+    ) -> Result<Option<RevertedAcceptance>, FolderFailure> {
+        if self.home.folders(session).map_or(true, |folders| folders.is_empty()) {
+            return Ok(None);
+        }
+        let entries = self.undo_entries(session).await?;
+        let newest_work =
+            entries.iter().filter(|entry| entry.header.kind == kind).map(|entry| entry.header.at_ms).max();
+        let folders = self.folders(session, None).await?;
+        let mut newest: Option<(&FolderView, Acceptance)> = None;
+        for view in folders.iter() {
+            let all = view.overlay.acceptances().map_err(AcceptError::from)?;
+            let wanted = all.into_iter().filter(|one| one.is_undone == (kind == UndoKind::Redo));
+            for one in wanted {
+                if newest.as_ref().is_none_or(|(_, known)| known.changed_ms < one.changed_ms) {
+                    newest = Some((view, one));
+                }
+            }
+        }
+        let Some((view, one)) = newest.filter(|(_, one)| newest_work.is_none_or(|work| work < one.changed_ms)) else {
+            return Ok(None);
+        };
+        let acceptance = match kind {
+            UndoKind::Undo => view.overlay.undo_acceptance(one.number, force)?,
+            UndoKind::Redo => view.overlay.redo_acceptance(one.number)?,
+        };
+        Ok(Some(RevertedAcceptance { folder: view.folder.clone(), acceptance }))
+    }
+}
+
+impl From<UndoError> for FolderFailure {
+    fn from(error: UndoError) -> Self {
+        Self::Rest(UndoFailure::Undo(error))
+    }
+}

@@ -1,0 +1,268 @@
+//! The folders of this machine that a session has open. Its tasks see each at a path of its own, and change only a copy of what is in it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Home, HomeError, SessionName};
+
+/// Where tasks see the first folder, unless its user says otherwise.
+pub const PROJECT: &str = "/project";
+
+/// Folders that a session can have open.
+pub const MAX_FOLDERS: usize = 8;
+
+/// A folder that a session has open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folder {
+    /// Where tasks see it, such as `/project`.
+    pub at: String,
+    /// On this machine, without links.
+    pub path: PathBuf,
+    /// Whether tasks can change it, in the session's own copy. Otherwise it is for reading.
+    pub write: bool,
+    /// Whether files with credentials, such as `.env`, are shown like others. Otherwise tasks see their names alone.
+    #[serde(default)]
+    pub secrets: bool,
+    /// Milliseconds since 1970.
+    pub opened_ms: u64,
+}
+
+/// Why a folder cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderRefusal {
+    #[error("{} is not a directory", .0.display())]
+    Missing(PathBuf),
+    #[error("{} cannot be opened as a folder: {why}", path.display())]
+    Protected { path: PathBuf, why: &'static str },
+    /// Opening it is possible if its user confirms that.
+    #[error("{} {why}; to open it all the same, add --force", path.display())]
+    Sensitive { path: PathBuf, why: &'static str },
+    #[error("{at} cannot be the path of a folder: {why}")]
+    Path { at: String, why: &'static str },
+    #[error("a session can have {MAX_FOLDERS} folders open; close one with `kiso folder close`")]
+    TooMany,
+    #[error(transparent)]
+    Home(#[from] HomeError),
+}
+
+/// Paths that are kiso's own, with everything below them.
+const OWN: [&str; 10] = ["/work", "/tmp", "/skills", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys"];
+
+/// Directories, below the home directory, that hold keys or the data of a browser.
+const SENSITIVE: [&str; 13] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".local/share/keyrings",
+    "Library/Keychains",
+    "Library/Application Support/Google/Chrome",
+    "Library/Application Support/Firefox",
+];
+
+/// The longest path of a folder.
+const MAX_AT: usize = 200;
+
+impl Folder {
+    /// A folder at a path of this machine, after a look at whether it may be one. `is_confirmed` allows the home directory and others that hold
+    /// keys, but never `/` or the home of kiso.
+    pub fn new(home: &Home, path: &Path, at: &str, is_confirmed: bool) -> Result<Self, FolderRefusal> {
+        let real = path.canonicalize().ok().filter(|real| real.is_dir());
+        let path = real.ok_or_else(|| FolderRefusal::Missing(path.to_owned()))?;
+        if path == Path::new("/") {
+            return Err(FolderRefusal::Protected { path, why: "it is the whole machine" });
+        }
+        if home.overlaps(&path) {
+            return Err(FolderRefusal::Protected { path, why: "it holds kiso's own home, or is in it" });
+        }
+        if let Some(why) = sensitive(&path).filter(|_| !is_confirmed) {
+            return Err(FolderRefusal::Sensitive { path, why });
+        }
+        check_at(at)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let opened_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        Ok(Self { at: at.to_owned(), path, write: true, secrets: false, opened_ms })
+    }
+}
+
+/// Why a directory is opened only after a confirmation.
+fn sensitive(path: &Path) -> Option<&'static str> {
+    let user = std::env::var_os("HOME").map(PathBuf::from).and_then(|user| user.canonicalize().ok());
+    if user.as_deref().is_some_and(|user| user.starts_with(path)) {
+        return Some("is your home directory, or contains it");
+    }
+    let is_below = |dir: &&str| {
+        let names: Vec<_> = Path::new(dir).iter().collect();
+        path.iter().collect::<Vec<_>>().windows(names.len()).any(|part| part == names.as_slice())
+    };
+    SENSITIVE.iter().any(is_below).then_some("holds keys, or the data of a browser")
+}
+
+fn check_at(at: &str) -> Result<(), FolderRefusal> {
+    let refused = |why| Err(FolderRefusal::Path { at: at.to_owned(), why });
+    let Some(below) = at.strip_prefix('/').filter(|below| !below.is_empty()) else {
+        return refused("it must begin with a slash and have a name");
+    };
+    let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(['\0', '\\', '\n']);
+    if at.len() > MAX_AT || !below.split('/').all(is_name) {
+        return refused("use plain names with a slash between them");
+    }
+    let is_own = |own: &str| at.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    match OWN.iter().any(|own| is_own(own)) {
+        true => refused("kiso uses this path itself"),
+        false => Ok(()),
+    }
+}
+
+impl Home {
+    /// The folders that a session has open, in the order in which they were opened.
+    pub fn folders(&self, session: &SessionName) -> Result<Vec<Folder>, HomeError> {
+        let path = self.folders_path(session);
+        let read = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        read.map_err(|error| HomeError::from_io(&path, "read", error))
+    }
+
+    /// Opens a folder in a session, in the place of one that has the same path there. It counts from the next command line on.
+    pub fn open_folder(&self, session: &SessionName, folder: Folder) -> Result<(), FolderRefusal> {
+        let mut folders = self.folders(session)?;
+        let overlaps =
+            |other: &Folder| other.at != folder.at && (below(&other.at, &folder.at) || below(&folder.at, &other.at));
+        if folders.iter().any(overlaps) {
+            return Err(FolderRefusal::Path { at: folder.at, why: "another folder is open above or below it" });
+        }
+        let is_full = folders.len() >= MAX_FOLDERS;
+        match folders.iter_mut().find(|other| other.at == folder.at) {
+            Some(other) if other.path == folder.path => {
+                (other.write, other.secrets) = (folder.write, folder.secrets || other.secrets);
+            }
+            Some(_) if self.has_changes(session, &folder.at) => {
+                let why =
+                    "another folder is open there, and has changes; accept or discard them first with `kiso diff`";
+                return Err(FolderRefusal::Path { at: folder.at, why });
+            }
+            Some(other) => *other = folder,
+            None if is_full => return Err(FolderRefusal::TooMany),
+            None => folders.push(folder),
+        }
+        self.create_session(session)?;
+        Ok(self.write_folders(session, &folders)?)
+    }
+
+    /// Closes a folder. The caller has seen to its changes.
+    pub fn close_folder(&self, session: &SessionName, at: &str) -> Result<(), HomeError> {
+        let mut folders = self.folders(session)?;
+        folders.retain(|folder| folder.at != at);
+        self.write_folders(session, &folders)?;
+        let dir = self.folder_dir(session, at);
+        match self.remove_tree(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(HomeError::from_io(&dir, "remove", error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory of a session that keeps the changes to a folder.
+    pub fn folder_dir(&self, session: &SessionName, at: &str) -> PathBuf {
+        self.session_dir(session).join("folders").join(folder_key(at))
+    }
+
+    fn has_changes(&self, session: &SessionName, at: &str) -> bool {
+        let upper = self.folder_dir(session, at).join("upper");
+        fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
+    fn write_folders(&self, session: &SessionName, folders: &[Folder]) -> Result<(), HomeError> {
+        let path = self.folders_path(session);
+        let text = serde_json::to_vec(folders).map_err(|error| HomeError::from_io(&path, "write", error.into()))?;
+        self.write_atomic(&path, &text)
+    }
+
+    /// Beside the workspace, where no task can write.
+    fn folders_path(&self, session: &SessionName) -> PathBuf {
+        self.session_dir(session).join("folders.json")
+    }
+}
+
+fn below(at: &str, other: &str) -> bool {
+    at.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A folder's path as a name in a directory.
+fn folder_key(at: &str) -> String {
+    at.trim_start_matches('/').replace('%', "%25").replace('/', "%2F")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_are_kisos_own_are_refused() {
+        for (at, is_allowed) in [
+            ("/project", true),
+            ("/app", true),
+            ("/srv/data", true),
+            ("/workshop", true),
+            ("/work", false),
+            ("/work/x", false),
+            ("/tmp", false),
+            ("/usr/lib", false),
+            ("/", false),
+            ("app", false),
+            ("/a//b", false),
+            ("/a/../b", false),
+        ] {
+            assert_eq!(check_at(at).is_ok(), is_allowed, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_opened_once_and_stays_until_it_is_closed() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(temp.path().join("home")).unwrap();
+        let session = SessionName::parse("s").unwrap();
+        let (a, b) = (temp.path().join("a"), temp.path().join("b"));
+        fs::create_dir(&a).unwrap();
+        fs::create_dir(&b).unwrap();
+        assert!(home.folders(&session).unwrap().is_empty());
+        home.open_folder(&session, Folder::new(&home, &a, PROJECT, false).unwrap()).unwrap();
+        home.open_folder(&session, Folder::new(&home, &a, PROJECT, false).unwrap()).unwrap();
+        home.open_folder(&session, Folder::new(&home, &b, "/app", false).unwrap()).unwrap();
+        let below = home.open_folder(&session, Folder::new(&home, &b, "/app/x", false).unwrap());
+        assert!(below.unwrap_err().to_string().contains("above or below"));
+        fs::create_dir_all(home.folder_dir(&session, PROJECT).join("upper/x")).unwrap();
+        let other = home.open_folder(&session, Folder::new(&home, &b, PROJECT, false).unwrap());
+        assert!(other.unwrap_err().to_string().contains("has changes"));
+        let at: Vec<_> = home.folders(&session).unwrap().into_iter().map(|folder| folder.at).collect();
+        assert_eq!(at, [PROJECT, "/app"]);
+        home.close_folder(&session, PROJECT).unwrap();
+        assert_eq!(home.folders(&session).unwrap().len(), 1);
+        assert!(!home.folder_dir(&session, PROJECT).exists());
+    }
+
+    #[test]
+    fn the_home_and_directories_of_keys_are_protected() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(temp.path().join("home")).unwrap();
+        let keys = temp.path().join("x/.ssh/old");
+        fs::create_dir_all(&keys).unwrap();
+        let refused = |path: &Path, force| Folder::new(&home, path, PROJECT, force).unwrap_err().to_string();
+        assert!(refused(temp.path(), true).contains("kiso's own home"));
+        assert!(refused(Path::new("/"), true).contains("the whole machine"));
+        assert!(refused(&temp.path().join("none"), true).contains("is not a directory"));
+        assert!(refused(&keys, false).contains("--force"));
+        assert!(Folder::new(&home, &keys, PROJECT, true).is_ok());
+    }
+}

@@ -1,0 +1,203 @@
+//! A person's folder as the tasks of a session see it: nothing in it changes before the person has accepted the difference.
+//!
+//! ```text
+//!                 ┌─ upper layer: sessions/ID/folders/KEY/upper ── files that were written, marks
+//!  /project ◀─────┤
+//!                 └─ the folder itself, opened for reading
+//! ```
+//!
+//! The upper layer is a directory of the session like its workspace: labels, undo and quotas hold in it without knowing of the folder. A
+//! directory of it extends the one of the same name in the folder, unless its [origin](mark) says otherwise. A [mark] in the place of a file
+//! says that the folder's is deleted, or which one it is after a move. So a directory of any size is moved by one mark, and a file is copied
+//! only when it is written to.
+//!
+//! In reading order: [`mark`] is what the upper layer has besides files, [`lower`] opens the folder, [`walk`] follows a path through both
+//! layers, [`raise`] puts something into the upper layer, [`operation`] has a function for each operation of a guest, [`difference`]
+//! compares both layers, and [`accept`] brings the difference into the folder.
+
+mod accept;
+mod base;
+mod difference;
+mod lower;
+mod mark;
+mod operation;
+mod raise;
+mod secret_file;
+mod walk;
+
+pub use self::accept::{AcceptError, Acceptance, FolderSelection};
+pub use self::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference};
+pub(crate) use self::operation::{FileAccess, GuestPath, OpenSlot};
+pub(crate) use self::raise::LayerWriter;
+
+use self::base::Bases;
+use self::lower::Lower;
+use crate::effect::label::LabelId;
+use kiso_base::home::{Folder, Home, SessionName};
+use kiso_base::system::path_of;
+use kiso_plan::label::Label;
+use rustix::fs::Stat;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A folder with the changes that a session has made to it.
+#[derive(Debug)]
+pub struct Overlay {
+    home: Home,
+    /// Where tasks see it, such as `/project`.
+    at: String,
+    /// The session's directory of the folder.
+    kept: PathBuf,
+    lower: Lower,
+    upper: Arc<OwnedFd>,
+    /// Without links, as the system names it.
+    upper_path: PathBuf,
+    /// Counts what changed, so that whoever remembers something of the tree knows when to look again.
+    version: AtomicU64,
+    bases: Mutex<Bases>,
+    is_writable: bool,
+    /// Whether files with credentials are shown like others.
+    shows_secrets: bool,
+    /// Files that were not shown, for the task to be told.
+    refused: Mutex<Vec<PathBuf>>,
+}
+
+/// A directory that a guest has open.
+#[derive(Debug)]
+pub(crate) struct OverlayDir {
+    pub overlay: Arc<Overlay>,
+    /// Where it is in the merged tree.
+    pub base: PathBuf,
+    pub is_upper: bool,
+    /// Whether the guest may change the folder's copy.
+    pub is_writable: bool,
+}
+
+/// Files that were refused and not told yet, at most.
+const MAX_REFUSED: usize = 20;
+
+impl Overlay {
+    /// Opens a folder of a session, with the changes that were made to it. The caller holds the session's lock.
+    pub fn open(home: &Home, session: &SessionName, folder: &Folder) -> io::Result<Self> {
+        let kept = home.folder_dir(session, &folder.at);
+        let upper_path = kept.join(UPPER);
+        std::fs::create_dir_all(&upper_path)?;
+        let upper = rustix::fs::open(&upper_path, lower::DIRECTORY, rustix::fs::Mode::empty())?;
+        let upper_path = path_of(&upper)?;
+        let overlay = Self {
+            home: home.clone(),
+            at: folder.at.clone(),
+            lower: Lower::open(&folder.path)?,
+            upper: Arc::new(upper),
+            upper_path,
+            version: AtomicU64::new(0),
+            bases: Mutex::new(Bases::open(&kept.join(BASES))?),
+            kept,
+            is_writable: folder.write,
+            shows_secrets: folder.secrets,
+            refused: Mutex::default(),
+        };
+        overlay.recover()?;
+        Ok(overlay)
+    }
+
+    pub fn at(&self) -> &str {
+        &self.at
+    }
+
+    /// The upper layer, which stands for the folder wherever a directory of the session does.
+    pub(crate) fn upper_path(&self) -> &Path {
+        &self.upper_path
+    }
+
+    /// The label of everything in the folder: the user chose it, others may have written it.
+    pub(crate) fn label(&self) -> LabelId {
+        LabelId::of(&Label::attached())
+    }
+
+    /// Whether a file of the folder holds credentials is asked when it is opened. The paths that were refused since this was last asked.
+    pub(crate) fn take_refused(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn refused(&self, path: &Path) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MAX_REFUSED && !refused.iter().any(|known| known == path) {
+            refused.push(path.to_owned());
+        }
+    }
+
+    fn changed(&self) {
+        self.version.fetch_add(1, Relaxed);
+    }
+
+    /// Remembers what the folder has at a path whose change begins.
+    fn remember(&self, path: &Path, stat: Option<&Stat>) -> io::Result<()> {
+        let state = stat.map(base::FileState::from_stat);
+        self.bases.lock().unwrap_or_else(PoisonError::into_inner).set(path, state)
+    }
+
+    /// Where something that is open stands in the merged tree. `None` if it is elsewhere.
+    fn base_of(&self, path: &Path) -> Option<(PathBuf, bool)> {
+        let upper = path.strip_prefix(&self.upper_path).map(|base| (base.to_owned(), true));
+        upper.or_else(|_| path.strip_prefix(self.lower.path()).map(|base| (base.to_owned(), false))).ok()
+    }
+}
+
+/// The overlays that a task sees.
+#[derive(Debug, Clone, Default)]
+pub struct Overlays {
+    all: Arc<[Arc<Overlay>]>,
+    is_read_only: bool,
+}
+
+impl Overlays {
+    pub fn new(overlays: Vec<Arc<Overlay>>) -> Self {
+        Self { all: overlays.into(), is_read_only: false }
+    }
+
+    /// The same for a guest that may change nothing.
+    pub(crate) fn read_only(&self) -> Self {
+        Self { is_read_only: true, ..self.clone() }
+    }
+
+    /// Opens a directory by the path that tasks see, in either layer. `None` if it is not in a folder.
+    pub(crate) fn open_dir(&self, path: &str) -> Option<OwnedFd> {
+        let below = |overlay: &Overlay| {
+            let rest = path.strip_prefix(overlay.at())?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| PathBuf::from(rest.trim_start_matches('/')))
+        };
+        let (overlay, path) = self.all.iter().find_map(|overlay| Some((overlay, below(overlay)?)))?;
+        overlay.open_dir(&path).ok()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Overlay>> {
+        self.all.iter()
+    }
+
+    /// The overlay that a directory is in which a guest has open.
+    pub(crate) fn find(&self, dir: impl AsFd) -> Option<OverlayDir> {
+        if self.all.is_empty() {
+            return None;
+        }
+        let path = path_of(dir).ok()?;
+        self.all.iter().find_map(|overlay| {
+            let (base, is_upper) = overlay.base_of(&path)?;
+            let is_writable = overlay.is_writable && !self.is_read_only;
+            Some(OverlayDir { overlay: overlay.clone(), base, is_upper, is_writable })
+        })
+    }
+}
+
+/// The upper layer, in the session's directory of the folder.
+const UPPER: &str = "upper";
+
+/// The states of the folder's files.
+const BASES: &str = "bases";

@@ -1,0 +1,310 @@
+//! The journal of an acceptance: each step is on disk before the first of them is done, and every step can be taken back.
+//!
+//! A crash leaves any number of steps done. Which of them were is told by what stands where, so nothing is written between two steps.
+
+use super::super::base::FileState;
+use super::super::lower::{DIRECTORY, is_missing, stat_at};
+use crate::effect::undo::SessionPath;
+use rustix::fs::{AtFlags, Mode, RenameFlags, fchmod, linkat, mkdirat, openat, renameat, renameat_with, unlinkat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// A step in the folder. The numbers are names in the staging directory, which is on the folder's file system.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AcceptStep {
+    /// What moves leaves its place.
+    TakeOut {
+        from: SessionPath,
+        staged: u64,
+        before: FileState,
+    },
+    /// What moves comes to its place.
+    Place {
+        staged: u64,
+        path: SessionPath,
+    },
+    /// What is deleted is kept.
+    Remove {
+        path: SessionPath,
+        kept: u64,
+        before: FileState,
+    },
+    MakeDir {
+        path: SessionPath,
+        mode: u32,
+    },
+    /// A file or link that is staged takes the place of what is there, which is kept.
+    Put {
+        path: SessionPath,
+        new: u64,
+        inode: u64,
+        kept: u64,
+        before: Option<FileState>,
+    },
+}
+
+/// A line of the journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AcceptRecord {
+    Begin(AcceptHeader),
+    Step(AcceptStep),
+    State(AcceptState),
+    /// The states of the entries that were put, removed or moved, as the acceptance left them.
+    After(Vec<(SessionPath, Option<FileState>)>),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AcceptHeader {
+    /// Milliseconds since 1970.
+    pub(super) at_ms: i64,
+    /// The staging directory.
+    pub(super) stage: SessionPath,
+    pub(super) changes: usize,
+    /// Whether the upper layer is emptied when it is done.
+    pub(super) is_all: bool,
+}
+
+/// How far an acceptance has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AcceptState {
+    /// All steps are on disk.
+    Ready,
+    /// All steps are done.
+    Done,
+    /// The upper layer no longer has the changes.
+    Cleared,
+    Undoing,
+    Undone,
+    Redoing,
+}
+
+/// A journal as it is on disk.
+#[derive(Debug)]
+pub(super) struct AcceptLog {
+    pub(super) header: AcceptHeader,
+    pub(super) steps: Vec<AcceptStep>,
+    /// `None` if a crash came before the steps were complete.
+    pub(super) state: Option<AcceptState>,
+    pub(super) after: Vec<(SessionPath, Option<FileState>)>,
+}
+
+impl AcceptLog {
+    /// `None` if the journal has no complete first line.
+    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
+        let mut log: Option<Self> = None;
+        for line in BufReader::new(File::open(path)?).split(b'\n') {
+            // A crash may have cut off the last one.
+            let Ok(record) = serde_json::from_slice(&line?) else { break };
+            match (record, &mut log) {
+                (AcceptRecord::Begin(header), none @ None) => {
+                    *none = Some(Self { header, steps: Vec::new(), state: None, after: Vec::new() });
+                }
+                (AcceptRecord::Step(step), Some(log)) => log.steps.push(step),
+                (AcceptRecord::State(state), Some(log)) => log.state = Some(state),
+                (AcceptRecord::After(after), Some(log)) => log.after = after,
+                _ => break,
+            }
+        }
+        Ok(log)
+    }
+}
+
+/// Appends lines, and waits until they are on disk.
+pub(super) fn append(path: &Path, records: &[AcceptRecord]) -> io::Result<()> {
+    let mut text = Vec::new();
+    for record in records {
+        serde_json::to_writer(&mut text, record)?;
+        text.push(b'\n');
+    }
+    let is_new = !path.exists();
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(&text)?;
+    file.sync_all()?;
+    match path.parent().filter(|_| is_new) {
+        Some(dir) => File::open(dir)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// The folder and its staging directory, for the steps of one acceptance.
+#[derive(Debug)]
+pub(super) struct Stage<'a> {
+    pub(super) folder: &'a OwnedFd,
+    pub(super) stage: OwnedFd,
+    /// Directories whose entries have changed.
+    pub(super) touched: BTreeSet<PathBuf>,
+}
+
+/// A number as a name in the staging directory.
+pub(super) fn staged_name(number: u64) -> OsString {
+    number.to_string().into()
+}
+
+impl Stage<'_> {
+    /// The directory of a path, and the name there.
+    fn slot<'p>(&mut self, path: &'p SessionPath) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let path = path.as_path();
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let mut dir = self.folder.try_clone()?;
+        for name in parent {
+            dir = openat(&dir, name, DIRECTORY, Mode::empty())?;
+        }
+        self.touched.insert(parent.to_owned());
+        Ok((dir, path.file_name().unwrap_or_default()))
+    }
+
+    fn state(dir: &OwnedFd, name: &OsStr) -> io::Result<Option<FileState>> {
+        Ok(stat_at(dir, name)?.map(|stat| FileState::from_stat(&stat)))
+    }
+
+    /// Does a step. Fails if the folder's entry is not as it was when the step was planned.
+    pub(super) fn apply(&mut self, step: &AcceptStep) -> io::Result<()> {
+        match step {
+            AcceptStep::TakeOut { from: path, staged: number, before }
+            | AcceptStep::Remove { path, kept: number, before } => {
+                let (dir, name) = self.slot(path)?;
+                if Self::state(&dir, name)?.is_none_or(|now| !now.is_same_content(before)) {
+                    return Err(changed(path));
+                }
+                move_new(&dir, name, &self.stage, &staged_name(*number))
+            }
+            AcceptStep::Place { staged, path } => {
+                let (dir, name) = self.slot(path)?;
+                move_new(&self.stage, &staged_name(*staged), &dir, name).map_err(|error| there(error, path))
+            }
+            AcceptStep::MakeDir { path, mode } => {
+                let (dir, name) = self.slot(path)?;
+                mkdirat(&dir, name, Mode::RWXU).map_err(|error| there(error.into(), path))?;
+                let made: OwnedFd = openat(&dir, name, DIRECTORY, Mode::empty())?;
+                // Of 16 bits on some systems, of 32 on others.
+                #[allow(clippy::useless_conversion)]
+                let mode = Mode::from_raw_mode((*mode).try_into().unwrap_or_default());
+                Ok(fchmod(&made, mode | Mode::RWXU)?)
+            }
+            AcceptStep::Put { path, new, kept, before, .. } => {
+                let (dir, name) = self.slot(path)?;
+                let (new, kept) = (staged_name(*new), staged_name(*kept));
+                let Some(before) = before else {
+                    return move_new(&self.stage, &new, &dir, name).map_err(|error| there(error, path));
+                };
+                if Self::state(&dir, name)?.is_none_or(|now| !now.is_same_content(before)) {
+                    return Err(changed(path));
+                }
+                // The old file gets its second name first, so there is no moment without one of both.
+                if linkat(&dir, name, &self.stage, &kept, AtFlags::empty()).is_err() {
+                    move_new(&dir, name, &self.stage, &kept)?;
+                }
+                Ok(renameat(&self.stage, &new, &dir, name)?)
+            }
+        }
+    }
+
+    /// Takes a step back, if it was done.
+    pub(super) fn revert(&mut self, step: &AcceptStep) -> io::Result<()> {
+        match step {
+            AcceptStep::TakeOut { from: path, staged: number, .. } | AcceptStep::Remove { path, kept: number, .. } => {
+                let kept = staged_name(*number);
+                if stat_at(&self.stage, &kept)?.is_none() {
+                    return Ok(());
+                }
+                let (dir, name) = self.slot(path)?;
+                move_new(&self.stage, &kept, &dir, name).map_err(|error| there(error, path))
+            }
+            AcceptStep::Place { staged, path } => {
+                let staged = staged_name(*staged);
+                if stat_at(&self.stage, &staged)?.is_some() {
+                    return Ok(());
+                }
+                let (dir, name) = self.slot(path)?;
+                move_new(&dir, name, &self.stage, &staged)
+            }
+            AcceptStep::MakeDir { path, .. } => {
+                let Some((dir, name)) = self.found(path)? else { return Ok(()) };
+                match unlinkat(&dir, name, AtFlags::REMOVEDIR) {
+                    // Somebody else has put something there.
+                    Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(()),
+                    done => Ok(done?),
+                }
+            }
+            AcceptStep::Put { path, new, inode, kept, .. } => {
+                let Some((dir, name)) = self.found(path)? else { return Ok(()) };
+                let (new, kept) = (staged_name(*new), staged_name(*kept));
+                // The new file is kept, so that this can be done again.
+                let is_new = stat_at(&dir, name)?.is_some_and(|stat| number(stat.st_ino) == *inode);
+                if is_new && stat_at(&self.stage, &new)?.is_none() {
+                    match stat_at(&self.stage, &kept)? {
+                        Some(_) if linkat(&dir, name, &self.stage, &new, AtFlags::empty()).is_ok() => {}
+                        _ => renameat(&dir, name, &self.stage, &new)?,
+                    }
+                }
+                if stat_at(&self.stage, &kept)?.is_some() {
+                    renameat(&self.stage, &kept, &dir, name)?;
+                    // Two names of one file are left as they are by a move.
+                    let _ = unlinkat(&self.stage, &kept, AtFlags::empty());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The directory of a path, if it is there.
+    fn found<'p>(&mut self, path: &'p SessionPath) -> io::Result<Option<(OwnedFd, &'p OsStr)>> {
+        match self.slot(path) {
+            Ok(slot) => Ok(Some(slot)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until the names are on disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        for path in &self.touched {
+            let mut dir = self.folder.try_clone()?;
+            let opened = path.iter().try_for_each(|name| {
+                dir = openat(&dir, name, DIRECTORY, Mode::empty())?;
+                Ok::<_, Errno>(())
+            });
+            if opened.is_ok() {
+                File::from(dir).sync_all()?;
+            }
+        }
+        File::from(self.stage.try_clone()?).sync_all()
+    }
+}
+
+// Of another type on other systems.
+#[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+pub(super) fn number(inode: impl TryInto<u64>) -> u64 {
+    inode.try_into().unwrap_or_default()
+}
+
+/// Moves something to a name that is free.
+fn move_new(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new: &OsStr) -> io::Result<()> {
+    match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match stat_at(to, new)? {
+            None => Ok(renameat(from, name, to, new)?),
+            Some(_) => Err(Errno::EXIST.into()),
+        },
+        moved => Ok(moved?),
+    }
+}
+
+fn changed(path: &SessionPath) -> io::Error {
+    io::Error::other(format!("{path} was changed in the folder meanwhile"))
+}
+
+fn there(error: io::Error, path: &SessionPath) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => io::Error::other(format!("{path} was made in the folder meanwhile")),
+        _ => error,
+    }
+}

@@ -1,0 +1,497 @@
+//! The difference between a folder and what a session has made of it.
+
+use super::Overlay;
+use super::base::FileState;
+use super::lower::{is_dir, is_missing, kind};
+use super::mark::{Mark, ORIGIN, UpperEntry};
+use super::walk::{Found, MergedDir, SeenLabels, last, shared_name};
+use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
+use crate::effect::undo::is_of_layer;
+use kiso_plan::label::Label;
+use rustix::fs::{FileType, Stat, openat};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Entries of the folder that are counted below a directory that is deleted, and that are searched for further names of a file.
+const MAX_COUNTED: u64 = 1_000_000;
+
+/// Changes of one difference.
+const MAX_CHANGES: usize = 1_000_000;
+
+/// All that a session has changed in a folder, by path.
+#[derive(Debug, Clone, Default)]
+pub struct FolderDifference {
+    pub changes: Vec<FolderChange>,
+}
+
+/// A change of one entry.
+#[derive(Debug, Clone)]
+pub struct FolderChange {
+    /// Below the folder.
+    pub path: PathBuf,
+    pub kind: FolderChangeKind,
+    /// The entry of the folder, and that of the session.
+    pub before: Option<EntryLook>,
+    pub after: Option<EntryLook>,
+    /// Files that go with a directory that is deleted.
+    pub files: u64,
+    /// Who decided on it, and whose words are in it.
+    pub label: Label,
+    /// Why it cannot be accepted: the folder has changed since.
+    pub collision: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FolderChangeKind {
+    Added,
+    /// Its content or its permissions.
+    Changed,
+    Deleted,
+    /// From this path of the folder, with everything in it.
+    Moved(PathBuf),
+}
+
+/// The attributes of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryLook {
+    pub kind: EntryKind,
+    /// 0 for a directory.
+    pub bytes: u64,
+    pub mode: u32,
+    pub(super) inode: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    File,
+    Directory,
+    Link,
+}
+
+impl EntryLook {
+    // Of other types on other systems.
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+    pub(super) fn from_stat(stat: &Stat) -> Self {
+        let kind = match kind(stat) {
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Link,
+            _ => EntryKind::File,
+        };
+        let bytes = if kind == EntryKind::Directory { 0 } else { u64::try_from(stat.st_size).unwrap_or(0) };
+        Self { kind, bytes, mode: u32::from(stat.st_mode) & 0o7777, inode: stat.st_ino as u64 }
+    }
+
+    pub fn is_dir(&self) -> bool {
+        self.kind == EntryKind::Directory
+    }
+}
+
+impl FolderChange {
+    /// Whether text from outside decided on it, or is in it.
+    pub fn is_marked(&self) -> bool {
+        !self.label.is_ordinary() && self.label.integrity > Label::attached().integrity
+    }
+
+    pub fn is_deletion(&self) -> bool {
+        self.kind == FolderChangeKind::Deleted
+    }
+}
+
+/// What a walk of the upper layer finds.
+struct Walk<'a> {
+    overlay: &'a Overlay,
+    labels: &'a FileLabels,
+    changes: Vec<FolderChange>,
+    /// Paths of the folder that something was moved away from: nothing is there any more.
+    sources: BTreeSet<PathBuf>,
+    /// Upper files that are copies of files with several names.
+    shared: BTreeMap<OsString, BTreeSet<PathBuf>>,
+}
+
+impl Overlay {
+    /// Compares both. The caller holds the session's lock.
+    pub fn difference(&self, labels: &FileLabels) -> io::Result<FolderDifference> {
+        let mut sources = BTreeSet::new();
+        self.move_sources(&mut vec![self.root_dir()], &mut sources)?;
+        let mut walk = Walk { overlay: self, labels, changes: Vec::new(), sources, shared: BTreeMap::new() };
+        walk.below(&mut vec![self.root_dir()], false)?;
+        walk.other_names()?;
+        let mut changes = walk.changes;
+        changes
+            .sort_by(|one, other| one.path.cmp(&other.path).then_with(|| other.is_deletion().cmp(&one.is_deletion())));
+        Ok(FolderDifference { changes })
+    }
+
+    /// The paths of the folder that marks in the upper layer name, elsewhere than at these paths.
+    fn move_sources(&self, dirs: &mut Vec<MergedDir>, sources: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+        let dir = last(dirs)?.clone();
+        let Some(upper) = &dir.upper else { return Ok(()) };
+        for entry in rustix::fs::Dir::read_from(&**upper)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) {
+                continue;
+            }
+            let natural = dir.lower.as_ref().map(|lower| lower.join(name));
+            match UpperEntry::find(&**upper, name)? {
+                UpperEntry::Marked(Mark::From(path)) if natural.as_ref() != Some(&path) => {
+                    sources.insert(path);
+                }
+                UpperEntry::Plain(stat) if is_dir(&stat) => {
+                    let Some(next) = self.enter(dirs, name)? else { continue };
+                    if let Some(upper) = &next.upper
+                        && let Some(Mark::From(path)) = Mark::read(&**upper, OsStr::new(ORIGIN))?
+                        && natural.as_ref() != Some(&path)
+                    {
+                        sources.insert(path);
+                    }
+                    dirs.push(next);
+                    let done = self.move_sources(dirs, sources);
+                    dirs.pop();
+                    done?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens an entry of the session's side of the difference for reading, if it is a file.
+    pub fn open_after(&self, path: &Path) -> io::Result<File> {
+        let spot = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None))?;
+        self.open_found(&spot)
+    }
+
+    /// Opens a file of the folder.
+    pub fn open_before(&self, path: &Path) -> io::Result<File> {
+        self.lower.open_file(path)
+    }
+
+    /// Why the folder's entry at a path is another one than when its change began.
+    pub(super) fn collision(&self, path: &Path, found: Option<&Stat>) -> Option<&'static str> {
+        let base = self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(path)?;
+        match (base, found) {
+            (None, None) => None,
+            (None, Some(_)) => Some("was made in the folder since"),
+            (Some(_), None) => Some("was deleted in the folder since"),
+            (Some(base), Some(found)) => {
+                (!base.is_same(&FileState::from_stat(found))).then_some("was changed in the folder since")
+            }
+        }
+    }
+}
+
+impl FolderChange {
+    pub fn moved_from(&self) -> Option<&Path> {
+        match &self.kind {
+            FolderChangeKind::Moved(from) => Some(from),
+            _ => None,
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Looks at each entry of the upper layer in the last of `dirs`. In a directory that was made in the place of another one, names of the
+    /// folder that are missing are deleted.
+    fn below(&mut self, dirs: &mut Vec<MergedDir>, is_replacement: bool) -> io::Result<()> {
+        let dir = last(dirs)?.clone();
+        let Some(upper) = dir.upper.clone() else { return Ok(()) };
+        let base: PathBuf = dirs.iter().map(|dir| &dir.name).collect();
+        let mut names = BTreeSet::new();
+        for entry in rustix::fs::Dir::read_from(&*upper)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if !matches!(name.as_bytes(), b"." | b"..") && !is_of_layer(name) {
+                names.insert(name.to_owned());
+            }
+        }
+        for name in &names {
+            self.entry(dirs, &base, &dir, name)?;
+        }
+        if let Some(lower) = dir.lower.as_ref().filter(|_| is_replacement) {
+            for entry in rustix::fs::Dir::read_from(self.overlay.lower.open_dir(lower)?)? {
+                let entry = entry?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) || names.contains(name) {
+                    continue;
+                }
+                if let Some(stat) = self.overlay.lower.stat(&lower.join(name))? {
+                    self.deleted(base.join(name), &lower.join(name), &stat, LabelId::default())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, dirs: &mut Vec<MergedDir>, base: &Path, dir: &MergedDir, name: &OsStr) -> io::Result<()> {
+        let overlay = self.overlay;
+        let Some(upper) = &dir.upper else { return Ok(()) };
+        let path = base.join(name);
+        let natural = dir.lower.as_ref().map(|lower| lower.join(name));
+        let before = match natural.as_ref().filter(|natural| !self.sources.contains(*natural)) {
+            Some(natural) => overlay.lower.stat(natural)?,
+            None => None,
+        };
+        let label = self.labels.of_slot(upper, name);
+        match UpperEntry::find(upper, name)? {
+            UpperEntry::Missing => Ok(()),
+            // It was moved away and back.
+            UpperEntry::Marked(Mark::From(from)) if natural.as_ref() == Some(&from) => Ok(()),
+            UpperEntry::Marked(Mark::From(from)) => {
+                let stat = overlay.lower.stat(&from)?;
+                if let (Some(natural), Some(before)) = (&natural, &before) {
+                    self.deleted(path.clone(), natural, before, label)?;
+                }
+                let collision = overlay.collision(&from, stat.as_ref());
+                let look = stat.as_ref().map(EntryLook::from_stat);
+                self.push(path, FolderChangeKind::Moved(from), (look, look), label, collision)
+            }
+            UpperEntry::Marked(..) => match (&natural, &before) {
+                (Some(natural), Some(before)) => self.deleted(path, natural, before, label),
+                _ => Ok(()),
+            },
+            UpperEntry::Plain(stat) if is_dir(&stat) => {
+                let Some(next) = overlay.enter(dirs, name)? else { return Ok(()) };
+                self.directory(dirs, next, (path, label, &stat), (natural, before))
+            }
+            UpperEntry::Plain(stat) => {
+                let label = label.join(self.labels.of_stat(&stat));
+                self.file((path, upper, name), (&stat, label), (natural, before))
+            }
+        }
+    }
+
+    fn directory(
+        &mut self,
+        dirs: &mut Vec<MergedDir>,
+        mut next: MergedDir,
+        (path, label, stat): (PathBuf, LabelId, &Stat),
+        (natural, before): (Option<PathBuf>, Option<Stat>),
+    ) -> io::Result<()> {
+        let after = Some(EntryLook::from_stat(stat));
+        let before_dir = before.filter(is_dir);
+        let mut is_replacement = false;
+        let origin = match &next.upper {
+            Some(upper) => Mark::read(upper, OsStr::new(ORIGIN))?,
+            None => None,
+        };
+        match (origin, &natural) {
+            (Some(Mark::From(from)), natural) if natural.as_ref() != Some(&from) => {
+                if let (Some(natural), Some(before)) = (natural, &before) {
+                    self.deleted(path.clone(), natural, before, label)?;
+                }
+                let stat = self.overlay.lower.stat(&from)?;
+                let collision = if stat.is_none() { Some("was deleted in the folder since") } else { None };
+                self.push(
+                    path,
+                    FolderChangeKind::Moved(from),
+                    (stat.as_ref().map(EntryLook::from_stat), after),
+                    label,
+                    collision,
+                )?;
+            }
+            // Compared name by name with the one that was there.
+            (Some(Mark::New), Some(natural)) if before_dir.is_some() => {
+                (next.lower, is_replacement) = (Some(natural.clone()), true);
+            }
+            (None | Some(Mark::From(_)), _) if before_dir.is_some() => {}
+            _ => {
+                if let (Some(natural), Some(before)) = (&natural, &before) {
+                    self.deleted(path.clone(), natural, before, label)?;
+                }
+                let collision = natural
+                    .as_ref()
+                    .filter(|_| before.is_none())
+                    .and_then(|natural| self.overlay.collision(natural, None));
+                self.push(path, FolderChangeKind::Added, (None, after), label, collision)?;
+            }
+        }
+        dirs.push(next);
+        let done = self.below(dirs, is_replacement);
+        dirs.pop();
+        done
+    }
+
+    fn file(
+        &mut self,
+        (path, upper, name): (PathBuf, &std::os::fd::OwnedFd, &OsStr),
+        (stat, label): (&Stat, LabelId),
+        (natural, before): (Option<PathBuf>, Option<Stat>),
+    ) -> io::Result<()> {
+        let after = EntryLook::from_stat(stat);
+        if let Some(natural) = &natural
+            && let Some(shared) = before.as_ref().and_then(shared_name)
+        {
+            self.shared.entry(shared).or_default().insert(natural.clone());
+        }
+        let collision = natural.as_ref().and_then(|natural| self.overlay.collision(natural, before.as_ref()));
+        let Some((natural, before)) = natural.zip(before) else {
+            return self.push(path, FolderChangeKind::Added, (None, Some(after)), label, collision);
+        };
+        if is_dir(&before) {
+            self.deleted(path.clone(), &natural, &before, label)?;
+            return self.push(path, FolderChangeKind::Added, (None, Some(after)), label, collision);
+        }
+        let is_same = kind(&before) == kind(stat)
+            && has_mode(stat, &before)
+            && match kind(stat) {
+                FileType::Symlink => {
+                    rustix::fs::readlinkat(upper, name, Vec::new())?.into_bytes()
+                        == self.overlay.lower.read_link(&natural)?
+                }
+                _ => {
+                    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+                    let file = File::from(openat(upper, name, flags, rustix::fs::Mode::empty())?);
+                    before.st_size == stat.st_size && is_same_content(&file, &self.overlay.lower.open_file(&natural)?)?
+                }
+            };
+        match is_same {
+            true => Ok(()),
+            false => {
+                let looks = (Some(EntryLook::from_stat(&before)), Some(after));
+                self.push(path, FolderChangeKind::Changed, looks, label, collision)
+            }
+        }
+    }
+
+    fn deleted(&mut self, path: PathBuf, natural: &Path, stat: &Stat, label: LabelId) -> io::Result<()> {
+        let files = if is_dir(stat) { self.count(natural)? } else { 1 };
+        let collision = self.overlay.collision(natural, Some(stat));
+        self.push(path, FolderChangeKind::Deleted, (Some(EntryLook::from_stat(stat)), None), label, collision)?;
+        if let Some(change) = self.changes.last_mut() {
+            change.files = files;
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        path: PathBuf,
+        kind: FolderChangeKind,
+        (before, after): (Option<EntryLook>, Option<EntryLook>),
+        label: LabelId,
+        collision: Option<&'static str>,
+    ) -> io::Result<()> {
+        if self.changes.len() >= MAX_CHANGES {
+            return Err(io::Error::other(format!("there are more than {MAX_CHANGES} changes")));
+        }
+        let label = (*label.label()).clone();
+        self.changes.push(FolderChange { path, kind, before, after, files: 0, label, collision });
+        Ok(())
+    }
+
+    /// Files and links below a directory of the folder.
+    fn count(&self, path: &Path) -> io::Result<u64> {
+        let (mut files, mut seen, mut pending) = (0, 0, vec![path.to_owned()]);
+        while let Some(path) = pending.pop() {
+            let dir = match self.overlay.lower.open_dir(&path) {
+                Err(error) if is_missing(&error) => continue,
+                dir => dir?,
+            };
+            for entry in rustix::fs::Dir::read_from(dir)? {
+                let entry = entry?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                if matches!(name.as_bytes(), b"." | b"..") {
+                    continue;
+                }
+                seen += 1;
+                match entry.file_type() {
+                    FileType::Directory => pending.push(path.join(name)),
+                    _ => files += 1,
+                }
+            }
+            if seen > MAX_COUNTED {
+                break;
+            }
+        }
+        Ok(files)
+    }
+
+    /// Other names of files that were changed under one of their names.
+    fn other_names(&mut self) -> io::Result<()> {
+        let Some(dir) = self.overlay.shared_dir() else { return Ok(()) };
+        let mut wanted = BTreeMap::new();
+        for entry in rustix::fs::Dir::read_from(&dir)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            let name = OsStr::from_bytes(&name).to_owned();
+            if !matches!(name.as_bytes(), b"." | b"..") {
+                wanted.insert(name.clone(), self.shared.remove(&name).unwrap_or_default());
+            }
+        }
+        let (mut seen, mut pending) = (0, vec![PathBuf::new()]);
+        while let Some(path) = pending.pop().filter(|_| seen < MAX_COUNTED && !wanted.is_empty()) {
+            for entry in rustix::fs::Dir::read_from(self.overlay.lower.open_dir(&path)?)? {
+                let entry = entry?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) {
+                    continue;
+                }
+                seen += 1;
+                let at = path.join(name);
+                let Some(stat) = self.overlay.lower.stat(&at)? else { continue };
+                if is_dir(&stat) {
+                    pending.push(at);
+                    continue;
+                }
+                let Some(shared) = shared_name(&stat) else { continue };
+                if wanted.get(&shared).is_none_or(|known| known.contains(&at)) {
+                    continue;
+                }
+                self.other_name(&at, &stat)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that the upper layer does not have, of a file that it has a copy of.
+    fn other_name(&mut self, at: &Path, before: &Stat) -> io::Result<()> {
+        // The path may be hidden by now: then the walk has found that.
+        let Ok(spot) = self.overlay.walk(Path::new(""), at.as_os_str(), false, &mut SeenLabels::new(None)) else {
+            return Ok(());
+        };
+        let Some((_, Found::Lower(entry))) = &spot.entry else { return Ok(()) };
+        if entry.shared.is_none() || entry.path != at {
+            return Ok(());
+        }
+        if entry.stat.st_size == before.st_size
+            && is_same_content(&self.overlay.open_found(&spot)?, &self.overlay.lower.open_file(at)?)?
+        {
+            return Ok(());
+        }
+        let (label, collision) = (self.labels.of_stat(&entry.stat), self.overlay.collision(at, Some(before)));
+        let looks = (Some(EntryLook::from_stat(before)), Some(EntryLook::from_stat(&entry.stat)));
+        self.push(at.to_owned(), FolderChangeKind::Changed, looks, label, collision)
+    }
+}
+
+/// Whether permissions are those of the original. The owner may always write to a copy.
+// Of other types on other systems.
+#[allow(clippy::useless_conversion)]
+pub(super) fn has_mode(copy: &Stat, original: &Stat) -> bool {
+    let bits = u32::from(super::raise::owner_bits(original).bits());
+    kind(copy) == FileType::Symlink || u32::from(copy.st_mode) & 0o7777 == (u32::from(original.st_mode) & 0o7777) | bits
+}
+
+fn is_same_content(one: &File, other: &File) -> io::Result<bool> {
+    let (mut one, mut other) = (io::BufReader::with_capacity(BLOCK, one), io::BufReader::with_capacity(BLOCK, other));
+    let (mut first, mut second) = (vec![0; BLOCK], vec![0; BLOCK]);
+    loop {
+        let read = one.read(&mut first)?;
+        if read == 0 {
+            return Ok(other.read(&mut second)? == 0);
+        }
+        match other.read_exact(&mut second[..read]) {
+            Ok(()) if first[..read] == second[..read] => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+const BLOCK: usize = 64 << 10;

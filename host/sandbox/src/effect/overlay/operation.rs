@@ -1,0 +1,568 @@
+//! Operations on a merged tree: each says where in the upper layer it is to be done, and finishes it there.
+//!
+//! The caller holds the session's structure lock for everything that changes something. Between the two halves it does the operation itself,
+//! on the upper layer, as on every other directory of the session.
+
+use super::Overlay;
+use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
+use super::mark::{Mark, ORIGIN, UpperEntry};
+use super::raise::{LayerWriter, make_mark, remove, set_origin};
+use super::secret_file::is_secret;
+use super::walk::{Found, LowerEntry, MergedDir, SeenLabels, Spot, last};
+use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
+use crate::effect::undo::is_of_layer;
+use rustix::fs::{FileType, Mode, OFlags, openat};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A path below a directory that a guest has open.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GuestPath<'a> {
+    /// Where that directory is in the merged tree.
+    pub base: &'a Path,
+    pub path: &'a OsStr,
+    /// Whether a link at the end is followed.
+    pub follows: bool,
+}
+
+/// An entry that is about to be read.
+#[derive(Debug)]
+pub(crate) struct ReadSlot {
+    /// The directory that has it, in one of the layers.
+    pub dir: OwnedFd,
+    /// `.` for the directory itself.
+    pub name: OsString,
+    pub is_upper: bool,
+}
+
+/// A name in the upper layer that is about to change.
+#[derive(Debug)]
+pub(crate) struct WriteSlot {
+    pub dir: OwnedFd,
+    pub name: OsString,
+    /// Whether the upper layer has the entry; else the folder has it, or none.
+    pub is_upper: bool,
+    /// Where the folder has an entry of this name.
+    natural: Option<PathBuf>,
+    /// Whether a mark was removed that said that the folder's entry is deleted.
+    was_deleted: bool,
+}
+
+/// A move that is about to be made.
+#[derive(Debug)]
+pub(crate) struct MoveSlots {
+    pub from: WriteSlot,
+    pub to: WriteSlot,
+}
+
+/// How a file is to be opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileAccess {
+    pub writes: bool,
+    pub makes: bool,
+    pub is_first: bool,
+    pub empties: bool,
+}
+
+/// Where a file or directory is to be opened.
+#[derive(Debug)]
+pub(crate) enum OpenSlot {
+    Read(ReadSlot),
+    Write(WriteSlot),
+}
+
+impl OpenSlot {
+    pub(crate) fn name(&self) -> &OsStr {
+        match self {
+            Self::Read(slot) => &slot.name,
+            Self::Write(slot) => &slot.name,
+        }
+    }
+
+    pub(crate) fn dir(&self) -> io::Result<File> {
+        let dir = match self {
+            Self::Read(slot) => &slot.dir,
+            Self::Write(slot) => &slot.dir,
+        };
+        Ok(File::from(dir.try_clone()?))
+    }
+}
+
+impl Overlay {
+    /// Where an entry is. An error also if there is none; `label` gets what was learned on the way, and from the name that is missing.
+    pub(crate) fn look(
+        &self,
+        at: GuestPath<'_>,
+        labels: Option<&FileLabels>,
+        label: &mut LabelId,
+    ) -> io::Result<ReadSlot> {
+        let mut seen = SeenLabels::new(labels);
+        let spot = self.walk(at.base, at.path, at.follows, &mut seen);
+        *label = label.join(seen.label);
+        self.read_slot(&spot?, labels, label)
+    }
+
+    fn read_slot(&self, spot: &Spot, labels: Option<&FileLabels>, label: &mut LabelId) -> io::Result<ReadSlot> {
+        let dir = last(&spot.dirs)?;
+        let Some((name, found)) = &spot.entry else {
+            let (dir, is_upper) = match (&dir.upper, &dir.lower) {
+                (Some(upper), _) => (upper.try_clone()?, true),
+                (None, Some(lower)) => (self.lower.open_dir(lower)?, false),
+                (None, None) => return Err(io::ErrorKind::NotFound.into()),
+            };
+            return Ok(ReadSlot { dir, name: OsString::from("."), is_upper });
+        };
+        match found {
+            Found::Upper(_) => Ok(ReadSlot { dir: upper(dir)?.try_clone()?, name: name.clone(), is_upper: true }),
+            Found::Lower(entry) => {
+                // Whoever put the mark there chose the file.
+                if let (Some(labels), Some(upper)) = (labels, &dir.upper) {
+                    *label = label.join(labels.of_slot(upper, name));
+                }
+                self.lower_slot(entry)
+            }
+            Found::Nothing { .. } => {
+                if let (Some(labels), Some(upper)) = (labels, &dir.upper) {
+                    *label = label.join(labels.of_slot(upper, name));
+                }
+                Err(io::ErrorKind::NotFound.into())
+            }
+        }
+    }
+
+    /// Opens a file that a walk has found.
+    pub(super) fn open_found(&self, spot: &Spot) -> io::Result<File> {
+        let slot = self.read_slot(spot, None, &mut LabelId::default())?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&slot.dir, &slot.name, flags, Mode::empty())?);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn lower_slot(&self, entry: &LowerEntry) -> io::Result<ReadSlot> {
+        if let (Some(name), Some(dir)) = (&entry.shared, self.shared_dir()) {
+            return Ok(ReadSlot { dir, name: name.clone(), is_upper: true });
+        }
+        let dir = self.lower.open_dir(entry.path.parent().unwrap_or(Path::new("")))?;
+        Ok(ReadSlot { dir, name: entry.path.file_name().unwrap_or(OsStr::new(".")).to_owned(), is_upper: false })
+    }
+
+    /// Where a file or directory is to be opened. What is to be written is in the upper layer then.
+    pub(crate) fn open_entry<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        access: FileAccess,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<OpenSlot, W::Error> {
+        let mut spot = self.seek(at, writer, label)?;
+        let labels = writer.labels().cloned();
+        let Some((name, found)) = spot.entry.clone() else {
+            return Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?));
+        };
+        match &found {
+            Found::Nothing { .. } if access.makes => Ok(OpenSlot::Write(self.free_slot(&mut spot, writer)?)),
+            Found::Lower(_) if access.makes && access.is_first => Err(errno(Errno::EXIST)),
+            Found::Lower(entry) if is_dir(&entry.stat) => {
+                // A handle of the folder's directory is found again by its path.
+                if entry.path != spot.path() || entry.is_marked {
+                    self.raise(&mut spot, false, writer)?;
+                }
+                Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?))
+            }
+            Found::Lower(entry) => {
+                if !self.shows_secrets && is_secret(&entry.path, || self.lower.open_file(&entry.path)) {
+                    self.refused(&spot.path());
+                    return Err(errno(Errno::ACCESS));
+                }
+                if !access.writes {
+                    return Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?));
+                }
+                if kind(&entry.stat) != FileType::RegularFile {
+                    return Err(errno(Errno::PERM));
+                }
+                self.raise(&mut spot, access.empties, writer)?;
+                Ok(OpenSlot::Write(self.slot(&spot, &name, true)?))
+            }
+            Found::Upper(_) => Ok(OpenSlot::Write(self.slot(&spot, &name, true)?)),
+            Found::Nothing { .. } => {
+                if let (Some(labels), Some(upper)) = (&labels, &last(&spot.dirs)?.upper) {
+                    *label = label.join(labels.of_slot(upper, &name));
+                }
+                Err(missing().into())
+            }
+        }
+    }
+
+    /// Where a new directory, link or name is to be made.
+    pub(crate) fn make<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<WriteSlot, W::Error> {
+        let mut spot = self.seek(at, writer, label)?;
+        match &spot.entry {
+            Some((_, Found::Nothing { .. })) => self.free_slot(&mut spot, writer),
+            // The caller finds that it is there.
+            Some((name, Found::Upper(_))) => Ok(self.slot(&spot, &name.clone(), true)?),
+            _ => Err(errno(Errno::EXIST)),
+        }
+    }
+
+    /// A new entry was made, or was not.
+    pub(crate) fn made<W: LayerWriter>(&self, slot: &WriteSlot, is_made: bool, writer: &W) -> Result<(), W::Error> {
+        match is_made {
+            true => {
+                let is_dir = stat_at(&slot.dir, &slot.name)?.is_some_and(|found| is_dir(&found));
+                if is_dir {
+                    let dir: OwnedFd =
+                        openat(&slot.dir, &slot.name, DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
+                    if Mark::read(&dir, OsStr::new(ORIGIN))?.is_none() {
+                        make_mark(&dir, OsStr::new(ORIGIN), &Mark::New, writer)?;
+                    }
+                }
+                self.changed();
+                Ok(())
+            }
+            false if slot.was_deleted && stat_at(&slot.dir, &slot.name)?.is_none() => {
+                make_mark(&slot.dir, &slot.name, &Mark::Deleted, writer)
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// An entry whose times or permissions are to be set, in the upper layer.
+    pub(crate) fn change<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<WriteSlot, W::Error> {
+        let mut spot = self.seek(at, writer, label)?;
+        self.raise(&mut spot, false, writer)?;
+        let Some((name, found)) = spot.entry.clone() else {
+            let dir = self.raise_dir(&mut spot.dirs, writer)?;
+            return Ok(WriteSlot {
+                dir: dir.try_clone()?,
+                name: OsString::from("."),
+                is_upper: true,
+                natural: None,
+                was_deleted: false,
+            });
+        };
+        match found {
+            Found::Nothing { .. } => Err(missing().into()),
+            _ => Ok(self.slot(&spot, &name, true)?),
+        }
+    }
+
+    /// Where a file or link is to be deleted. In the upper layer it is deleted by the caller, if it is there.
+    pub(crate) fn unlink<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<WriteSlot, W::Error> {
+        let mut spot = self.seek(at, writer, label)?;
+        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::ISDIR)) };
+        if matches!(found, Found::Nothing { .. }) {
+            self.learn_missing(&spot, &name, writer, label)?;
+            return Err(missing().into());
+        }
+        if found.is_dir() {
+            return Err(errno(Errno::ISDIR));
+        }
+        self.raise_dir(&mut spot.dirs, writer)?;
+        let is_upper = matches!(found, Found::Upper(_));
+        Ok(self.slot(&spot, &name, is_upper)?)
+    }
+
+    /// Where an empty directory is to be deleted. In the upper layer it is deleted by the caller, if it is there.
+    pub(crate) fn remove_dir<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<WriteSlot, W::Error> {
+        let mut spot = self.seek(at, writer, label)?;
+        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::INVAL)) };
+        if matches!(found, Found::Nothing { .. }) {
+            self.learn_missing(&spot, &name, writer, label)?;
+            return Err(missing().into());
+        }
+        if !found.is_dir() {
+            return Err(errno(Errno::NOTDIR));
+        }
+        self.empty(&spot.dirs, &name, writer)?;
+        self.raise_dir(&mut spot.dirs, writer)?;
+        Ok(self.slot(&spot, &name, matches!(found, Found::Upper(_)))?)
+    }
+
+    /// An entry was deleted by the caller, or is to be hidden now.
+    pub(crate) fn removed<W: LayerWriter>(&self, slot: &WriteSlot, writer: &W) -> Result<(), W::Error> {
+        if !slot.is_upper && matches!(UpperEntry::find(&slot.dir, &slot.name)?, UpperEntry::Marked(..)) {
+            remove(&slot.dir, &slot.name, writer)?;
+        }
+        if let Some(natural) = &slot.natural
+            && let Some(stat) = self.lower.stat(natural)?
+        {
+            self.remember(natural, Some(&stat))?;
+            make_mark(&slot.dir, &slot.name, &Mark::Deleted, writer)?;
+        }
+        self.changed();
+        Ok(())
+    }
+
+    /// Where something is to be moved. `None` if both names are of one file, so that nothing is to be done.
+    pub(crate) fn move_to<W: LayerWriter>(
+        &self,
+        from: GuestPath<'_>,
+        to: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<Option<MoveSlots>, W::Error> {
+        let source = self.seek(from, writer, label)?;
+        let target = self.seek(to, writer, label)?;
+        let (Some((old, found)), Some((new, replaced))) = (source.entry.clone(), target.entry.clone()) else {
+            return Err(errno(Errno::BUSY));
+        };
+        let Some(stat) = found.stat() else {
+            self.learn_missing(&source, &old, writer, label)?;
+            return Err(missing().into());
+        };
+        if let Some(other) = replaced.stat() {
+            let is_same = (stat.st_dev, stat.st_ino) == (other.st_dev, other.st_ino);
+            match (is_dir(stat), is_dir(other)) {
+                _ if is_same => return Ok(None),
+                (true, false) => return Err(errno(Errno::NOTDIR)),
+                (false, true) => return Err(errno(Errno::ISDIR)),
+                _ => {}
+            }
+        }
+        let is_dir = is_dir(stat);
+        // Into itself.
+        if is_dir && target.path().starts_with(source.path()) {
+            return Err(errno(Errno::INVAL));
+        }
+        if is_dir && replaced.is_dir() {
+            self.empty(&target.dirs, &new, writer)?;
+        }
+        // The directories of one may be above the other, so the second is looked up again.
+        let (source_path, target_path) = (source.path(), target.path());
+        let mut source = self.walk(Path::new(""), source_path.as_os_str(), false, &mut SeenLabels::new(None))?;
+        self.raise_for_move(&mut source, writer)?;
+        let mut target = self.walk(Path::new(""), target_path.as_os_str(), false, &mut SeenLabels::new(None))?;
+        let dir = self.raise_dir(&mut target.dirs, writer)?;
+        // A directory does not take the place of a link.
+        let is_marked = matches!(UpperEntry::find(&dir, &new)?, UpperEntry::Marked(Mark::Deleted));
+        if is_dir && is_marked {
+            remove(&dir, &new, writer)?;
+        }
+        let (from, mut to) = (self.slot(&source, &old, true)?, self.slot(&target, &new, true)?);
+        to.was_deleted = is_dir && is_marked;
+        Ok(Some(MoveSlots { from, to }))
+    }
+
+    /// A move was made, or was not.
+    pub(crate) fn moved<W: LayerWriter>(&self, slots: &MoveSlots, is_moved: bool, writer: &W) -> Result<(), W::Error> {
+        match is_moved {
+            true => self.removed(&slots.from, writer),
+            false => self.made(&slots.to, false, writer),
+        }
+    }
+
+    /// Where a file that gets another name is in the upper layer.
+    pub(crate) fn link_from<W: LayerWriter>(
+        &self,
+        from: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<WriteSlot, W::Error> {
+        let mut spot = self.seek(from, writer, label)?;
+        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::PERM)) };
+        match found {
+            Found::Nothing { .. } => Err(missing().into()),
+            found if found.is_dir() => Err(errno(Errno::PERM)),
+            _ => {
+                self.raise(&mut spot, false, writer)?;
+                Ok(self.slot(&spot, &name, true)?)
+            }
+        }
+    }
+
+    /// The names in a directory, with the kinds of the entries.
+    pub(crate) fn names(&self, base: &Path) -> io::Result<BTreeMap<OsString, FileType>> {
+        let spot = self.walk(base, OsStr::new("."), false, &mut SeenLabels::new(None))?;
+        self.names_of(last(&spot.dirs)?)
+    }
+
+    /// Opens a directory, in the upper layer if that has it.
+    pub(crate) fn open_dir(&self, path: &Path) -> io::Result<OwnedFd> {
+        let spot = self.walk(path, OsStr::new("."), false, &mut SeenLabels::new(None))?;
+        Ok(self.read_slot(&spot, None, &mut LabelId::default())?.dir)
+    }
+
+    /// A directory in the upper layer, if it is there.
+    pub(crate) fn find_upper_dir(&self, base: &Path) -> io::Result<Option<OwnedFd>> {
+        let spot = self.walk(base, OsStr::new("."), false, &mut SeenLabels::new(None))?;
+        last(&spot.dirs)?.upper.as_ref().map(|upper| upper.try_clone()).transpose()
+    }
+
+    pub(super) fn names_of(&self, dir: &MergedDir) -> io::Result<BTreeMap<OsString, FileType>> {
+        let mut names = BTreeMap::new();
+        if let Some(lower) = &dir.lower {
+            for entry in rustix::fs::Dir::read_from(self.lower.open_dir(lower)?)? {
+                let entry = entry?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) {
+                    continue;
+                }
+                let found = match entry.file_type() {
+                    FileType::Unknown => self.lower.stat(&lower.join(name))?.map(|found| kind(&found)),
+                    known => Some(known),
+                };
+                names.extend(found.map(|found| (name.to_owned(), found)));
+            }
+        }
+        let Some(upper) = &dir.upper else { return Ok(names) };
+        for entry in rustix::fs::Dir::read_from(upper)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) {
+                continue;
+            }
+            let known = match entry.file_type() {
+                FileType::Symlink | FileType::Unknown => self.find(dir, name)?.stat().map(kind),
+                known => Some(known),
+            };
+            match known {
+                Some(known) => names.insert(name.to_owned(), known),
+                None => names.remove(name),
+            };
+        }
+        Ok(names)
+    }
+
+    fn seek<W: LayerWriter>(&self, at: GuestPath<'_>, writer: &W, label: &mut LabelId) -> Result<Spot, W::Error> {
+        if Path::new(at.path).iter().any(is_of_layer) {
+            return Err(errno(Errno::PERM));
+        }
+        let mut seen = SeenLabels::new(writer.labels().map(Arc::as_ref));
+        let spot = self.walk(at.base, at.path, at.follows, &mut seen);
+        *label = label.join(seen.label);
+        Ok(spot?)
+    }
+
+    fn learn_missing<W: LayerWriter>(
+        &self,
+        spot: &Spot,
+        name: &OsStr,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<(), W::Error> {
+        if let (Some(labels), Some(upper)) = (writer.labels(), &last(&spot.dirs)?.upper) {
+            *label = label.join(labels.of_slot(upper, name));
+        }
+        Ok(())
+    }
+
+    /// Fails unless a directory is empty; removes the layer's own entries from it.
+    fn empty<W: LayerWriter>(&self, dirs: &[MergedDir], name: &OsStr, writer: &W) -> Result<(), W::Error> {
+        let dir = self.enter(dirs, name)?.ok_or_else(missing)?;
+        if !self.names_of(&dir)?.is_empty() {
+            return Err(errno(Errno::NOTEMPTY));
+        }
+        let Some(upper) = &dir.upper else { return Ok(()) };
+        let mut own = Vec::new();
+        for entry in rustix::fs::Dir::read_from(upper).map_err(io::Error::from)? {
+            let entry = entry.map_err(io::Error::from)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if !matches!(name.as_bytes(), b"." | b"..") {
+                own.push(name.to_owned());
+            }
+        }
+        own.iter().try_for_each(|name| remove(upper, name, writer))
+    }
+
+    /// What moves is in the upper layer then: a file as it is there, or as a mark that names the folder's; a directory with its origin.
+    fn raise_for_move<W: LayerWriter>(&self, spot: &mut Spot, writer: &W) -> Result<(), W::Error> {
+        let Some((name, found)) = spot.entry.clone() else { return Ok(()) };
+        if let Found::Lower(entry) = &found
+            && !is_dir(&entry.stat)
+        {
+            let is_plain =
+                kind(&entry.stat) == FileType::RegularFile && entry.shared.is_none() && entry.stat.st_nlink == 1;
+            return match Mark::from_path(&entry.path).filter(|_| is_plain) {
+                Some(_) if entry.is_marked => Ok(()),
+                Some(mark) => {
+                    let dir = self.raise_dir(&mut spot.dirs, writer)?;
+                    self.remember(&entry.path, Some(&entry.stat))?;
+                    make_mark(&dir, &name, &mark, writer)
+                }
+                None => self.raise(spot, false, writer),
+            };
+        }
+        if !found.is_dir() {
+            return Ok(());
+        }
+        self.raise(spot, false, writer)?;
+        let Some(dir) = self.enter(&spot.dirs, &name)? else { return Ok(()) };
+        let Some(upper) = &dir.upper else { return Ok(()) };
+        if Mark::read(upper, OsStr::new(ORIGIN))?.is_some() {
+            return Ok(());
+        }
+        let origin = match &dir.lower {
+            Some(path) => Mark::from_path(path),
+            None => Some(Mark::New),
+        };
+        let Some(origin) = origin else { return Err(errno(Errno::NAMETOOLONG)) };
+        set_origin(upper, &origin, writer)
+    }
+
+    /// A name that stands for nothing, in the upper layer.
+    fn free_slot<W: LayerWriter>(&self, spot: &mut Spot, writer: &W) -> Result<WriteSlot, W::Error> {
+        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::EXIST)) };
+        let dir = self.raise_dir(&mut spot.dirs, writer)?;
+        let is_marked = matches!(UpperEntry::find(&dir, &name)?, UpperEntry::Marked(..));
+        if is_marked {
+            remove(&dir, &name, writer)?;
+        }
+        let mut slot = self.slot(spot, &name, false)?;
+        slot.was_deleted = is_marked && matches!(found, Found::Nothing { is_deleted: true });
+        if slot.natural.is_none()
+            && let Some(lower) = &last(&spot.dirs)?.lower
+        {
+            self.remember(&lower.join(&name), None)?;
+        }
+        Ok(slot)
+    }
+
+    fn slot(&self, spot: &Spot, name: &OsStr, is_upper: bool) -> io::Result<WriteSlot> {
+        let dir = last(&spot.dirs)?;
+        let natural = dir.lower.as_ref().map(|lower| lower.join(name));
+        let natural = match natural {
+            Some(path) if self.lower.stat(&path)?.is_some() => Some(path),
+            _ => None,
+        };
+        Ok(WriteSlot { dir: upper(dir)?.try_clone()?, name: name.to_owned(), is_upper, natural, was_deleted: false })
+    }
+}
+
+fn upper(dir: &MergedDir) -> io::Result<&OwnedFd> {
+    dir.upper.as_deref().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn errno<E: From<io::Error>>(errno: Errno) -> E {
+    E::from(io::Error::from(errno))
+}

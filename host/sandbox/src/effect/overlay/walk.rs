@@ -1,0 +1,309 @@
+//! The way of a path through both layers: links are followed here, so that the system follows none.
+
+use super::Overlay;
+use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
+use super::mark::{Mark, ORIGIN, SHARED, UpperEntry};
+use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
+use crate::effect::undo::is_of_layer;
+use rustix::fs::{FileType, Mode, Stat, openat, readlinkat};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Links that a path may lead through, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// A directory as its user sees it: in the upper layer, in the folder, or both.
+#[derive(Debug, Clone)]
+pub(super) struct MergedDir {
+    /// Its name in the directory above it; empty for the root.
+    pub(super) name: OsString,
+    pub(super) upper: Option<Arc<OwnedFd>>,
+    /// Where it is in the folder. `None` if the folder has no such directory.
+    pub(super) lower: Option<PathBuf>,
+}
+
+/// An entry of a merged directory.
+#[derive(Debug, Clone)]
+pub(super) enum Found {
+    /// There is none; whether the folder's is deleted.
+    Nothing { is_deleted: bool },
+    /// In the upper layer.
+    Upper(Stat),
+    /// In the folder, and in the upper layer not at all, or as a mark.
+    Lower(LowerEntry),
+}
+
+/// An entry that the folder has the content of.
+#[derive(Debug, Clone)]
+pub(super) struct LowerEntry {
+    pub(super) stat: Stat,
+    /// Below the folder.
+    pub(super) path: PathBuf,
+    /// Whether a mark in the upper layer names it.
+    pub(super) is_marked: bool,
+    /// Its name among the [`SHARED`] files, where another name of the file was changed.
+    pub(super) shared: Option<OsString>,
+}
+
+impl Found {
+    pub(super) fn stat(&self) -> Option<&Stat> {
+        match self {
+            Self::Nothing { .. } => None,
+            Self::Upper(stat) | Self::Lower(LowerEntry { stat, .. }) => Some(stat),
+        }
+    }
+
+    pub(super) fn is_dir(&self) -> bool {
+        self.stat().is_some_and(is_dir)
+    }
+}
+
+/// The end of a path.
+#[derive(Debug)]
+pub(super) struct Spot {
+    /// The directories on the way, from the root to the last one.
+    pub(super) dirs: Vec<MergedDir>,
+    /// The entry in the last of them. `None` where the path names a directory by something else, such as `.`.
+    pub(super) entry: Option<(OsString, Found)>,
+}
+
+impl Spot {
+    /// The path from the root, without links.
+    pub(super) fn path(&self) -> PathBuf {
+        let mut path: PathBuf = self.dirs.iter().map(|dir| &dir.name).collect();
+        if let Some((name, _)) = &self.entry {
+            path.push(name);
+        }
+        path
+    }
+}
+
+/// The labels of what a walk has gone through.
+#[derive(Debug)]
+pub(super) struct SeenLabels<'a> {
+    labels: Option<&'a FileLabels>,
+    pub(super) label: LabelId,
+}
+
+impl<'a> SeenLabels<'a> {
+    pub(super) fn new(labels: Option<&'a FileLabels>) -> Self {
+        Self { labels: labels.filter(|labels| !labels.is_empty()), label: LabelId::default() }
+    }
+
+    fn name(&mut self, dir: &MergedDir, name: &OsStr) {
+        if let (Some(labels), Some(upper)) = (self.labels, &dir.upper) {
+            self.label = self.label.join(labels.of_slot(upper, name));
+        }
+    }
+
+    fn link(&mut self, found: &Found) {
+        if let (Some(labels), Found::Upper(stat)) = (self.labels, found) {
+            self.label = self.label.join(labels.of_stat(stat));
+        }
+    }
+}
+
+impl Overlay {
+    pub(super) fn root_dir(&self) -> MergedDir {
+        MergedDir { name: OsString::new(), upper: Some(self.upper.clone()), lower: Some(PathBuf::new()) }
+    }
+
+    /// Walks a path that begins in the directory at `base`, which contains no link. Guests do not leave that directory. `seen` gets the labels
+    /// of the names and links on the way, also where that ends early; the last name is not among them.
+    pub(super) fn walk(&self, base: &Path, path: &OsStr, follows: bool, seen: &mut SeenLabels<'_>) -> io::Result<Spot> {
+        let mut dirs = vec![self.root_dir()];
+        for name in base {
+            let next = self.enter(&dirs, name)?.ok_or_else(missing)?;
+            dirs.push(next);
+        }
+        let pinned = dirs.len();
+        let (mut path, mut follows) = (path.as_bytes(), follows);
+        if path.first() == Some(&b'/') {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let mut is_to_be_dir = false;
+        while let Some(shorter) = path.strip_suffix(b"/").or_else(|| path.strip_suffix(b"/.")) {
+            (path, follows, is_to_be_dir) = (shorter, true, true);
+        }
+        let mut rest = parts(path);
+        let mut links = 0;
+        loop {
+            self.skip_below(&mut dirs, &mut rest, seen);
+            let Some(part) = rest.pop() else { return Ok(Spot { dirs, entry: None }) };
+            if part == ".." {
+                if dirs.len() == pinned {
+                    return Err(if links > 0 { missing() } else { io::ErrorKind::PermissionDenied.into() });
+                }
+                dirs.pop();
+                continue;
+            }
+            let dir = last(&dirs)?;
+            let found = self.find(dir, &part)?;
+            let is_last = rest.is_empty();
+            let is_link = found.stat().is_some_and(|stat| kind(stat) == FileType::Symlink);
+            if is_link && (follows || !is_last) {
+                seen.name(dir, &part);
+                seen.link(&found);
+                links += 1;
+                let target = self.read_link(dir, &part, &found)?;
+                if links > MAX_LINKS {
+                    return Err(rustix::io::Errno::LOOP.into());
+                }
+                // A link out of the folder leads nowhere, as it does where its target is missing.
+                if target.first() == Some(&b'/') {
+                    return Err(missing());
+                }
+                if is_last && target.ends_with(b"/") {
+                    (follows, is_to_be_dir) = (true, true);
+                }
+                rest.extend(parts(&target));
+                continue;
+            }
+            if is_last {
+                if is_to_be_dir && found.stat().is_some() && !found.is_dir() {
+                    return Err(io::ErrorKind::NotADirectory.into());
+                }
+                return Ok(Spot { dirs, entry: Some((part, found)) });
+            }
+            seen.name(dir, &part);
+            match self.enter_found(&dirs, &part, &found)? {
+                Some(next) => dirs.push(next),
+                None if found.stat().is_some() => return Err(io::ErrorKind::NotADirectory.into()),
+                None => return Err(io::ErrorKind::NotFound.into()),
+            }
+        }
+    }
+
+    /// Below a directory that only the folder has, all directories up to the last part are opened at once if no link is among them.
+    fn skip_below(&self, dirs: &mut Vec<MergedDir>, rest: &mut Vec<OsString>, seen: &mut SeenLabels<'_>) {
+        const WORTH: usize = 2;
+        let Some(dir @ MergedDir { upper: Some(upper), lower: Some(lower), .. }) = dirs.last() else { return };
+        if rest.len() < WORTH || rest.iter().any(|part| part == ".." || is_of_layer(part)) {
+            return;
+        }
+        let Some(first) = rest.last() else { return };
+        if !matches!(stat_at(upper, first), Ok(None)) {
+            return;
+        }
+        let names: Vec<OsString> = rest.iter().skip(1).rev().cloned().collect();
+        let below = names.iter().fold(lower.clone(), |path, name| path.join(name));
+        if self.lower.open_dir(&below).is_err() {
+            return;
+        }
+        seen.name(dir, first);
+        let mut at = lower.clone();
+        for name in names {
+            at = at.join(&name);
+            dirs.push(MergedDir { name, upper: None, lower: Some(at.clone()) });
+        }
+        rest.truncate(1);
+    }
+
+    /// The entry of this name in a directory.
+    pub(super) fn find(&self, dir: &MergedDir, name: &OsStr) -> io::Result<Found> {
+        if is_of_layer(name) {
+            return Ok(Found::Nothing { is_deleted: false });
+        }
+        if let Some(upper) = &dir.upper {
+            match UpperEntry::find(upper, name)? {
+                UpperEntry::Missing => {}
+                UpperEntry::Plain(stat) => return Ok(Found::Upper(stat)),
+                UpperEntry::Marked(Mark::From(path)) => {
+                    return Ok(match self.lower.stat(&path)? {
+                        Some(stat) => Found::Lower(self.lower_entry(stat, path, true)),
+                        // Somebody has deleted it in the folder since.
+                        None => Found::Nothing { is_deleted: true },
+                    });
+                }
+                UpperEntry::Marked(..) => return Ok(Found::Nothing { is_deleted: true }),
+            }
+        }
+        let Some(lower) = &dir.lower else { return Ok(Found::Nothing { is_deleted: false }) };
+        let path = lower.join(name);
+        Ok(match self.lower.stat(&path)? {
+            Some(stat) => Found::Lower(self.lower_entry(stat, path, false)),
+            None => Found::Nothing { is_deleted: false },
+        })
+    }
+
+    /// Opens the directory of this name below the last of `dirs`. `None` if there is no such directory.
+    pub(super) fn enter(&self, dirs: &[MergedDir], name: &OsStr) -> io::Result<Option<MergedDir>> {
+        let found = self.find(last(dirs)?, name)?;
+        self.enter_found(dirs, name, &found)
+    }
+
+    fn enter_found(&self, dirs: &[MergedDir], name: &OsStr, found: &Found) -> io::Result<Option<MergedDir>> {
+        let dir = last(dirs)?;
+        Ok(match found {
+            Found::Upper(stat) if is_dir(stat) => {
+                let Some(above) = &dir.upper else { return Ok(None) };
+                let upper: OwnedFd = openat(above, name, DIRECTORY, Mode::empty())?;
+                let lower = self.origin(&upper, dir.lower.as_deref(), name)?;
+                Some(MergedDir { name: name.to_owned(), upper: Some(Arc::new(upper)), lower })
+            }
+            Found::Lower(entry) if is_dir(&entry.stat) => {
+                Some(MergedDir { name: name.to_owned(), upper: None, lower: Some(entry.path.clone()) })
+            }
+            _ => None,
+        })
+    }
+
+    /// The directory of the folder that one of the upper layer extends.
+    fn origin(&self, upper: &OwnedFd, above: Option<&Path>, name: &OsStr) -> io::Result<Option<PathBuf>> {
+        let path = match Mark::read(upper, OsStr::new(ORIGIN))? {
+            Some(Mark::From(path)) => path,
+            Some(_) => return Ok(None),
+            None => match above {
+                Some(above) => above.join(name),
+                None => return Ok(None),
+            },
+        };
+        // The folder may have something else there by now.
+        Ok(self.lower.stat(&path)?.filter(is_dir).map(|_| path))
+    }
+
+    pub(super) fn read_link(&self, dir: &MergedDir, name: &OsStr, found: &Found) -> io::Result<Vec<u8>> {
+        match (found, &dir.upper) {
+            (Found::Lower(entry), _) => self.lower.read_link(&entry.path),
+            (Found::Upper(_), Some(upper)) => Ok(readlinkat(upper, name, Vec::new())?.into_bytes()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn lower_entry(&self, stat: Stat, path: PathBuf, is_marked: bool) -> LowerEntry {
+        let shared = shared_name(&stat).and_then(|name| {
+            let found = stat_at(self.shared_dir()?, &name).ok().flatten()?;
+            Some((name, found))
+        });
+        match shared {
+            Some((name, stat)) => LowerEntry { stat, path, is_marked, shared: Some(name) },
+            None => LowerEntry { stat, path, is_marked, shared: None },
+        }
+    }
+
+    /// The directory of [`SHARED`] files, if there is one.
+    pub(super) fn shared_dir(&self) -> Option<OwnedFd> {
+        openat(&self.upper, SHARED, DIRECTORY, Mode::empty()).ok()
+    }
+}
+
+/// The name among the [`SHARED`] files of a file that has several names in the folder.
+pub(super) fn shared_name(stat: &Stat) -> Option<OsString> {
+    let is_shared = kind(stat) == FileType::RegularFile && stat.st_nlink > 1;
+    is_shared.then(|| format!("{}-{}", stat.st_dev, stat.st_ino).into())
+}
+
+pub(super) fn last(dirs: &[MergedDir]) -> io::Result<&MergedDir> {
+    dirs.last().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The names of a path, the last one first.
+fn parts(path: &[u8]) -> Vec<OsString> {
+    let parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
+    parts.rev().map(|part| OsString::from_vec(part.to_vec())).collect()
+}

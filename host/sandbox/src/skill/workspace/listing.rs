@@ -1,0 +1,37 @@
+//! Listings of directories, in the order of the names: that in the directory tells what was in it before.
+
+use super::files::{ChargedFiles, Filesystem};
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, DirectoryEntryStream, HostDirectoryEntryStream};
+
+/// A listing that a guest reads. It is in the table in the place of wasmtime's own stream.
+pub(super) struct Listing(std::vec::IntoIter<FsResult<DirectoryEntry>>);
+
+impl Listing {
+    pub(super) fn new(mut entries: Vec<FsResult<DirectoryEntry>>) -> Self {
+        entries.sort_by(|one, other| match (one, other) {
+            (Ok(one), Ok(other)) => one.name.cmp(&other.name),
+            (one, other) => one.is_err().cmp(&other.is_err()),
+        });
+        Self(entries.into_iter())
+    }
+
+    pub(super) fn handle(rep: u32) -> Resource<Self> {
+        Resource::new_borrow(rep)
+    }
+}
+
+impl<T: ChargedFiles> HostDirectoryEntryStream for Filesystem<'_, T> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<DirectoryEntryStream>,
+    ) -> FsResult<Option<DirectoryEntry>> {
+        self.0.ctx().table.get_mut(&Listing::handle(stream.rep()))?.0.next().transpose()
+    }
+
+    fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
+        self.0.ctx().table.delete(Resource::<Listing>::new_own(stream.rep()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! The editor's project: what a prompt has changed is shown as one difference, and brought into the project if a person agrees.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{AcpSession, stopped};
+use kiso_agent::drive::{FolderFailure, FolderView};
+use kiso_base::home::{PROJECT, SessionName};
+use kiso_base::rpc::{self, RequestId, RpcError};
+use kiso_sandbox::effect::overlay::{EntryKind, EntryLook, FolderChange, FolderSelection};
+
+/// Bytes of a file whose text is shown.
+const MAX_TEXT: u64 = 64 << 10;
+
+/// Files that are shown at once.
+const MAX_SHOWN: usize = 50;
+
+/// The end of a prompt, held back until a person has answered.
+#[derive(Debug)]
+pub(super) struct HeldEnd {
+    /// The id of the request for permission.
+    request: String,
+    prompt: RequestId,
+    reason: &'static str,
+}
+
+impl HeldEnd {
+    pub(super) fn is_of(&self, request: &str) -> bool {
+        self.request == request
+    }
+
+    /// Ends the prompt.
+    pub(super) fn ended(&self) -> Value {
+        stopped(&self.prompt, self.reason)
+    }
+
+    pub(super) fn cancelled(&self) -> Value {
+        stopped(&self.prompt, "cancelled")
+    }
+}
+
+impl AcpSession {
+    /// Ends a prompt, or asks first whether its changes are brought into the project.
+    pub(super) async fn end(&mut self, prompt: RequestId, reason: &'static str) {
+        let number = self.next_id();
+        let request = format!("{}/{number}", self.session);
+        let asked = match self.project.as_ref().is_some_and(|project| project.write) {
+            true => self.question(&request).await,
+            false => Ok(None),
+        };
+        match asked {
+            Ok(Some(question)) => {
+                self.send(question).await;
+                self.held = Some(HeldEnd { request, prompt, reason });
+            }
+            Ok(None) => self.send(stopped(&prompt, reason)).await,
+            Err(error) => self.send(rpc::refusal(Some(&prompt), RpcError::internal(&error))).await,
+        }
+    }
+
+    async fn question(&self, request: &str) -> Result<Option<Value>, FolderFailure> {
+        let folders = match self.drive.folders(&self.session, Some(PROJECT)).await {
+            Err(FolderFailure::NoFolder { .. } | FolderFailure::OtherFolder { .. }) => return Ok(None),
+            folders => folders?,
+        };
+        let view = folders.iter().next().filter(|view| !view.difference.changes.is_empty());
+        Ok(view.map(|view| question(request, &self.session, view)))
+    }
+
+    /// The answer of a person. Only a plain yes brings the changes into the project; without one they wait.
+    pub(super) async fn answer_changes(&mut self, held: HeldEnd, result: Result<Value, RpcError>) {
+        let outcome = result.map(|result| result["outcome"].clone()).unwrap_or_default();
+        let option = outcome["optionId"].as_str().filter(|_| outcome["outcome"] == "selected");
+        let done = match option {
+            Some("accept") => self.apply_changes(true).await,
+            Some("discard") => self.apply_changes(false).await,
+            _ => Ok(()),
+        };
+        match done {
+            Ok(()) => self.send(held.ended()).await,
+            Err(error) => {
+                self.write(&format!("\n\nThe changes were not brought into the project: {error}\n")).await;
+                self.send(held.ended()).await;
+            }
+        }
+    }
+
+    /// The editor is gone: nobody is left who would see changes to the project. Those that wait are kept.
+    pub(super) async fn close_project(&self) {
+        if self.project.is_none() {
+            return;
+        }
+        let closed = match self.drive.folders(&self.session, Some(PROJECT)).await {
+            Ok(folders) => folders.iter().try_for_each(|view| self.drive.close_folder(&self.session, view)),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = closed {
+            tracing::info!("the project stays open in the session {}: {error}", self.session);
+        }
+    }
+
+    async fn apply_changes(&self, accepts: bool) -> Result<(), FolderFailure> {
+        let folders = self.drive.folders(&self.session, Some(PROJECT)).await?;
+        for view in folders.iter().filter(|view| !view.difference.changes.is_empty()) {
+            match accepts {
+                true => self.drive.accept(&self.session, view, &FolderSelection::All)?.changes,
+                false => self.drive.discard(&self.session, view, &FolderSelection::All)?,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn question(request: &str, session: &SessionName, view: &FolderView) -> Value {
+    let changes = &view.difference.changes;
+    let title = match changes.len() {
+        1 => format!("Apply 1 change to {}", view.folder.path.display()),
+        count => format!("Apply {count} changes to {}", view.folder.path.display()),
+    };
+    let content: Vec<Value> = changes.iter().take(MAX_SHOWN).map(|change| shown(view, change)).collect();
+    let locations: Vec<Value> =
+        changes.iter().take(MAX_SHOWN).map(|change| json!({ "path": view.folder.path.join(&change.path) })).collect();
+    let params = json!({
+        "sessionId": session,
+        "toolCall": {
+            "toolCallId": request, "title": title, "kind": "edit", "status": "pending",
+            "content": content, "locations": locations,
+        },
+        "options": [
+            { "optionId": "accept", "name": "Apply", "kind": "allow_once" },
+            { "optionId": "wait", "name": "Not now", "kind": "reject_once" },
+            { "optionId": "discard", "name": "Discard the changes", "kind": "reject_always" },
+        ],
+    });
+    rpc::request(&RequestId::Text(request.to_owned()), "session/request_permission", params)
+}
+
+/// A change as the editor shows it: both texts, or a sentence.
+fn shown(view: &FolderView, change: &FolderChange) -> Value {
+    let text = |look: Option<EntryLook>, open: &dyn Fn(&Path) -> std::io::Result<std::fs::File>| {
+        let Some(look) = look else { return Some(None) };
+        if look.kind != EntryKind::File || look.bytes > MAX_TEXT {
+            return None;
+        }
+        let mut text = String::new();
+        open(&change.path).ok()?.take(MAX_TEXT).read_to_string(&mut text).ok()?;
+        Some(Some(text))
+    };
+    let before = text(change.before, &|path| view.overlay.open_before(path));
+    let after = text(change.after, &|path| view.overlay.open_after(path));
+    match (before, after, change.moved_from()) {
+        (Some(old), Some(Some(new)), None) => {
+            json!({ "type": "diff", "path": view.folder.path.join(&change.path), "oldText": old, "newText": new })
+        }
+        _ => {
+            let verb = match (&change.before, &change.after, change.moved_from()) {
+                (_, _, Some(from)) => format!("moved from {}", from.display()),
+                (_, None, _) if change.files > 1 => format!("deleted, with {} files", change.files),
+                (_, None, _) => "deleted".to_owned(),
+                (None, ..) => "added".to_owned(),
+                _ => "changed".to_owned(),
+            };
+            let collision = change.collision.map(|collision| format!("; {collision}")).unwrap_or_default();
+            let text = format!("{}: {verb}{collision}", change.path.display());
+            json!({ "type": "content", "content": { "type": "text", "text": text } })
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `--dir`: the folders of this machine that a session works in.
+
+use super::{Exit, Failure, Opened};
+use kiso_base::home::{Folder, FolderRefusal, PROJECT, SessionName};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct FolderArgs {
+    /// Work in this folder. Its files change only when you accept the difference (`kiso diff`); repeat for several
+    #[arg(long, value_name = "PATH")]
+    pub(super) dir: Vec<PathBuf>,
+    /// Where tasks see the folder, such as /app; one for each --dir, in their order [default: /project]
+    #[arg(long, value_name = "PATH", requires = "dir")]
+    at: Vec<String>,
+    /// Also open your home directory, or a directory that holds keys
+    #[arg(long, requires = "dir")]
+    force: bool,
+    /// Show files with credentials, such as .env and private keys, like others
+    #[arg(long, requires = "dir")]
+    with_secrets: bool,
+}
+
+impl FolderArgs {
+    /// Opens the folders in a session, which exists or is made.
+    pub(super) fn open(&self, opened: &Opened, session: &SessionName) -> Result<(), Failure> {
+        if self.at.len() > self.dir.len() {
+            return Err(Failure::new(Exit::Usage, "there are more --at than --dir"));
+        }
+        for (number, dir) in self.dir.iter().enumerate() {
+            let at = match self.at.get(number) {
+                Some(at) => at.clone(),
+                None => default_path(number, dir),
+            };
+            if opened.config.mounts.iter().any(|mount| mount.at == at) {
+                let message = format!("[exec.mounts] in config.toml has {at} already; choose another path with --at");
+                return Err(Failure::new(Exit::Usage, message));
+            }
+            let mut folder = Folder::new(&opened.home, dir, &at, self.force).map_err(failure)?;
+            folder.secrets = self.with_secrets;
+            opened.home.open_folder(session, folder).map_err(failure)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first folder is the project; others have their own names.
+fn default_path(number: usize, dir: &Path) -> String {
+    let name = dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_str()?.to_owned()));
+    match name.filter(|_| number > 0) {
+        Some(name) => format!("/{name}"),
+        None if number > 0 => format!("{PROJECT}{}", number + 1),
+        None => PROJECT.to_owned(),
+    }
+}
+
+fn failure(refusal: FolderRefusal) -> Failure {
+    match refusal {
+        FolderRefusal::Home(error) => error.into(),
+        other => Failure::new(Exit::Usage, other.to_string()),
+    }
+}
