@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_folder_is_opened_once_and_stays_until_it_is_closed() {
         let temp = tempfile::tempdir().unwrap();
-        let home = Home::open(temp.path().join("home")).unwrap();
+        let home = Home::open(&temp.path().join("home")).unwrap();
         let session = SessionName::parse("s").unwrap();
         let (a, b) = (temp.path().join("a"), temp.path().join("b"));
         fs::create_dir(&a).unwrap();
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn the_home_and_directories_of_keys_are_protected() {
         let temp = tempfile::tempdir().unwrap();
-        let home = Home::open(temp.path().join("home")).unwrap();
+        let home = Home::open(&temp.path().join("home")).unwrap();
         let keys = temp.path().join("x/.ssh/old");
         fs::create_dir_all(&keys).unwrap();
         let refused = |path: &Path, force| Folder::new(&home, path, PROJECT, force).unwrap_err().to_string();

@@ -201,3 +201,6 @@ const UPPER: &str = "upper";
 
 /// The states of the folder's files.
 const BASES: &str = "bases";
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,7 @@ impl Overlay {
         let chosen = choose(difference, selection)?;
         let id = self.accept_logs()?.last().map_or(1, |id| id + 1);
         let stage_path = self.make_stage(id)?;
-        let prepared = self.prepare(&chosen, &stage_path);
+        let prepared = self.prepare(&chosen, difference, &stage_path);
         let steps = match prepared {
             Ok(steps) => steps,
             Err(error) => {
@@ -299,7 +299,12 @@ impl Overlay {
     }
 
     /// The steps of the changes, with the new files in the staging directory.
-    fn prepare(&self, chosen: &[&FolderChange], stage: &Path) -> io::Result<Vec<AcceptStep>> {
+    fn prepare(
+        &self,
+        chosen: &[&FolderChange],
+        difference: &FolderDifference,
+        stage: &Path,
+    ) -> io::Result<Vec<AcceptStep>> {
         let stage_dir = rustix::fs::open(stage, DIRECTORY, Mode::empty())?;
         let mut next = 0;
         let mut number = || {
@@ -337,8 +342,14 @@ impl Overlay {
                 (_, Some(after)) => {
                     let new = number();
                     let first = copies.get(&after.inode).copied().filter(|_| after.kind == EntryKind::File);
-                    let inode = match first {
-                        Some(first) => link(&stage_dir, first, new)?,
+                    let linked = match (first, difference.unchanged.get(&after.inode)) {
+                        (Some(first), _) => Some(link(&stage_dir, first, new)?),
+                        // Where the file system has no links, a copy has to do.
+                        (None, Some(path)) => self.link_existing(path, &stage_dir, new).ok(),
+                        (None, None) => None,
+                    };
+                    let inode = match linked {
+                        Some(inode) => inode,
                         None => self.stage_file(change, &stage_dir, new)?,
                     };
                     copies.entry(after.inode).or_insert(new);
@@ -353,6 +364,14 @@ impl Overlay {
         }
         File::from(stage_dir).sync_all()?;
         Ok(steps)
+    }
+
+    /// Gives a file of the folder a further name in the staging directory; its inode.
+    fn link_existing(&self, path: &Path, stage: &OwnedFd, new: u64) -> io::Result<u64> {
+        let dir = self.lower.open_dir(path.parent().unwrap_or(Path::new("")))?;
+        let name = path.file_name().unwrap_or_default();
+        rustix::fs::linkat(&dir, name, stage, staged_name(new), AtFlags::empty())?;
+        Ok(number(rustix::fs::statat(stage, staged_name(new), AtFlags::SYMLINK_NOFOLLOW)?.st_ino))
     }
 
     /// The folder's entry before a change. That of an entry in a directory that moves is where the directory was.

@@ -27,6 +27,8 @@ const MAX_CHANGES: usize = 1_000_000;
 #[derive(Debug, Clone, Default)]
 pub struct FolderDifference {
     pub changes: Vec<FolderChange>,
+    /// Files of the upper layer that are as in the folder, by inode, and where the folder has them. A new file may be a further name of one.
+    pub(super) unchanged: BTreeMap<u64, PathBuf>,
 }
 
 /// A change of one entry.
@@ -102,11 +104,20 @@ impl FolderChange {
     }
 }
 
+/// The entry of the folder that has the same name as one of the upper layer.
+struct Natural {
+    path: PathBuf,
+    /// `None` also where it was moved away.
+    before: Option<Stat>,
+    collision: Option<&'static str>,
+}
+
 /// What a walk of the upper layer finds.
 struct Walk<'a> {
     overlay: &'a Overlay,
     labels: &'a FileLabels,
     changes: Vec<FolderChange>,
+    unchanged: BTreeMap<u64, PathBuf>,
     /// Paths of the folder that something was moved away from: nothing is there any more.
     sources: BTreeSet<PathBuf>,
     /// Upper files that are copies of files with several names.
@@ -118,13 +129,20 @@ impl Overlay {
     pub fn difference(&self, labels: &FileLabels) -> io::Result<FolderDifference> {
         let mut sources = BTreeSet::new();
         self.move_sources(&mut vec![self.root_dir()], &mut sources)?;
-        let mut walk = Walk { overlay: self, labels, changes: Vec::new(), sources, shared: BTreeMap::new() };
+        let mut walk = Walk {
+            overlay: self,
+            labels,
+            changes: Vec::new(),
+            unchanged: BTreeMap::new(),
+            sources,
+            shared: BTreeMap::new(),
+        };
         walk.below(&mut vec![self.root_dir()], false)?;
         walk.other_names()?;
         let mut changes = walk.changes;
         changes
             .sort_by(|one, other| one.path.cmp(&other.path).then_with(|| other.is_deletion().cmp(&one.is_deletion())));
-        Ok(FolderDifference { changes })
+        Ok(FolderDifference { changes, unchanged: walk.unchanged })
     }
 
     /// The paths of the folder that marks in the upper layer name, elsewhere than at these paths.
@@ -139,7 +157,9 @@ impl Overlay {
             }
             let natural = dir.lower.as_ref().map(|lower| lower.join(name));
             match UpperEntry::find(&**upper, name)? {
-                UpperEntry::Marked(Mark::From(path)) if natural.as_ref() != Some(&path) => {
+                UpperEntry::Marked(Mark::From(path))
+                    if natural.as_ref() != Some(&path) && self.is_unchanged(&path)? =>
+                {
                     sources.insert(path);
                 }
                 UpperEntry::Plain(stat) if is_dir(&stat) => {
@@ -220,8 +240,9 @@ impl Walk<'_> {
                 if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) || names.contains(name) {
                     continue;
                 }
-                if let Some(stat) = self.overlay.lower.stat(&lower.join(name))? {
-                    self.deleted(base.join(name), &lower.join(name), &stat, LabelId::default())?;
+                let natural = lower.join(name);
+                if let Some(stat) = self.overlay.lower.stat(&natural)?.filter(|_| !self.sources.contains(&natural)) {
+                    self.deleted(base.join(name), &natural, &stat, LabelId::default())?;
                 }
             }
         }
@@ -232,36 +253,42 @@ impl Walk<'_> {
         let overlay = self.overlay;
         let Some(upper) = &dir.upper else { return Ok(()) };
         let path = base.join(name);
-        let natural = dir.lower.as_ref().map(|lower| lower.join(name));
-        let before = match natural.as_ref().filter(|natural| !self.sources.contains(*natural)) {
-            Some(natural) => overlay.lower.stat(natural)?,
+        let natural = match dir.lower.as_ref().map(|lower| lower.join(name)) {
+            Some(path) => {
+                let found = overlay.lower.stat(&path)?;
+                let collision = overlay.collision(&path, found.as_ref());
+                let before = found.filter(|_| !self.sources.contains(&path));
+                Some(Natural { path, before, collision })
+            }
             None => None,
         };
+        let natural = natural.as_ref();
         let label = self.labels.of_slot(upper, name);
         match UpperEntry::find(upper, name)? {
             UpperEntry::Missing => Ok(()),
             // It was moved away and back.
-            UpperEntry::Marked(Mark::From(from)) if natural.as_ref() == Some(&from) => Ok(()),
+            UpperEntry::Marked(Mark::From(from)) if natural.is_some_and(|natural| natural.path == from) => Ok(()),
+            UpperEntry::Marked(Mark::From(from)) if !overlay.is_unchanged(&from)? => {
+                let stat = overlay.lower.stat(&from)?.map(|stat| overlay.lower_entry(stat, from.clone(), true).stat);
+                self.replaced(&path, natural, label)?;
+                let (look, collision) = (stat.as_ref().map(EntryLook::from_stat), natural.and_then(|n| n.collision));
+                self.push(path, FolderChangeKind::Added, (None, look), label, collision)
+            }
             UpperEntry::Marked(Mark::From(from)) => {
                 let stat = overlay.lower.stat(&from)?;
-                if let (Some(natural), Some(before)) = (&natural, &before) {
-                    self.deleted(path.clone(), natural, before, label)?;
-                }
+                self.replaced(&path, natural, label)?;
                 let collision = overlay.collision(&from, stat.as_ref());
                 let look = stat.as_ref().map(EntryLook::from_stat);
                 self.push(path, FolderChangeKind::Moved(from), (look, look), label, collision)
             }
-            UpperEntry::Marked(..) => match (&natural, &before) {
-                (Some(natural), Some(before)) => self.deleted(path, natural, before, label),
-                _ => Ok(()),
-            },
+            UpperEntry::Marked(..) => self.replaced(&path, natural, label),
             UpperEntry::Plain(stat) if is_dir(&stat) => {
                 let Some(next) = overlay.enter(dirs, name)? else { return Ok(()) };
-                self.directory(dirs, next, (path, label, &stat), (natural, before))
+                self.directory(dirs, next, (path, label, &stat), natural)
             }
             UpperEntry::Plain(stat) => {
                 let label = label.join(self.labels.of_stat(&stat));
-                self.file((path, upper, name), (&stat, label), (natural, before))
+                self.file((path, upper, name), (&stat, label), natural)
             }
         }
     }
@@ -271,20 +298,18 @@ impl Walk<'_> {
         dirs: &mut Vec<MergedDir>,
         mut next: MergedDir,
         (path, label, stat): (PathBuf, LabelId, &Stat),
-        (natural, before): (Option<PathBuf>, Option<Stat>),
+        natural: Option<&Natural>,
     ) -> io::Result<()> {
         let after = Some(EntryLook::from_stat(stat));
-        let before_dir = before.filter(is_dir);
+        let has_dir = natural.is_some_and(|natural| natural.before.as_ref().is_some_and(is_dir));
         let mut is_replacement = false;
         let origin = match &next.upper {
             Some(upper) => Mark::read(upper, OsStr::new(ORIGIN))?,
             None => None,
         };
-        match (origin, &natural) {
-            (Some(Mark::From(from)), natural) if natural.as_ref() != Some(&from) => {
-                if let (Some(natural), Some(before)) = (natural, &before) {
-                    self.deleted(path.clone(), natural, before, label)?;
-                }
+        match (origin, natural) {
+            (Some(Mark::From(from)), natural) if natural.is_none_or(|natural| natural.path != from) => {
+                self.replaced(&path, natural, label)?;
                 let stat = self.overlay.lower.stat(&from)?;
                 let collision = if stat.is_none() { Some("was deleted in the folder since") } else { None };
                 self.push(
@@ -296,18 +321,14 @@ impl Walk<'_> {
                 )?;
             }
             // Compared name by name with the one that was there.
-            (Some(Mark::New), Some(natural)) if before_dir.is_some() => {
-                (next.lower, is_replacement) = (Some(natural.clone()), true);
+            (Some(Mark::New), Some(natural)) if has_dir => {
+                (next.lower, is_replacement) = (Some(natural.path.clone()), true);
             }
-            (None | Some(Mark::From(_)), _) if before_dir.is_some() => {}
+            (None | Some(Mark::From(_)), _) if has_dir => {}
             _ => {
-                if let (Some(natural), Some(before)) = (&natural, &before) {
-                    self.deleted(path.clone(), natural, before, label)?;
-                }
-                let collision = natural
-                    .as_ref()
-                    .filter(|_| before.is_none())
-                    .and_then(|natural| self.overlay.collision(natural, None));
+                self.replaced(&path, natural, label)?;
+                let collision =
+                    natural.filter(|natural| natural.before.is_none()).and_then(|natural| natural.collision);
                 self.push(path, FolderChangeKind::Added, (None, after), label, collision)?;
             }
         }
@@ -321,41 +342,51 @@ impl Walk<'_> {
         &mut self,
         (path, upper, name): (PathBuf, &std::os::fd::OwnedFd, &OsStr),
         (stat, label): (&Stat, LabelId),
-        (natural, before): (Option<PathBuf>, Option<Stat>),
+        natural: Option<&Natural>,
     ) -> io::Result<()> {
         let after = EntryLook::from_stat(stat);
-        if let Some(natural) = &natural
-            && let Some(shared) = before.as_ref().and_then(shared_name)
-        {
-            self.shared.entry(shared).or_default().insert(natural.clone());
-        }
-        let collision = natural.as_ref().and_then(|natural| self.overlay.collision(natural, before.as_ref()));
-        let Some((natural, before)) = natural.zip(before) else {
+        let collision = natural.and_then(|natural| natural.collision);
+        let Some((natural, before)) = natural.and_then(|natural| Some((&natural.path, natural.before.as_ref()?)))
+        else {
             return self.push(path, FolderChangeKind::Added, (None, Some(after)), label, collision);
         };
-        if is_dir(&before) {
-            self.deleted(path.clone(), &natural, &before, label)?;
+        if let Some(shared) = shared_name(before) {
+            self.shared.entry(shared).or_default().insert(natural.clone());
+        }
+        if is_dir(before) {
+            self.deleted(path.clone(), natural, before, label)?;
             return self.push(path, FolderChangeKind::Added, (None, Some(after)), label, collision);
         }
-        let is_same = kind(&before) == kind(stat)
-            && has_mode(stat, &before)
+        let is_same = kind(before) == kind(stat)
+            && has_mode(stat, before)
             && match kind(stat) {
                 FileType::Symlink => {
                     rustix::fs::readlinkat(upper, name, Vec::new())?.into_bytes()
-                        == self.overlay.lower.read_link(&natural)?
+                        == self.overlay.lower.read_link(natural)?
                 }
                 _ => {
                     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
                     let file = File::from(openat(upper, name, flags, rustix::fs::Mode::empty())?);
-                    before.st_size == stat.st_size && is_same_content(&file, &self.overlay.lower.open_file(&natural)?)?
+                    before.st_size == stat.st_size && is_same_content(&file, &self.overlay.lower.open_file(natural)?)?
                 }
             };
         match is_same {
-            true => Ok(()),
+            true => {
+                self.unchanged.insert(after.inode, natural.clone());
+                Ok(())
+            }
             false => {
-                let looks = (Some(EntryLook::from_stat(&before)), Some(after));
+                let looks = (Some(EntryLook::from_stat(before)), Some(after));
                 self.push(path, FolderChangeKind::Changed, looks, label, collision)
             }
+        }
+    }
+
+    /// The folder's entry of this name goes.
+    fn replaced(&mut self, path: &Path, natural: Option<&Natural>, label: LabelId) -> io::Result<()> {
+        match natural.and_then(|natural| Some((&natural.path, natural.before.as_ref()?))) {
+            Some((natural, before)) => self.deleted(path.to_owned(), natural, before, label),
+            None => Ok(()),
         }
     }
 
@@ -461,6 +492,7 @@ impl Walk<'_> {
         if entry.stat.st_size == before.st_size
             && is_same_content(&self.overlay.open_found(&spot)?, &self.overlay.lower.open_file(at)?)?
         {
+            self.unchanged.insert(EntryLook::from_stat(&entry.stat).inode, at.to_owned());
             return Ok(());
         }
         let (label, collision) = (self.labels.of_stat(&entry.stat), self.overlay.collision(at, Some(before)));

@@ -502,12 +502,12 @@ impl Overlay {
             && !is_dir(&entry.stat)
         {
             let is_plain =
-                kind(&entry.stat) == FileType::RegularFile && entry.shared.is_none() && entry.stat.st_nlink == 1;
+                matches!(kind(&entry.stat), FileType::RegularFile | FileType::Symlink) && entry.shared.is_none();
             return match Mark::from_path(&entry.path).filter(|_| is_plain) {
                 Some(_) if entry.is_marked => Ok(()),
                 Some(mark) => {
                     let dir = self.raise_dir(&mut spot.dirs, writer)?;
-                    self.remember(&entry.path, Some(&entry.stat))?;
+                    self.remember(&entry.path, Some(&entry.original))?;
                     make_mark(&dir, &name, &mark, writer)
                 }
                 None => self.raise(spot, false, writer),

@@ -60,7 +60,7 @@ impl Overlay {
             return Ok(());
         };
         let dir = self.raise_dir(&mut spot.dirs, writer)?;
-        self.remember(&entry.path, Some(&entry.stat))?;
+        self.remember(&entry.path, Some(&entry.original))?;
         match kind(&entry.stat) {
             FileType::Directory => {
                 if entry.is_marked {

@@ -42,6 +42,8 @@ pub(super) enum Found {
 #[derive(Debug, Clone)]
 pub(super) struct LowerEntry {
     pub(super) stat: Stat,
+    /// Of the folder's own entry, where that is another one.
+    pub(super) original: Stat,
     /// Below the folder.
     pub(super) path: PathBuf,
     /// Whether a mark in the upper layer names it.
@@ -275,14 +277,20 @@ impl Overlay {
         }
     }
 
-    fn lower_entry(&self, stat: Stat, path: PathBuf, is_marked: bool) -> LowerEntry {
+    /// Whether a mark stands for the folder's own file: not where that was changed under another of its names.
+    pub(super) fn is_unchanged(&self, path: &Path) -> io::Result<bool> {
+        let stat = self.lower.stat(path)?;
+        Ok(stat.is_none_or(|stat| self.lower_entry(stat, path.to_owned(), true).shared.is_none()))
+    }
+
+    pub(super) fn lower_entry(&self, stat: Stat, path: PathBuf, is_marked: bool) -> LowerEntry {
         let shared = shared_name(&stat).and_then(|name| {
             let found = stat_at(self.shared_dir()?, &name).ok().flatten()?;
             Some((name, found))
         });
         match shared {
-            Some((name, stat)) => LowerEntry { stat, path, is_marked, shared: Some(name) },
-            None => LowerEntry { stat, path, is_marked, shared: None },
+            Some((name, found)) => LowerEntry { stat: found, original: stat, path, is_marked, shared: Some(name) },
+            None => LowerEntry { stat, original: stat, path, is_marked, shared: None },
         }
     }
 
