@@ -1,7 +1,11 @@
 //! `--dir`: the folders of this machine that a session works in.
 
-use super::{Exit, Failure, Opened};
+use super::listing::counted;
+use super::show::Show;
+use super::{Exit, Failure, Opened, block_on};
+use kiso_agent::drive::RunExecutor;
 use kiso_base::home::{Folder, FolderRefusal, PROJECT, SessionName};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, clap::Args)]
@@ -58,4 +62,51 @@ fn failure(refusal: FolderRefusal) -> Failure {
         FolderRefusal::Home(error) => error.into(),
         other => Failure::new(Exit::Usage, other.to_string()),
     }
+}
+
+/// Says what waits in the folders of a session after a run, or applies what needs no look at it.
+pub(super) fn after_run(
+    drive: &RunExecutor,
+    session: &SessionName,
+    applies: bool,
+    show: &Show,
+    json: bool,
+) -> Result<(), Failure> {
+    if drive.home.folders(session)?.is_empty() {
+        return Ok(());
+    }
+    let folders = block_on(drive.folders(session, None))?.map_err(super::diff::failure)?;
+    for view in folders.iter() {
+        let (at, path) = (&view.folder.at, view.folder.path.display());
+        let all = view.difference.changes.len();
+        let selection = view.difference.harmless().filter(|_| applies);
+        let applied = match selection {
+            Some(selection) => drive.accept(session, view, &selection).map_err(super::diff::failure)?.changes,
+            None => 0,
+        };
+        let waiting = all - applied.min(all);
+        if json {
+            outln!(
+                "{}",
+                json!({ "type": "folder", "at": at, "path": view.folder.path, "applied": applied, "waiting": waiting })
+            );
+            continue;
+        }
+        if applied > 0 {
+            let words = format!(
+                "{} applied to {path}; `kiso undo` takes them back",
+                counted(applied as u64, "change", "changes")
+            );
+            errln!("{}", show.dim(&words));
+        }
+        if waiting > 0 {
+            let which = if session.as_str() == "default" { String::new() } else { format!(" --session {session}") };
+            let words = format!(
+                "{} to {path} waiting: `kiso diff{which}` shows them, `kiso diff{which} --accept` applies them",
+                counted(waiting as u64, "change", "changes")
+            );
+            errln!("{}", show.dim(&words));
+        }
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ mod ask;
 mod work;
 
 use super::cancel::stop;
-use super::folder::FolderArgs;
+use super::folder::{FolderArgs, after_run};
 use super::show::charts::{Charts, folded};
 use super::show::told::LastError;
 use super::show::{Show, WrittenText, printable, printable_line, told};
@@ -42,6 +42,9 @@ pub(super) struct RunArgs {
     file: Vec<PathBuf>,
     #[command(flatten)]
     folders: FolderArgs,
+    /// Apply the changes to the folders at the end, but for text from outside and deletions of more than 10 files, which wait for `kiso diff`
+    #[arg(long)]
+    apply: bool,
 }
 
 /// Longest message that is taken.
@@ -100,6 +103,7 @@ impl RunArgs {
         let (outcome, last) = ended?;
         // The work that is left needs the session no more; whoever goes on in it need not wait.
         drop(lock);
+        after_run(&drive, &session, self.apply, &show, shared.json)?;
         show.busy("updating memory; press Ctrl-C to do it later");
         block_on(async {
             // The reply is out; what is left to do can wait for the next start if it fails.

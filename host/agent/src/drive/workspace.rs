@@ -5,12 +5,14 @@ use super::run_context::RunContext;
 use crate::node::guidance::MAX_GUIDANCE;
 use crate::tool::files;
 use kiso_base::compute;
-use kiso_base::home::GUIDANCE;
+use kiso_base::home::{GUIDANCE, Home, SessionName};
 use kiso_graph::outcome::Outcome;
 use kiso_graph::run::Run;
 use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
 use kiso_plan::prompt::FileCard;
 use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::overlay::Overlay;
 
 impl RunContext<'_> {
     /// The files of the workspace that the roles of this run are shown: those of the user, and those that were attached before it has read
@@ -35,6 +37,14 @@ impl RunContext<'_> {
             tracing::warn!(session = %self.session, "{overdue}");
             Vec::new()
         });
+        let mut found = found;
+        if self.caller == CallerScope::Admin {
+            let (home, session) = (self.drive.home.clone(), self.session.clone());
+            let folders =
+                compute::run("reading the names in the session's folders", move || folder_cards(&home, &session));
+            let cards = folders.await.unwrap_or_default().into_iter();
+            found.extend(cards.map(|card| (Label::attached(), card)));
+        }
         let mut all = Label::default();
         let admitted = found.into_iter().filter(|(label, _)| admits(label));
         let cards = admitted.map(|(label, card)| {
@@ -63,4 +73,32 @@ impl RunContext<'_> {
         let found = files::heads(&work, &names, MAX_GUIDANCE);
         (!found.is_empty()).then_some(found)
     }
+}
+
+/// Names of a folder that are shown, and the characters of one.
+const MAX_NAMES: usize = 60;
+const MAX_NAME: usize = 80;
+
+/// A card for each folder that the session has open, with the names in it.
+fn folder_cards(home: &Home, session: &SessionName) -> Vec<FileCard> {
+    let folders = home.folders(session).unwrap_or_default();
+    let card = |(number, folder): (usize, kiso_base::home::Folder)| {
+        let overlay = Overlay::open(home, session, &folder).ok()?;
+        let names = overlay.top_names(MAX_NAMES).ok()?;
+        let shown: Vec<String> = names.shown.iter().map(|name| name.chars().take(MAX_NAME).collect()).collect();
+        let more = match names.more {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let mut notes = vec!["the user's folder; it changes only when the user accepts the difference".to_owned()];
+        if number == 0 {
+            notes.push("command lines begin here; name files of /work with their whole path".to_owned());
+        }
+        if !folder.write {
+            notes.push("read-only".to_owned());
+        }
+        notes.push(format!("has {}{more}", shown.join(", ")));
+        Some(FileCard { path: format!("{}/", folder.at), notes, ..FileCard::default() })
+    };
+    folders.into_iter().enumerate().filter_map(card).collect()
 }

@@ -94,7 +94,7 @@ static TOOLS: LazyLock<[FileTool; 4]> = LazyLock::new(|| {
 });
 
 /// A call that can be made.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum FileCall {
     Read {
         path: ReadPath,
@@ -120,7 +120,7 @@ pub(super) enum FileCall {
 }
 
 /// Where lines are read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum ReadPath {
     File(String),
     /// An entry of the scratchpad.
@@ -178,11 +178,11 @@ impl FileCall {
             let path = text("path");
             let path = match parse_ref(&path) {
                 Some(key) => ReadPath::Ref(key.to_owned()),
-                None => ReadPath::File(in_work(&path)?),
+                None => ReadPath::File(plain_path(&path)?),
             };
             return Ok(FileCall::Read { path, from, to });
         }
-        let path = in_work(&text("path"))?;
+        let path = plain_path(&text("path"))?;
         Ok(match name {
             WRITE => FileCall::Write { path, text: text("text"), append: is_set("append") },
             _ => FileCall::Edit { path, old: text("old"), new: text("new"), all: is_set("all") },
@@ -191,7 +191,7 @@ impl FileCall {
 
     /// The call that takes a document into memory.
     pub(super) fn remember(path: &str) -> Result<FileCall, ToolFault> {
-        Ok(FileCall::Remember { path: in_work(path)? })
+        Ok(FileCall::Remember { path: plain_path(path)? })
     }
 
     /// Whether it leaves every file as it is.
@@ -212,32 +212,47 @@ fn wrong(message: String, hint: &str) -> ToolFault {
     ToolFault { code: ErrorCode::BadArgs, message, hint: Some(hint.to_owned()) }
 }
 
-/// The absolute path of a file in the workspace, resolved by its letters.
-fn in_work(path: &str) -> Result<String, ToolFault> {
-    let whole = if path.starts_with('/') { path.to_owned() } else { format!("/work/{path}") };
+/// A path without `.`, `..` and doubled slashes. It may be relative: to the folder that the session has open, or to the workspace.
+fn plain_path(path: &str) -> Result<String, ToolFault> {
+    let shown: String = path.chars().take(200).collect();
     let mut names: Vec<&str> = Vec::new();
-    for name in whole.split('/') {
+    for name in path.split('/') {
         match name {
             "" | "." => {}
-            ".." => drop(names.pop()),
+            ".." if names.pop().is_none() && !path.starts_with('/') => {
+                return Err(wrong(
+                    format!("{shown:?} leads out of the working directory"),
+                    "name the file from the working directory, or with its whole path",
+                ));
+            }
+            ".." => {}
             name => names.push(name),
         }
     }
-    let shown: String = path.chars().take(200).collect();
-    if path.contains('\0') || path.ends_with('/') || names == ["work"] {
-        return Err(wrong(
-            format!("{shown:?} is not the path of a file"),
-            "name a file in /work, such as /work/notes.txt",
-        ));
+    if path.contains('\0') || path.ends_with('/') || names.is_empty() || path == WORK {
+        return Err(wrong(format!("{shown:?} is not the path of a file"), "name a file, such as /work/notes.txt"));
     }
-    match names.first() {
-        Some(&"work") => Ok(format!("/{}", names.join("/"))),
-        _ => Err(wrong(
-            format!("{shown:?} is outside of /work"),
-            "this tool works in /work only; exec sees other directories",
-        )),
-    }
+    let slash = if path.starts_with('/') { "/" } else { "" };
+    Ok(format!("{slash}{}", names.join("/")))
 }
+
+/// The absolute path of a file in one of the session's folders, or in its workspace.
+fn in_reach(path: &str, folders: &[String]) -> Result<String, String> {
+    let base = folders.first().map_or(WORK, String::as_str);
+    if !path.starts_with('/') {
+        return Ok(format!("{base}/{path}"));
+    }
+    let is_below = |dir: &str| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+    if is_below(WORK) || folders.iter().any(|folder| is_below(folder)) {
+        return Ok(path.to_owned());
+    }
+    let shown: String = path.chars().take(200).collect();
+    let places = std::iter::once(WORK).chain(folders.iter().map(String::as_str)).collect::<Vec<_>>().join(" and ");
+    Err(format!("{shown:?} is outside of {places}; this tool works there only, and exec sees other directories"))
+}
+
+/// The session's workspace, as tasks see it.
+const WORK: &str = "/work";
 
 impl Tools {
     /// Does what a call says, and tells what became of it. `room` are the tokens that its text may have.
@@ -249,6 +264,10 @@ impl Tools {
         at: &CallContext,
     ) -> TaskReport {
         let room = at.result_tokens.saturating_sub(AROUND);
+        let call = &match self.placed(call, role, caller) {
+            Ok(call) => call,
+            Err(report) => return *report,
+        };
         let mut report = match call {
             FileCall::Read { path: ReadPath::Ref(key), from, to } => {
                 return self.read_entry(key, (*from, *to), at, room).await;
@@ -268,6 +287,30 @@ impl Tools {
         label(&mut report, caller.permit);
         report.label.join(&read);
         report
+    }
+
+    /// The call with the absolute path of its file.
+    fn placed(&self, call: &FileCall, role: CallerScope, caller: &Caller<'_>) -> Result<FileCall, Box<TaskReport>> {
+        let mut placed = call.clone();
+        let (name, path) = match &mut placed {
+            FileCall::Read { path: ReadPath::File(path), .. } => (READ, path),
+            FileCall::Read { .. } => return Ok(placed),
+            FileCall::Write { path, .. } => (WRITE, path),
+            FileCall::Edit { path, .. } => (EDIT, path),
+            FileCall::Look(view) => (LOOK, view.path_mut()),
+            FileCall::Remember { path } => (WRITE, path),
+        };
+        // Others do not see the folders, as for command lines.
+        let folders = match role {
+            CallerScope::Admin => self.skills.home().folders(caller.session).unwrap_or_default(),
+            CallerScope::User => Vec::new(),
+        };
+        let folders: Vec<String> = folders.into_iter().map(|folder| folder.at).collect();
+        match in_reach(path, &folders) {
+            Ok(whole) => *path = whole,
+            Err(why) => return Err(Box::new(failed(Task::new(TaskKind::Exec, name), ErrorCode::BadArgs, why))),
+        }
+        Ok(placed)
     }
 
     async fn read_entry(&self, key: &str, lines: (u64, Option<u64>), at: &CallContext, room: usize) -> TaskReport {
@@ -484,21 +527,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_into_the_workspace_or_is_refused() {
-        for (path, whole) in [
-            ("a", "/work/a"),
-            ("./a/../b/c", "/work/b/c"),
-            ("/work/pub/x.svg", "/work/pub/x.svg"),
-            ("//work//a", "/work/a"),
-            ("../work/a", "/work/a"),
+    fn a_path_leads_into_the_workspace_or_a_folder_or_is_refused() {
+        let folders = ["/project".to_owned(), "/app".to_owned()];
+        let placed = |path: &str, folders: &[String]| in_reach(&plain_path(path).unwrap(), folders);
+        for (path, whole, in_folder) in [
+            ("a", "/work/a", "/project/a"),
+            ("./a/../b/c", "/work/b/c", "/project/b/c"),
+            ("/work/pub/x.svg", "/work/pub/x.svg", "/work/pub/x.svg"),
+            ("//work//a", "/work/a", "/work/a"),
         ] {
-            assert_eq!(in_work(path).unwrap(), whole);
+            assert_eq!(placed(path, &[]).unwrap(), whole);
+            assert_eq!(placed(path, &folders).unwrap(), in_folder);
         }
-        for path in ["/etc/passwd", "../x", "/work/../etc/x", "/tmp/ref/k", "/workshop/a"] {
-            assert!(in_work(path).unwrap_err().message.contains("outside of /work"), "{path}");
+        assert_eq!(placed("/app/x", &folders).unwrap(), "/app/x");
+        for path in ["/etc/passwd", "/work/../etc/x", "/tmp/ref/k", "/workshop/a", "/application/x"] {
+            assert!(
+                placed(path, &folders).unwrap_err().contains("is outside of /work and /project and /app"),
+                "{path}"
+            );
         }
+        assert!(plain_path("../x").unwrap_err().message.contains("leads out of the working directory"));
         for path in ["", "/", "/work", "/work/", "a/", ".", "a\0b"] {
-            assert!(in_work(path).unwrap_err().message.contains("not the path of a file"), "{path:?}");
+            assert!(plain_path(path).unwrap_err().message.contains("not the path of a file"), "{path:?}");
         }
     }
 }

@@ -25,8 +25,8 @@ mod raise;
 mod secret_file;
 mod walk;
 
-pub use self::accept::{AcceptError, Acceptance, FolderSelection};
-pub use self::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference};
+pub use self::accept::{AcceptError, Acceptance};
+pub use self::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
 pub(crate) use self::operation::{FileAccess, GuestPath, OpenSlot};
 pub(crate) use self::raise::LayerWriter;
 
@@ -63,6 +63,14 @@ pub struct Overlay {
     shows_secrets: bool,
     /// Files that were not shown, for the task to be told.
     refused: Mutex<Vec<PathBuf>>,
+}
+
+/// Names in a folder.
+#[derive(Debug, Clone, Default)]
+pub struct TopNames {
+    pub shown: Vec<String>,
+    /// How many others there are.
+    pub more: usize,
 }
 
 /// A directory that a guest has open.
@@ -128,6 +136,20 @@ impl Overlay {
         if refused.len() < MAX_REFUSED && !refused.iter().any(|known| known == path) {
             refused.push(path.to_owned());
         }
+    }
+
+    /// The first names in the folder, those of directories with a slash behind them; hidden ones last.
+    pub fn top_names(&self, most: usize) -> io::Result<TopNames> {
+        let mut names: Vec<(bool, String)> = Vec::new();
+        for (name, kind) in self.names(Path::new(""))? {
+            let slash = if kind == rustix::fs::FileType::Directory { "/" } else { "" };
+            let name = format!("{}{slash}", name.to_string_lossy());
+            names.push((name.starts_with('.'), name));
+        }
+        names.sort();
+        let more = names.len().saturating_sub(most);
+        names.truncate(most);
+        Ok(TopNames { shown: names.into_iter().map(|(_, name)| name).collect(), more })
     }
 
     fn changed(&self) {

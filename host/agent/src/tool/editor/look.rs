@@ -1,7 +1,7 @@
 //! `look`: pictures and pages of documents, as a model is shown them. The command `image` makes the copy, in its sandbox, and the store
 //! keeps it.
 
-use super::{FileCall, Ran, failed, in_work, shown, wrong};
+use super::{FileCall, Ran, failed, plain_path, shown, wrong};
 use crate::tool::builtin::ToolFault;
 use crate::tool::{FITTING, Tools};
 use data_encoding::{BASE64, HEXLOWER};
@@ -62,13 +62,19 @@ impl ShownSize {
 }
 
 /// What is looked at.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::tool) struct LookCall {
     path: String,
     /// Counted from 1; frames of a picture, too.
     pages: Vec<u64>,
     /// Left, top, width and height.
     region: Option<String>,
+}
+
+impl LookCall {
+    pub(super) fn path_mut(&mut self) -> &mut String {
+        &mut self.path
+    }
 }
 
 /// The answer of `image look`.
@@ -111,7 +117,7 @@ pub(in crate::tool) struct SeenPicture {
 pub(in crate::tool) const CUT: &str = "the file is damaged: its end is missing, and what is missing is grey";
 
 pub(super) fn parse(given: &Value) -> Result<FileCall, ToolFault> {
-    let path = in_work(given["path"].as_str().unwrap_or_default())?;
+    let path = plain_path(given["path"].as_str().unwrap_or_default())?;
     let pages = given["pages"].as_array().map(|pages| pages.iter().filter_map(Value::as_u64).collect::<Vec<_>>());
     let mut pages = pages.unwrap_or_else(|| vec![1]);
     pages.dedup();

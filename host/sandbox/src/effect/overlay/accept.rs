@@ -14,7 +14,7 @@ use self::journal::{
 };
 use super::Overlay;
 use super::base::FileState;
-use super::difference::{EntryKind, FolderChange, FolderChangeKind, FolderDifference, has_mode};
+use super::difference::{EntryKind, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, has_mode};
 use super::lower::{DIRECTORY, kind};
 use super::mark::{Mark, ORIGIN};
 use super::raise::fill;
@@ -29,24 +29,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// The changes that are meant.
-#[derive(Debug, Clone, Default)]
-pub enum FolderSelection {
-    #[default]
-    All,
-    /// These paths below the folder, with everything in them.
-    Paths(Vec<PathBuf>),
-}
-
-impl FolderSelection {
-    pub fn contains(&self, change: &FolderChange) -> bool {
-        match self {
-            Self::All => true,
-            Self::Paths(paths) => paths.iter().any(|path| change.path.starts_with(path)),
-        }
-    }
-}
 
 /// Why a difference was not accepted. The folder is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +56,13 @@ pub struct Acceptance {
     pub is_undone: bool,
 }
 
+/// An acceptance whose steps are to be done.
+struct PendingAcceptance {
+    id: u64,
+    header: AcceptHeader,
+    steps: Vec<AcceptStep>,
+}
+
 /// The directory of acceptances, in the session's directory of the folder.
 const ACCEPTED: &str = "accepted";
 
@@ -87,6 +76,27 @@ impl Overlay {
         difference: &FolderDifference,
         selection: &FolderSelection,
     ) -> Result<Acceptance, AcceptError> {
+        let PendingAcceptance { id, header, steps } = self.begin(difference, selection)?;
+        let log = self.accept_log(id);
+        let mut stage = self.stage(&header)?;
+        if let Err(error) = self.run(&mut stage, &steps) {
+            self.take_back(&mut stage, &steps)?;
+            self.forget(id, &header)?;
+            return Err(error.into());
+        }
+        let after = self.states_after(&steps)?;
+        append(&log, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Done)])?;
+        self.clear(&steps, header.is_all)?;
+        append(&log, &[AcceptRecord::State(AcceptState::Cleared)])?;
+        Ok(Acceptance { number: id, changed_ms: now_ms(), changes: header.changes, is_undone: false })
+    }
+
+    /// Puts the new files and the journal on disk. Nothing in the folder has changed yet.
+    fn begin(
+        &self,
+        difference: &FolderDifference,
+        selection: &FolderSelection,
+    ) -> Result<PendingAcceptance, AcceptError> {
         let chosen = choose(difference, selection)?;
         let id = self.accept_logs()?.last().map_or(1, |id| id + 1);
         let stage_path = self.make_stage(id)?;
@@ -101,22 +111,11 @@ impl Overlay {
         let is_all = chosen.len() == difference.changes.len();
         let header =
             AcceptHeader { at_ms: now_ms(), stage: SessionPath::new(&stage_path), changes: chosen.len(), is_all };
-        let log = self.accept_log(id);
         let mut records = vec![AcceptRecord::Begin(header.clone())];
         records.extend(steps.iter().cloned().map(AcceptRecord::Step));
         records.push(AcceptRecord::State(AcceptState::Ready));
-        append(&log, &records)?;
-        let mut stage = self.stage(&header)?;
-        if let Err(error) = self.run(&mut stage, &steps) {
-            self.take_back(&mut stage, &steps)?;
-            self.forget(id, &header)?;
-            return Err(error.into());
-        }
-        let after = self.states_after(&steps)?;
-        append(&log, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Done)])?;
-        self.clear(&steps, is_all)?;
-        append(&log, &[AcceptRecord::State(AcceptState::Cleared)])?;
-        Ok(Acceptance { number: id, changed_ms: now_ms(), changes: header.changes, is_undone: false })
+        append(&self.accept_log(id), &records)?;
+        Ok(PendingAcceptance { id, header, steps })
     }
 
     /// Drops the chosen changes. They are kept as long as what was accepted.
@@ -320,7 +319,7 @@ impl Overlay {
         for (from, to) in moves {
             let before = self.lower.stat(from)?.ok_or(io::ErrorKind::NotFound)?;
             let number = number();
-            staged.insert(to, number);
+            staged.insert(to, (number, self::number(before.st_ino)));
             let before = FileState::from_stat(&before);
             steps.push(AcceptStep::TakeOut { from: SessionPath::new(from), staged: number, before });
         }
@@ -334,8 +333,8 @@ impl Overlay {
                     steps.push(AcceptStep::Remove { path, kept: number(), before });
                 }
                 (FolderChangeKind::Moved(_), _) => {
-                    if let Some(staged) = staged.get(change.path.as_path()) {
-                        steps.push(AcceptStep::Place { staged: *staged, path });
+                    if let Some((staged, inode)) = staged.get(change.path.as_path()) {
+                        steps.push(AcceptStep::Place { staged: *staged, path, inode: *inode });
                     }
                 }
                 (_, Some(after)) if after.is_dir() => steps.push(AcceptStep::MakeDir { path, mode: after.mode }),
@@ -614,3 +613,6 @@ fn copy_attributes(from: &File, to: &File) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct FileState {
     inode: u64,
     bytes: u64,
-    /// Nanoseconds since 1970, of the content and of the attributes.
+    /// Nanoseconds since 1970. The time of the attributes does not count: a move that was taken back changes it.
     modified: i64,
-    changed: i64,
     mode: u32,
 }
 
@@ -29,14 +28,8 @@ impl FileState {
             inode: stat.st_ino as u64,
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
             modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             mode: u32::from(stat.st_mode),
         }
-    }
-
-    /// The same whatever names it has had meanwhile: a move changes the time of the attributes.
-    pub(super) fn is_same_content(&self, other: &Self) -> bool {
-        self.is_same(&Self { changed: self.changed, ..*other })
     }
 
     /// Whether nothing has changed, as far as the attributes tell. A directory's own times change with the names in it.

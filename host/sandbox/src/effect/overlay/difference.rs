@@ -31,6 +31,49 @@ pub struct FolderDifference {
     pub(super) unchanged: BTreeMap<u64, PathBuf>,
 }
 
+/// The changes that are meant.
+#[derive(Debug, Clone, Default)]
+pub enum FolderSelection {
+    #[default]
+    All,
+    /// These paths below the folder, with everything in them.
+    Paths(Vec<PathBuf>),
+    /// The changes of these paths alone.
+    Exact(BTreeSet<PathBuf>),
+}
+
+impl FolderSelection {
+    pub fn contains(&self, change: &FolderChange) -> bool {
+        match self {
+            Self::All => true,
+            Self::Exact(paths) => paths.contains(&change.path),
+            Self::Paths(paths) => paths.iter().any(|path| change.path.starts_with(path)),
+        }
+    }
+}
+
+/// Deleted files that need no look at them.
+const FEW_DELETIONS: u64 = 10;
+
+impl FolderDifference {
+    /// The changes that nobody need look at: no collision, no text from outside, and no deletions if these are more than a few files. `None`
+    /// if there are none.
+    pub fn harmless(&self) -> Option<FolderSelection> {
+        let deleted: u64 = self.changes.iter().map(|change| change.files).sum();
+        let is_harmless = |change: &&FolderChange| {
+            let is_deletion = change.is_deletion() && deleted > FEW_DELETIONS;
+            change.collision.is_none() && !change.is_marked() && !is_deletion
+        };
+        let paths: BTreeSet<PathBuf> =
+            self.changes.iter().filter(is_harmless).map(|change| change.path.clone()).collect();
+        match paths.len() {
+            0 => None,
+            count if count == self.changes.len() => Some(FolderSelection::All),
+            _ => Some(FolderSelection::Exact(paths)),
+        }
+    }
+}
+
 /// A change of one entry.
 #[derive(Debug, Clone)]
 pub struct FolderChange {

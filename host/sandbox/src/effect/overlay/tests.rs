@@ -29,7 +29,7 @@ fn programs() -> u64 {
 struct Unchecked;
 
 #[derive(Debug)]
-struct Refusal(#[expect(dead_code, reason = "it is printed")] String);
+pub(super) struct Refusal(#[expect(dead_code, reason = "it is printed")] String);
 
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
@@ -67,7 +67,7 @@ impl LayerWriter for Unchecked {
 }
 
 #[derive(Debug, Clone)]
-enum Action {
+pub(super) enum Action {
     /// Adds text to a file that is emptied before, or not, and made where it is missing.
     Write {
         path: String,
@@ -89,10 +89,10 @@ enum Action {
 }
 
 /// Small numbers, the same for the same seed.
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % limit
     }
@@ -104,7 +104,7 @@ impl Numbers {
         (0..depth).map(|_| NAMES[self.below(NAMES.len())]).collect::<Vec<_>>().join("/")
     }
 
-    fn action(&mut self, number: usize) -> Action {
+    pub(super) fn action(&mut self, number: usize) -> Action {
         let path = self.path();
         match self.below(16) {
             0..=3 => Action::Write {
@@ -125,7 +125,7 @@ impl Numbers {
 }
 
 /// Makes the folder of a program.
-fn plant(root: &Path, numbers: &mut Numbers) {
+pub(super) fn plant(root: &Path, numbers: &mut Numbers) {
     fs::create_dir(root).unwrap();
     for number in 0..10 {
         let path = root.join(numbers.path());
@@ -150,7 +150,7 @@ fn plant(root: &Path, numbers: &mut Numbers) {
 }
 
 /// Copies a tree with its links.
-fn copy(from: &Path, to: &Path, inodes: &mut BTreeMap<u64, PathBuf>) {
+pub(super) fn copy(from: &Path, to: &Path, inodes: &mut BTreeMap<u64, PathBuf>) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -169,9 +169,9 @@ fn copy(from: &Path, to: &Path, inodes: &mut BTreeMap<u64, PathBuf>) {
 }
 
 /// A tree: kind, content or target, permissions of files, and the first path of the same file.
-type Shown = BTreeMap<PathBuf, (char, Vec<u8>, u32, PathBuf)>;
+pub(super) type Shown = BTreeMap<PathBuf, (char, Vec<u8>, u32, PathBuf)>;
 
-fn shown(root: &Path) -> Shown {
+pub(super) fn shown(root: &Path) -> Shown {
     fn below(root: &Path, path: &Path, inodes: &mut BTreeMap<u64, PathBuf>, into: &mut Shown) {
         let mut names: Vec<_> =
             fs::read_dir(root.join(path)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -230,7 +230,7 @@ fn shown_merged(overlay: &Overlay) -> Shown {
 }
 
 /// Does it in a plain directory.
-fn plainly(dir: &Dir, action: &Action) -> io::Result<()> {
+pub(super) fn plainly(dir: &Dir, action: &Action) -> io::Result<()> {
     match action {
         Action::Write { path, text, empties, is_first } => {
             let mut options = OpenOptions::new();
@@ -257,7 +257,7 @@ fn plainly(dir: &Dir, action: &Action) -> io::Result<()> {
 }
 
 /// Does it in an overlay as a guest's operation does.
-fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refusal> {
+pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refusal> {
     let (writer, label) = (Unchecked, &mut LabelId::default());
     fn at(path: &str, follows: bool) -> GuestPath<'_> {
         GuestPath { base: Path::new(""), path: OsStr::new(path), follows }
@@ -350,14 +350,14 @@ fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refusal> {
     }
 }
 
-struct Stage {
+pub(super) struct Stage {
     temp: TempDir,
     home: Home,
     session: SessionName,
 }
 
 impl Stage {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(&temp.path().join("home")).unwrap();
         let session = SessionName::parse("s").unwrap();
@@ -365,16 +365,16 @@ impl Stage {
         Self { temp, home, session }
     }
 
-    fn folder(&self, name: &str) -> PathBuf {
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
         self.temp.path().join(name)
     }
 
-    fn open(&self, name: &str) -> Overlay {
+    pub(super) fn open(&self, name: &str) -> Overlay {
         let folder = Folder::new(&self.home, &self.folder(name), &format!("/{name}"), false).unwrap();
         Overlay::open(&self.home, &self.session, &folder).unwrap()
     }
 
-    fn labels(&self) -> Arc<FileLabels> {
+    pub(super) fn labels(&self) -> Arc<FileLabels> {
         FileLabels::of_session(&self.home, &self.session)
     }
 }

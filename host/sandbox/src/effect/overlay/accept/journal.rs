@@ -29,6 +29,7 @@ pub(super) enum AcceptStep {
     Place {
         staged: u64,
         path: SessionPath,
+        inode: u64,
     },
     /// What is deleted is kept.
     Remove {
@@ -172,12 +173,12 @@ impl Stage<'_> {
             AcceptStep::TakeOut { from: path, staged: number, before }
             | AcceptStep::Remove { path, kept: number, before } => {
                 let (dir, name) = self.slot(path)?;
-                if Self::state(&dir, name)?.is_none_or(|now| !now.is_same_content(before)) {
+                if Self::state(&dir, name)?.is_none_or(|now| !now.is_same(before)) {
                     return Err(changed(path));
                 }
                 move_new(&dir, name, &self.stage, &staged_name(*number))
             }
-            AcceptStep::Place { staged, path } => {
+            AcceptStep::Place { staged, path, .. } => {
                 let (dir, name) = self.slot(path)?;
                 move_new(&self.stage, &staged_name(*staged), &dir, name).map_err(|error| there(error, path))
             }
@@ -196,7 +197,7 @@ impl Stage<'_> {
                 let Some(before) = before else {
                     return move_new(&self.stage, &new, &dir, name).map_err(|error| there(error, path));
                 };
-                if Self::state(&dir, name)?.is_none_or(|now| !now.is_same_content(before)) {
+                if Self::state(&dir, name)?.is_none_or(|now| !now.is_same(before)) {
                     return Err(changed(path));
                 }
                 // The old file gets its second name first, so there is no moment without one of both.
@@ -219,12 +220,12 @@ impl Stage<'_> {
                 let (dir, name) = self.slot(path)?;
                 move_new(&self.stage, &kept, &dir, name).map_err(|error| there(error, path))
             }
-            AcceptStep::Place { staged, path } => {
-                let staged = staged_name(*staged);
-                if stat_at(&self.stage, &staged)?.is_some() {
+            AcceptStep::Place { staged, path, inode } => {
+                let (staged, Some((dir, name))) = (staged_name(*staged), self.found(path)?) else { return Ok(()) };
+                // It may not have come here, and not even have left its old place.
+                if stat_at(&dir, name)?.is_none_or(|stat| number(stat.st_ino) != *inode) {
                     return Ok(());
                 }
-                let (dir, name) = self.slot(path)?;
                 move_new(&dir, name, &self.stage, &staged)
             }
             AcceptStep::MakeDir { path, .. } => {

@@ -1,0 +1,189 @@
+//! Acceptances that are cut off, that meet a folder that somebody has changed, and that are of some changes only.
+
+use super::super::tests::{Action, Numbers, Stage, copy, in_overlay, plainly, plant, shown};
+use super::super::{FolderSelection, Overlay};
+use super::{AcceptError, AcceptRecord, AcceptState, PendingAcceptance, append};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn write(path: &str, text: &str) -> Action {
+    Action::Write { path: path.to_owned(), text: text.to_owned(), empties: true, is_first: false }
+}
+
+fn run(overlay: &Overlay, actions: &[Action]) {
+    actions.iter().for_each(|action| in_overlay(overlay, action).unwrap());
+}
+
+#[test]
+fn an_acceptance_that_is_cut_off_leaves_the_folder_as_it_was_or_is_complete() {
+    let stage = Stage::new();
+    for seed in 1..40 {
+        let (mut numbers, name) = (Numbers(seed), format!("p{seed}"));
+        let folder = stage.folder(&name);
+        plant(&folder, &mut numbers);
+        let plain = stage.folder(&format!("{name}-plain"));
+        copy(&folder, &plain, &mut BTreeMap::new());
+        let before = shown(&folder);
+        let dir = Dir::open_ambient_dir(&plain, ambient_authority()).unwrap();
+        let overlay = stage.open(&name);
+        for number in 0..14 {
+            let action = numbers.action(number);
+            let _ = (plainly(&dir, &action), in_overlay(&overlay, &action));
+        }
+        let after = shown(&plain);
+        let mut step = 0;
+        loop {
+            // Opening it is what a process does that comes after the one that was killed.
+            let overlay = stage.open(&name);
+            assert_eq!(shown(&folder), before, "program {seed}, cut off behind step {step}");
+            let difference = overlay.difference(&stage.labels()).unwrap();
+            if difference.changes.is_empty() {
+                break;
+            }
+            let PendingAcceptance { id, header, steps } = overlay.begin(&difference, &FolderSelection::All).unwrap();
+            let mut work = overlay.stage(&header).unwrap();
+            steps.iter().take(step).for_each(|step| work.apply(step).unwrap());
+            if step <= steps.len() {
+                step += 1;
+                continue;
+            }
+            // Cut off between its end and that of its changes.
+            append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Done)]).unwrap();
+            let overlay = stage.open(&name);
+            assert_eq!(shown(&folder), after, "program {seed}");
+            assert!(overlay.difference(&stage.labels()).unwrap().changes.is_empty());
+            // An undo that is cut off is completed.
+            append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Undoing)]).unwrap();
+            let mut work = overlay.stage(&header).unwrap();
+            steps.iter().rev().take(steps.len() / 2).for_each(|step| work.revert(step).unwrap());
+            let overlay = stage.open(&name);
+            assert_eq!(shown(&folder), before, "program {seed}, undone");
+            overlay.redo_acceptance(id).unwrap();
+            assert_eq!(shown(&folder), after, "program {seed}, redone");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_file_that_somebody_has_changed_is_never_overwritten() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(folder.join("sub")).unwrap();
+    for name in ["a", "b", "c", "sub/d", "moved"] {
+        fs::write(folder.join(name), "first").unwrap();
+    }
+    let overlay = stage.open("project");
+    run(
+        &overlay,
+        &[
+            write("a", "ours"),
+            Action::Unlink("b".to_owned()),
+            write("new", "ours"),
+            write("sub/d", "ours"),
+            Action::Rename("moved".to_owned(), "sub/moved".to_owned()),
+            write("c", "ours"),
+        ],
+    );
+    for name in ["a", "b", "new", "moved"] {
+        fs::write(folder.join(name), "theirs").unwrap();
+    }
+    let before = shown(&folder);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    let against: Vec<(&Path, &str)> =
+        difference.changes.iter().filter_map(|change| Some((change.path.as_path(), change.collision?))).collect();
+    let changed = "was changed in the folder since";
+    let expected = [("a", changed), ("b", changed), ("new", "was made in the folder since"), ("sub/moved", changed)];
+    assert_eq!(against, expected.map(|(path, why)| (Path::new(path), why)));
+    let refused = overlay.accept(&difference, &FolderSelection::All).unwrap_err();
+    assert!(matches!(&refused, AcceptError::Collision(paths) if paths.len() == 4), "{refused}");
+    assert_eq!(shown(&folder), before);
+
+    // The others can be accepted, and those that collide stay.
+    let some = FolderSelection::Paths(vec![PathBuf::from("sub/d"), PathBuf::from("c")]);
+    assert_eq!(overlay.accept(&difference, &some).unwrap().changes, 2);
+    assert_eq!(fs::read_to_string(folder.join("c")).unwrap(), "ours");
+    assert_eq!(fs::read_to_string(folder.join("sub/d")).unwrap(), "ours");
+    assert_eq!(fs::read_to_string(folder.join("a")).unwrap(), "theirs");
+    let left = overlay.difference(&stage.labels()).unwrap();
+    let left: Vec<_> = left.changes.iter().map(|change| change.path.to_str().unwrap().to_owned()).collect();
+    assert_eq!(left, ["a", "b", "new", "sub/moved"]);
+}
+
+#[test]
+fn what_was_accepted_is_undone_unless_somebody_has_changed_it() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(folder.join("many/deep")).unwrap();
+    for number in 0..50 {
+        fs::write(folder.join(format!("many/deep/{number}")), number.to_string()).unwrap();
+    }
+    fs::write(folder.join("a"), "first").unwrap();
+    let before = shown(&folder);
+    let overlay = stage.open("project");
+    run(&overlay, &[Action::RemoveTree("many".to_owned()), write("a", "second")]);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    assert_eq!(difference.changes.iter().map(|change| change.files).sum::<u64>(), 50);
+    let accepted = overlay.accept(&difference, &FolderSelection::All).unwrap();
+    assert!(!folder.join("many").exists());
+    let modified = fs::metadata(folder.join("a")).unwrap().modified().unwrap();
+    fs::write(folder.join("a"), "third").unwrap();
+    let refused = overlay.undo_acceptance(accepted.number, false).unwrap_err();
+    assert!(refused.to_string().contains("a was changed since"), "{refused}");
+    assert!(!folder.join("many").exists());
+    overlay.undo_acceptance(accepted.number, true).unwrap();
+    let after = shown(&folder);
+    assert_eq!(after, before);
+    let _ = modified;
+}
+
+#[test]
+fn a_move_is_accepted_with_all_that_depends_on_it() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(folder.join("d")).unwrap();
+    fs::write(folder.join("d/x"), "x").unwrap();
+    fs::write(folder.join("d/y"), "y").unwrap();
+    let overlay = stage.open("project");
+    run(&overlay, &[Action::Rename("d/x".to_owned(), "x".to_owned()), Action::RemoveTree("d".to_owned())]);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    let refused = overlay.accept(&difference, &FolderSelection::Paths(vec![PathBuf::from("d")])).unwrap_err();
+    assert!(refused.to_string().contains("x was moved out of d"), "{refused}");
+    overlay.accept(&difference, &FolderSelection::All).unwrap();
+    let names: Vec<_> = shown(&folder).into_keys().collect();
+    assert_eq!(names, [PathBuf::from("x")]);
+}
+
+#[test]
+fn changes_are_discarded_one_by_one_or_together() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(folder.join("d")).unwrap();
+    fs::write(folder.join("a"), "a").unwrap();
+    fs::write(folder.join("d/x"), "x").unwrap();
+    let overlay = stage.open("project");
+    let actions = [
+        write("a", "changed"),
+        Action::Rename("d".to_owned(), "e".to_owned()),
+        Action::MakeDir("new".to_owned()),
+        write("new/f", "f"),
+    ];
+    run(&overlay, &actions);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    let paths = |overlay: &Overlay| -> Vec<PathBuf> {
+        let difference = overlay.difference(&stage.labels()).unwrap();
+        difference.changes.into_iter().map(|change| change.path).collect()
+    };
+    overlay.discard(&difference, &FolderSelection::Paths(vec![PathBuf::from("e")])).unwrap();
+    assert_eq!(paths(&overlay), ["a", "new", "new/f"].map(PathBuf::from));
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    overlay.discard(&difference, &FolderSelection::Paths(vec![PathBuf::from("new/f")])).unwrap();
+    assert_eq!(paths(&overlay), ["a", "new"].map(PathBuf::from));
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    overlay.discard(&difference, &FolderSelection::All).unwrap();
+    assert!(paths(&overlay).is_empty());
+    assert_eq!(fs::read_to_string(folder.join("a")).unwrap(), "a");
+}
