@@ -88,6 +88,8 @@ struct Kiso {
     shared: Shared,
     #[command(flatten)]
     version: version::VersionArgs,
+    #[command(flatten)]
+    folders: folder::FolderArgs,
     /// Without one: the chat
     #[command(subcommand)]
     command: Option<Command>,
@@ -243,7 +245,13 @@ pub fn main() -> ExitCode {
         kiso.version.print(shared);
         return Exit::Done.into();
     }
-    let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::ChatArgs::default())) {
+    if kiso.command.is_some() && !kiso.folders.dir.is_empty() {
+        let message =
+            "--dir comes after the command, as in `kiso run --dir PATH MESSAGE`; without a command, it is the chat's";
+        Failure::new(Exit::Usage, message).print(shared.json);
+        return Exit::Usage.into();
+    }
+    let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::ChatArgs::in_folders(kiso.folders))) {
         Command::Chat(command) => command.execute(shared),
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),

@@ -7,9 +7,19 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("wasi") {
         println!("cargo::rustc-link-arg-bins=-zstack-size={STACK_BYTES}");
-        for function in
-            ["__wasilibc_find_relpath_alloc", "close", "lstat", "open", "read", "realpath", "stat", "write", "writev"]
-        {
+        let functions = [
+            "__wasilibc_find_relpath_alloc",
+            "close",
+            "lstat",
+            "open",
+            "read",
+            "realpath",
+            "rename",
+            "stat",
+            "write",
+            "writev",
+        ];
+        for function in functions {
             println!("cargo::rustc-link-arg-bins=--wrap={function}");
         }
     }

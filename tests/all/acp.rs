@@ -224,7 +224,7 @@ fn files_come_along_and_the_message_names_them() {
 }
 
 #[test]
-fn the_project_is_there_only_as_far_as_the_person_says_so() {
+fn the_project_is_changed_only_when_the_person_agrees() {
     let home = home();
     let project = home.dir.path().join("project");
     std::fs::create_dir(&project).unwrap();
@@ -246,30 +246,31 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
     let around = editor.ask("session/new", json!({ "cwd": home.dir.path(), "mcpServers": [] }));
     assert!(around["error"]["message"].as_str().unwrap().contains("kiso's own home"), "{around}");
     assert_eq!(editor.end(), 0);
-    assert!(!home.path().join("sessions").join(&session).join("project.json").exists(), "it goes with the editor");
+    let closed = home.kiso(&["diff", "--session", &session]);
+    closed.exit(2).says(&["no folder open"]);
 
     let mut editor = Editor::start(&home, &["--project", "ask"]);
-    for (option, outcome) in [("read", "Read-only"), ("write", "changed"), ("what was not offered", "Read-only")] {
+    let line = "$ echo changed > main.rs && cat /project/main.rs && rm -f none && echo new > new.txt";
+    for (option, is_applied) in [("wait", false), ("discard", false), ("not offered", false), ("accept", true)] {
         let session = editor.open(&project);
         editor.told.clear();
-        let id = editor
-            .send("session/prompt", prompt(&session, "$ echo changed > /project/main.rs && cat /project/main.rs"));
+        let id = editor.send("session/prompt", prompt(&session, line));
         let request = editor.until_heard(|heard| heard["method"] == "session/request_permission");
-        let shown = request["params"]["toolCall"]["title"].as_str().unwrap();
-        assert!(shown.contains(project.to_str().unwrap()), "{request}");
+        let call = &request["params"]["toolCall"];
+        assert!(call["title"].as_str().unwrap().contains("2 changes"), "{request}");
+        assert!(call["title"].as_str().unwrap().contains(project.to_str().unwrap()), "{request}");
+        let diff = &call["content"][0];
+        assert_eq!((&diff["oldText"], &diff["newText"]), (&json!("fn main() {}\n"), &json!("changed\n")), "{request}");
+        assert_eq!(call["content"][1]["newText"], "new\n", "{request}");
+        assert!(editor.reply().contains("changed"), "the session sees its own: {}", editor.reply());
         let chosen = json!({ "outcome": { "outcome": "selected", "optionId": option } });
         editor.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": chosen }));
-        editor.until_heard(|heard| heard["id"] == id);
-        assert!(editor.reply().contains(outcome), "{option}: {}", editor.reply());
-        let has_changed = std::fs::read_to_string(project.join("main.rs")).unwrap() == "changed\n";
-        assert_eq!(has_changed, option == "write", "{option}");
-        if has_changed {
-            let diff = editor.diffs();
-            assert_eq!((&diff[0]["oldText"], &diff[0]["newText"]), (&json!("fn main() {}\n"), &json!("changed\n")));
-            // It was said for the conversation, and is not asked again.
-            assert_eq!(editor.prompt(&session, "$ rm /project/main.rs").0, "end_turn");
-            std::fs::write(project.join("main.rs"), "fn main() {}\n").unwrap();
-        }
+        let ended = editor.until_heard(|heard| heard["id"] == id);
+        assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+        let text = std::fs::read_to_string(project.join("main.rs")).unwrap();
+        assert_eq!(text == "changed\n", is_applied, "{option}");
+        let waits = home.kiso(&["--json", "diff", "--session", &session]).json_lines().len();
+        assert_eq!(waits, if matches!(option, "wait" | "not offered") { 2 } else { 0 }, "{option}");
     }
     let session = editor.open(&project);
     let id = editor.send("session/prompt", prompt(&session, "$ echo x > /project/x"));
@@ -277,7 +278,7 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
     editor.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }));
     let ended = editor.until_heard(|heard| heard["id"] == id);
     assert_eq!(ended["result"]["stopReason"], "cancelled", "{ended}");
-    let late = json!({ "outcome": { "outcome": "selected", "optionId": "write" } });
+    let late = json!({ "outcome": { "outcome": "selected", "optionId": "accept" } });
     editor.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": late }));
     assert!(!project.join("x").exists());
 }

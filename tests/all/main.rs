@@ -35,6 +35,7 @@ mod engine_rules;
 mod exec;
 mod faults;
 mod fleet;
+mod folders;
 mod foreign;
 mod git;
 mod guests;

@@ -8,6 +8,7 @@ mod chat;
 mod compose;
 mod driver;
 mod fill;
+mod folders;
 mod health;
 mod hostile;
 mod live;

@@ -10,10 +10,11 @@ use crate::harness::Home;
 use crate::load::Random;
 use kiso_agent::tool::files;
 use kiso_base::config::Config;
-use kiso_base::home::{Home as HostHome, SessionName};
+use kiso_base::home::{Folder, Home as HostHome, PROJECT, SessionName};
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::overlay::{EntryKind, Overlay};
 use kiso_sandbox::effect::sink::{Permit, PermitParts};
 use kiso_sandbox::effect::undo::{Origin, Undo, UndoChoice, UndoKind, UndoLimits};
 use kiso_sandbox::exec::{Channel, Exec, Line};
@@ -39,7 +40,16 @@ struct Seen {
 /// What is seen, under a name for where.
 type Sight = BTreeMap<String, Seen>;
 
+/// Where the lines are at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Workspace,
+    /// In a person's folder, which already has some of the names. All that is read there counts as attached; worse is what has a label here.
+    Folder,
+}
+
 struct World {
+    place: Place,
     home: HostHome,
     exec: Exec,
     undo: Undo,
@@ -48,7 +58,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(place: Place) -> Self {
         let dir = Home::new();
         let home = HostHome::open(&dir.path()).unwrap();
         let config = Config::load(&home).unwrap();
@@ -57,7 +67,7 @@ impl World {
         let exec = Exec::new(home.clone(), config, skills);
         let undo = Undo::new(home.clone());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { home, exec, undo, runtime, _dir: dir }
+        Self { place, home, exec, undo, runtime, _dir: dir }
     }
 
     /// Runs a line; of the user's where there is no text of an attacker.
@@ -75,7 +85,10 @@ impl World {
         let line = Line {
             source: line,
             session,
-            role: CallerScope::User,
+            role: match self.place {
+                Place::Workspace => CallerScope::User,
+                Place::Folder => CallerScope::Admin,
+            },
             locale: "en",
             secrets: &secrets,
             stdin: Channel::Null,
@@ -97,12 +110,35 @@ impl World {
         let mut errors: Vec<&str> = done.stderr.lines().collect();
         errors.sort_unstable();
         let text = format!("{} {:?} {errors:?}", done.code, done.stdout);
-        Seen { text, labelled: !done.label.label().is_trusted() }
+        Seen { text, labelled: self.has_label(&done.label.label()) }
+    }
+
+    fn has_label(&self, label: &Label) -> bool {
+        match self.place {
+            Place::Workspace => !label.is_trusted(),
+            Place::Folder => label.integrity > Label::attached().integrity,
+        }
     }
 
     fn session(&self, name: &str) -> SessionName {
         let session = SessionName::parse(name).unwrap();
         self.home.create_session(&session).unwrap();
+        if self.place == Place::Folder {
+            let dir = self._dir.dir.path().join(format!("folder-{name}"));
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir(&dir).unwrap();
+            // Half of the names are there, files and directories.
+            for (number, name) in NAMES.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
+                let path = dir.join(name.trim_start_matches("./"));
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                match number % 4 {
+                    0 => drop(std::fs::write(&path, format!("theirs {number}\n"))),
+                    _ => drop(std::fs::create_dir(&path)),
+                }
+            }
+            let folder = Folder::new(&self.home, &dir, PROJECT, true).unwrap();
+            self.home.open_folder(&session, folder).unwrap();
+        }
         session
     }
 
@@ -166,6 +202,9 @@ impl World {
         for line in ["ls -A", "find . -type f | sort", "du -a .", "grep -r . .", "echo *", "tar -cf - . | wc -c"] {
             sight.insert(format!("look: {line}"), self.line(session, 0, line, None, false));
         }
+        if self.place == Place::Folder {
+            return self.look_at_difference(session, sight);
+        }
         // And what the host itself puts into prompts.
         let work = self.home.open_work(session).unwrap();
         let labels = FileLabels::of_session(&self.home, session);
@@ -178,11 +217,33 @@ impl World {
         }
     }
 
+    /// What a person is shown before they accept it.
+    fn look_at_difference(&self, session: &SessionName, sight: &mut Sight) {
+        let folder = self.home.folders(session).unwrap().remove(0);
+        let overlay = Overlay::open(&self.home, session, &folder).unwrap();
+        let labels = FileLabels::of_session(&self.home, session);
+        for change in overlay.difference(&labels).unwrap().changes {
+            let labelled = self.has_label(&change.label);
+            let text = match change.after.filter(|after| after.kind == EntryKind::File) {
+                Some(_) => format!("{change} {:?}", overlay.open_after(&change.path).map(std::io::read_to_string)),
+                None => change.to_string(),
+            };
+            sight.insert(format!("change: {}", change.path.display()), Seen { text, labelled });
+        }
+    }
+
     /// Whether nobody below the user had a hand in what stands at a path, or that nothing does.
     fn is_clean(&self, session: &str, path: &str) -> bool {
         let session = SessionName::parse(session).unwrap();
         let work = self.home.open_work(&session).unwrap();
         files::is_trusted(&work, path, &FileLabels::of_session(&self.home, &session))
+    }
+
+    /// Whether somebody below the user had a hand in what stands at a path of the folder.
+    fn is_labelled_in_folder(&self, session: &str, path: &str) -> bool {
+        let session = SessionName::parse(session).unwrap();
+        let line = format!("cat '{path}' > /dev/null 2>&1; [ -e '{path}' ]");
+        self.line(&session, 0, &line, None, false).labelled
     }
 
     /// What differs between the two runs and has no label in either.
@@ -195,6 +256,12 @@ impl World {
         let all = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
         let differs = |key: &&String| match (one.get(*key), other.get(*key)) {
             (Some(one), Some(other)) => one.text != other.text && !one.labelled && !other.labelled,
+            // A change that is shown in one of them alone has a label, or there is one where it is missing.
+            (Some(seen), None) | (None, Some(seen)) if self.place == Place::Folder => {
+                let path = key.trim_start_matches("change: ");
+                let other = &names[usize::from(one.contains_key(*key))];
+                !seen.labelled && !self.is_labelled_in_folder(other, path)
+            }
             // Of a file that is not told of, its path says why.
             (is_there, _) => self.is_clean(&names[usize::from(is_there.is_some())], key.trim_start_matches("card: ")),
         };
@@ -226,7 +293,13 @@ fn what_differs_between_two_texts_of_an_attacker_has_a_label() {
     let seed = given("KISO_TWO_RUNS_SEED").unwrap_or(1);
     let most = given("KISO_TWO_RUNS").unwrap_or(200);
     let until = given("KISO_TWO_RUNS_S").map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let world = World::new();
+    for place in [Place::Workspace, Place::Folder] {
+        run(place, seed, most, until);
+    }
+}
+
+fn run(place: Place, seed: u64, most: u64, until: Option<Instant>) {
+    let world = World::new(place);
     let mut number = 0;
     while until.map_or(number < most, |until| Instant::now() < until) {
         let seed = seed + number;
@@ -248,7 +321,11 @@ fn what_differs_between_two_texts_of_an_attacker_has_a_label() {
         let found = world.differences(&format!("p{seed}-x"), &steps);
         let left = steps.iter().filter(|step| **step != Step::User("true".to_owned()));
         let left: Vec<_> = left.map(|step| format!("  {step:?}")).collect();
-        panic!("KISO_TWO_RUNS_SEED={seed}: the program\n{}\ndiffers in\n    {}", left.join("\n"), found.join("\n    "));
+        panic!(
+            "KISO_TWO_RUNS_SEED={seed}, {place:?}: the program\n{}\ndiffers in\n    {}",
+            left.join("\n"),
+            found.join("\n    ")
+        );
     }
-    println!("{number} programs, each with two texts");
+    println!("{number} programs, each with two texts, in a {place:?}");
 }

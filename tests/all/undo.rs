@@ -1,8 +1,8 @@
 //! Undo: the workspace as it was before a run, whatever the run did, and whatever happens meanwhile.
 
 mod killed;
-mod random;
-mod tree;
+pub(crate) mod random;
+pub(crate) mod tree;
 
 use self::tree::Tree;
 use crate::harness::{Home, Ran};

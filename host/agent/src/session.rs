@@ -10,6 +10,7 @@
 mod approval_command;
 pub mod command;
 pub mod export;
+mod folder_command;
 pub mod import;
 pub mod intake;
 pub mod live;

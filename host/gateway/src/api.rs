@@ -8,6 +8,7 @@ mod export;
 mod figures;
 mod files;
 mod fleet;
+mod folders;
 mod indexes;
 mod input;
 mod login;
@@ -42,7 +43,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 29] = [
+const TABLES: [&[Route]; 30] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -56,6 +57,7 @@ const TABLES: [&[Route]; 29] = [
     workspace::ROUTES,
     search::ROUTES,
     runs::ROUTES,
+    folders::ROUTES,
     undo::ROUTES,
     approvals::ROUTES,
     board::ROUTES,

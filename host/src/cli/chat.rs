@@ -14,7 +14,7 @@ use super::client::daemon::{begin, is_served};
 use super::folder::FolderArgs;
 use super::show::{Paint, is_dumb};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
-use kiso_base::home::{Home, SessionName};
+use kiso_base::home::{Folder, Home, PROJECT, SessionName};
 use kiso_sandbox::skill::Quiet;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub(super) struct ChatArgs {
 const AFTER: &str = "\
 Examples:
   kiso                              talk in the session `default`
+  kiso --dir .                      talk about the files of this folder, and change them when you agree
   kiso chat --session holiday       in another one
   echo '/status' | kiso chat        without a terminal: a message for each line; ends as the last one did
 
@@ -47,6 +48,11 @@ struct ChatSession<'a> {
 }
 
 impl ChatArgs {
+    /// The chat of the session `default`.
+    pub(super) fn in_folders(folders: FolderArgs) -> Self {
+        Self { folders, ..Self::default() }
+    }
+
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if shared.json {
             let message = "the chat is for people; programs use kiso.sock (docs/socket.md) or `kiso --json run`";
@@ -65,6 +71,9 @@ impl ChatArgs {
         let paint = Paint::new(!plain);
         let place = ChatSession { opened: &opened, session: &session };
         let secrets = environment_secrets();
+        if terminal && !plain && self.folders.dir.is_empty() && opened.home.folders(&session)?.is_empty() {
+            offer_this_folder(&opened.home, paint);
+        }
         block_on(async {
             let own = begin(&opened, "chat", paint).await?;
             if opened.config.model == "reflex" {
@@ -80,5 +89,14 @@ impl ChatArgs {
             }
             ended
         })?
+    }
+}
+
+/// Says how to work in the directory that the chat was started in, where that is one to work in.
+fn offer_this_folder(home: &Home, paint: Paint) {
+    let Ok(here) = std::env::current_dir() else { return };
+    if Folder::new(home, &here, PROJECT, false).is_ok() {
+        let words = format!("to work in {}, start with `kiso --dir .`; see docs/folders.md", here.display());
+        errln!("{}", paint.dim(&words));
     }
 }

@@ -5,7 +5,6 @@ use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use kiso_agent::drive::{FolderFailure, FolderView, RunExecutor};
 use kiso_base::home::SessionName;
-use kiso_plan::report::size;
 use kiso_sandbox::effect::overlay::{
     AcceptError, EntryKind, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, Overlay,
 };
@@ -128,7 +127,7 @@ impl DiffArgs {
         }
         outln!("{}", format_args!("{at}  {}", printable_line(&view.folder.path.display().to_string())));
         for change in &chosen {
-            outln!("{}", line(change));
+            outln!("{}", printable_line(&change.to_string()));
             if self.patch
                 && let Some(patch) = patch(&view.overlay, change)
             {
@@ -173,47 +172,6 @@ pub(super) fn failure(error: FolderFailure) -> Failure {
         FolderFailure::Accept(AcceptError::Nothing) => Failure::new(Exit::Usage, message),
         _ => Failure::new(Exit::Failed, message),
     }
-}
-
-/// A change as a line: a letter as git has it, the path, and what is to be known of it.
-fn line(change: &FolderChange) -> String {
-    let slash = |is_dir: bool| if is_dir { "/" } else { "" };
-    let path = |path: &Path| printable_line(&path.display().to_string());
-    let is_dir = change.after.or(change.before).is_some_and(|look| look.is_dir());
-    let size_of = |look: Option<kiso_sandbox::effect::overlay::EntryLook>| {
-        look.filter(|look| look.kind == EntryKind::File).map(|look| size(look.bytes))
-    };
-    let mut line = match &change.kind {
-        FolderChangeKind::Added => format!("A  {}{}", path(&change.path), slash(is_dir)),
-        FolderChangeKind::Changed => format!("M  {}", path(&change.path)),
-        FolderChangeKind::Deleted => format!("D  {}{}", path(&change.path), slash(is_dir)),
-        FolderChangeKind::Moved(from) => format!("R  {} → {}{}", path(from), path(&change.path), slash(is_dir)),
-    };
-    let mut notes = Vec::new();
-    match (&change.kind, size_of(change.before), size_of(change.after)) {
-        (FolderChangeKind::Changed, Some(before), Some(after)) if before != after => {
-            notes.push(format!("{before} → {after}"));
-        }
-        (FolderChangeKind::Changed, Some(_), Some(_))
-            if change.before.map(|look| look.mode) != change.after.map(|look| look.mode) =>
-        {
-            notes.push("permissions or content".to_owned());
-        }
-        (FolderChangeKind::Added, _, Some(after)) => notes.push(after),
-        (FolderChangeKind::Deleted, ..) if is_dir => notes.push(counted(change.files, "file", "files")),
-        (FolderChangeKind::Deleted, Some(before), _) => notes.push(before),
-        _ => {}
-    }
-    if change.is_marked() {
-        notes.push("decided by, or with, text from outside".to_owned());
-    }
-    if let Some(collision) = change.collision {
-        notes.push(format!("CANNOT BE ACCEPTED: {collision}"));
-    }
-    if !notes.is_empty() {
-        line.push_str(&format!("  ({})", notes.join("; ")));
-    }
-    line
 }
 
 fn object(at: &str, change: &FolderChange) -> Value {

@@ -11,6 +11,8 @@ mod exit;
 #[cfg(target_os = "wasi")]
 mod paths;
 #[cfg(target_os = "wasi")]
+mod rename;
+#[cfg(target_os = "wasi")]
 mod stdio;
 
 pub mod permissions;

@@ -59,10 +59,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, _connection| {
-                let kind = PermissionOptionKind::AllowAlways;
+                let kind = PermissionOptionKind::AllowOnce;
                 let option = request.options.iter().find(|option| option.kind == kind).expect("there is a yes");
                 let chosen = SelectedPermissionOutcome::new(option.option_id.clone());
                 println!("ok permission");
+                let content = request.tool_call.fields.content.clone().unwrap_or_default();
+                let diff = content.iter().find_map(|content| match content {
+                    ToolCallContent::Diff(diff) => Some(diff),
+                    _ => None,
+                });
+                let diff = diff.expect("a file was made");
+                assert_eq!((diff.path.ends_with("made.txt"), diff.new_text.as_str()), (true, "made\n"));
+                println!("ok diff");
                 responder.respond(RequestPermissionResponse::new(RequestPermissionOutcome::Selected(chosen)))
             },
             agent_client_protocol::on_receive_request!(),
@@ -96,14 +104,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             });
             let done = done.expect("a tool was called");
             assert_eq!(done.status, Some(ToolCallStatus::Completed));
-            let content = done.content.expect("it has some");
-            let diff = content.iter().find_map(|content| match content {
-                ToolCallContent::Diff(diff) => Some(diff),
-                _ => None,
-            });
-            let diff = diff.expect("a file was made");
-            assert_eq!((diff.path.as_path(), diff.new_text.as_str()), (project.join("made.txt").as_path(), "made\n"));
-            println!("ok diff");
+            assert_eq!(std::fs::read_to_string(project.join("made.txt")).expect("it was applied"), "made\n");
 
             let endless = prompt(&session, "$ while :; do :; done");
             let cancel = async {

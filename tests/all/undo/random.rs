@@ -9,11 +9,11 @@ const RUNS: usize = 8;
 const LINES: usize = 25;
 
 /// Numbers that look random and are the same for the same seed (xorshift64*).
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// Of `KISO_UNDO_SEED` or of the time; it is printed, so that a failure can be seen again.
-    pub(super) fn seeded() -> Random {
+    pub(crate) fn seeded() -> Random {
         let given = std::env::var("KISO_UNDO_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
         let seed: u64 = given.unwrap_or_else(now);
@@ -28,7 +28,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 1
     }
 
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         (self.next() >> 8) % end
     }
 
@@ -50,7 +50,7 @@ impl Random {
     }
 
     /// A command line that changes something, if what it names is there.
-    pub(super) fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let (file, other, dir, another, n) = (self.file(), self.file(), self.dir(), self.dir(), self.below(1_000));
         match self.below(22) {
             0..4 => format!("echo {n} > {file}"),
@@ -76,7 +76,7 @@ impl Random {
     }
 
     /// A script of lines, each of which may fail.
-    pub(super) fn script(&mut self, lines: usize) -> String {
+    pub(crate) fn script(&mut self, lines: usize) -> String {
         (0..lines).map(|_| self.line() + " 2> /dev/null\n").collect::<String>() + "true"
     }
 }

@@ -23,10 +23,10 @@ enum Entry {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
+pub(crate) struct Tree(BTreeMap<PathBuf, Entry>);
 
 impl Tree {
-    pub(super) fn of(root: &Path) -> Tree {
+    pub(crate) fn of(root: &Path) -> Tree {
         let (mut entries, mut inodes) = (BTreeMap::new(), BTreeMap::new());
         let mut paths = Vec::new();
         below(root, &mut paths);
@@ -49,7 +49,13 @@ impl Tree {
         Tree(entries)
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
+    /// The rest of it, without a directory and everything below that.
+    pub(crate) fn without(mut self, dir: &str) -> Tree {
+        self.0.retain(|path, _| !path.starts_with(dir));
+        self
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
         self.0
             .keys()
             .map(|path| String::from_utf8_lossy(&OsString::into_vec(path.clone().into())).into_owned())
@@ -58,7 +64,7 @@ impl Tree {
 
     /// Asserts that the other is the same, and says what differs.
     #[track_caller]
-    pub(super) fn assert_same(&self, other: &Tree) {
+    pub(crate) fn assert_same(&self, other: &Tree) {
         let paths: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
         let differ: Vec<_> = paths
             .into_iter()

@@ -7,6 +7,7 @@ use kiso_base::config::Config;
 use kiso_base::home::{HomeError, HomeLock, SessionName};
 use kiso_graph::run::{PendingStep, Run};
 use kiso_sandbox::effect::member::FleetMember;
+use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::effect::undo::{
     CutOff, Origin, Transaction, UndoChoice, UndoEntry, UndoError, UndoKind, UndoLimits, UndoPlan, UndoResult, boot,
 };
@@ -222,6 +223,12 @@ impl RunExecutor {
             let Ok(_lock) = self.home.lock_session(&session) else { continue };
             if let Err(error) = self.undo.sweep(&session, before) {
                 tracing::warn!(%session, "what is kept to undo runs could not be dropped: {error}");
+            }
+            for folder in self.home.folders(&session).unwrap_or_default() {
+                let opened = Overlay::open(&self.home, &session, &folder);
+                if let Err(error) = opened.and_then(|overlay| overlay.sweep_acceptances(before)) {
+                    tracing::warn!(%session, at = folder.at, "old files of a folder could not be dropped: {error}");
+                }
             }
             self.count_undo(&session);
         }

@@ -1,7 +1,8 @@
 //! Slash commands: answered at once, by the host, without a model, in every channel alike.
 
+use super::folder_command;
 use super::workspace::{self, FilePath};
-use crate::drive::{DriveError, RunExecutor, UndoFailure};
+use crate::drive::{DriveError, FolderFailure, RevertedAcceptance, RunExecutor, UndoFailure};
 use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
@@ -30,6 +31,8 @@ pub enum SlashCommand {
     Undo(UndoKind, Vec<String>),
     /// Whether it is accepted, and what follows: a number, and which of its effects.
     Approval(bool, Vec<String>),
+    /// `accept` or `discard`, and paths.
+    Diff(Vec<String>),
     /// Files of the workspace.
     Trust(Vec<String>),
     /// The word that is none.
@@ -37,7 +40,7 @@ pub enum SlashCommand {
 }
 
 /// Name, what follows it, and what it does.
-pub const COMMANDS: [(&str, &str, &str); 14] = [
+pub const COMMANDS: [(&str, &str, &str); 15] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
@@ -51,6 +54,7 @@ pub const COMMANDS: [(&str, &str, &str); 14] = [
     ("trace", "", "show what the last message did"),
     ("undo", " [RUN] [force]", "restore the files to before the last run, or before RUN"),
     ("redo", " [RUN] [force]", "take an undo back"),
+    ("diff", " [accept|discard [PATH…]]", "show what runs changed in this session's folders, apply it, or drop it"),
     (
         "approve",
         " [NUMBER [EFFECT…] [always]]",
@@ -99,6 +103,7 @@ impl SlashCommand {
             "redo" => SlashCommand::Undo(UndoKind::Redo, words()),
             "approve" => SlashCommand::Approval(true, words()),
             "refuse" => SlashCommand::Approval(false, words()),
+            "diff" => SlashCommand::Diff(words()),
             "trust" => SlashCommand::Trust(words()),
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
@@ -140,6 +145,9 @@ impl CommandContext<'_> {
             SlashCommand::Skills => Ok(self.skills()),
             SlashCommand::Undo(kind, words) => self.undo(kind, &words).await,
             SlashCommand::Approval(accepts, words) => self.approval(accepts, &words).await,
+            SlashCommand::Diff(words) => {
+                Ok(folder_command::answer(self.drive, self.session, &words, self.by_person).await)
+            }
             SlashCommand::Trust(files) => self.trust(files).await,
             SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
@@ -273,6 +281,17 @@ impl CommandContext<'_> {
             },
             _ => return Ok(format!("/{kind} takes one run, and `force`.")),
         };
+        if run.is_none() {
+            match self.drive.revert_acceptance(self.session, kind, force).await {
+                Ok(Some(RevertedAcceptance { folder, acceptance })) => {
+                    let (changes, verb) = (acceptance.changes, kind.participle());
+                    return Ok(format!("What was applied to {} ({changes} changes) was {verb}.", folder.at));
+                }
+                Ok(None) => {}
+                Err(FolderFailure::Rest(UndoFailure::Drive(error))) => return Err(error),
+                Err(error) => return Ok(format!("Nothing was changed: {error}.")),
+            }
+        }
         let choice = UndoChoice { run, task: None };
         Ok(match self.drive.undo(self.session, kind, choice, force).await {
             Ok(done) => undone(kind, &done),

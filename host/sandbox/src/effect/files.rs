@@ -231,9 +231,9 @@ impl FileLabels {
         }
     }
 
-    /// Of the bytes of a file or the target of a link with these attributes.
+    /// Of a file or link with these attributes: of its content, and of all that is told about it.
     pub(super) fn of_stat(&self, found: &Stat) -> LabelId {
-        self.get(content_key(found))
+        self.attributes(found)
     }
 
     /// Of a name in a directory.

@@ -131,11 +131,16 @@ impl Overlay {
         std::mem::take(&mut self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn refused(&self, path: &Path) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.len() < MAX_REFUSED && !refused.iter().any(|known| known == path) {
-            refused.push(path.to_owned());
+    /// Whether a file of the folder is not shown. `seen` is the path by which it was asked for, of which the task is told.
+    fn is_refused(&self, path: &Path, seen: &Path) -> bool {
+        if self.shows_secrets || !secret_file::is_secret(path, || self.lower.open_file(path)) {
+            return false;
         }
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MAX_REFUSED && !refused.iter().any(|known| known == seen) {
+            refused.push(seen.to_owned());
+        }
+        true
     }
 
     /// The first names in the folder, those of directories with a slash behind them; hidden ones last.

@@ -25,7 +25,7 @@ mod shelf;
 mod transaction;
 mod tree;
 
-pub(crate) use self::bytes::{SessionPath, is_of_layer};
+pub(crate) use self::bytes::{DELETED, SessionPath, is_of_layer};
 pub use self::log::{Origin, UndoKind};
 pub use self::plan::{ChangeLine, UndoPlan, UndoVerb};
 pub use self::shelf::{UndoEntry, boot};

@@ -30,6 +30,7 @@ const PAGES: &[(&str, &str)] = &[
     ("commands/slash-commands.md", include_str!("../../../../../docs/commands/slash-commands.md")),
     ("configuration.md", include_str!("../../../../../docs/configuration.md")),
     ("fleet.md", include_str!("../../../../../docs/fleet.md")),
+    ("folders.md", include_str!("../../../../../docs/folders.md")),
     ("getting-started.md", include_str!("../../../../../docs/getting-started.md")),
     ("git.md", include_str!("../../../../../docs/git.md")),
     ("hooks.md", include_str!("../../../../../docs/hooks.md")),

@@ -9,9 +9,11 @@ use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::effect::undo::is_of_layer;
 use kiso_plan::label::Label;
+use kiso_plan::report::size;
 use rustix::fs::{FileType, Stat, openat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -133,6 +135,38 @@ impl EntryLook {
 
     pub fn is_dir(&self) -> bool {
         self.kind == EntryKind::Directory
+    }
+}
+
+/// A letter as git has it, the path, and what else there is to know.
+impl fmt::Display for FolderChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_dir = self.after.or(self.before).is_some_and(|look| look.is_dir());
+        let path = format!("{}{}", self.path.display(), if is_dir { "/" } else { "" });
+        let size_of =
+            |look: Option<EntryLook>| look.filter(|look| look.kind == EntryKind::File).map(|look| size(look.bytes));
+        let mut notes = Vec::new();
+        match (&self.kind, size_of(self.before), size_of(self.after)) {
+            (FolderChangeKind::Changed, Some(before), Some(after)) if before != after => {
+                notes.push(format!("{before} → {after}"));
+            }
+            (FolderChangeKind::Added, _, Some(after)) => notes.push(after),
+            (FolderChangeKind::Deleted, ..) if is_dir && self.files == 1 => notes.push("1 file".to_owned()),
+            (FolderChangeKind::Deleted, ..) if is_dir => notes.push(format!("{} files", self.files)),
+            (FolderChangeKind::Deleted, Some(before), _) => notes.push(before),
+            _ => {}
+        }
+        if self.is_marked() {
+            notes.push("decided by, or with, text from outside".to_owned());
+        }
+        notes.extend(self.collision.map(|collision| format!("CANNOT BE ACCEPTED: {collision}")));
+        match &self.kind {
+            FolderChangeKind::Added => write!(f, "A  {path}")?,
+            FolderChangeKind::Changed => write!(f, "M  {path}")?,
+            FolderChangeKind::Deleted => write!(f, "D  {path}")?,
+            FolderChangeKind::Moved(from) => write!(f, "R  {} → {path}", from.display())?,
+        }
+        if notes.is_empty() { Ok(()) } else { write!(f, "  ({})", notes.join("; ")) }
     }
 }
 

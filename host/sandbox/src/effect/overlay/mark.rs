@@ -3,6 +3,7 @@
 //! A mark is an entry like any other for undo, labels and quotas. The names that begin with `.kiso~` are the layer's own.
 
 use super::lower::stat_at;
+use crate::effect::undo::DELETED;
 use rustix::fs::{FileType, Stat, readlinkat};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,7 +20,6 @@ pub(super) const SHARED: &str = ".kiso~shared";
 /// A file while it is copied.
 pub(super) const COPY: &str = ".kiso~copy";
 
-const DELETED: &[u8] = b"/.kiso/deleted";
 const NEW: &[u8] = b"/.kiso/new";
 const FROM: &[u8] = b"/.kiso/from/";
 

@@ -7,7 +7,6 @@ use super::Overlay;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
 use super::mark::{Mark, ORIGIN, UpperEntry};
 use super::raise::{LayerWriter, make_mark, remove, set_origin};
-use super::secret_file::is_secret;
 use super::walk::{Found, LowerEntry, MergedDir, SeenLabels, Spot, last};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
@@ -181,8 +180,7 @@ impl Overlay {
                 Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?))
             }
             Found::Lower(entry) => {
-                if !self.shows_secrets && is_secret(&entry.path, || self.lower.open_file(&entry.path)) {
-                    self.refused(&spot.path());
+                if !access.empties && self.is_refused(&entry.path, &spot.path()) {
                     return Err(errno(Errno::ACCESS));
                 }
                 if !access.writes {

@@ -59,6 +59,10 @@ impl Overlay {
         let Some((name, Found::Lower(entry))) = spot.entry.clone() else {
             return Ok(());
         };
+        // A copy would be read like every other file.
+        if !is_emptied && kind(&entry.stat) == FileType::RegularFile && self.is_refused(&entry.path, &spot.path()) {
+            return Err(io::Error::from(rustix::io::Errno::ACCESS).into());
+        }
         let dir = self.raise_dir(&mut spot.dirs, writer)?;
         self.remember(&entry.path, Some(&entry.original))?;
         match kind(&entry.stat) {

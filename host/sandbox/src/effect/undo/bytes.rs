@@ -17,6 +17,9 @@ const UPPER: &[u8] = b"/upper/";
 /// Begins the names that the upper layer of a folder keeps for itself. Guests cannot use them.
 const LAYER: &[u8] = b".kiso~";
 
+/// The target of a mark that says that the folder's entry is deleted.
+pub(crate) const DELETED: &[u8] = b"/.kiso/deleted";
+
 /// Whether a name belongs to the upper layer of a folder and not to its user.
 pub(crate) fn is_of_layer(name: &OsStr) -> bool {
     name.as_bytes().starts_with(LAYER)
@@ -74,6 +77,11 @@ impl SessionPath {
         let end = rest.iter().position(|byte| *byte == b'/')?;
         let (key, below) = rest.split_at(end);
         Some((key, below.strip_prefix(UPPER)?))
+    }
+
+    /// Whether it is among the changes to an opened folder.
+    pub fn is_of_folder(&self) -> bool {
+        self.in_folder().is_some()
     }
 
     /// Whether its name is one that the layer of an opened folder keeps for itself.

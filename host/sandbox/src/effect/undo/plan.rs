@@ -1,9 +1,10 @@
 //! What taking back some logs would do, and what speaks against it.
 
-use super::bytes::SessionPath;
+use super::bytes::{DELETED, SessionPath};
 use super::log::{FileChange, Look};
 use super::shelf::{Shelf, UndoLog};
-use super::tree::is_nothing;
+use super::tree::{Tree, is_nothing};
+use rustix::fs::readlinkat;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,9 +88,14 @@ impl UndoPlan {
         let mut changes = BTreeMap::new();
         // The oldest change says what was there before.
         for change in logs.iter().rev().flat_map(|log| &log.changes).map(|change| &change.change) {
-            for path in change.paths() {
+            for path in change.paths().filter(|path| !path.is_of_layer()) {
                 let was_there = change.is_of_something_at(path);
                 let is_there = now.get(path).is_some_and(|now| *now != Look::Nothing);
+                // The folder's own entry is seen again.
+                if is_there && !was_there && is_deletion(&tree, path) {
+                    changes.entry(path).or_insert(Some(UndoVerb::Create));
+                    continue;
+                }
                 let verb = match (was_there, is_there) {
                     (true, true) => Some(UndoVerb::Restore),
                     (true, false) => Some(UndoVerb::Create),
@@ -141,6 +147,12 @@ fn expected(logs: &[UndoLog]) -> BTreeMap<&SessionPath, &Look> {
         }
     }
     after
+}
+
+/// Whether a path of a folder has the mark of an entry that is deleted.
+fn is_deletion(tree: &Tree, path: &SessionPath) -> bool {
+    let target = tree.slot(path).and_then(|slot| Ok(readlinkat(&slot.dir, slot.name, Vec::new())?));
+    path.is_of_folder() && target.is_ok_and(|target| target.as_bytes() == DELETED)
 }
 
 fn changes(logs: &[UndoLog]) -> impl Iterator<Item = &FileChange> {

@@ -4,6 +4,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore }
 import { part, post } from '../lib/api.js';
 import { Composer, fillComposer } from '../lib/composer.js';
 import { connection } from '../lib/events.js';
+import { FolderBar } from '../lib/folders.js';
 import { plural } from '../lib/format.js';
 import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
@@ -159,6 +160,7 @@ export default function Chat({ session }) {
     <div class="chat-foot-area">
       ${!empty && state.phase === 'ready' && (!atEnd || state.newer) && html`<${Button} icon="down" class="button small chat-jump" onClick=${toEnd}>
         ${fresh ? plural(fresh, 'new message') : 'Jump to latest'}<//>`}
+      <${FolderBar} session=${session} running=${running !== null} />
       <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
     </div>
   </section>`;

@@ -1,0 +1,91 @@
+//! `/diff`: the difference of the session's folders, shown, accepted and discarded in every channel.
+
+use crate::drive::{FolderFailure, FolderView, RunExecutor};
+use kiso_base::home::SessionName;
+use kiso_sandbox::effect::overlay::FolderSelection;
+use std::path::{Path, PathBuf};
+
+/// Changes that are shown.
+const SHOWN: usize = 30;
+
+/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]`. Only a person changes a folder.
+pub(super) async fn answer(drive: &RunExecutor, session: &SessionName, words: &[String], by_person: bool) -> String {
+    let (verb, paths) = match words.split_first() {
+        Some((verb, paths)) if matches!(verb.as_str(), "accept" | "discard") => (Some(verb.as_str()), paths),
+        _ => (None, words),
+    };
+    if verb.is_some() && !by_person {
+        return "Only a person can accept or discard changes.".to_owned();
+    }
+    match act(drive, session, verb, paths).await {
+        Ok(text) => text,
+        Err(FolderFailure::NoFolder { .. }) => {
+            "This session has no folder open. `kiso --dir PATH` opens one on the machine itself.".to_owned()
+        }
+        Err(error) => format!("Nothing was changed: {error}."),
+    }
+}
+
+async fn act(
+    drive: &RunExecutor,
+    session: &SessionName,
+    verb: Option<&str>,
+    paths: &[String],
+) -> Result<String, FolderFailure> {
+    let folders = drive.folders(session, None).await?;
+    let mut parts = Vec::new();
+    for view in folders.iter() {
+        let selection = selection(view, paths);
+        let count = view.difference.changes.iter().filter(|change| selection.contains(change)).count();
+        if count == 0 {
+            continue;
+        }
+        let at = &view.folder.at;
+        parts.push(match verb {
+            Some("accept") => {
+                let accepted = drive.accept(session, view, &selection)?;
+                format!("{} applied to {}. `/undo` takes them back.", counted(accepted.changes), at)
+            }
+            Some(_) => format!("{} to {at} dropped.", counted(drive.discard(session, view, &selection)?)),
+            None => shown(view, &selection, count),
+        });
+    }
+    Ok(match parts.is_empty() {
+        true => "There are no changes that wait.".to_owned(),
+        false => parts.join("\n\n"),
+    })
+}
+
+fn shown(view: &FolderView, selection: &FolderSelection, count: usize) -> String {
+    let chosen = view.difference.changes.iter().filter(|change| selection.contains(change));
+    let lines = chosen.take(SHOWN).map(|change| format!("- `{}`", change.to_string().replace('`', "'")));
+    let mut text =
+        format!("{} to {} waiting:\n{}", counted(count), view.folder.at, lines.collect::<Vec<_>>().join("\n"));
+    if count > SHOWN {
+        text.push_str(&format!("\n- and {} more", count - SHOWN));
+    }
+    text.push_str("\n\n`/diff accept` applies them, `/diff discard` drops them; both also take paths.");
+    text
+}
+
+/// The paths below a folder.
+fn selection(view: &FolderView, paths: &[String]) -> FolderSelection {
+    if paths.is_empty() {
+        return FolderSelection::All;
+    }
+    let below = |path: &String| -> Option<PathBuf> {
+        let path = Path::new(path);
+        match path.is_absolute() {
+            true => path.strip_prefix(&view.folder.at).ok().map(Path::to_owned),
+            false => Some(path.to_owned()),
+        }
+    };
+    FolderSelection::Paths(paths.iter().filter_map(below).collect())
+}
+
+fn counted(count: usize) -> String {
+    match count {
+        1 => "1 change".to_owned(),
+        count => format!("{count} changes"),
+    }
+}
