@@ -10,7 +10,7 @@ use crate::harness::Home;
 use crate::load::Random;
 use kiso_agent::tool::files;
 use kiso_base::config::Config;
-use kiso_base::home::{Folder, Home as HostHome, PROJECT, SessionName};
+use kiso_base::home::{Home as HostHome, PROJECT, SessionFolder, SessionName};
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
@@ -136,7 +136,7 @@ impl World {
                     _ => drop(std::fs::create_dir(&path)),
                 }
             }
-            let folder = Folder::new(&self.home, &dir, PROJECT, true).unwrap();
+            let folder = SessionFolder::new(&self.home, &dir, PROJECT, true).unwrap();
             self.home.open_folder(&session, folder).unwrap();
         }
         session

@@ -2,7 +2,7 @@
 
 use super::exec::Shell;
 use super::{row, summary};
-use kiso_base::home::{Folder, Home, PROJECT, SessionName};
+use kiso_base::home::{Home, PROJECT, SessionFolder, SessionName};
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{FolderSelection, Overlay};
 use std::fs;
@@ -52,8 +52,8 @@ fn plant(root: &Path, files: usize) {
     }
 }
 
-fn open(home: &Home, session: &SessionName, folder: &Path) -> Folder {
-    let folder = Folder::new(home, folder, PROJECT, true).expect("a folder");
+fn open(home: &Home, session: &SessionName, folder: &Path) -> SessionFolder {
+    let folder = SessionFolder::new(home, folder, PROJECT, true).expect("a folder");
     home.open_folder(session, folder.clone()).expect("it can be opened");
     folder
 }
@@ -100,7 +100,7 @@ fn accepting(dir: &Path) -> (Vec<Duration>, Vec<Duration>) {
         let folder_dir = dir.join(format!("accept-{turn}"));
         plant(&folder_dir, CHANGED);
         let at = format!("/accept-{turn}");
-        let folder = Folder::new(&home, &folder_dir, &at, true).expect("a folder");
+        let folder = SessionFolder::new(&home, &folder_dir, &at, true).expect("a folder");
         home.open_folder(&session, folder.clone()).expect("it can be opened");
         let upper = home.folder_dir(&session, &at).join("upper");
         for number in 0..CHANGED {

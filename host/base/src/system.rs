@@ -4,11 +4,13 @@
 //! system it is built for or reads what Linux keeps below `/proc` and `/sys`, but for the two that are about Linux as a whole:
 //! `mcp/confine`, which confines programs, and `cli/unit`, which writes units for systemd. `tests/all/house.rs` sees to it.
 
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::ClockId;
+use std::ffi::OsStr;
 use std::fs::{File, read_to_string};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -142,6 +144,39 @@ pub enum Storage {
     Network,
     /// An SD card or eMMC.
     FlashCard,
+}
+
+/// Opens a path below a directory. A link in it, also as its last part, is an error.
+#[cfg(target_os = "linux")]
+pub fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    use rustix::io::Errno;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&dir, path, flags, Mode::empty(), resolve) {
+        // A kernel or a sandbox without the call, or a rename meanwhile.
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => open_each(dir, path, flags),
+        opened => Ok(opened?),
+    }
+}
+
+/// Opens a path below a directory. A link in it, also as its last part, is an error.
+#[cfg(not(target_os = "linux"))]
+pub fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    open_each(dir, path, flags)
+}
+
+fn open_each(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let mut at = dir.as_fd().try_clone_to_owned()?;
+    let parts: Vec<&OsStr> = path.iter().collect();
+    let Some((name, parents)) = parts.split_last() else { return Ok(at) };
+    for part in parents {
+        if *part == ".." {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        at =
+            openat(&at, *part, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    }
+    Ok(openat(&at, *name, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
 /// What a file lies on; none where it is something else, or the system does not tell.

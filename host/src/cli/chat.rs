@@ -14,7 +14,7 @@ use super::client::daemon::{begin, is_served};
 use super::folder::FolderArgs;
 use super::show::{Paint, is_dumb};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
-use kiso_base::home::{Folder, Home, PROJECT, SessionName};
+use kiso_base::home::{Home, PROJECT, SessionFolder, SessionName};
 use kiso_sandbox::skill::Quiet;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl ChatArgs {
 /// Says how to work in the directory that the chat was started in, where that is one to work in.
 fn offer_this_folder(home: &Home, paint: Paint) {
     let Ok(here) = std::env::current_dir() else { return };
-    if Folder::new(home, &here, PROJECT, false).is_ok() {
+    if SessionFolder::new(home, &here, PROJECT, false).is_ok() {
         let words = format!("to work in {}, start with `kiso --dir .`; see docs/folders.md", here.display());
         errln!("{}", paint.dim(&words));
     }

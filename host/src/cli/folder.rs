@@ -4,7 +4,7 @@ use super::listing::counted;
 use super::show::Show;
 use super::{Exit, Failure, Opened, block_on};
 use kiso_agent::drive::RunExecutor;
-use kiso_base::home::{Folder, FolderRefusal, PROJECT, SessionName};
+use kiso_base::home::{FolderRefusal, PROJECT, SessionFolder, SessionName};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ impl FolderArgs {
                 let message = format!("[exec.mounts] in config.toml has {at} already; choose another path with --at");
                 return Err(Failure::new(Exit::Usage, message));
             }
-            let mut folder = Folder::new(&opened.home, dir, &at, self.force).map_err(failure)?;
+            let mut folder = SessionFolder::new(&opened.home, dir, &at, self.force).map_err(failure)?;
             folder.secrets = self.with_secrets;
             opened.home.open_folder(session, folder).map_err(failure)?;
         }

@@ -2,7 +2,7 @@
 
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
-use kiso_base::home::{Folder, HomeLock, SessionName};
+use kiso_base::home::{HomeLock, SessionFolder, SessionName};
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, Overlay};
 use kiso_sandbox::effect::undo::{UndoError, UndoKind};
@@ -18,7 +18,7 @@ pub enum FolderFailure {
     #[error("the folder {at} has changes that wait; accept or discard them first")]
     HasChanges { at: String },
     #[error("{} cannot be opened: {error}", .folder.path.display())]
-    Unusable { folder: Folder, error: io::Error },
+    Unusable { folder: SessionFolder, error: io::Error },
     #[error(transparent)]
     Accept(#[from] AcceptError),
     #[error(transparent)]
@@ -28,7 +28,7 @@ pub enum FolderFailure {
 /// A folder of a session, with what was changed in it.
 #[derive(Debug)]
 pub struct FolderView {
-    pub folder: Folder,
+    pub folder: SessionFolder,
     pub overlay: Overlay,
     pub difference: FolderDifference,
 }
@@ -36,7 +36,7 @@ pub struct FolderView {
 /// An acceptance that was undone or redone.
 #[derive(Debug)]
 pub struct RevertedAcceptance {
-    pub folder: Folder,
+    pub folder: SessionFolder,
     pub acceptance: Acceptance,
 }
 
@@ -71,7 +71,7 @@ impl RunExecutor {
         let (home, of) = (self.home.clone(), session.clone());
         let views = tokio::task::spawn_blocking(move || {
             let labels = FileLabels::of_session(&home, &of);
-            let view = |folder: Folder| {
+            let view = |folder: SessionFolder| {
                 let opened = Overlay::open(&home, &of, &folder);
                 let looked = opened.and_then(|overlay| Ok((overlay.difference(&labels)?, overlay)));
                 match looked {

@@ -2,7 +2,7 @@
 
 use super::run_context::RunContext;
 use kiso_base::config::Mount;
-use kiso_base::home::Folder;
+use kiso_base::home::SessionFolder;
 use kiso_plan::plan::CallerScope;
 
 impl RunContext<'_> {
@@ -14,7 +14,7 @@ impl RunContext<'_> {
     }
 }
 
-fn rights(caller: CallerScope, mounts: &[Mount], folders: &[Folder]) -> String {
+fn rights(caller: CallerScope, mounts: &[Mount], folders: &[SessionFolder]) -> String {
     let is_admin = caller == CallerScope::Admin;
     let mut seen: Vec<(&str, bool)> = mounts
         .iter()
@@ -45,7 +45,7 @@ mod tests {
         let mount = |at: &str, write, admin_only| Mount { at: at.to_owned(), path: "/srv/x".into(), write, admin_only };
         let folder = |write| {
             let (at, path) = ("/project".to_owned(), "/home/me/x".into());
-            [Folder { at, path, write, secrets: false, opened_ms: 0 }]
+            [SessionFolder { at, path, write, secrets: false, opened_ms: 0 }]
         };
         let mounts = [mount("/books", false, true), mount("/scans", true, false)];
         assert_eq!(

@@ -82,7 +82,7 @@ const MAX_NAME: usize = 80;
 /// A card for each folder that the session has open, with the names in it.
 fn folder_cards(home: &Home, session: &SessionName) -> Vec<FileCard> {
     let folders = home.folders(session).unwrap_or_default();
-    let card = |(number, folder): (usize, kiso_base::home::Folder)| {
+    let card = |(number, folder): (usize, kiso_base::home::SessionFolder)| {
         let overlay = Overlay::open(home, session, &folder).ok()?;
         let names = overlay.top_names(MAX_NAMES).ok()?;
         let shown: Vec<String> = names.shown.iter().map(|name| name.chars().take(MAX_NAME).collect()).collect();

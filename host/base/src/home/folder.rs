@@ -17,7 +17,7 @@ pub const MAX_FOLDERS: usize = 8;
 
 /// A folder that a session has open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Folder {
+pub struct SessionFolder {
     /// Where tasks see it, such as `/project`.
     pub at: String,
     /// On this machine, without links.
@@ -72,7 +72,7 @@ const SENSITIVE: [&str; 13] = [
 /// The longest path of a folder.
 const MAX_AT: usize = 200;
 
-impl Folder {
+impl SessionFolder {
     /// A folder at a path of this machine, after a look at whether it may be one. `is_confirmed` allows the home directory and others that hold
     /// keys, but never `/` or the home of kiso.
     pub fn new(home: &Home, path: &Path, at: &str, is_confirmed: bool) -> Result<Self, FolderRefusal> {
@@ -125,7 +125,7 @@ fn check_at(at: &str) -> Result<(), FolderRefusal> {
 
 impl Home {
     /// The folders that a session has open, in the order in which they were opened.
-    pub fn folders(&self, session: &SessionName) -> Result<Vec<Folder>, HomeError> {
+    pub fn folders(&self, session: &SessionName) -> Result<Vec<SessionFolder>, HomeError> {
         let path = self.folders_path(session);
         let read = match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
@@ -136,10 +136,11 @@ impl Home {
     }
 
     /// Opens a folder in a session, in the place of one that has the same path there. It counts from the next command line on.
-    pub fn open_folder(&self, session: &SessionName, folder: Folder) -> Result<(), FolderRefusal> {
+    pub fn open_folder(&self, session: &SessionName, folder: SessionFolder) -> Result<(), FolderRefusal> {
         let mut folders = self.folders(session)?;
-        let overlaps =
-            |other: &Folder| other.at != folder.at && (below(&other.at, &folder.at) || below(&folder.at, &other.at));
+        let overlaps = |other: &SessionFolder| {
+            other.at != folder.at && (below(&other.at, &folder.at) || below(&folder.at, &other.at))
+        };
         if folders.iter().any(overlaps) {
             return Err(FolderRefusal::Path { at: folder.at, why: "another folder is open above or below it" });
         }
@@ -183,7 +184,7 @@ impl Home {
         fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    fn write_folders(&self, session: &SessionName, folders: &[Folder]) -> Result<(), HomeError> {
+    fn write_folders(&self, session: &SessionName, folders: &[SessionFolder]) -> Result<(), HomeError> {
         let path = self.folders_path(session);
         let text = serde_json::to_vec(folders).map_err(|error| HomeError::from_io(&path, "write", error.into()))?;
         self.write_atomic(&path, &text)
@@ -237,13 +238,13 @@ mod tests {
         fs::create_dir(&a).unwrap();
         fs::create_dir(&b).unwrap();
         assert!(home.folders(&session).unwrap().is_empty());
-        home.open_folder(&session, Folder::new(&home, &a, PROJECT, false).unwrap()).unwrap();
-        home.open_folder(&session, Folder::new(&home, &a, PROJECT, false).unwrap()).unwrap();
-        home.open_folder(&session, Folder::new(&home, &b, "/app", false).unwrap()).unwrap();
-        let below = home.open_folder(&session, Folder::new(&home, &b, "/app/x", false).unwrap());
+        home.open_folder(&session, SessionFolder::new(&home, &a, PROJECT, false).unwrap()).unwrap();
+        home.open_folder(&session, SessionFolder::new(&home, &a, PROJECT, false).unwrap()).unwrap();
+        home.open_folder(&session, SessionFolder::new(&home, &b, "/app", false).unwrap()).unwrap();
+        let below = home.open_folder(&session, SessionFolder::new(&home, &b, "/app/x", false).unwrap());
         assert!(below.unwrap_err().to_string().contains("above or below"));
         fs::create_dir_all(home.folder_dir(&session, PROJECT).join("upper/x")).unwrap();
-        let other = home.open_folder(&session, Folder::new(&home, &b, PROJECT, false).unwrap());
+        let other = home.open_folder(&session, SessionFolder::new(&home, &b, PROJECT, false).unwrap());
         assert!(other.unwrap_err().to_string().contains("has changes"));
         let at: Vec<_> = home.folders(&session).unwrap().into_iter().map(|folder| folder.at).collect();
         assert_eq!(at, [PROJECT, "/app"]);
@@ -258,11 +259,11 @@ mod tests {
         let home = Home::open(&temp.path().join("home")).unwrap();
         let keys = temp.path().join("x/.ssh/old");
         fs::create_dir_all(&keys).unwrap();
-        let refused = |path: &Path, force| Folder::new(&home, path, PROJECT, force).unwrap_err().to_string();
+        let refused = |path: &Path, force| SessionFolder::new(&home, path, PROJECT, force).unwrap_err().to_string();
         assert!(refused(temp.path(), true).contains("kiso's own home"));
         assert!(refused(Path::new("/"), true).contains("the whole machine"));
         assert!(refused(&temp.path().join("none"), true).contains("is not a directory"));
         assert!(refused(&keys, false).contains("--force"));
-        assert!(Folder::new(&home, &keys, PROJECT, true).is_ok());
+        assert!(SessionFolder::new(&home, &keys, PROJECT, true).is_ok());
     }
 }

@@ -12,14 +12,16 @@
 //! only when it is written to.
 //!
 //! In reading order: [`mark`] is what the upper layer has besides files, [`lower`] opens the folder, [`walk`] follows a path through both
-//! layers, [`raise`] puts something into the upper layer, [`operation`] has a function for each operation of a guest, [`difference`]
-//! compares both layers, and [`accept`] brings the difference into the folder.
+//! layers, [`raise`] puts something into the upper layer, [`operation`] has a function for each operation of a guest, [`moves`] those for
+//! moves, [`compare`] finds the [`difference`] of both layers, and [`accept`] brings the difference into the folder.
 
 mod accept;
 mod base;
+mod compare;
 mod difference;
 mod lower;
 mod mark;
+mod moves;
 mod operation;
 mod raise;
 mod secret_file;
@@ -33,7 +35,7 @@ pub(crate) use self::raise::LayerWriter;
 use self::base::Bases;
 use self::lower::Lower;
 use crate::effect::label::LabelId;
-use kiso_base::home::{Folder, Home, SessionName};
+use kiso_base::home::{Home, SessionFolder, SessionName};
 use kiso_base::system::path_of;
 use kiso_plan::label::Label;
 use rustix::fs::Stat;
@@ -89,7 +91,7 @@ const MAX_REFUSED: usize = 20;
 
 impl Overlay {
     /// Opens a folder of a session, with the changes that were made to it. The caller holds the session's lock.
-    pub fn open(home: &Home, session: &SessionName, folder: &Folder) -> io::Result<Self> {
+    pub fn open(home: &Home, session: &SessionName, folder: &SessionFolder) -> io::Result<Self> {
         let kept = home.folder_dir(session, &folder.at);
         let upper_path = kept.join(UPPER);
         std::fs::create_dir_all(&upper_path)?;

@@ -15,7 +15,7 @@ use super::ProjectAccess;
 use super::session::{AcpSession, SessionRequest};
 use super::update;
 use kiso_agent::drive::RunExecutor;
-use kiso_base::home::{Folder, PROJECT, SessionName};
+use kiso_base::home::{PROJECT, SessionFolder, SessionName};
 use kiso_base::rpc::stream::ReadMessage;
 use kiso_base::rpc::{self, BUSY, INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, RpcError, RpcMessage};
 use kiso_gateway::open_message;
@@ -222,7 +222,7 @@ impl Agent {
     }
 
     /// The directory of the editor as a project, where the command line says so.
-    fn project(&self, cwd: &Path) -> Result<Option<Folder>, RpcError> {
+    fn project(&self, cwd: &Path) -> Result<Option<SessionFolder>, RpcError> {
         if !cwd.is_absolute() {
             return Err(RpcError::params("`cwd` must be an absolute path"));
         }
@@ -232,9 +232,9 @@ impl Agent {
                 format!("[exec.mounts] in config.toml has {PROJECT} already; rename it there, or leave --project out");
             return Err(RpcError::new(INTERNAL_ERROR, message));
         }
-        let folder = Folder::new(&self.drive.home, cwd, PROJECT, false);
+        let folder = SessionFolder::new(&self.drive.home, cwd, PROJECT, false);
         let folder = folder.map_err(|error| RpcError::params(format!("{error}; or leave --project out")))?;
-        Ok(Some(Folder { write: access == ProjectAccess::Ask, ..folder }))
+        Ok(Some(SessionFolder { write: access == ProjectAccess::Ask, ..folder }))
     }
 
     fn prompt(&self, id: &RequestId, params: &Map<String, Value>) -> Result<(), RpcError> {

@@ -21,7 +21,7 @@ use crate::cli::client::wire::Say;
 use crate::cli::client::{Client, News};
 use kiso_agent::drive::RunExecutor;
 use kiso_agent::session::workspace::Incoming;
-use kiso_base::home::{Folder, HomeError, HomeLock, PROJECT, SessionName};
+use kiso_base::home::{HomeError, HomeLock, PROJECT, SessionFolder, SessionName};
 use kiso_base::rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RequestId, RpcError};
 use kiso_gateway::{ReplyWriter, put};
 use kiso_plan::label::Label;
@@ -56,7 +56,7 @@ pub(super) struct AcpSession {
     drive: RunExecutor,
     client: Client,
     out: mpsc::Sender<Value>,
-    project: Option<Folder>,
+    project: Option<SessionFolder>,
     /// Whether the model was told of the project.
     told_project: bool,
     /// Makes ids and `ref`s.
@@ -92,7 +92,7 @@ impl AcpSession {
         session: SessionName,
         drive: RunExecutor,
         out: mpsc::Sender<Value>,
-        project: Option<Folder>,
+        project: Option<SessionFolder>,
         requests: mpsc::Receiver<SessionRequest>,
     ) -> JoinHandle<()> {
         let client = Client::start("acp", drive.home.socket_path(), &session, true);

@@ -7,27 +7,21 @@
 //!
 //! The staging directory keeps what was replaced and deleted, so an acceptance can be undone, and done again.
 
+mod clear;
 mod journal;
+mod prepare;
 
-use self::journal::{
-    AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, Stage, append, number, staged_name,
-};
+use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, Stage, append};
 use super::Overlay;
 use super::base::FileState;
-use super::difference::{EntryKind, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, has_mode};
-use super::lower::{DIRECTORY, kind};
-use super::mark::{Mark, ORIGIN};
-use super::raise::fill;
-use super::walk::{Found, SeenLabels, last};
+use super::difference::{FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
+use super::lower::DIRECTORY;
 use crate::effect::undo::SessionPath;
 use kiso_base::clock::now_ms;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fchown, fstat, openat, symlinkat, unlinkat};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use rustix::fs::{Mode, fstat};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Why a difference was not accepted. The folder is as it was.
@@ -297,149 +291,6 @@ impl Overlay {
         std::fs::remove_file(self.accept_log(id))
     }
 
-    /// The steps of the changes, with the new files in the staging directory.
-    fn prepare(
-        &self,
-        chosen: &[&FolderChange],
-        difference: &FolderDifference,
-        stage: &Path,
-    ) -> io::Result<Vec<AcceptStep>> {
-        let stage_dir = rustix::fs::open(stage, DIRECTORY, Mode::empty())?;
-        let mut next = 0;
-        let mut number = || {
-            next += 1;
-            next
-        };
-        let mut steps = Vec::new();
-        let mut moves: Vec<(&Path, &Path)> =
-            chosen.iter().filter_map(|change| Some((change.moved_from()?, change.path.as_path()))).collect();
-        // What is below something that moves goes first.
-        moves.sort_by_key(|(from, _)| std::cmp::Reverse(from.iter().count()));
-        let mut staged = BTreeMap::new();
-        for (from, to) in moves {
-            let before = self.lower.stat(from)?.ok_or(io::ErrorKind::NotFound)?;
-            let number = number();
-            staged.insert(to, (number, self::number(before.st_ino)));
-            let before = FileState::from_stat(&before);
-            steps.push(AcceptStep::TakeOut { from: SessionPath::new(from), staged: number, before });
-        }
-        // Copies of one file of the upper layer are one file in the folder.
-        let mut copies: BTreeMap<u64, u64> = BTreeMap::new();
-        for change in chosen {
-            let path = SessionPath::new(&change.path);
-            match (&change.kind, &change.after) {
-                (FolderChangeKind::Deleted, _) => {
-                    let before = self.state_of(change)?;
-                    steps.push(AcceptStep::Remove { path, kept: number(), before });
-                }
-                (FolderChangeKind::Moved(_), _) => {
-                    if let Some((staged, inode)) = staged.get(change.path.as_path()) {
-                        steps.push(AcceptStep::Place { staged: *staged, path, inode: *inode });
-                    }
-                }
-                (_, Some(after)) if after.is_dir() => steps.push(AcceptStep::MakeDir { path, mode: after.mode }),
-                (_, Some(after)) => {
-                    let new = number();
-                    let first = copies.get(&after.inode).copied().filter(|_| after.kind == EntryKind::File);
-                    let linked = match (first, difference.unchanged.get(&after.inode)) {
-                        (Some(first), _) => Some(link(&stage_dir, first, new)?),
-                        // Where the file system has no links, a copy has to do.
-                        (None, Some(path)) => self.link_existing(path, &stage_dir, new).ok(),
-                        (None, None) => None,
-                    };
-                    let inode = match linked {
-                        Some(inode) => inode,
-                        None => self.stage_file(change, &stage_dir, new)?,
-                    };
-                    copies.entry(after.inode).or_insert(new);
-                    let before = match change.before {
-                        Some(_) => Some(self.state_of(change)?),
-                        None => None,
-                    };
-                    steps.push(AcceptStep::Put { path, new, inode, kept: number(), before });
-                }
-                (_, None) => {}
-            }
-        }
-        File::from(stage_dir).sync_all()?;
-        Ok(steps)
-    }
-
-    /// Gives a file of the folder a further name in the staging directory; its inode.
-    fn link_existing(&self, path: &Path, stage: &OwnedFd, new: u64) -> io::Result<u64> {
-        let dir = self.lower.open_dir(path.parent().unwrap_or(Path::new("")))?;
-        let name = path.file_name().unwrap_or_default();
-        rustix::fs::linkat(&dir, name, stage, staged_name(new), AtFlags::empty())?;
-        Ok(number(rustix::fs::statat(stage, staged_name(new), AtFlags::SYMLINK_NOFOLLOW)?.st_ino))
-    }
-
-    /// The folder's entry before a change. That of an entry in a directory that moves is where the directory was.
-    fn state_of(&self, change: &FolderChange) -> io::Result<FileState> {
-        let stat = self.lower_of(&change.path)?.ok_or(io::ErrorKind::NotFound)?;
-        Ok(FileState::from_stat(&stat))
-    }
-
-    /// The entry of the folder that a path stands for, whether the upper layer hides it or not.
-    fn lower_of(&self, path: &Path) -> io::Result<Option<Stat>> {
-        let (parent, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
-        let spot = self.walk(parent, OsStr::new("."), false, &mut SeenLabels::new(None))?;
-        let dir = last(&spot.dirs)?;
-        // In a directory that took the place of another one, by its own path.
-        let lower = dir.lower.as_ref().map_or_else(|| path.to_owned(), |lower| lower.join(name));
-        self.lower.stat(&lower)
-    }
-
-    /// Copies a file or link of the upper layer into the staging directory; its inode there.
-    fn stage_file(&self, change: &FolderChange, stage: &OwnedFd, new: u64) -> io::Result<u64> {
-        let spot = self.walk(Path::new(""), change.path.as_os_str(), false, &mut SeenLabels::new(None))?;
-        let name = staged_name(new);
-        let Some((entry, found)) = &spot.entry else { return Err(io::ErrorKind::NotFound.into()) };
-        if found.stat().is_some_and(|stat| kind(stat) == FileType::Symlink) {
-            let target = self.read_link(last(&spot.dirs)?, entry, found)?;
-            symlinkat(OsStr::from_bytes(&target), stage, &name)?;
-            let made = rustix::fs::statat(stage, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-            return Ok(number(made.st_ino));
-        }
-        let from = self.open_found(&spot)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let to = File::from(openat(stage, &name, flags, Mode::RUSR | Mode::WUSR)?);
-        fill(&from, &to)?;
-        let copy = fstat(&from)?;
-        let before = if change.before.is_some() { self.lower_of(&change.path)? } else { None };
-        self.take_over(&to, &copy, before.as_ref(), &change.path)?;
-        to.sync_all()?;
-        Ok(number(fstat(&to)?.st_ino))
-    }
-
-    /// Gives a new file the owner, the permissions and the extended attributes of the one that it replaces, and its own time.
-    fn take_over(&self, to: &File, copy: &Stat, before: Option<&Stat>, path: &Path) -> io::Result<()> {
-        let mut mode = copy.st_mode;
-        if let Some(before) = before {
-            let made = fstat(to)?;
-            if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid) {
-                let (user, group) =
-                    (rustix::fs::Uid::from_raw(before.st_uid), rustix::fs::Gid::from_raw(before.st_gid));
-                // Only an administrator gives files away; the group may still be possible.
-                if fchown(to, Some(user), Some(group)).is_err() {
-                    let _ = fchown(to, None, Some(group));
-                }
-            }
-            if has_mode(copy, before) {
-                mode = before.st_mode;
-            }
-            if let Ok(old) = self.lower.open_file(path) {
-                copy_attributes(&old, to);
-            }
-        }
-        fchmod(to, Mode::from_raw_mode(mode & 0o7777))?;
-        let modified = std::time::UNIX_EPOCH
-            + std::time::Duration::new(
-                u64::try_from(copy.st_mtime).unwrap_or(0),
-                u32::try_from(copy.st_mtime_nsec).unwrap_or(0),
-            );
-        to.set_modified(modified)
-    }
-
     fn run(&self, stage: &mut Stage<'_>, steps: &[AcceptStep]) -> io::Result<()> {
         steps.iter().try_for_each(|step| stage.apply(step))?;
         stage.sync()
@@ -490,67 +341,6 @@ impl Overlay {
         }
         Ok(changed)
     }
-
-    /// Removes from the upper layer what the folder has now.
-    fn clear(&self, steps: &[AcceptStep], is_all: bool) -> io::Result<()> {
-        if is_all {
-            return self.empty_upper();
-        }
-        let dirs: Vec<&SessionPath> = steps
-            .iter()
-            .filter_map(|step| match step {
-                AcceptStep::MakeDir { path, .. } | AcceptStep::Place { path, .. } => Some(path),
-                _ => None,
-            })
-            .collect();
-        for step in steps {
-            match step {
-                AcceptStep::Put { path, .. }
-                | AcceptStep::Remove { path, .. }
-                | AcceptStep::TakeOut { from: path, .. } => {
-                    self.drop_upper(path.as_path())?;
-                }
-                AcceptStep::MakeDir { .. } | AcceptStep::Place { .. } => {}
-            }
-        }
-        dirs.iter().try_for_each(|path| self.drop_upper(path.as_path()))
-    }
-
-    /// Empties the upper layer.
-    fn empty_upper(&self) -> io::Result<()> {
-        for entry in std::fs::read_dir(&self.upper_path)? {
-            let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => self.home.remove_tree(&entry.path())?,
-                false => std::fs::remove_file(entry.path())?,
-            }
-        }
-        self.changed();
-        self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear()
-    }
-
-    /// Removes a single entry from the upper layer: a file, a mark, or that a directory extends none, or another one, of the folder.
-    fn drop_upper(&self, path: &Path) -> io::Result<()> {
-        let Ok(spot) = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None)) else {
-            return Ok(());
-        };
-        let (dir, Some((name, found))) = (last(&spot.dirs)?, &spot.entry) else { return Ok(()) };
-        let Some(upper) = &dir.upper else { return Ok(()) };
-        self.changed();
-        if !matches!(found, Found::Upper(_)) || !found.is_dir() {
-            return match unlinkat(&**upper, name, AtFlags::empty()) {
-                Err(rustix::io::Errno::NOENT) => Ok(()),
-                done => Ok(done?),
-            };
-        }
-        let inner: OwnedFd = openat(&**upper, name, DIRECTORY, Mode::empty())?;
-        if Mark::read(&inner, OsStr::new(ORIGIN))?.is_some() {
-            unlinkat(&inner, ORIGIN, AtFlags::empty())?;
-        }
-        // Where nothing else is in it, the folder's alone is left.
-        let _ = unlinkat(&**upper, name, AtFlags::REMOVEDIR);
-        Ok(())
-    }
 }
 
 fn acceptance(number: u64, log: &AcceptLog, is_undone: bool) -> Acceptance {
@@ -591,27 +381,6 @@ fn choose<'a>(
     let collisions: Vec<String> =
         all.iter().filter_map(|change| Some(format!("{} {}", change.path.display(), change.collision?))).collect();
     if collisions.is_empty() { Ok(all) } else { Err(AcceptError::Collision(collisions)) }
-}
-
-/// Gives a staged file a second name; its inode.
-fn link(stage: &OwnedFd, first: u64, new: u64) -> io::Result<u64> {
-    rustix::fs::linkat(stage, staged_name(first), stage, staged_name(new), AtFlags::empty())?;
-    Ok(number(rustix::fs::statat(stage, staged_name(new), AtFlags::SYMLINK_NOFOLLOW)?.st_ino))
-}
-
-/// Copies extended attributes, as far as the file system takes them.
-fn copy_attributes(from: &File, to: &File) {
-    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    const MOST: usize = 64 << 10;
-    let mut names = vec![0; MOST];
-    let Ok(length) = flistxattr(from, &mut names[..]) else { return };
-    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        let name = OsStr::from_bytes(name);
-        let mut value = vec![0; MOST];
-        if let Ok(length) = fgetxattr(from, name, &mut value[..]) {
-            let _ = fsetxattr(to, name, &value[..length], XattrFlags::empty());
-        }
-    }
 }
 
 #[cfg(test)]

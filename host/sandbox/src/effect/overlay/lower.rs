@@ -1,12 +1,12 @@
 //! The folder itself, opened for reading only. No path leads out of it, and none leads through a link.
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
+use kiso_base::system::{open_beneath, path_of};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, readlinkat, statat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// How directories are opened. A link is an error.
@@ -24,7 +24,7 @@ pub(super) struct Lower {
 impl Lower {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let root = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let path = kiso_base::system::path_of(&root)?;
+        let path = path_of(&root)?;
         Ok(Self { root, path })
     }
 
@@ -71,36 +71,6 @@ impl Lower {
         let dir = self.open_dir(path.parent().unwrap_or(Path::new("")))?;
         Ok(readlinkat(dir, path.file_name().unwrap_or_default(), Vec::new())?.into_bytes())
     }
-}
-
-/// Opens a path below a directory. A link in it, also as its last part, is an error.
-#[cfg(target_os = "linux")]
-fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    use rustix::fs::{ResolveFlags, openat2};
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match openat2(&dir, path, flags, Mode::empty(), resolve) {
-        // A kernel or a sandbox without the call, or a rename meanwhile.
-        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => open_each(dir, path, flags),
-        opened => Ok(opened?),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    open_each(dir, path, flags)
-}
-
-fn open_each(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let mut at = dir.as_fd().try_clone_to_owned()?;
-    let parts: Vec<&OsStr> = path.iter().collect();
-    let Some((name, parents)) = parts.split_last() else { return Ok(at) };
-    for part in parents {
-        if part.as_bytes() == b".." {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        at = openat(&at, *part, DIRECTORY, Mode::empty())?;
-    }
-    Ok(openat(&at, *name, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
 /// The attributes of an entry. `None` if there is none.

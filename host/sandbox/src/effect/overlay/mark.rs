@@ -28,7 +28,7 @@ const MAX_PATH: usize = 3_072;
 
 /// The meaning of a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum LayerMark {
     /// The folder's entry of this name is deleted.
     Deleted,
     /// As an [`ORIGIN`]: the directory extends none of the folder's.
@@ -37,7 +37,7 @@ pub(super) enum Mark {
     From(PathBuf),
 }
 
-impl Mark {
+impl LayerMark {
     /// The mark for a path of the folder. `None` where the path is too long for one.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         (path.as_os_str().len() <= MAX_PATH).then(|| Self::From(path.to_owned()))
@@ -73,7 +73,7 @@ impl Mark {
 #[derive(Debug)]
 pub(super) enum UpperEntry {
     Missing,
-    Marked(Mark),
+    Marked(LayerMark),
     Plain(Stat),
 }
 
@@ -81,7 +81,7 @@ impl UpperEntry {
     pub(super) fn find(dir: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let Some(found) = stat_at(&dir, name)? else { return Ok(Self::Missing) };
         if FileType::from_raw_mode(found.st_mode) == FileType::Symlink
-            && let Some(mark) = Mark::read(&dir, name)?
+            && let Some(mark) = LayerMark::read(&dir, name)?
         {
             return Ok(Self::Marked(mark));
         }
@@ -97,17 +97,22 @@ mod tests {
     fn a_mark_is_read_as_it_was_written() {
         let temp = tempfile::tempdir().unwrap();
         let dir = std::fs::File::open(temp.path()).unwrap();
-        for mark in [Mark::Deleted, Mark::New, Mark::From(PathBuf::from("a/b c")), Mark::From(PathBuf::new())] {
+        for mark in [
+            LayerMark::Deleted,
+            LayerMark::New,
+            LayerMark::From(PathBuf::from("a/b c")),
+            LayerMark::From(PathBuf::new()),
+        ] {
             let path = temp.path().join("x");
             std::os::unix::fs::symlink(mark.target(), &path).unwrap();
-            assert_eq!(Mark::read(&dir, OsStr::new("x")).unwrap(), Some(mark));
+            assert_eq!(LayerMark::read(&dir, OsStr::new("x")).unwrap(), Some(mark));
             std::fs::remove_file(path).unwrap();
         }
         std::os::unix::fs::symlink("a/b", temp.path().join("l")).unwrap();
         std::fs::write(temp.path().join("f"), "").unwrap();
         for name in ["l", "f", "none"] {
-            assert_eq!(Mark::read(&dir, OsStr::new(name)).unwrap(), None, "{name}");
+            assert_eq!(LayerMark::read(&dir, OsStr::new(name)).unwrap(), None, "{name}");
         }
-        assert_eq!(Mark::from_path(Path::new(&"a".repeat(4_000))), None);
+        assert_eq!(LayerMark::from_path(Path::new(&"a".repeat(4_000))), None);
     }
 }

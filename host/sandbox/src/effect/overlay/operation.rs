@@ -5,9 +5,9 @@
 
 use super::Overlay;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
-use super::mark::{Mark, ORIGIN, UpperEntry};
-use super::raise::{LayerWriter, make_mark, remove, set_origin};
-use super::walk::{Found, LowerEntry, MergedDir, SeenLabels, Spot, last};
+use super::mark::{LayerMark, ORIGIN, UpperEntry};
+use super::raise::{LayerWriter, make_mark, remove};
+use super::walk::{LowerEntry, MergedDir, MergedEntry, SeenLabels, Spot, last};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::effect::undo::is_of_layer;
@@ -52,14 +52,7 @@ pub(crate) struct WriteSlot {
     /// Where the folder has an entry of this name.
     natural: Option<PathBuf>,
     /// Whether a mark was removed that said that the folder's entry is deleted.
-    was_deleted: bool,
-}
-
-/// A move that is about to be made.
-#[derive(Debug)]
-pub(crate) struct MoveSlots {
-    pub from: WriteSlot,
-    pub to: WriteSlot,
+    pub(super) was_deleted: bool,
 }
 
 /// How a file is to be opened.
@@ -120,15 +113,15 @@ impl Overlay {
             return Ok(ReadSlot { dir, name: OsString::from("."), is_upper });
         };
         match found {
-            Found::Upper(_) => Ok(ReadSlot { dir: upper(dir)?.try_clone()?, name: name.clone(), is_upper: true }),
-            Found::Lower(entry) => {
+            MergedEntry::Upper(_) => Ok(ReadSlot { dir: upper(dir)?.try_clone()?, name: name.clone(), is_upper: true }),
+            MergedEntry::Lower(entry) => {
                 // Whoever put the mark there chose the file.
                 if let (Some(labels), Some(upper)) = (labels, &dir.upper) {
                     *label = label.join(labels.of_slot(upper, name));
                 }
                 self.lower_slot(entry)
             }
-            Found::Nothing { .. } => {
+            MergedEntry::Nothing { .. } => {
                 if let (Some(labels), Some(upper)) = (labels, &dir.upper) {
                     *label = label.join(labels.of_slot(upper, name));
                 }
@@ -170,16 +163,16 @@ impl Overlay {
             return Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?));
         };
         match &found {
-            Found::Nothing { .. } if access.makes => Ok(OpenSlot::Write(self.free_slot(&mut spot, writer)?)),
-            Found::Lower(_) if access.makes && access.is_first => Err(errno(Errno::EXIST)),
-            Found::Lower(entry) if is_dir(&entry.stat) => {
+            MergedEntry::Nothing { .. } if access.makes => Ok(OpenSlot::Write(self.free_slot(&mut spot, writer)?)),
+            MergedEntry::Lower(_) if access.makes && access.is_first => Err(errno(Errno::EXIST)),
+            MergedEntry::Lower(entry) if is_dir(&entry.stat) => {
                 // A handle of the folder's directory is found again by its path.
                 if entry.path != spot.path() || entry.is_marked {
                     self.raise(&mut spot, false, writer)?;
                 }
                 Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?))
             }
-            Found::Lower(entry) => {
+            MergedEntry::Lower(entry) => {
                 if !access.empties && self.is_refused(&entry.path, &spot.path()) {
                     return Err(errno(Errno::ACCESS));
                 }
@@ -192,8 +185,8 @@ impl Overlay {
                 self.raise(&mut spot, access.empties, writer)?;
                 Ok(OpenSlot::Write(self.slot(&spot, &name, true)?))
             }
-            Found::Upper(_) => Ok(OpenSlot::Write(self.slot(&spot, &name, true)?)),
-            Found::Nothing { .. } => {
+            MergedEntry::Upper(_) => Ok(OpenSlot::Write(self.slot(&spot, &name, true)?)),
+            MergedEntry::Nothing { .. } => {
                 if let (Some(labels), Some(upper)) = (&labels, &last(&spot.dirs)?.upper) {
                     *label = label.join(labels.of_slot(upper, &name));
                 }
@@ -211,9 +204,9 @@ impl Overlay {
     ) -> Result<WriteSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
         match &spot.entry {
-            Some((_, Found::Nothing { .. })) => self.free_slot(&mut spot, writer),
+            Some((_, MergedEntry::Nothing { .. })) => self.free_slot(&mut spot, writer),
             // The caller finds that it is there.
-            Some((name, Found::Upper(_))) => Ok(self.slot(&spot, &name.clone(), true)?),
+            Some((name, MergedEntry::Upper(_))) => Ok(self.slot(&spot, &name.clone(), true)?),
             _ => Err(errno(Errno::EXIST)),
         }
     }
@@ -226,15 +219,15 @@ impl Overlay {
                 if is_dir {
                     let dir: OwnedFd =
                         openat(&slot.dir, &slot.name, DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
-                    if Mark::read(&dir, OsStr::new(ORIGIN))?.is_none() {
-                        make_mark(&dir, OsStr::new(ORIGIN), &Mark::New, writer)?;
+                    if LayerMark::read(&dir, OsStr::new(ORIGIN))?.is_none() {
+                        make_mark(&dir, OsStr::new(ORIGIN), &LayerMark::New, writer)?;
                     }
                 }
                 self.changed();
                 Ok(())
             }
             false if slot.was_deleted && stat_at(&slot.dir, &slot.name)?.is_none() => {
-                make_mark(&slot.dir, &slot.name, &Mark::Deleted, writer)
+                make_mark(&slot.dir, &slot.name, &LayerMark::Deleted, writer)
             }
             false => Ok(()),
         }
@@ -260,7 +253,7 @@ impl Overlay {
             });
         };
         match found {
-            Found::Nothing { .. } => Err(missing().into()),
+            MergedEntry::Nothing { .. } => Err(missing().into()),
             _ => Ok(self.slot(&spot, &name, true)?),
         }
     }
@@ -274,7 +267,7 @@ impl Overlay {
     ) -> Result<WriteSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::ISDIR)) };
-        if matches!(found, Found::Nothing { .. }) {
+        if matches!(found, MergedEntry::Nothing { .. }) {
             self.learn_missing(&spot, &name, writer, label)?;
             return Err(missing().into());
         }
@@ -282,7 +275,7 @@ impl Overlay {
             return Err(errno(Errno::ISDIR));
         }
         self.raise_dir(&mut spot.dirs, writer)?;
-        let is_upper = matches!(found, Found::Upper(_));
+        let is_upper = matches!(found, MergedEntry::Upper(_));
         Ok(self.slot(&spot, &name, is_upper)?)
     }
 
@@ -295,7 +288,7 @@ impl Overlay {
     ) -> Result<WriteSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::INVAL)) };
-        if matches!(found, Found::Nothing { .. }) {
+        if matches!(found, MergedEntry::Nothing { .. }) {
             self.learn_missing(&spot, &name, writer, label)?;
             return Err(missing().into());
         }
@@ -304,7 +297,7 @@ impl Overlay {
         }
         self.empty(&spot.dirs, &name, writer)?;
         self.raise_dir(&mut spot.dirs, writer)?;
-        Ok(self.slot(&spot, &name, matches!(found, Found::Upper(_)))?)
+        Ok(self.slot(&spot, &name, matches!(found, MergedEntry::Upper(_)))?)
     }
 
     /// An entry was deleted by the caller, or is to be hidden now.
@@ -316,87 +309,10 @@ impl Overlay {
             && let Some(stat) = self.lower.stat(natural)?
         {
             self.remember(natural, Some(&stat))?;
-            make_mark(&slot.dir, &slot.name, &Mark::Deleted, writer)?;
+            make_mark(&slot.dir, &slot.name, &LayerMark::Deleted, writer)?;
         }
         self.changed();
         Ok(())
-    }
-
-    /// Where something is to be moved. `None` if both names are of one file, so that nothing is to be done.
-    pub(crate) fn move_to<W: LayerWriter>(
-        &self,
-        from: GuestPath<'_>,
-        to: GuestPath<'_>,
-        writer: &W,
-        label: &mut LabelId,
-    ) -> Result<Option<MoveSlots>, W::Error> {
-        let source = self.seek(from, writer, label)?;
-        let target = self.seek(to, writer, label)?;
-        let (Some((old, found)), Some((new, replaced))) = (source.entry.clone(), target.entry.clone()) else {
-            return Err(errno(Errno::BUSY));
-        };
-        let Some(stat) = found.stat() else {
-            self.learn_missing(&source, &old, writer, label)?;
-            return Err(missing().into());
-        };
-        if let Some(other) = replaced.stat() {
-            let is_same = (stat.st_dev, stat.st_ino) == (other.st_dev, other.st_ino);
-            match (is_dir(stat), is_dir(other)) {
-                _ if is_same => return Ok(None),
-                (true, false) => return Err(errno(Errno::NOTDIR)),
-                (false, true) => return Err(errno(Errno::ISDIR)),
-                _ => {}
-            }
-        }
-        let is_dir = is_dir(stat);
-        // Into itself.
-        if is_dir && target.path().starts_with(source.path()) {
-            return Err(errno(Errno::INVAL));
-        }
-        if is_dir && replaced.is_dir() {
-            self.empty(&target.dirs, &new, writer)?;
-        }
-        // The directories of one may be above the other, so the second is looked up again.
-        let (source_path, target_path) = (source.path(), target.path());
-        let mut source = self.walk(Path::new(""), source_path.as_os_str(), false, &mut SeenLabels::new(None))?;
-        self.raise_for_move(&mut source, writer)?;
-        let mut target = self.walk(Path::new(""), target_path.as_os_str(), false, &mut SeenLabels::new(None))?;
-        let dir = self.raise_dir(&mut target.dirs, writer)?;
-        // A directory does not take the place of a link.
-        let is_marked = matches!(UpperEntry::find(&dir, &new)?, UpperEntry::Marked(Mark::Deleted));
-        if is_dir && is_marked {
-            remove(&dir, &new, writer)?;
-        }
-        let (from, mut to) = (self.slot(&source, &old, true)?, self.slot(&target, &new, true)?);
-        to.was_deleted = is_dir && is_marked;
-        Ok(Some(MoveSlots { from, to }))
-    }
-
-    /// A move was made, or was not.
-    pub(crate) fn moved<W: LayerWriter>(&self, slots: &MoveSlots, is_moved: bool, writer: &W) -> Result<(), W::Error> {
-        match is_moved {
-            true => self.removed(&slots.from, writer),
-            false => self.made(&slots.to, false, writer),
-        }
-    }
-
-    /// Where a file that gets another name is in the upper layer.
-    pub(crate) fn link_from<W: LayerWriter>(
-        &self,
-        from: GuestPath<'_>,
-        writer: &W,
-        label: &mut LabelId,
-    ) -> Result<WriteSlot, W::Error> {
-        let mut spot = self.seek(from, writer, label)?;
-        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::PERM)) };
-        match found {
-            Found::Nothing { .. } => Err(missing().into()),
-            found if found.is_dir() => Err(errno(Errno::PERM)),
-            _ => {
-                self.raise(&mut spot, false, writer)?;
-                Ok(self.slot(&spot, &name, true)?)
-            }
-        }
     }
 
     /// The names in a directory, with the kinds of the entries.
@@ -452,7 +368,12 @@ impl Overlay {
         Ok(names)
     }
 
-    fn seek<W: LayerWriter>(&self, at: GuestPath<'_>, writer: &W, label: &mut LabelId) -> Result<Spot, W::Error> {
+    pub(super) fn seek<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<Spot, W::Error> {
         if Path::new(at.path).iter().any(is_of_layer) {
             return Err(errno(Errno::PERM));
         }
@@ -462,7 +383,7 @@ impl Overlay {
         Ok(spot?)
     }
 
-    fn learn_missing<W: LayerWriter>(
+    pub(super) fn learn_missing<W: LayerWriter>(
         &self,
         spot: &Spot,
         name: &OsStr,
@@ -476,7 +397,7 @@ impl Overlay {
     }
 
     /// Fails unless a directory is empty; removes the layer's own entries from it.
-    fn empty<W: LayerWriter>(&self, dirs: &[MergedDir], name: &OsStr, writer: &W) -> Result<(), W::Error> {
+    pub(super) fn empty<W: LayerWriter>(&self, dirs: &[MergedDir], name: &OsStr, writer: &W) -> Result<(), W::Error> {
         let dir = self.enter(dirs, name)?.ok_or_else(missing)?;
         if !self.names_of(&dir)?.is_empty() {
             return Err(errno(Errno::NOTEMPTY));
@@ -493,41 +414,6 @@ impl Overlay {
         own.iter().try_for_each(|name| remove(upper, name, writer))
     }
 
-    /// What moves is in the upper layer then: a file as it is there, or as a mark that names the folder's; a directory with its origin.
-    fn raise_for_move<W: LayerWriter>(&self, spot: &mut Spot, writer: &W) -> Result<(), W::Error> {
-        let Some((name, found)) = spot.entry.clone() else { return Ok(()) };
-        if let Found::Lower(entry) = &found
-            && !is_dir(&entry.stat)
-        {
-            let is_plain =
-                matches!(kind(&entry.stat), FileType::RegularFile | FileType::Symlink) && entry.shared.is_none();
-            return match Mark::from_path(&entry.path).filter(|_| is_plain) {
-                Some(_) if entry.is_marked => Ok(()),
-                Some(mark) => {
-                    let dir = self.raise_dir(&mut spot.dirs, writer)?;
-                    self.remember(&entry.path, Some(&entry.original))?;
-                    make_mark(&dir, &name, &mark, writer)
-                }
-                None => self.raise(spot, false, writer),
-            };
-        }
-        if !found.is_dir() {
-            return Ok(());
-        }
-        self.raise(spot, false, writer)?;
-        let Some(dir) = self.enter(&spot.dirs, &name)? else { return Ok(()) };
-        let Some(upper) = &dir.upper else { return Ok(()) };
-        if Mark::read(upper, OsStr::new(ORIGIN))?.is_some() {
-            return Ok(());
-        }
-        let origin = match &dir.lower {
-            Some(path) => Mark::from_path(path),
-            None => Some(Mark::New),
-        };
-        let Some(origin) = origin else { return Err(errno(Errno::NAMETOOLONG)) };
-        set_origin(upper, &origin, writer)
-    }
-
     /// A name that stands for nothing, in the upper layer.
     fn free_slot<W: LayerWriter>(&self, spot: &mut Spot, writer: &W) -> Result<WriteSlot, W::Error> {
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::EXIST)) };
@@ -537,7 +423,7 @@ impl Overlay {
             remove(&dir, &name, writer)?;
         }
         let mut slot = self.slot(spot, &name, false)?;
-        slot.was_deleted = is_marked && matches!(found, Found::Nothing { is_deleted: true });
+        slot.was_deleted = is_marked && matches!(found, MergedEntry::Nothing { is_deleted: true });
         if slot.natural.is_none()
             && let Some(lower) = &last(&spot.dirs)?.lower
         {
@@ -546,7 +432,7 @@ impl Overlay {
         Ok(slot)
     }
 
-    fn slot(&self, spot: &Spot, name: &OsStr, is_upper: bool) -> io::Result<WriteSlot> {
+    pub(super) fn slot(&self, spot: &Spot, name: &OsStr, is_upper: bool) -> io::Result<WriteSlot> {
         let dir = last(&spot.dirs)?;
         let natural = dir.lower.as_ref().map(|lower| lower.join(name));
         let natural = match natural {
@@ -561,6 +447,6 @@ fn upper(dir: &MergedDir) -> io::Result<&OwnedFd> {
     dir.upper.as_deref().ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-fn errno<E: From<io::Error>>(errno: Errno) -> E {
+pub(super) fn errno<E: From<io::Error>>(errno: Errno) -> E {
     E::from(io::Error::from(errno))
 }

@@ -2,8 +2,8 @@
 
 use super::Overlay;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
-use super::mark::{COPY, Mark, ORIGIN, SHARED};
-use super::walk::{Found, LowerEntry, MergedDir, Spot, shared_name};
+use super::mark::{COPY, LayerMark, ORIGIN, SHARED};
+use super::walk::{LowerEntry, MergedDir, MergedEntry, Spot, shared_name};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::effect::undo::{Transaction, UndoRefusal};
@@ -56,7 +56,7 @@ impl Overlay {
     /// Puts an entry of the folder into the upper layer under its name: a directory as one that extends the folder's, a file as a copy, a link
     /// as a link. `is_emptied` saves the copy of a file's content that is about to be dropped.
     pub(super) fn raise<W: LayerWriter>(&self, spot: &mut Spot, is_emptied: bool, writer: &W) -> Result<(), W::Error> {
-        let Some((name, Found::Lower(entry))) = spot.entry.clone() else {
+        let Some((name, MergedEntry::Lower(entry))) = spot.entry.clone() else {
             return Ok(());
         };
         // A copy would be read like every other file.
@@ -84,7 +84,7 @@ impl Overlay {
         }
         self.changed();
         let stat = stat_at(&dir, &name)?.ok_or_else(missing)?;
-        spot.entry = Some((name, Found::Upper(stat)));
+        spot.entry = Some((name, MergedEntry::Upper(stat)));
         Ok(())
     }
 
@@ -183,7 +183,12 @@ fn make_shadow<W: LayerWriter>(dir: &OwnedFd, name: &OsStr, stat: &Stat, writer:
 }
 
 /// Makes a mark.
-pub(super) fn make_mark<W: LayerWriter>(dir: &OwnedFd, name: &OsStr, mark: &Mark, writer: &W) -> Result<(), W::Error> {
+pub(super) fn make_mark<W: LayerWriter>(
+    dir: &OwnedFd,
+    name: &OsStr,
+    mark: &LayerMark,
+    writer: &W,
+) -> Result<(), W::Error> {
     make_link(dir, name, &mark.target(), writer)
 }
 
@@ -213,9 +218,9 @@ pub(super) fn remove<W: LayerWriter>(dir: &OwnedFd, name: &OsStr, writer: &W) ->
 }
 
 /// Says which directory of the folder one of the upper layer extends, in the place of what that was.
-pub(super) fn set_origin<W: LayerWriter>(dir: &OwnedFd, origin: &Mark, writer: &W) -> Result<(), W::Error> {
+pub(super) fn set_origin<W: LayerWriter>(dir: &OwnedFd, origin: &LayerMark, writer: &W) -> Result<(), W::Error> {
     let name = OsStr::new(ORIGIN);
-    if Mark::read(dir, name)?.is_some() {
+    if LayerMark::read(dir, name)?.is_some() {
         remove(dir, name, writer)?;
     }
     make_mark(dir, name, origin, writer)

@@ -9,7 +9,7 @@ use crate::effect::label::LabelId;
 use crate::effect::undo::{Transaction, UndoRefusal};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
-use kiso_base::home::{Folder, Home, SessionName};
+use kiso_base::home::{Home, SessionFolder, SessionName};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, linkat, mkdirat, openat, renameat, symlinkat, unlinkat};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -370,7 +370,7 @@ impl Stage {
     }
 
     pub(super) fn open(&self, name: &str) -> Overlay {
-        let folder = Folder::new(&self.home, &self.folder(name), &format!("/{name}"), false).unwrap();
+        let folder = SessionFolder::new(&self.home, &self.folder(name), &format!("/{name}"), false).unwrap();
         Overlay::open(&self.home, &self.session, &folder).unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use super::Overlay;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
-use super::mark::{Mark, ORIGIN, SHARED, UpperEntry};
+use super::mark::{LayerMark, ORIGIN, SHARED, UpperEntry};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::effect::undo::is_of_layer;
@@ -29,7 +29,7 @@ pub(super) struct MergedDir {
 
 /// An entry of a merged directory.
 #[derive(Debug, Clone)]
-pub(super) enum Found {
+pub(super) enum MergedEntry {
     /// There is none; whether the folder's is deleted.
     Nothing { is_deleted: bool },
     /// In the upper layer.
@@ -52,7 +52,7 @@ pub(super) struct LowerEntry {
     pub(super) shared: Option<OsString>,
 }
 
-impl Found {
+impl MergedEntry {
     pub(super) fn stat(&self) -> Option<&Stat> {
         match self {
             Self::Nothing { .. } => None,
@@ -71,7 +71,7 @@ pub(super) struct Spot {
     /// The directories on the way, from the root to the last one.
     pub(super) dirs: Vec<MergedDir>,
     /// The entry in the last of them. `None` where the path names a directory by something else, such as `.`.
-    pub(super) entry: Option<(OsString, Found)>,
+    pub(super) entry: Option<(OsString, MergedEntry)>,
 }
 
 impl Spot {
@@ -103,8 +103,8 @@ impl<'a> SeenLabels<'a> {
         }
     }
 
-    fn link(&mut self, found: &Found) {
-        if let (Some(labels), Found::Upper(stat)) = (self.labels, found) {
+    fn link(&mut self, found: &MergedEntry) {
+        if let (Some(labels), MergedEntry::Upper(stat)) = (self.labels, found) {
             self.label = self.label.join(labels.of_stat(stat));
         }
     }
@@ -207,29 +207,29 @@ impl Overlay {
     }
 
     /// The entry of this name in a directory.
-    pub(super) fn find(&self, dir: &MergedDir, name: &OsStr) -> io::Result<Found> {
+    pub(super) fn find(&self, dir: &MergedDir, name: &OsStr) -> io::Result<MergedEntry> {
         if is_of_layer(name) {
-            return Ok(Found::Nothing { is_deleted: false });
+            return Ok(MergedEntry::Nothing { is_deleted: false });
         }
         if let Some(upper) = &dir.upper {
             match UpperEntry::find(upper, name)? {
                 UpperEntry::Missing => {}
-                UpperEntry::Plain(stat) => return Ok(Found::Upper(stat)),
-                UpperEntry::Marked(Mark::From(path)) => {
+                UpperEntry::Plain(stat) => return Ok(MergedEntry::Upper(stat)),
+                UpperEntry::Marked(LayerMark::From(path)) => {
                     return Ok(match self.lower.stat(&path)? {
-                        Some(stat) => Found::Lower(self.lower_entry(stat, path, true)),
+                        Some(stat) => MergedEntry::Lower(self.lower_entry(stat, path, true)),
                         // Somebody has deleted it in the folder since.
-                        None => Found::Nothing { is_deleted: true },
+                        None => MergedEntry::Nothing { is_deleted: true },
                     });
                 }
-                UpperEntry::Marked(..) => return Ok(Found::Nothing { is_deleted: true }),
+                UpperEntry::Marked(..) => return Ok(MergedEntry::Nothing { is_deleted: true }),
             }
         }
-        let Some(lower) = &dir.lower else { return Ok(Found::Nothing { is_deleted: false }) };
+        let Some(lower) = &dir.lower else { return Ok(MergedEntry::Nothing { is_deleted: false }) };
         let path = lower.join(name);
         Ok(match self.lower.stat(&path)? {
-            Some(stat) => Found::Lower(self.lower_entry(stat, path, false)),
-            None => Found::Nothing { is_deleted: false },
+            Some(stat) => MergedEntry::Lower(self.lower_entry(stat, path, false)),
+            None => MergedEntry::Nothing { is_deleted: false },
         })
     }
 
@@ -239,16 +239,16 @@ impl Overlay {
         self.enter_found(dirs, name, &found)
     }
 
-    fn enter_found(&self, dirs: &[MergedDir], name: &OsStr, found: &Found) -> io::Result<Option<MergedDir>> {
+    fn enter_found(&self, dirs: &[MergedDir], name: &OsStr, found: &MergedEntry) -> io::Result<Option<MergedDir>> {
         let dir = last(dirs)?;
         Ok(match found {
-            Found::Upper(stat) if is_dir(stat) => {
+            MergedEntry::Upper(stat) if is_dir(stat) => {
                 let Some(above) = &dir.upper else { return Ok(None) };
                 let upper: OwnedFd = openat(above, name, DIRECTORY, Mode::empty())?;
                 let lower = self.origin(&upper, dir.lower.as_deref(), name)?;
                 Some(MergedDir { name: name.to_owned(), upper: Some(Arc::new(upper)), lower })
             }
-            Found::Lower(entry) if is_dir(&entry.stat) => {
+            MergedEntry::Lower(entry) if is_dir(&entry.stat) => {
                 Some(MergedDir { name: name.to_owned(), upper: None, lower: Some(entry.path.clone()) })
             }
             _ => None,
@@ -257,8 +257,8 @@ impl Overlay {
 
     /// The directory of the folder that one of the upper layer extends.
     fn origin(&self, upper: &OwnedFd, above: Option<&Path>, name: &OsStr) -> io::Result<Option<PathBuf>> {
-        let path = match Mark::read(upper, OsStr::new(ORIGIN))? {
-            Some(Mark::From(path)) => path,
+        let path = match LayerMark::read(upper, OsStr::new(ORIGIN))? {
+            Some(LayerMark::From(path)) => path,
             Some(_) => return Ok(None),
             None => match above {
                 Some(above) => above.join(name),
@@ -269,10 +269,10 @@ impl Overlay {
         Ok(self.lower.stat(&path)?.filter(is_dir).map(|_| path))
     }
 
-    pub(super) fn read_link(&self, dir: &MergedDir, name: &OsStr, found: &Found) -> io::Result<Vec<u8>> {
+    pub(super) fn read_link(&self, dir: &MergedDir, name: &OsStr, found: &MergedEntry) -> io::Result<Vec<u8>> {
         match (found, &dir.upper) {
-            (Found::Lower(entry), _) => self.lower.read_link(&entry.path),
-            (Found::Upper(_), Some(upper)) => Ok(readlinkat(upper, name, Vec::new())?.into_bytes()),
+            (MergedEntry::Lower(entry), _) => self.lower.read_link(&entry.path),
+            (MergedEntry::Upper(_), Some(upper)) => Ok(readlinkat(upper, name, Vec::new())?.into_bytes()),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }

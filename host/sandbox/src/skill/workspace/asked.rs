@@ -5,7 +5,7 @@ use super::quota::Charge;
 use super::structure::{EntryPath, PlaceError};
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
-use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, PathFlags};
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorStat, DescriptorType, ErrorCode, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 /// Returns whether a guest may open this kind of file: it must never block.
@@ -58,4 +58,20 @@ pub(super) fn settle<V>(charge: Option<Charge>, result: &FsResult<V>) {
         (Some(charge), Err(_)) => charge.give_back(),
         (charge, _) => drop(charge),
     }
+}
+
+/// A second handle for the same descriptor, because delegating consumes the first.
+pub(super) fn again(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
+    Resource::new_borrow(fd.rep())
+}
+
+/// Bytes of every directory, as guests are told. How much it really is would tell how many names it ever had.
+const DIRECTORY_BYTES: u64 = 4 << 10;
+
+/// The attributes of a file or directory as guests see them.
+pub(super) fn fixed_attributes(mut stat: DescriptorStat) -> DescriptorStat {
+    if stat.type_ == DescriptorType::Directory {
+        (stat.size, stat.link_count) = (DIRECTORY_BYTES, 1);
+    }
+    stat
 }

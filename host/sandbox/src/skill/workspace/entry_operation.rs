@@ -3,10 +3,9 @@
 //!
 //! The caller holds the structure lock for all that changes an entry.
 
-use super::asked::{allow, fits, is_plain, is_there, settle};
+use super::asked::{again, allow, fits, fixed_attributes, is_plain, is_there, settle};
 use super::directory_use::{READ, WRITE};
 use super::files::{ChargedFiles, Filesystem, note};
-use super::filesystem::again;
 use super::structure::EntryPath;
 use crate::effect::files::OpenMode;
 use crate::effect::undo::Opening;
@@ -19,17 +18,6 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 type Fd = Resource<Descriptor>;
-
-/// Bytes of every directory, as guests are told. How much it really is would tell how many names it ever had.
-const DIRECTORY_BYTES: u64 = 4 << 10;
-
-/// The attributes of a file or directory as guests see them.
-pub(super) fn fixed_attributes(mut stat: DescriptorStat) -> DescriptorStat {
-    if stat.type_ == DescriptorType::Directory {
-        (stat.size, stat.link_count) = (DIRECTORY_BYTES, 1);
-    }
-    stat
-}
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
     pub(super) async fn set_times_here(

@@ -3,12 +3,11 @@
 //! What is done is wasmtime's. Each function first keeps what is there ([`undoable`](super::undoable)), takes down whose work it is
 //! ([`labelled`](super::labelled)), charges the quota, and then delegates. A function that wasmtime adds is a compiler's error here.
 
-use super::asked::of_slash;
+use super::asked::{again, fixed_attributes, of_slash};
 use super::directory_use::READ;
-use super::entry_operation::fixed_attributes;
 use super::files::{ChargedFiles, Filesystem, control, note};
 use super::labelled::{LabelledReads, LabelledWrites};
-use super::listing::Listing;
+use super::listing::DirectoryListing;
 use super::stream::ChargedStream;
 use crate::engine::limits::MAX_LISTINGS;
 use std::marker::PhantomData;
@@ -35,11 +34,6 @@ pub(crate) fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime
 }
 
 type Fd = Resource<Descriptor>;
-
-/// A second handle for the same descriptor, because delegating consumes the first.
-pub(super) fn again(fd: &Fd) -> Fd {
-    Resource::new_borrow(fd.rep())
-}
 
 impl<T: ChargedFiles> Filesystem<'_, T> {
     /// Charges the quota for a new entry.
@@ -246,7 +240,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
         // A listing holds all its names in the host's memory until it is dropped.
         let mut open = std::mem::take(self.0.listings());
         let table = self.0.ctx().table;
-        open.retain(|rep| table.get(&Listing::handle(*rep)).is_ok());
+        open.retain(|rep| table.get(&DirectoryListing::handle(*rep)).is_ok());
         let full = open.len() >= MAX_LISTINGS;
         *self.0.listings() = open;
         if full {
@@ -260,7 +254,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
                 let stream = self.wasi().read_directory(fd).await;
                 self.saw_names(look);
                 let stream = self.0.ctx().table.delete(stream?)?;
-                Listing::new(stream.into_iter().collect())
+                DirectoryListing::new(stream.into_iter().collect())
             }
         };
         let listing = self.0.ctx().table.push(listing)?;

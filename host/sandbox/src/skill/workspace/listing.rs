@@ -6,9 +6,9 @@ use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, DirectoryEntryStream, HostDirectoryEntryStream};
 
 /// A listing that a guest reads. It is in the table in the place of wasmtime's own stream.
-pub(super) struct Listing(std::vec::IntoIter<FsResult<DirectoryEntry>>);
+pub(super) struct DirectoryListing(std::vec::IntoIter<FsResult<DirectoryEntry>>);
 
-impl Listing {
+impl DirectoryListing {
     pub(super) fn new(mut entries: Vec<FsResult<DirectoryEntry>>) -> Self {
         entries.sort_by(|one, other| match (one, other) {
             (Ok(one), Ok(other)) => one.name.cmp(&other.name),
@@ -27,11 +27,11 @@ impl<T: ChargedFiles> HostDirectoryEntryStream for Filesystem<'_, T> {
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        self.0.ctx().table.get_mut(&Listing::handle(stream.rep()))?.0.next().transpose()
+        self.0.ctx().table.get_mut(&DirectoryListing::handle(stream.rep()))?.0.next().transpose()
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
-        self.0.ctx().table.delete(Resource::<Listing>::new_own(stream.rep()))?;
+        self.0.ctx().table.delete(Resource::<DirectoryListing>::new_own(stream.rep()))?;
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The same operations in a person's folder: each path is looked up in both layers, and the operation is made in the one that has the entry.
 
+use super::asked::again;
 use super::files::{ChargedFiles, Filesystem};
-use super::filesystem::again;
-use super::listing::Listing;
+use super::listing::DirectoryListing;
 use super::quota::{Charge, Quota};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
@@ -179,7 +179,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         target.into_string().map_err(|_| ErrorCode::IllegalByteSequence.into())
     }
 
-    pub(super) fn names_overlaid(&mut self, dir: &OverlayDir) -> FsResult<Listing> {
+    pub(super) fn names_overlaid(&mut self, dir: &OverlayDir) -> FsResult<DirectoryListing> {
         let upper = dir.overlay.find_upper_dir(&dir.base).ok().flatten();
         let names = self.in_folder(dir, |quota, label| {
             let names = dir.overlay.names(&dir.base);
@@ -203,7 +203,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
             };
             Some(Ok(DirectoryEntry { type_, name }))
         };
-        Ok(Listing::new(names.into_iter().filter_map(entry).collect()))
+        Ok(DirectoryListing::new(names.into_iter().filter_map(entry).collect()))
     }
 
     pub(super) async fn open_overlaid(

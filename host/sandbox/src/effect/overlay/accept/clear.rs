@@ -1,0 +1,76 @@
+//! Removes from the upper layer what the folder has, or what nobody wants.
+
+use super::super::Overlay;
+use super::super::lower::DIRECTORY;
+use super::super::mark::{LayerMark, ORIGIN};
+use super::super::walk::{MergedEntry, SeenLabels, last};
+use super::journal::AcceptStep;
+use crate::effect::undo::SessionPath;
+use rustix::fs::{AtFlags, Mode, openat, unlinkat};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+impl Overlay {
+    /// Removes from the upper layer what the folder has now.
+    pub(super) fn clear(&self, steps: &[AcceptStep], is_all: bool) -> io::Result<()> {
+        if is_all {
+            return self.empty_upper();
+        }
+        let dirs: Vec<&SessionPath> = steps
+            .iter()
+            .filter_map(|step| match step {
+                AcceptStep::MakeDir { path, .. } | AcceptStep::Place { path, .. } => Some(path),
+                _ => None,
+            })
+            .collect();
+        for step in steps {
+            match step {
+                AcceptStep::Put { path, .. }
+                | AcceptStep::Remove { path, .. }
+                | AcceptStep::TakeOut { from: path, .. } => {
+                    self.drop_upper(path.as_path())?;
+                }
+                AcceptStep::MakeDir { .. } | AcceptStep::Place { .. } => {}
+            }
+        }
+        dirs.iter().try_for_each(|path| self.drop_upper(path.as_path()))
+    }
+
+    /// Empties the upper layer.
+    pub(super) fn empty_upper(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.upper_path)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => self.home.remove_tree(&entry.path())?,
+                false => std::fs::remove_file(entry.path())?,
+            }
+        }
+        self.changed();
+        self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear()
+    }
+
+    /// Removes a single entry from the upper layer: a file, a mark, or that a directory extends none, or another one, of the folder.
+    pub(super) fn drop_upper(&self, path: &Path) -> io::Result<()> {
+        let Ok(spot) = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None)) else {
+            return Ok(());
+        };
+        let (dir, Some((name, found))) = (last(&spot.dirs)?, &spot.entry) else { return Ok(()) };
+        let Some(upper) = &dir.upper else { return Ok(()) };
+        self.changed();
+        if !matches!(found, MergedEntry::Upper(_)) || !found.is_dir() {
+            return match unlinkat(&**upper, name, AtFlags::empty()) {
+                Err(rustix::io::Errno::NOENT) => Ok(()),
+                done => Ok(done?),
+            };
+        }
+        let inner: OwnedFd = openat(&**upper, name, DIRECTORY, Mode::empty())?;
+        if LayerMark::read(&inner, OsStr::new(ORIGIN))?.is_some() {
+            unlinkat(&inner, ORIGIN, AtFlags::empty())?;
+        }
+        // Where nothing else is in it, the folder's alone is left.
+        let _ = unlinkat(&**upper, name, AtFlags::REMOVEDIR);
+        Ok(())
+    }
+}
