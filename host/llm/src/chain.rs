@@ -227,6 +227,10 @@ impl Model for Chain {
         self.first.model.sees()
     }
 
+    fn learn_vision(&self, sees: bool) {
+        self.first.model.learn_vision(sees);
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(self.ask(request, sink))
     }

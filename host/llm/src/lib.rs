@@ -320,6 +320,10 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Keeps the result of a test with a picture, unless the configuration says whether the model takes pictures. Answers to later
+    /// requests do not change it.
+    fn learn_vision(&self, _sees: bool) {}
+
     /// Answers `request`. `sink` hears each piece of text as it arrives, in order; the pieces since the last
     /// [`Sink::restart`] are the completion's text. Dropping the future cancels the call.
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a>;

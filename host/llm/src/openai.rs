@@ -122,6 +122,10 @@ impl Model for OpenAi {
         known.or_else(|| self.llama.get().and_then(|server| server.vision))
     }
 
+    fn learn_vision(&self, sees: bool) {
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).vision.tested(sees);
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(self.ask(request, sink))
     }

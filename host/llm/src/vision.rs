@@ -1,4 +1,4 @@
-//! Whether a model takes pictures: as the administrator says, as its server says, or as its first refusal tells.
+//! Whether a model takes pictures: as the administrator says, as its server says, as its first refusal tells, or as a test shows.
 
 use super::Request;
 use super::endpoint::Support;
@@ -62,10 +62,62 @@ impl Vision {
         }
     }
 
-    /// What a request has shown, for those after it.
+    /// Replaces a guess by the result of a test with a picture: a server that leaves pictures out answers all the same.
+    pub(super) fn tested(&mut self, sees: bool) {
+        if !matches!(self, Self::Fixed | Self::Blind) {
+            *self = if sees { Self::Sees } else { Self::Blind };
+        }
+    }
+
+    /// Takes over the result of a request for those after it.
     pub(super) fn learn(&mut self, other: Self) {
         if *self == Self::Tried && other != Self::NotThese {
             *self = other;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Image;
+    use kiso_base::role::Role;
+    use kiso_plan::picture::Picture;
+
+    fn with_picture() -> Request {
+        let picture = Picture {
+            name: "a.png".to_owned(),
+            digest: String::new(),
+            media_type: "image/png".to_owned(),
+            width: 1,
+            height: 1,
+        };
+        let image = Image { content: Some("AA==".into()), ..Image::of(&picture) };
+        let request = Request::new(Role::Worker, String::new(), String::new());
+        Request { turns: vec![crate::Turn::Pictures(vec![image])], ..request }
+    }
+
+    /// Rule: an answer after a test that said "blind" does not teach "sees".
+    #[test]
+    fn a_test_outweighs_answers() {
+        let (request, mut vision) = (with_picture(), Vision::new(Support::Probe));
+        // The test is a request with a picture, and its answer comes first.
+        let mut of_test = vision;
+        of_test.answered(&request);
+        vision.learn(of_test);
+        assert_eq!(vision.known(), Some(true));
+        vision.tested(false);
+        // Another request was on its way since before the test.
+        vision.learn(of_test);
+        let mut later = vision;
+        later.answered(&request);
+        vision.learn(later);
+        assert_eq!((vision.known(), vision.shows()), (Some(false), false));
+
+        for (said, sees) in [(Support::Yes, true), (Support::No, false)] {
+            let mut vision = Vision::new(said);
+            vision.tested(true);
+            assert_eq!(vision.known(), Some(sees), "the configuration decides");
         }
     }
 }
