@@ -1,4 +1,4 @@
-//! What came with a message, and pictures on their way into a request.
+//! Files that came with a message, and pictures on their way into a request.
 
 use super::prompt::as_text;
 use super::run_context::RunContext;
@@ -23,7 +23,7 @@ use kiso_store::store::KeptPicture;
 use std::collections::HashSet;
 
 impl RunExecutor {
-    /// What is said on a recording of a workspace, or why nobody knows; `None` where no model is configured for that, or no such file is there.
+    /// Returns the words of a recording in a workspace, or why they are not known; `None` without a model for that, or without such a file.
     pub async fn transcribe(&self, session: &SessionName, path: &str) -> Option<Result<String, String>> {
         let transcriber = self.models.transcriber().filter(|_| is_sound(path))?;
         let sound = files::bytes(&self.home.open_work(session).ok()?, path, MAX_SOUND as u64 + 1).ok()?;
@@ -77,7 +77,7 @@ impl RunContext<'_> {
                 .documents
                 .extend(self.heard(&file.card.path, text_room(context_budget), &mut attached.label).await);
         }
-        // What the conversation shows already is not sent again.
+        // Files that the conversation shows already are not sent again.
         let shown: Vec<_> = self.earlier.messages.iter().filter(|message| message.from == ATTACHED).collect();
         attached.pictures.retain(|picture| !shown.iter().any(|message| message.pictures.contains(picture)));
         attached.documents.retain(|document| !shown.iter().any(|message| message.text.contains(&document.section())));
