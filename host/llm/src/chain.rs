@@ -227,6 +227,10 @@ impl Model for Chain {
         self.first.model.sees()
     }
 
+    fn hears(&self) -> bool {
+        self.first.model.hears()
+    }
+
     fn learn_vision(&self, sees: bool) {
         self.first.model.learn_vision(sees);
     }

@@ -435,6 +435,7 @@ mod tests {
             schema: Support::Probe,
             tools: Support::Probe,
             vision: Support::Probe,
+            audio: false,
             max_response: 1 << 20,
         };
         let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();

@@ -1,8 +1,13 @@
 //! Whether a model takes pictures: as the administrator says, as its server says, as its first refusal tells, or as a test shows.
 
-use super::Request;
 use super::endpoint::Support;
 use super::http::Refusal;
+use super::{Image, Request};
+
+/// The pictures of a request that are loaded.
+fn pictures(request: &Request) -> impl Iterator<Item = &Image> {
+    request.images().filter(|image| image.content.is_some() && !image.picture.is_sound())
+}
 
 /// The state of one model's endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +46,12 @@ impl Vision {
 
     /// Whether the request has pictures that are neither shown nor described.
     pub(super) fn is_blind_for(self, request: &Request) -> bool {
-        !self.shows() && request.images().any(|image| image.content.is_some() && image.described.is_none())
+        !self.shows() && pictures(request).any(|image| image.described.is_none())
     }
 
     /// For the same request without its pictures, if the refusal is about those.
     pub(super) fn without(self, refusal: &Refusal, request: &Request) -> Option<Self> {
-        let shown = self.shows() && request.images().any(|image| image.content.is_some());
+        let shown = self.shows() && pictures(request).next().is_some();
         match self {
             _ if !shown => None,
             _ if refusal.is_of_one_picture() => Some(Self::NotThese),
@@ -57,7 +62,7 @@ impl Vision {
 
     /// The request was answered.
     pub(super) fn answered(&mut self, request: &Request) {
-        if *self == Self::Tried && request.images().any(|image| image.content.is_some()) {
+        if *self == Self::Tried && pictures(request).next().is_some() {
             *self = Self::Sees;
         }
     }
@@ -80,7 +85,6 @@ impl Vision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Image;
     use kiso_base::role::Role;
     use kiso_plan::picture::Picture;
 

@@ -79,6 +79,10 @@ impl Model for MeteredModel<'_> {
         self.model.sees()
     }
 
+    fn hears(&self) -> bool {
+        self.model.hears()
+    }
+
     fn learn_vision(&self, sees: bool) {
         self.model.learn_vision(sees);
     }
