@@ -161,6 +161,30 @@ fn a_model_without_eyes_says_so_or_has_another_look_for_it() {
     first.finish();
 }
 
+/// Rule: an answer after a test that said "blind" does not teach "sees".
+#[test]
+fn a_server_that_drops_pictures_is_found_out_by_a_test() {
+    let look = json!({ "role": "actor", "calls": [{ "name": "look", "args": { "path": "field.bmp" } }] });
+    let grey = json!({ "role": "actor", "text": "Grey.", "expect_contains": ["One grey field, 4271."] });
+    // The test is a request like others, and the server answers it without having seen anything.
+    let dropping = server(json!([medium(), { "role": "worker", "text": "0" }, look, grey, title()]));
+    let seeing = server(json!([{ "role": "eyes", "text": "One grey field, 4271." }]));
+    let home = Home::new();
+    let eyes = format!(
+        "[models]\neyes = \"seeing:m\"\n[providers.seeing]\nkind = \"anthropic\"\nbase_url = {:?}\n",
+        seeing.base_url()
+    );
+    configure(&home, &dropping, &eyes);
+    let file = picture(&home, "field.bmp", 90);
+    let ran = home.kiso(&["run", "--file", file.to_str().unwrap(), "please look at this file and tell me the colour"]);
+    assert!(ran.ok().stdout.contains("Grey."), "{ran:?}");
+    for request in asked(&dropping, "actor") {
+        assert!(shown(&request).is_empty() && request.prompt().contains("another model describes it"), "{request:?}");
+    }
+    dropping.finish();
+    seeing.finish();
+}
+
 /// Their words come with the message, a table with its columns, and a page that is a picture is shown.
 #[test]
 fn attached_documents_stand_in_the_first_prompt() {

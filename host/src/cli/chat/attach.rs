@@ -2,6 +2,7 @@
 //!
 //! Terminals paste a path quoted, with escaped spaces, or as a `file:` address.
 
+use kiso_agent::session::command::SlashCommand;
 use percent_encoding::percent_decode_str;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub(super) enum LinePaths {
 /// Finds the files that a line names. Command lines, commands and text of several lines, which may come from elsewhere, name none.
 pub(super) fn find(line: &str, is_file: impl Fn(&Path) -> bool) -> LinePaths {
     let text = line.trim();
-    let is_command = text.starts_with('$') || text.starts_with('/') && !text[1..].contains('/');
+    let is_command = text.starts_with('$') || SlashCommand::parse(text).is_some();
     if text.is_empty() || is_command || text.contains('\n') {
         return LinePaths::Within(Vec::new());
     }
@@ -150,6 +151,7 @@ mod tests {
             ("@/a/none.pdf and /a/rent.pdf", vec![]),
             ("$ cat @/a/rent.pdf", vec![]),
             ("/model @notes.md", vec![]),
+            ("/model @/a/rent.pdf", vec![]),
             ("pasted\n@/a/rent.pdf", vec![]),
             ("", vec![]),
         ] {
