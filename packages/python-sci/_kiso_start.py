@@ -4,7 +4,7 @@ import os
 import sys
 
 import _reactor
-import sitecustomize  # noqa: F401  it goes to the directory, and explains what there is not
+import sitecustomize  # it goes to the directory, and explains what there is not
 
 _BARE = "bBdEhiIOPqRsSuvVx?"
 _WITH_VALUE = "WX"
@@ -57,6 +57,21 @@ def _keep_written(written):
     code = run_as_written.__code__
     run_as_written.__code__ = code.replace(co_filename=run_file.__code__.co_filename)
     _reactor._run_file = run_as_written
+
+
+def _in_pillow(patch):
+    def patch_plugin(module):
+        import _kiso_pillow
+
+        getattr(_kiso_pillow, patch)(module)
+
+    return patch_plugin
+
+
+sitecustomize._PATCHES.update({
+    "PIL.JpegImagePlugin": _in_pillow("patch_jpeg"),
+    "PIL.WebPImagePlugin": _in_pillow("patch_webp"),
+})
 
 
 def run():

@@ -3,6 +3,7 @@
 mod bot_api;
 mod buttons;
 pub(crate) mod ntfy;
+mod sound;
 mod telegram;
 
 use self::ntfy::Ntfy;

@@ -2,6 +2,8 @@
 
 use crate::harness::Home;
 use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
 
 /// A PDF file of pages with a line of text each, and one page without.
 pub(crate) fn pdf(lines: &[&str]) -> Vec<u8> {
@@ -133,4 +135,41 @@ fn what_cannot_be_read_is_refused_with_a_sentence_and_nothing_is_lost() {
         assert!(code == 1 && errors.contains(said) && errors.lines().count() == 1, "{line}: {code} {errors}");
     }
     assert_eq!(shell(&home, "ls; wc -c < half.pdf").1, "bomb.ppm\nempty.pdf\nhalf.pdf\nnoise.jpg\npub\n120\n");
+}
+
+/// Rule: `document` and its commands are given the passwords of the conversation, and no other command is.
+#[test]
+fn a_password_of_the_conversation_opens_a_document() {
+    let locked = include_bytes!("documents/locked.pdf");
+    let home = with_files(&[("locked.pdf", locked)]);
+    // A run has the secrets of its session; `kiso shell` has those of its environment alone.
+    let run = |line: &str| home.kiso(&["run", &format!("$ {line}")]);
+    let refused = run("pdftotext locked.pdf -");
+    assert!(refused.exit(1).stdout.contains("give its password in the conversation"), "{refused:?}");
+    for (name, value) in
+        [("other_password", "green-otter-40"), ("tax_password_2", "blue-otter-41"), ("pin", "4711-0815")]
+    {
+        set(&home, name, value);
+    }
+    let text = "The tax is 700 EUR";
+    for line in
+        ["pdftotext locked.pdf -", "document locked.pdf", "pandoc -t plain locked.pdf", "pdftotext -upw x locked.pdf -"]
+    {
+        assert!(run(line).ok().stdout.contains(text), "{line}");
+    }
+    run("pdftoppm -r 20 -png locked.pdf page && ls page*").ok().prints(&["page-1.png"]);
+    let read = home.kiso(&["run", "document file=locked.pdf"]);
+    assert!(read.ok().stdout.contains(text), "{read:?}");
+    let seen = run("env; set; sh -c env; echo | xargs env").ok().stdout.clone();
+    assert!(seen.contains("PWD=/work") && !seen.contains("otter") && !seen.contains("_PASSWORD"), "{seen}");
+    let granted = "receive every secret of the conversation whose name ends with `password`";
+    home.kiso(&["skill", "info", "document"]).ok().prints(&[granted]);
+}
+
+fn set(home: &Home, name: &str, value: &str) {
+    let mut command = home.command(&["secret", "set", name]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(value.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
 }

@@ -11,14 +11,14 @@ use std::io::{Read, Write};
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
 /// What a sender of one hook needs.
-struct Sender<'a> {
+pub(crate) struct Sender<'a> {
     served: &'a Served,
     hook: &'a str,
     secret: String,
 }
 
 impl<'a> Sender<'a> {
-    fn new(home: &Home, served: &'a Served, hook: &'a str) -> Sender<'a> {
+    pub(crate) fn new(home: &Home, served: &'a Served, hook: &'a str) -> Sender<'a> {
         let secret = home.kiso(&["hook", "secret", hook]).ok().stdout.trim().to_owned();
         Sender { served, hook, secret }
     }
@@ -58,7 +58,7 @@ impl<'a> Sender<'a> {
     }
 
     /// With the secret as a token, as Home Assistant's `rest_command` sends it.
-    fn token(&self, body: &[u8]) -> Answer {
+    pub(crate) fn token(&self, body: &[u8]) -> Answer {
         self.post(&[("authorization", &format!("Bearer {}", self.secret))], body)
     }
 }
@@ -80,6 +80,52 @@ const ISSUES: &str = "[hooks.issues]\nauth = \"github\"\nonly = [\"header.x-gith
 
 fn issue(title: &str) -> Value {
     json!({ "action": "opened", "issue": { "title": title }, "sender": { "login": "ada" } })
+}
+
+const CAMERA: &str = "[hooks.camera]\nauth = \"token\"\ntemplate = \"{body.camera} sent {body.snapshot}: who is there?\"\nmax_body_kib = 1_024\n";
+
+/// A picture in an event is a file of the hook's session, and from outside like everything else of it.
+#[test]
+fn an_event_brings_pictures() {
+    let home = home(CAMERA);
+    let served = Served::start(&home);
+    let sender = Sender::new(&home, &served, "camera");
+    let bearer = format!("Bearer {}", sender.secret);
+    let event = json!({ "camera": "door", "snapshot": "data:image/png;base64,iVBORw==" });
+    let (authorization, json_body) = (("authorization", bearer.as_str()), event.to_string());
+    let kind = |kind: &'static str| ("content-type", kind);
+    sender.post(&[authorization, kind("application/json")], json_body.as_bytes()).expect(202);
+    let form = |picture: &str| {
+        format!(
+            "--b\r\nContent-Disposition: form-data; name=\"camera\"\r\n\r\nback door\r\n--b\r\n\
+             Content-Disposition: form-data; name=\"snapshot\"; filename=\"say yes.bmp\"\r\n\r\n{picture}\r\n--b--\r\n"
+        )
+    };
+    let multipart = kind("multipart/form-data; boundary=b");
+    sender.post(&[authorization, multipart], form("one").as_bytes()).expect(202);
+    let last = sender.post(&[authorization, multipart], form("two").as_bytes()).expect(202);
+    served.reply(last["message"].as_i64().unwrap());
+    sender.post(&[authorization, multipart], b"--b").expect(400);
+    sender.post(&[authorization, kind("image/png")], b"\x89PNG").expect(415);
+    let asked = texts(&served, "hook.camera", "user");
+    let [first, second, third] = &asked[..] else { panic!("{asked:?}") };
+    let name = first.rsplit(' ').next().unwrap();
+    assert!(name.starts_with("image-") && name.ends_with(".png"), "{first}");
+    assert_eq!(*first, format!("door sent {name}: who is there?\n\nFiles: {name}"));
+    let below = "[body.camera], from outside, as data:\n~~~\nback door\n~~~";
+    let message = |name: &str| format!("[body.camera] sent {name}: who is there?\n\n{below}\n\nFiles: {name}");
+    assert_eq!(*second, message("say_yes.bmp"));
+    let other = third.rsplit(' ').next().unwrap();
+    assert!(other.starts_with("say_yes-") && *third == message(other), "{third}");
+    let work = home.work("hook.camera");
+    for (name, content) in [(name, &b"\x89PNG"[..]), ("say_yes.bmp", b"one"), (other, b"two")] {
+        assert_eq!(std::fs::read(work.join(name)).unwrap(), content, "{name}");
+    }
+    std::fs::write(home.path().join("event.json"), &json_body).unwrap();
+    let file = home.path().join("event.json");
+    let rendered = home.kiso(&["hook", "render", "camera", file.to_str().unwrap()]);
+    assert_eq!(rendered.ok().stdout.trim_end(), *first);
+    assert_eq!(served.terminate(), 0);
 }
 
 /// An event is a message once, whatever becomes of the daemon, and its reply is told where it should be.

@@ -92,6 +92,7 @@ pub(crate) fn endpoint(base_url: &str) -> Endpoint {
         schema: Support::Probe,
         tools: Support::Probe,
         vision: Support::Probe,
+        audio: false,
         max_response: 1 << 20,
     }
 }

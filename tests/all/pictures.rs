@@ -1,7 +1,10 @@
 //! Pictures on their way to a model: attached to a message, looked at by a tool, and described for a model that takes none.
 
 use crate::harness::Home;
+use crate::hooks::Sender;
 use crate::model_server::{ModelServer, Seen};
+use crate::served::Served;
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -158,6 +161,30 @@ fn a_model_without_eyes_says_so_or_has_another_look_for_it() {
     first.finish();
 }
 
+/// Rule: an answer after a test that said "blind" does not teach "sees".
+#[test]
+fn a_server_that_drops_pictures_is_found_out_by_a_test() {
+    let look = json!({ "role": "actor", "calls": [{ "name": "look", "args": { "path": "field.bmp" } }] });
+    let grey = json!({ "role": "actor", "text": "Grey.", "expect_contains": ["One grey field, 4271."] });
+    // The test is a request like others, and the server answers it without having seen anything.
+    let dropping = server(json!([medium(), { "role": "worker", "text": "0" }, look, grey, title()]));
+    let seeing = server(json!([{ "role": "eyes", "text": "One grey field, 4271." }]));
+    let home = Home::new();
+    let eyes = format!(
+        "[models]\neyes = \"seeing:m\"\n[providers.seeing]\nkind = \"anthropic\"\nbase_url = {:?}\n",
+        seeing.base_url()
+    );
+    configure(&home, &dropping, &eyes);
+    let file = picture(&home, "field.bmp", 90);
+    let ran = home.kiso(&["run", "--file", file.to_str().unwrap(), "please look at this file and tell me the colour"]);
+    assert!(ran.ok().stdout.contains("Grey."), "{ran:?}");
+    for request in asked(&dropping, "actor") {
+        assert!(shown(&request).is_empty() && request.prompt().contains("another model describes it"), "{request:?}");
+    }
+    dropping.finish();
+    seeing.finish();
+}
+
 /// Their words come with the message, a table with its columns, and a page that is a picture is shown.
 #[test]
 fn attached_documents_stand_in_the_first_prompt() {
@@ -181,7 +208,7 @@ fn attached_documents_stand_in_the_first_prompt() {
 }
 
 /// A server that writes down every recording as the same text; its address, and what it was sent.
-fn transcriber(text: &'static str) -> (String, mpsc::Receiver<String>) {
+pub(crate) fn transcriber(text: &'static str) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (sender, sent) = mpsc::channel();
@@ -231,6 +258,63 @@ fn an_attached_recording_is_written_down() {
     server.finish();
 }
 
+#[test]
+fn a_recording_is_played_to_a_model_that_takes_it() {
+    let (address, sent) = transcriber("The rent is due on Friday.");
+    let answer = json!({ "role": "actor", "text": "On Friday." });
+    let server = server(json!([medium(), answer, title(), medium(), answer]));
+    let home = Home::new();
+    let voice = format!(
+        "[audio]\ntranscription_model = \"voice:w\"\n[providers.voice]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n"
+    );
+    let heard = |answer: &str| format!("{voice}[model_settings.\"lab:m\"]\naudio = {answer:?}\n");
+    configure(&home, &server, &heard("yes"));
+    let (note, song) = (home.path().join("note.wav"), home.path().join("song.ogg"));
+    std::fs::write(&note, b"RIFF\x09\0\0\0WAVE sound").unwrap();
+    std::fs::write(&song, b"OggS\0\x02 song").unwrap();
+    let files = ["--file", note.to_str().unwrap(), "--file", song.to_str().unwrap()];
+    home.kiso(&[&["run"][..], &files, &["please tell me when the rent in these files is due"]].concat()).ok();
+    configure(&home, &server, &heard("no"));
+    home.kiso(&["run", "and now have another look at the files, please"]).ok();
+    let actor = asked(&server, "actor");
+    let sounds = |seen: &Seen| {
+        let messages = seen.body["messages"].as_array().unwrap().clone();
+        let parts = messages.into_iter().filter_map(|message| message["content"].as_array().cloned()).flatten();
+        parts.filter(|part| part["type"] == "input_audio").map(|part| part["input_audio"].clone()).collect::<Vec<_>>()
+    };
+    let data = BASE64.encode(b"RIFF\x09\0\0\0WAVE sound");
+    assert_eq!(sounds(&actor[0]), [json!({ "data": data, "format": "wav" })], "{:#}", actor[0].body);
+    assert!(actor[0].prompt().contains("[recording: /work/note.wav]"), "{}", actor[0].prompt());
+    assert!(
+        actor[0].prompt().contains("--- song.ogg ---\nThe rent is due on Friday."),
+        "other formats are written down"
+    );
+    assert!(sounds(&actor[1]).is_empty());
+    let told = actor[1].prompt();
+    assert!(told.contains("[recording: /work/note.wav. You cannot hear it; it was written down:]"), "{told}");
+    assert_eq!(sent.try_iter().count(), 2, "each is written down once");
+    server.finish();
+}
+
+/// A password in the message opens the file that comes with it, for its text and for its pages.
+#[test]
+fn an_attached_document_is_opened_with_a_password() {
+    let look = json!({ "role": "actor", "calls": [{ "name": "look", "args": { "path": "locked.pdf" } }] });
+    let server = server(json!([medium(), look, { "role": "actor", "text": "700 EUR." }, title()]));
+    let home = Home::new();
+    configure(&home, &server, "");
+    let locked = home.path().join("locked.pdf");
+    std::fs::write(&locked, include_bytes!("documents/locked.pdf")).unwrap();
+    let asks = "the password is blue-otter-41; please read the file and tell me how much it is";
+    home.kiso(&["run", "--file", locked.to_str().unwrap(), asks]).ok().prints(&["700 EUR."]);
+    let actor = asked(&server, "actor");
+    assert!(actor[0].prompt().contains("--- locked.pdf ---"), "{}", actor[0].prompt());
+    assert!(actor[0].prompt().contains("The tax is 700 EUR"), "{}", actor[0].prompt());
+    assert_eq!(shown(&actor[1]).len(), 1, "{}", actor[1].prompt());
+    assert!(!actor[1].prompt().contains("otter"), "the model needs no password");
+    server.finish();
+}
+
 /// Its passages are found later, each with its page.
 #[test]
 fn memory_takes_a_document_in() {
@@ -253,4 +337,25 @@ fn memory_takes_a_document_in() {
     assert!(found.ok().stdout.contains("rent.pdf p. 2"), "{found:?}");
     assert!(found.stdout.contains("Due on the third"), "{found:?}");
     server.finish();
+}
+
+/// An event is worked on as a subagent's message: its picture is shown like one that a person attaches.
+#[test]
+fn a_picture_of_an_event_is_shown() {
+    let server = server(json!([medium(), { "role": "actor", "text": "Nobody." }, title()]));
+    let home = Home::new();
+    configure(
+        &home,
+        &server,
+        "[hooks.camera]\nauth = \"token\"\ntemplate = \"please look who is on {body.snapshot}\"\n",
+    );
+    let served = Served::start(&home);
+    let sender = Sender::new(&home, &served, "camera");
+    let snapshot = format!("data:image/bmp;base64,{}", BASE64.encode(&bmp(60)));
+    let queued = sender.token(json!({ "snapshot": snapshot }).to_string().as_bytes()).expect(202);
+    assert_eq!(served.reply(queued["message"].as_i64().unwrap()), "Nobody.");
+    let actor = asked(&server, "actor").remove(0);
+    assert_eq!(shown(&actor).len(), 1, "{}", actor.prompt());
+    assert!(actor.prompt().contains("[picture: /work/snapshot-"), "{}", actor.prompt());
+    assert_eq!(served.terminate(), 0);
 }

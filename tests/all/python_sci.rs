@@ -53,6 +53,19 @@ python3 -c 'from PIL import Image; print(Image.open(\"pub/squares.png\").size)' 
     .ok()
     .prints(&["(640, 480)\n1\n"]);
     run("python3 -c '
+from PIL import Image
+image = Image.new(\"RGB\", (40, 30), \"red\")
+image.save(\"red.jpg\", quality=90); image.save(\"red.webp\")
+print(Image.open(\"red.jpg\").getpixel((9, 9))[0] > 250, Image.open(\"red.webp\").getpixel((9, 9)))
+small = Image.open(\"red.jpg\"); small.thumbnail((8, 8)); print(small.size)
+exif = Image.Exif(); exif[274] = 6; image.save(\"turned.jpg\", exif=exif, comment=\"hello\", dpi=(200, 200))
+turned = Image.open(\"turned.jpg\"); print(turned.getexif()[274], turned.info[\"comment\"], turned.info[\"dpi\"])
+open(\"cut.jpg\", \"wb\").write(open(\"red.jpg\", \"rb\").read()[:-20])
+try: Image.open(\"cut.jpg\").load()
+except OSError as error: print(error)'")
+    .ok()
+    .prints(&["True (255, 0, 0)\n(8, 6)\n6 b'hello' (200, 200)\nimage file is truncated\n"]);
+    run("python3 -c '
 from scipy.optimize import brentq
 from sklearn.linear_model import LinearRegression
 import sympy, networkx

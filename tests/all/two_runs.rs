@@ -208,7 +208,7 @@ impl World {
         // And what the host itself puts into prompts.
         let work = self.home.open_work(session).unwrap();
         let labels = FileLabels::of_session(&self.home, session);
-        for card in files::shown(&work, &labels) {
+        for card in files::shown(&work, &labels, &Label::default()) {
             sight.insert(format!("card: {}", card.path), Seen { text: format!("{card:?}"), labelled: false });
         }
         for name in NAMES {

@@ -92,7 +92,7 @@ impl Shell {
     }
 
     /// As `kiso shell` does it: nothing is kept.
-    async fn run_for_good(&self, source: &str) -> Duration {
+    pub(crate) async fn run_for_good(&self, source: &str) -> Duration {
         let started = Instant::now();
         self.done(source, None).await;
         started.elapsed()

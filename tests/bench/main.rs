@@ -19,11 +19,12 @@
 //!   in flight, and with ten calls beside it that never end
 //! - the program's size and start, the first call of a bundled skill, and the memory of a daemon that waits
 //! - Python as a package against the host's own
+//! - the text of a PDF and a photo made smaller against the host's `pdftotext` and `convert`, and the start of `document`
 //! - a home in a fleet of one, two and three members against the same home on one machine, and against what its NATS server confirms
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
 //! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `folder`, `run`, `memory`, `flat`, `runs`, `writes`,
-//! `steady`, `prefix`, `mcp`, `page`, `program`, `python`, `fleet`.
+//! `steady`, `prefix`, `mcp`, `page`, `program`, `python`, `files`, `fleet`.
 //! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
 //! without.
@@ -49,6 +50,7 @@ use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod exec;
+mod files;
 mod fleet;
 mod folder;
 #[path = "../all/harness.rs"]
@@ -139,6 +141,9 @@ fn main() {
     }
     if wanted("python") {
         runtime.block_on(python::rows());
+    }
+    if wanted("files") {
+        runtime.block_on(files::rows());
     }
     if wanted("page") {
         page::rows();

@@ -83,7 +83,7 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     let room = context::room(context_budget, &request);
     let user = context::render_beside(&request.pieces, request.apart, boundary, room);
     let mut request = Request { user, ..request };
-    // What is never cut may take more than its room; the answer gets what it leaves.
+    // Parts that are never cut may take more than their room; the answer gets the rest.
     let left = context_budget.saturating_sub(request_tokens(&request)).max(1);
     request.max_tokens = request.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
     request
@@ -124,7 +124,7 @@ pub fn bounded(mut request: Request) -> Request {
 /// Whether `request` has room as it is in a context of `context_budget` tokens.
 pub fn fits(request: &Request, context_budget: usize) -> bool {
     let (room, user) = (context::room(context_budget, request), estimate::tokens(&request.user));
-    // What is over where the user part is empty are the turns.
+    // With an empty user part, the turns are too long.
     user <= room && (room > 0 || request.turns.is_empty())
 }
 
@@ -137,18 +137,18 @@ fn call_of(completion: &Completion) -> Call {
     Call { model: completion.model.clone(), usage: completion.usage }
 }
 
-/// What the user has to know of a text that was cut off; it follows the text.
+/// The note that follows a text that was cut off.
 pub fn cut_off(completion: &Completion) -> Option<String> {
     let why = why_cut_off(completion)?;
     Some(format!("\n\n[This text was cut off {why}]"))
 }
 
-/// What follows the text of an answer to a message that came with `attached`.
+/// The notes that follow the text of an answer to a message with `attached`.
 pub fn notes(completion: &Completion, attached: &AttachedFiles) -> String {
     [cut_off(completion), blind(completion, attached)].into_iter().flatten().collect()
 }
 
-/// What the user has to know of an answer to a message with pictures from a model that takes none; it follows the text.
+/// The note that follows an answer to a message with pictures, from a model that takes none.
 fn blind(completion: &Completion, attached: &AttachedFiles) -> Option<String> {
     let unseen = completion.blind && !attached.pictures.is_empty();
     unseen.then(|| {
@@ -172,8 +172,7 @@ fn why_cut_off(completion: &Completion) -> Option<String> {
     }
 }
 
-/// What is wrong with an answer that could not be read, as its correction says it. That it was cut off comes first,
-/// since the rest follows from that.
+/// The faults of an answer that could not be read, for its correction. That it was cut off comes first, because it explains the others.
 fn violations(completion: &Completion, found: &[Violation]) -> Vec<String> {
     let cut_off = why_cut_off(completion).map(|why| format!("the answer was cut off {why}; answer shorter"));
     cut_off.into_iter().chain(found.iter().map(ToString::to_string)).collect()

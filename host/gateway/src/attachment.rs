@@ -1,10 +1,10 @@
 //! Files that come inside of a message, and how they get into the session's workspace.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use data_encoding::{BASE64, HEXLOWER};
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, Digest, SHA256, digest};
 
 use crate::error::ApiError;
 use kiso_agent::drive::RunExecutor;
@@ -32,19 +32,27 @@ impl Attachment {
     /// Of a data URL; other addresses are not asked for what is there.
     pub fn image(url: &str) -> Result<Attachment, ApiError> {
         let (media_type, bytes) = data_url(url)?;
-        let ending = match media_type.as_str() {
-            "image/png" => "png",
-            "image/jpeg" | "image/jpg" => "jpg",
-            "image/gif" => "gif",
-            "image/webp" => "webp",
-            "image/svg+xml" => "svg",
-            "image/avif" => "avif",
-            _ => {
-                return Err(ApiError::bad_request(format!("{media_type:?} is no type of image that is known here"))
-                    .hint("send it as a file with a name"));
-            }
-        };
+        let ending = image_ending(&media_type).ok_or_else(|| {
+            ApiError::bad_request(format!("{media_type:?} is no type of image that is known here"))
+                .hint("send it as a file with a name")
+        })?;
         Ok(Attachment { name: format!("image-{}.{ending}", mark(&bytes)), bytes })
+    }
+
+    /// Of a data URL of any type. `stem` begins the name of what is not an image.
+    pub(crate) fn of_data_url(url: &str, stem: &str) -> Result<Attachment, ApiError> {
+        let (media_type, bytes) = data_url(url)?;
+        let (stem, ending) = match image_ending(&media_type) {
+            Some(ending) => ("image", ending),
+            None => (stem, file_ending(&media_type)),
+        };
+        let name = format!("{stem}-{}.{ending}", mark(&bytes));
+        Ok(Attachment::of_bytes(&name, bytes))
+    }
+
+    /// The name that it is to have in the workspace.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn file(data: &str, name: Option<&str>) -> Result<Attachment, ApiError> {
@@ -74,33 +82,51 @@ impl Attachment {
     pub fn identity(&self) -> String {
         format!("{}:{}", self.name, HEXLOWER.encode(digest(&SHA256, &self.bytes).as_ref()))
     }
+}
 
-    /// The same name with a mark of what is in the file, for one whose name another file has.
-    fn marked(&self) -> String {
-        let mark = mark(&self.bytes);
-        match self.name.rsplit_once('.') {
-            Some((stem, ending)) if !stem.is_empty() => format!("{stem}-{mark}.{ending}"),
-            _ => format!("{}-{mark}", self.name),
+/// The name that a file has in the workspace, and whether it stands there already. A file of the same name with other content keeps it, and
+/// this one gets a mark of its content.
+pub(crate) fn place(
+    home: &Home,
+    session: &SessionName,
+    name: &str,
+    bytes: u64,
+    digest: Digest,
+) -> Result<(FilePath, bool), FileError> {
+    let path = FilePath::parse(name)?;
+    let marked = || FilePath::parse(&with_mark(name, &digest));
+    match workspace::open(home, session, &path) {
+        // A file of another length is another file, and is not read.
+        Ok((file, meta)) if meta.len() == bytes && is_same(&file, bytes, &digest)? => Ok((path, true)),
+        Ok(_) => Ok((marked()?, false)),
+        Err(FileError::Missing { .. }) if !home.work_dir(session).join(path.as_str()).exists() => Ok((path, false)),
+        Err(FileError::Missing { .. }) => Ok((marked()?, false)),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_same(file: &std::fs::File, bytes: u64, digest: &Digest) -> io::Result<bool> {
+    let (mut file, mut there, mut buffer) = (file.take(bytes), Context::new(&SHA256), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(there.finish().as_ref() == digest.as_ref()),
+            read => there.update(&buffer[..read]),
         }
     }
+}
 
-    /// The name that it has in the workspace, and whether it stands there already.
-    fn place(&self, home: &Home, session: &SessionName) -> Result<(FilePath, bool), FileError> {
-        let path = FilePath::parse(&self.name)?;
-        match workspace::open(home, session, &path) {
-            Ok((file, meta)) => {
-                // What is longer than what came is another file; no more of it is read.
-                let mut there = Vec::new();
-                let is_same = meta.len() == self.bytes.len() as u64
-                    && file.take(meta.len()).read_to_end(&mut there).is_ok()
-                    && there == self.bytes;
-                if is_same { Ok((path, true)) } else { Ok((FilePath::parse(&self.marked())?, false)) }
-            }
-            Err(FileError::Missing { .. }) if !home.work_dir(session).join(path.as_str()).exists() => Ok((path, false)),
-            Err(FileError::Missing { .. }) => Ok((FilePath::parse(&self.marked())?, false)),
-            Err(error) => Err(error),
-        }
+/// The same name with a mark of the content.
+fn with_mark(name: &str, digest: &Digest) -> String {
+    let mark = HEXLOWER.encode(&digest.as_ref()[..4]);
+    match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => format!("{stem}-{mark}.{ending}"),
+        _ => format!("{name}-{mark}"),
     }
+}
+
+/// The name of a file without its directories and without what a workspace does not take.
+pub(crate) fn plain_name(name: &str) -> Result<String, FileError> {
+    Ok(FilePath::parse(&plain(name))?.into())
 }
 
 /// Puts files into the workspace of a session, which is made where there is none; the names that they have there. The same
@@ -124,7 +150,8 @@ pub async fn put(
     let put = tokio::task::spawn_blocking(move || {
         let mut names = Vec::new();
         for file in files {
-            let (path, is_there) = file.place(&home, &of)?;
+            let (length, digest) = (file.bytes.len() as u64, digest(&SHA256, &file.bytes));
+            let (path, is_there) = place(&home, &of, &file.name, length, digest)?;
             if !is_there {
                 let mut incoming = begin(&home, &of, charged.clone())?;
                 incoming.write(&file.bytes)?;
@@ -141,6 +168,35 @@ pub async fn put(
     // What the workspace holds is kept with the session, which is there only now.
     drop(quota);
     Ok(names)
+}
+
+fn image_ending(media_type: &str) -> Option<&'static str> {
+    Some(match media_type {
+        "image/png" => "png",
+        "image/jpeg" | "image/jpg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/svg+xml" => "svg",
+        "image/avif" => "avif",
+        _ => return None,
+    })
+}
+
+/// The end of the name of a file that is not an image.
+fn file_ending(media_type: &str) -> &'static str {
+    match media_type {
+        "application/pdf" => "pdf",
+        "application/json" => "json",
+        "text/plain" => "txt",
+        "text/csv" => "csv",
+        "text/html" => "html",
+        "audio/mpeg" | "audio/mp3" => "mp3",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/ogg" => "ogg",
+        "image/bmp" => "bmp",
+        "image/tiff" => "tiff",
+        _ => "bin",
+    }
 }
 
 /// Media type and content of a data URL.
@@ -186,7 +242,8 @@ mod tests {
         assert_eq!(image.bytes, b"\x89PNG");
         let file = Attachment::file("data:text/csv;charset=utf-8;base64,YSxi", Some("dir/../a.csv")).unwrap();
         assert_eq!((file.name.as_str(), file.bytes.as_slice()), ("a.csv", &b"a,b"[..]));
-        assert!(file.marked().starts_with("a-") && file.marked().ends_with(".csv"));
+        let marked = with_mark(&file.name, &digest(&SHA256, &file.bytes));
+        assert!(marked.starts_with("a-") && marked.ends_with(".csv"), "{marked}");
         assert_eq!(Attachment::file("YSxi", Some("..")).unwrap().name, format!("file-{}", mark(b"a,b")));
         assert_eq!(Attachment::file("YSxi", Some(".env")).unwrap().name, "env");
         assert!(Attachment::file("", Some(&format!("{}.csv", "é".repeat(300)))).unwrap().name.ends_with("é.csv"));

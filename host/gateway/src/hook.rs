@@ -1,13 +1,14 @@
 //! `POST /hooks/NAME`: an event of another program becomes a message, by a template of the administrator.
 //!
 //! ```text
-//!  request ─▶ known name ─▶ size ─▶ signature and time ─▶ rate ─▶ JSON ─▶ conditions ─▶ template ─▶ intake
+//!  request ─▶ known name ─▶ size ─▶ signature and time ─▶ rate ─▶ JSON ─▶ conditions ─▶ template ─▶ files ─▶ intake
 //! ```
 //!
 //! Nothing of an event is believed before its signature is. What is in it is from outside all the same: it becomes data of the
 //! message ([`mod@render`]), never a command, a tag or an instruction of the template, and the message is worked on as a subagent's,
 //! with the rights of a user.
 
+mod files;
 mod meter;
 mod render;
 mod verify;
@@ -20,16 +21,21 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::App;
+use super::attachment::{self, Attachment};
 use super::auth;
 use super::document::routes;
 use super::error::ApiError;
 use super::wire::{Either, EventBody, Path, Queued, read_body};
 use kiso_agent::session::intake::{InboundEvent, IntakeOutcome};
+use kiso_agent::session::workspace::Incoming;
 use kiso_base::clock::now_ms;
+use kiso_base::config::HookSettings;
 use kiso_base::home::SessionName;
 use kiso_base::{compute, json};
 use kiso_plan::label::{Confidentiality, Integrity, Label};
+use kiso_sandbox::effect::label::LabelId;
 
+pub use self::files::take as take_files;
 pub use self::meter::HookMeter;
 pub(crate) use self::meter::{EventStatus, HookCounts};
 pub use self::render::{OutsideEvent, render};
@@ -45,7 +51,7 @@ routes! {
         401 "The signature or the token is not valid, or is too old",
         404 "There is no hook of that name",
         413 "The event or its message is too large",
-        415 "The event is neither JSON nor plain text",
+        415 "The event is neither JSON, a form nor plain text",
         422 "The template names something that the event does not have",
         429 "Too many events came within a minute, too many messages wait, or too many wrong signatures came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down, or lacks the hook's secret",
@@ -90,11 +96,7 @@ pub(crate) async fn receive(
     })
 }
 
-async fn take(
-    app: &App,
-    hook: &kiso_base::config::HookSettings,
-    request: axum::extract::Request,
-) -> Result<EventReceipt, ApiError> {
+async fn take(app: &App, hook: &HookSettings, request: axum::extract::Request) -> Result<EventReceipt, ApiError> {
     let key = HookKey::open(&app.0.drive.home, hook, |variable| std::env::var(variable).ok()).map_err(|error| {
         tracing::error!("{error}");
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the daemon lacks the hook's secret")
@@ -114,23 +116,28 @@ async fn take(
         let message = format!("the hook {} takes {} events a minute (per_minute)", hook.name, hook.per_minute);
         return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_events", message));
     }
-    let body = body_of(&headers, &bytes)?;
+    let (body, files) = body_of(&headers, &bytes)?;
     let receipt = |status, session, message| EventReceipt { hook: hook.name.clone(), status, session, message };
-    let event = OutsideEvent { headers, body };
+    let mut event = OutsideEvent { headers, body };
     if !event.fits(&hook.only) {
         return Ok(receipt(EventStatus::Ignored, None, None));
     }
-    let template = hook.template.clone();
-    // It may be some MiB.
-    let text = compute::run("filling the template of a hook", move || render(&template, &event)).await?;
-    let text = text.map_err(|missing| {
-        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_field", missing.to_string())
-            .hint(format!("change the template of [hooks.{}], or end the name with ? if it may be missing", hook.name))
-    })?;
-    let session = hook.own_session();
+    let (session, label) = (hook.own_session(), hook_label(hook));
+    let mut text = filled(hook, &event).await?;
+    if !files.is_empty() {
+        let sent: Vec<_> = files.iter().map(|file| file.name().to_owned()).collect();
+        let names =
+            attachment::put(&app.0.drive.newest(), &session, files, LabelId::of(&label), Incoming::begin).await?;
+        // Another file of the session may have had one of the names.
+        if names != sent {
+            files::rename(&mut event.body, &sent.into_iter().zip(names.iter().cloned()).collect::<Vec<_>>());
+            text = filled(hook, &event).await?;
+        }
+        text = format!("{text}\n\nFiles: {}", names.join(", "));
+    }
     let inbound = InboundEvent {
         hook: hook.name.clone(),
-        label: Label::of(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name)),
+        label,
         session: session.clone(),
         text,
         keys: seen.keys(),
@@ -146,25 +153,47 @@ async fn take(
     })
 }
 
+/// The label of everything that comes through a hook.
+fn hook_label(hook: &HookSettings) -> Label {
+    Label::of(Integrity::World, Confidentiality::Session, &format!("hook:{}", hook.name))
+}
+
+/// The message that an event becomes.
+async fn filled(hook: &HookSettings, event: &OutsideEvent) -> Result<String, ApiError> {
+    let (template, event) = (hook.template.clone(), event.clone());
+    // It may be some MiB.
+    let text = compute::run("filling the template of a hook", move || render(&template, &event)).await?;
+    text.map_err(|missing| {
+        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_field", missing.to_string())
+            .hint(format!("change the template of [hooks.{}], or end the name with ? if it may be missing", hook.name))
+    })
+}
+
 const WRONG_SIGNATURE: auth::AuthProblem = (
     "the signature or token of the event is not valid",
     "`kiso hook secret NAME` prints the secret that the sender needs",
 );
 
-/// The body as JSON; plain text is a string.
-fn body_of(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
+/// The body as JSON, and the files in it; plain text is a string.
+fn body_of(headers: &HeaderMap, bytes: &[u8]) -> Result<(Value, Vec<Attachment>), ApiError> {
+    let parsed = || -> Result<_, ApiError> {
+        let mut body = json::parse(bytes)?;
+        let files = files::take(&mut body)?;
+        Ok((body, files))
+    };
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match essence.as_str() {
         "text/plain" => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Value::from(text)),
+            Ok(text) => Ok((Value::from(text), Vec::new())),
             Err(_) => Err(ApiError::bad_request("the event is not UTF-8 text")),
         },
-        "" | "application/json" => Ok(json::parse(bytes).map_err(ApiError::from)?),
-        json if json.ends_with("+json") => Ok(json::parse(bytes).map_err(ApiError::from)?),
+        "" | "application/json" => parsed(),
+        json if json.ends_with("+json") => parsed(),
+        "multipart/form-data" => files::read_form(media_type, bytes),
         other => {
             let short: String = other.chars().take(60).collect();
-            let message = format!("an event is JSON or plain text, and this one is {short:?}");
+            let message = format!("an event is JSON, a form or plain text, and this one is {short:?}");
             Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "wrong_media_type", message)
                 .hint("of a webhook at GitHub, set the content type to application/json"))
         }

@@ -51,7 +51,7 @@ use self::polls::Polls;
 
 pub use self::api::UndoLine;
 pub use self::attachment::{Attachment, MAX_ATTACHMENTS, put};
-pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render};
+pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render, take_files};
 pub use self::listen::{HttpListener, ListenError, TunnelledConnection, notice_death};
 pub use self::message::whole_message;
 pub use self::reply::{ReplyWriter, TurnAnswer, standing};

@@ -8,6 +8,7 @@
 //!
 //! A connection is one task that waits for the client and for the feed; while neither says anything, it costs nothing.
 
+mod file;
 pub(crate) mod lines;
 mod talk;
 mod wire;

@@ -112,6 +112,10 @@ impl Model for Anthropic {
         self.shape.lock().unwrap_or_else(PoisonError::into_inner).vision.known()
     }
 
+    fn learn_vision(&self, sees: bool) {
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).vision.tested(sees);
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(self.ask(request, sink))
     }

@@ -227,6 +227,14 @@ impl Model for Chain {
         self.first.model.sees()
     }
 
+    fn hears(&self) -> bool {
+        self.first.model.hears()
+    }
+
+    fn learn_vision(&self, sees: bool) {
+        self.first.model.learn_vision(sees);
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(self.ask(request, sink))
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::breaker::Breaker;
 use super::chain::Remote;
 use super::endpoint::Endpoint;
-use super::http::{CallError, KeyHeader, Wire};
+use super::http::{KeyHeader, Wire};
 use super::price::Price;
 use super::slots::Slots;
 use super::time::Time;
@@ -133,18 +133,7 @@ impl Embedder {
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = dimensions.into();
         }
-        let failed = |none| match none {
-            CallError::Refused(refusal) => refusal.into_error(&self.wire.name),
-            CallError::Failed(error) => error,
-        };
-        let mut reply = self.wire.post(ROLE, &body, self.wire.end()).await.map_err(failed)?;
-        let Some(event) = reply.next().await? else { return Err(self.wire.broken("its answer is empty")) };
-        reply.finish();
-        let answer: Value =
-            serde_json::from_str(&event.data).map_err(|error| self.wire.no_json(&error, &event.data))?;
-        if answer.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(failed(self.wire.error_object(&answer)));
-        }
+        let answer = self.wire.ask_once(ROLE, "application/json", kiso_base::json::bytes(&body).into()).await?;
         let vectors = vectors(&answer, texts.len()).map_err(|why| self.wire.unusable(why))?;
         let estimated: usize = texts.iter().map(|text| estimate::tokens(text)).sum();
         let input_tokens = answer["usage"]["prompt_tokens"].as_u64().unwrap_or(estimated as u64);

@@ -22,6 +22,8 @@ pub struct Endpoint {
     pub tools: Support,
     /// Whether the model takes pictures.
     pub vision: Support,
+    /// Whether the model takes recordings.
+    pub audio: bool,
     /// Bytes of an answer, stream and all, after which the call is given up.
     pub max_response: usize,
 }

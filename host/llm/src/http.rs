@@ -173,6 +173,22 @@ impl Wire {
         })
     }
 
+    /// Sends a body of this media type and returns the answer, which is one JSON value.
+    pub(crate) async fn ask_once(&self, role: &'static str, media_type: &str, body: Bytes) -> Result<Value, LlmError> {
+        let failed = |none| match none {
+            CallError::Refused(refusal) => refusal.into_error(&self.name),
+            CallError::Failed(error) => error,
+        };
+        let mut reply = self.post_bytes(role, media_type, body, self.end()).await.map_err(failed)?;
+        let Some(event) = reply.next().await? else { return Err(self.broken("its answer is empty")) };
+        reply.finish();
+        let answer: Value = serde_json::from_str(&event.data).map_err(|error| self.no_json(&error, &event.data))?;
+        match answer.get("error") {
+            Some(error) if !error.is_null() => Err(failed(self.error_object(&answer))),
+            _ => Ok(answer),
+        }
+    }
+
     /// What stands at `path` beside the version in the base address, if that is JSON and comes soon.
     pub(crate) async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
         let base = self.endpoint.base_url.split('?').next()?.trim_end_matches('/');
@@ -419,6 +435,7 @@ mod tests {
             schema: Support::Probe,
             tools: Support::Probe,
             vision: Support::Probe,
+            audio: false,
             max_response: 1 << 20,
         };
         let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();

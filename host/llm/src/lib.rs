@@ -97,7 +97,7 @@ impl Request {
         }
     }
 
-    /// The pictures that it shows.
+    /// The pictures and recordings in it.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         self.turns.iter().flat_map(|turn| match turn {
             Turn::Pictures(images) => images.as_slice(),
@@ -180,12 +180,20 @@ impl Image {
 
     /// What stands above it.
     pub(crate) fn caption(&self) -> String {
-        format!("[picture: {}]", self.picture.title())
+        let kind = if self.picture.is_sound() { "recording" } else { "picture" };
+        format!("[{kind}: {}]", self.picture.title())
     }
 
     /// What stands in its place where it is not shown.
     fn words(&self, vision: vision::Vision) -> String {
         let title = self.picture.title();
+        if self.picture.is_sound() {
+            return match &self.described {
+                _ if self.repeats => format!("[recording: {title}, which stands above]"),
+                Some(words) => format!("[recording: {title}. You cannot hear it; it was written down:]\n{words}"),
+                None => format!("[recording: {title}. You cannot hear it, so you do not know what is said on it]"),
+            };
+        }
         match &self.described {
             _ if self.repeats => format!("[picture: {title}, which stands above]"),
             _ if self.content.is_none() => {
@@ -319,6 +327,15 @@ pub trait Model: Send + Sync {
     fn sees(&self) -> Option<bool> {
         None
     }
+
+    /// Whether it takes recordings: the configuration says so.
+    fn hears(&self) -> bool {
+        false
+    }
+
+    /// Keeps the result of a test with a picture, unless the configuration says whether the model takes pictures. Answers to later
+    /// requests do not change it.
+    fn learn_vision(&self, _sees: bool) {}
 
     /// Answers `request`. `sink` hears each piece of text as it arrives, in order; the pieces since the last
     /// [`Sink::restart`] are the completion's text. Dropping the future cancels the call.

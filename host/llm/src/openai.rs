@@ -122,6 +122,14 @@ impl Model for OpenAi {
         known.or_else(|| self.llama.get().and_then(|server| server.vision))
     }
 
+    fn hears(&self) -> bool {
+        self.wire.endpoint.audio
+    }
+
+    fn learn_vision(&self, sees: bool) {
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).vision.tested(sees);
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(self.ask(request, sink))
     }
@@ -192,6 +200,11 @@ fn content(parts: &[MessagePart]) -> Value {
     for part in parts {
         match part {
             MessagePart::Text(text) => shown.push(words(text)),
+            MessagePart::Image(image) if image.picture.is_sound() => {
+                let format = if image.picture.media_type == "audio/wav" { "wav" } else { "mp3" };
+                let sound = json!({ "data": image.content.as_deref().unwrap_or_default(), "format": format });
+                shown.extend([words(&image.caption()), json!({ "type": "input_audio", "input_audio": sound })]);
+            }
             MessagePart::Image(image) => {
                 let (media_type, data) = (&image.picture.media_type, image.content.as_deref().unwrap_or_default());
                 let url = format!("data:{media_type};base64,{data}");

@@ -75,9 +75,15 @@ async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<ProbeResult
     found
 }
 
-/// Asks `model` for the number on a picture: whether it sees that.
+/// Asks `model` for the number on a picture, and returns whether it read that. The model keeps the result; where it did not answer, or a
+/// fallback did, there is none.
 pub async fn sees(model: &dyn Model) -> bool {
-    ask(model, picture(), &mut Pieces::default()).await.is_ok_and(|completion| pictures(&completion).works)
+    let Ok(completion) = ask(model, picture(), &mut Pieces::default()).await else { return false };
+    let sees = pictures(&completion).works;
+    if completion.model == model.name() {
+        model.learn_vision(sees);
+    }
+    sees
 }
 
 fn words() -> Request {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
-use serde_json::Value;
 
 use super::breaker::Breaker;
 use super::endpoint::Endpoint;
-use super::http::{CallError, KeyHeader, Wire};
+use super::http::{KeyHeader, Wire};
 use super::slots::Slots;
 use super::time::Time;
 use super::{LlmError, Priority};
@@ -38,8 +37,8 @@ impl Transcriber {
         Ok(Self { wire, breaker: Arc::new(breaker), slots, time })
     }
 
-    /// What is said on a recording of at most [`MAX_SOUND`] bytes. The end of `name` says which format it has. Waits for a slot like any other
-    /// call; is not tried again here.
+    /// Returns the words of a recording of at most [`MAX_SOUND`] bytes. The end of `name` says which format it has. Waits for a slot like any
+    /// other call; is not tried again here.
     pub async fn transcribe(&self, name: &str, sound: &[u8]) -> Result<String, LlmError> {
         let alone = |_| self.wire.broken("it failed several times in a row, and is left alone for a while");
         self.breaker.check(self.time.now()).map_err(alone)?;
@@ -55,19 +54,8 @@ impl Transcriber {
     }
 
     async fn ask(&self, name: &str, sound: &[u8]) -> Result<String, LlmError> {
-        let failed = |none| match none {
-            CallError::Refused(refusal) => refusal.into_error(&self.wire.name),
-            CallError::Failed(error) => error,
-        };
         let (kind, form) = form(&self.wire.endpoint.model, name, sound);
-        let mut reply = self.wire.post_bytes(ROLE, &kind, form.into(), self.wire.end()).await.map_err(failed)?;
-        let Some(event) = reply.next().await? else { return Err(self.wire.broken("its answer is empty")) };
-        reply.finish();
-        let answer: Value =
-            serde_json::from_str(&event.data).map_err(|error| self.wire.no_json(&error, &event.data))?;
-        if answer.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(failed(self.wire.error_object(&answer)));
-        }
+        let answer = self.wire.ask_once(ROLE, &kind, form.into()).await?;
         let text = answer["text"].as_str().ok_or_else(|| self.wire.unusable("its answer has no `text`"))?;
         Ok(text.trim().chars().take(MAX_TEXT).collect())
     }
@@ -76,7 +64,7 @@ impl Transcriber {
 /// The form, and its media type. The boundary follows from the sound, which cannot have its own digest in it.
 fn form(model: &str, name: &str, sound: &[u8]) -> (String, Vec<u8>) {
     let boundary = data_encoding::HEXLOWER.encode(&digest(&SHA256, sound).as_ref()[..16]);
-    // What stands in quotes in a header.
+    // A text that can stand in quotes in a header.
     let plain = |text: &str| text.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect::<String>();
     let mut form = Vec::with_capacity(sound.len() + 1_024);
     for (field, value) in [("model", model), ("response_format", "json")] {

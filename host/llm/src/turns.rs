@@ -117,7 +117,8 @@ impl<'a> Conversation<'a> {
     }
 
     fn show(&mut self, image: &'a Image, vision: Vision) {
-        if !vision.shows() || image.content.is_none() || image.repeats {
+        let is_taken = vision.shows() || image.picture.is_sound();
+        if !is_taken || image.content.is_none() || image.repeats {
             return self.say(Cow::Owned(image.words(vision)));
         }
         self.close();

@@ -1,5 +1,5 @@
-//! What came with a message. Its last line may name the files ("Files: weather.csv, notes.txt"), as the page and `kiso run --file` write
-//! it. It is no part of what is asked, and says what the rest is about.
+//! Files that came with a message. Its last line may name them ("Files: weather.csv, notes.txt"), as the page and `kiso run --file` write
+//! it. The line is not part of the question.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! `kiso`, `kiso chat`: a conversation with the daemon of the home, or with one of its own where none runs.
 
 mod asking;
+mod attach;
 mod complete;
 mod editor;
 mod markdown;

@@ -3,6 +3,7 @@
 //! A message that was not accepted when the connection broke is sent again with the same key, so it is done once.
 
 pub(super) mod daemon;
+pub(super) mod upload;
 pub(super) mod wire;
 
 use self::wire::{PROTOCOL, Say, ServerLine};

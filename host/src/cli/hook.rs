@@ -6,7 +6,7 @@ use super::{Exit, Failure, Opened, Shared, environment};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use clap::Subcommand;
 use kiso_base::config::HookSettings;
-use kiso_gateway::{HookError, HookKey, OutsideEvent, render};
+use kiso_gateway::{Attachment, HookError, HookKey, OutsideEvent, render, take_files};
 use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -90,11 +90,16 @@ fn rendered(opened: &Opened, name: &str, event: &Path, headers: &[String], as_js
         let message = format!("{shown} has more than {} KiB (max_body_kib of [hooks.{name}])", hook.max_body_kib);
         return Err(Failure::new(Exit::Limit, message));
     }
-    let body: Value = kiso_base::json::parse(&bytes)
+    let mut body: Value = kiso_base::json::parse(&bytes)
         .map_err(|error| Failure::new(Exit::Usage, format!("{shown} is not the JSON of an event: {error}")))?;
+    let files = take_files(&mut body).map_err(|error| Failure::new(Exit::Usage, error.message))?;
     let event = OutsideEvent { headers: header_map(headers)?, body };
     let fits = event.fits(&hook.only);
-    let text = render(&hook.template, &event).map_err(|missing| Failure::new(Exit::Failed, missing.to_string()))?;
+    let mut text = render(&hook.template, &event).map_err(|missing| Failure::new(Exit::Failed, missing.to_string()))?;
+    if !files.is_empty() {
+        let names: Vec<_> = files.iter().map(Attachment::name).collect();
+        text = format!("{text}\n\nFiles: {}", names.join(", "));
+    }
     if as_json {
         outln!("{}", json!({ "type": "rendered", "hook": name, "ignored": !fits, "text": text }));
     } else {

@@ -148,6 +148,12 @@ impl Secrets {
         self.session.get(name)
     }
 
+    /// Secrets that the user gave and that a skill declares by the end of their names.
+    pub fn session_by_end<'a>(&'a self, declared: &'a str) -> impl Iterator<Item = (&'a str, &'a SecretValue)> {
+        let named = self.session.iter().filter(move |(name, _)| is_declared_as(declared, name));
+        named.map(|(name, value)| (name.as_str(), value))
+    }
+
     /// The names of the secrets that the user gave.
     pub fn session_names(&self) -> impl Iterator<Item = &str> {
         self.session.keys().map(String::as_str)
@@ -192,6 +198,14 @@ impl Secrets {
     }
 }
 
+/// Whether the name that a skill declares covers the secret `name`: they are the same, or the declared one is `*` and the end of the
+/// other, as `*password` is of `tax_password` and of `tax_password_2`.
+pub fn is_declared_as(declared: &str, name: &str) -> bool {
+    let Some(end) = declared.strip_prefix('*') else { return declared == name };
+    let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_');
+    name.ends_with(end) || without_number.is_some_and(|stem| stem.ends_with(end))
+}
+
 /// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores:
 /// with one, the skill `web` could name a key that is the variable of the skill `web-search`.
 pub fn variable(skill: &SkillName, key: &str) -> String {
@@ -201,6 +215,20 @@ pub fn variable(skill: &SkillName, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_declared_name_may_be_the_end_of_several() {
+        for (declared, name, covers) in [
+            ("password", "password", true),
+            ("password", "tax_password", false),
+            ("*password", "tax_password", true),
+            ("*password", "password_2", true),
+            ("*password", "password_hint", false),
+            ("*password", "token", false),
+        ] {
+            assert_eq!(is_declared_as(declared, name), covers, "{declared} {name}");
+        }
+    }
 
     fn secrets(environment: &[(&str, &str)], session: &[(&str, &str)]) -> Secrets {
         let mut secrets =

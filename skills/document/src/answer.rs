@@ -37,7 +37,7 @@ pub fn answer_bytes(request: &Request, base: &Path, bytes: Vec<u8>) -> Result<St
         style: if request.format == Format::Text { Style::Text } else { Style::Markdown },
         pages: request.pages.clone(),
         sheet: request.sheet.as_deref(),
-        password: request.password.as_deref(),
+        passwords: &request.passwords,
         // Four bytes are the most that a character has.
         limit: if whole { limits::TEXT_BYTES } else { request.max.saturating_add(request.from).saturating_mul(4) },
         attachments: request.attachments.is_some(),

@@ -43,6 +43,13 @@ pub const COMMANDS: [Command; 13] = [
     Command { name: "xlsx2csv", usage: xlsx2csv::USAGE, run: xlsx2csv::run },
 ];
 
+/// The password of a command line, and those of the conversation, which the host puts into the environment.
+fn passwords(given: Option<String>) -> Vec<String> {
+    let is_password = |name: &str| name.starts_with("KISO_SKILL_") && name.contains("PASSWORD");
+    let of_host = std::env::vars().filter(|(name, _)| is_password(name)).map(|(_, value)| value);
+    given.into_iter().chain(of_host).collect()
+}
+
 /// Whether a command has this name.
 pub fn is_known(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.name == name)

@@ -111,3 +111,6 @@ pub const ALL_PIXELS: u64 = 200_000_000;
 
 /// Fonts from files.
 pub const FONTS: usize = 24;
+
+/// Passwords that an encrypted file is tried with.
+pub const PASSWORDS: usize = 32;

@@ -13,7 +13,7 @@ mod write;
 use std::time::Instant;
 
 use hayro::hayro_interpret::{InterpreterCache, InterpreterSettings};
-use hayro::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro::hayro_syntax::{DecryptionError, LoadPdfError, Pdf, PdfData};
 
 use crate::document::Document;
 use crate::error::{Error, Result};
@@ -28,13 +28,23 @@ pub use render::{Picture, Scaling, render};
 /// Pages that share what was read of fonts. It is thrown away then, so that a long document does not fill the memory.
 const PAGES_TOGETHER: usize = 32;
 
-/// Opens a file, with the password if it has one.
-pub fn open(bytes: Vec<u8>, password: Option<&str>) -> Result<Pdf> {
-    Pdf::new_with_password(bytes, password.unwrap_or_default()).map_err(|error| match error {
-        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => match password {
-            None => Error::new("it is encrypted: give its password"),
-            Some(_) => Error::new("it is encrypted, and the password is wrong"),
-        },
+/// Opens a file. An encrypted one is tried with each of the passwords.
+pub fn open(bytes: Vec<u8>, passwords: &[String]) -> Result<Pdf> {
+    let bytes = PdfData::from(bytes);
+    let mut opened = Pdf::new_with_password(bytes.clone(), "");
+    for password in passwords.iter().take(limits::PASSWORDS) {
+        if !matches!(opened, Err(LoadPdfError::Decryption(DecryptionError::PasswordProtected))) {
+            break;
+        }
+        opened = Pdf::new_with_password(bytes.clone(), password);
+    }
+    opened.map_err(|error| match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) if passwords.is_empty() => {
+            Error::new("it is encrypted: give its password in the conversation")
+        }
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
+            Error::new("it is encrypted, and no password that was given opens it")
+        }
         LoadPdfError::Decryption(DecryptionError::UnsupportedAlgorithm) => {
             Error::new("it is encrypted in a way that cannot be read here")
         }
@@ -45,7 +55,7 @@ pub fn open(bytes: Vec<u8>, password: Option<&str>) -> Result<Pdf> {
 
 /// Reads the text of the wanted pages.
 pub fn read(bytes: Vec<u8>, reading: &Reading) -> Result<Document> {
-    let pdf = open(bytes, reading.password)?;
+    let pdf = open(bytes, reading.passwords)?;
     let pages = pdf.pages();
     let total = pages.len();
     if total == 0 {
@@ -204,7 +214,7 @@ pub mod tests {
 
     #[test]
     fn a_page_is_drawn() {
-        let pdf = open(pdf(&["Hello"]), None).unwrap();
+        let pdf = open(pdf(&["Hello"]), &[]).unwrap();
         let picture = render(&pdf, 1, Scaling::Dpi(72.0, 72.0)).unwrap();
         assert_eq!((picture.width, picture.height), (595, 842));
         assert!(picture.pixels.contains(&0) && picture.to_png().unwrap().starts_with(b"\x89PNG"));

@@ -15,7 +15,8 @@ pub struct Reading<'a> {
     pub pages: Option<Pages>,
     /// Name or number of the only sheet that is wanted.
     pub sheet: Option<&'a str>,
-    pub password: Option<&'a str>,
+    /// Passwords that an encrypted file is tried with.
+    pub passwords: &'a [String],
     /// Bytes of text after which reading ends.
     pub limit: usize,
     /// Whether the bytes of attachments are kept.
@@ -34,7 +35,7 @@ impl Default for Reading<'_> {
             style: Style::Markdown,
             pages: None,
             sheet: None,
-            password: None,
+            passwords: &[],
             limit: limits::TEXT_BYTES,
             attachments: false,
             layout: false,

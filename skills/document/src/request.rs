@@ -42,7 +42,8 @@ pub struct Request {
     pub search: Option<String>,
     /// Directory into which attachments are saved.
     pub attachments: Option<String>,
-    pub password: Option<String>,
+    /// Passwords that an encrypted file is tried with.
+    pub passwords: Vec<String>,
     /// Pages that are drawn.
     pub render: Option<Pages>,
     pub dpi: f64,
@@ -84,7 +85,7 @@ impl Request {
                 "outline" => request.outline = value.as_bool().ok_or("outline: expected true or false")?,
                 "search" => request.search = some()?,
                 "attachments" => request.attachments = some()?,
-                "password" => request.password = some()?,
+                "password" => request.passwords.splice(..0, some()?).for_each(drop),
                 "render" => request.render = some()?.map(|pages| Pages::parse(&pages)).transpose()?,
                 "dpi" => request.dpi = number()?,
                 "max" => request.max = number()? as usize,
@@ -92,8 +93,10 @@ impl Request {
                 _ => return Err(Error::new(format!("there is no argument `{name}`"))),
             }
         }
-        let secret = || call.get("secrets")?.as_object()?.values().find_map(Value::as_str).map(str::to_owned);
-        request.password = request.password.or_else(secret);
+        let secrets = call.get("secrets").and_then(Value::as_object);
+        request
+            .passwords
+            .extend(secrets.into_iter().flat_map(|all| all.values()).filter_map(Value::as_str).map(str::to_owned));
         request.max = request.max.clamp(1, LARGEST_MAX);
         request.check()?;
         Ok(request)
@@ -117,10 +120,13 @@ mod tests {
 
     #[test]
     fn a_call_is_read() {
-        let call = json!({"args": {"file": "a.pdf", "pages": "2-3", "render": 4, "outline": true, "max": 9e9, "search": ""}, "secrets": {"password": "x"}});
+        let call = json!({"args": {"file": "a.pdf", "pages": "2-3", "render": 4, "outline": true, "max": 9e9, "search": ""}, "secrets": {"password": "x", "tax_password": "y"}});
         let request = Request::from_call(&call).unwrap();
         assert!(request.pages.unwrap().contains(3) && request.render.unwrap().contains(4) && request.outline);
-        assert_eq!((request.max, request.search, request.password.as_deref()), (LARGEST_MAX, None, Some("x")));
+        assert_eq!(
+            (request.max, request.search, request.passwords),
+            (LARGEST_MAX, None, vec!["x".to_owned(), "y".to_owned()])
+        );
     }
 
     #[test]

@@ -223,6 +223,32 @@ fn spinning_calls_of_clients_that_hang_up_are_stopped() {
 }
 
 #[test]
+fn a_run_has_files() {
+    let home = home();
+    let (served, _) = served(&home);
+    let run = |args: Value| {
+        let message = request(3, "tools/call", modern(json!({ "name": "run", "arguments": args })));
+        let (_, mut stream) = begin(&served, "POST", "?session=files", &repeated(&message), &message.to_string());
+        next(&mut stream)
+    };
+    let image = "data:image/png;base64,iVBORw==";
+    let files = json!([{ "name": "a/notes.txt", "data": "b24gdGhlIG1hdA==" }, { "data": image }]);
+    let told = run(json!({ "message": "$ cat notes.txt; ls", "files": files }));
+    assert!(text(&told).contains("on the mat"), "{told}");
+    let said = served.get("/sessions/files/messages")["items"][0]["text"].as_str().unwrap().to_owned();
+    assert!(said.starts_with("$ cat notes.txt; ls\n\nFiles: notes.txt, image-") && said.ends_with(".png"), "{said}");
+    for (files, why) in [
+        (json!([{ "name": "a.txt" }]), "a file has `data`"),
+        (json!([{ "name": "a.txt", "data": "%" }]), "not base64"),
+        (json!(vec![json!({ "data": image }); 17]), "at most 16 files"),
+        (json!("a"), "`files` is a list"),
+    ] {
+        let told = run(json!({ "message": "hello", "files": files }));
+        assert!(told["result"]["isError"] == true && text(&told).contains(why), "{told}");
+    }
+}
+
+#[test]
 fn a_run_is_a_message_that_is_followed() {
     let home = home();
     let (served, _) = served(&home);

@@ -107,7 +107,11 @@ fn skill_text(card: &SkillCard) -> String {
         let _ = write!(text, "\n{args}");
     }
     if !card.secrets.is_empty() {
-        let _ = write!(text, "\n  secrets: {}", card.secrets.join(", "));
+        let _ = write!(
+            text,
+            "\n  secrets: {}",
+            card.secrets.iter().map(|name| name.trim_start_matches('*')).collect::<Vec<_>>().join(", ")
+        );
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What came with a message, and pictures on their way into a request.
+//! Files that came with a message, and pictures on their way into a request.
 
 use super::prompt::as_text;
 use super::run_context::RunContext;
@@ -7,7 +7,8 @@ use crate::context;
 use crate::node::conversation::NewMessage;
 use crate::node::eyes;
 use crate::tool::{files, text_room};
-use data_encoding::BASE64;
+use data_encoding::{BASE64, HEXLOWER};
+use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
 use kiso_graph::run::Run;
@@ -15,15 +16,20 @@ use kiso_llm::transcribe::MAX_SOUND;
 use kiso_llm::{Image, Model, Request, Turn, probe};
 use kiso_plan::attached::{self, AttachedDocument, AttachedFiles};
 use kiso_plan::label::Label;
+use kiso_plan::picture::Picture;
 use kiso_plan::prompt::{ATTACHED, FileCard};
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad::truncate_middle;
-use kiso_store::store::KeptPicture;
+use kiso_store::store::{KeptPicture, MAX_PICTURE_BYTES};
+use ring::digest::{SHA256, digest};
 use std::collections::HashSet;
 
+/// Tokens of the words of a recording that models take as sound, for those that do not.
+const MAX_WORDS: usize = 2_000;
+
 impl RunExecutor {
-    /// What is said on a recording of a workspace, or why nobody knows; `None` where no model is configured for that, or no such file is there.
+    /// Returns the words of a recording in a workspace, or why they are not known; `None` without a model for that, or without such a file.
     pub async fn transcribe(&self, session: &SessionName, path: &str) -> Option<Result<String, String>> {
         let transcriber = self.models.transcriber().filter(|_| is_sound(path))?;
         let sound = files::bytes(&self.home.open_work(session).ok()?, path, MAX_SOUND as u64 + 1).ok()?;
@@ -73,15 +79,51 @@ impl RunContext<'_> {
         };
         let mut attached = self.drive.tools.attached(&named, context_budget, self.caller, &caller).await;
         for file in named.iter().filter(|file| file.came_along && is_sound(&file.card.path)) {
+            if self.is_heard() && self.keep_sound(&file.card.path, &mut attached).await {
+                continue;
+            }
             attached
                 .documents
                 .extend(self.heard(&file.card.path, text_room(context_budget), &mut attached.label).await);
         }
-        // What the conversation shows already is not sent again.
+        // Files that the conversation shows already are not sent again.
         let shown: Vec<_> = self.earlier.messages.iter().filter(|message| message.from == ATTACHED).collect();
         attached.pictures.retain(|picture| !shown.iter().any(|message| message.pictures.contains(picture)));
         attached.documents.retain(|document| !shown.iter().any(|message| message.text.contains(&document.section())));
         attached
+    }
+
+    /// Whether one of the models that are shown files takes recordings.
+    fn is_heard(&self) -> bool {
+        [Role::Actor, Role::Worker, Role::Planner].into_iter().any(|role| self.drive.models.of(role).hears())
+    }
+
+    /// Keeps a recording for models that take it, and its words for the others. False where it is none of the formats that they take, or too
+    /// long.
+    async fn keep_sound(&self, path: &str, attached: &mut AttachedFiles) -> bool {
+        let Ok(work) = self.drive.home.open_work(&self.session) else { return false };
+        let sound = files::bytes(&work, path, MAX_PICTURE_BYTES as u64 + 1);
+        let Some(sound) = sound.ok().filter(|sound| sound.len() <= MAX_PICTURE_BYTES) else { return false };
+        let media_type = match sound.get(..12) {
+            Some(head) if head.starts_with(b"RIFF") && head.ends_with(b"WAVE") => "audio/wav",
+            Some(head) if head.starts_with(b"ID3") || head[0] == 0xff && head[1] & 0xe0 == 0xe0 => "audio/mpeg",
+            _ => return false,
+        };
+        let words = self.heard(path, MAX_WORDS, &mut attached.label).await.map(|heard| heard.text);
+        let digest = HEXLOWER.encode(digest(&SHA256, &sound).as_ref());
+        let (session, kept) = (self.session.clone(), digest.clone());
+        let kept = self.drive.store.write(move |tx| {
+            tx.keep_picture(&session, &kept, &sound, now_ms())?;
+            words.map_or(Ok(()), |words| tx.describe_picture(&session, &kept, &words))
+        });
+        if let Err(error) = kept.await {
+            tracing::warn!(session = %self.session, "a recording is not kept: {error}");
+            return false;
+        }
+        attached.label.join(&files::label(&work, path, &FileLabels::of_session(&self.drive.home, &self.session)));
+        let name = format!("/work/{path}");
+        attached.pictures.push(Picture { name, digest, media_type: media_type.to_owned(), width: 0, height: 0 });
+        true
     }
 
     /// A recording in words, if a model is there that writes them down.
@@ -100,10 +142,11 @@ impl RunContext<'_> {
         if request.images().next().is_none() {
             return Ok(());
         }
-        let has_eyes = self.has_eyes(by);
+        let (has_eyes, hears) = (self.has_eyes(by), self.drive.models.of(by).hears());
+        let has_pictures = request.images().any(|image| !image.picture.is_sound());
         let sees = match self.drive.models.of(by).sees() {
             // So that no words are lost by a refusal: those of the other model have to stand in the first request.
-            None if has_eyes => probe::sees(&self.model(by)).await,
+            None if has_eyes && has_pictures => probe::sees(&self.model(by)).await,
             sees => sees.unwrap_or(true),
         };
         let mut shown = HashSet::new();
@@ -114,8 +157,12 @@ impl RunContext<'_> {
                 let (session, digest) = (self.session.clone(), image.picture.digest.clone());
                 let kept = self.drive.store.read(move |view| view.picture(&session, &digest)).await?;
                 let Some(KeptPicture { content, described }) = kept else { continue };
+                if image.picture.is_sound() && !hears {
+                    image.described = described.map(|words| context::fenced(&words, &self.boundary));
+                    continue;
+                }
                 image.content = Some(BASE64.encode(&content).into());
-                if !sees {
+                if !sees && !image.picture.is_sound() {
                     let words = match described {
                         None if has_eyes => self.describe(run, image).await?,
                         described => described,

@@ -5,7 +5,7 @@ use super::run_context::RunContext;
 use kiso_base::clock::now_ms;
 use kiso_graph::plan::{self, alias_of};
 use kiso_graph::run::Run;
-use kiso_store::secret::{SecretValue, VaultError};
+use kiso_store::secret::{SecretValue, VaultError, is_declared_as};
 use kiso_store::store::StoreError;
 
 /// What a credential is called that nobody may name.
@@ -14,7 +14,7 @@ const UNNAMED: &str = "credential";
 impl RunContext<'_> {
     /// Whether a skill asks the conversation for a credential of this name.
     pub(super) fn is_asked_for(&self, name: &str) -> bool {
-        self.drive.tools.cards().iter().any(|card| card.secrets.iter().any(|asked| asked == name))
+        self.drive.tools.cards().iter().any(|card| card.secrets.iter().any(|declared| is_declared_as(declared, name)))
     }
 
     /// Keeps what a model found that has read files which the user attached. It may choose no name but those that skills ask for.

@@ -96,7 +96,9 @@ impl RunContext<'_> {
             None => Vec::new(),
         };
         let credentials = self.secrets.session_names().map(str::to_owned).collect();
-        let (files, label) = self.labelled_files(Label::is_shown_to_planners).await?;
+        // The files of an event have the label of its message.
+        let is_shown = |label: &Label| label.is_shown_to_planners() || run.expects(label);
+        let (files, label) = self.labelled_files(run, is_shown).await?;
         let mut attached = self.attached(run.message(), &files).await;
         if label.integrity > Label::default().integrity {
             attached.label.join(&label);

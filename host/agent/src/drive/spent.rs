@@ -79,6 +79,14 @@ impl Model for MeteredModel<'_> {
         self.model.sees()
     }
 
+    fn hears(&self) -> bool {
+        self.model.hears()
+    }
+
+    fn learn_vision(&self, sees: bool) {
+        self.model.learn_vision(sees);
+    }
+
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         let span = tracing::debug_span!("llm.complete", role = %request.role, model = self.name());
         let complete = async move {

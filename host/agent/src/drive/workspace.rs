@@ -18,18 +18,20 @@ impl RunContext<'_> {
     /// The files of the workspace that the roles of this run are shown: those of the user, and those that were attached before it has read
     /// the list for the first time, as its answers are known to be made of them.
     pub(super) async fn files(&self, run: &Run) -> Result<Vec<FileCard>, DriveError> {
-        Ok(self.labelled_files(|label| label.is_trusted() || run.expects(label)).await?.0)
+        Ok(self.labelled_files(run, |label| label.is_trusted() || run.expects(label)).await?.0)
     }
 
     /// The files that `admits` lets pass, with the label of all. Whoever wrote them may have made them hard to read.
     pub(super) async fn labelled_files(
         &self,
+        run: &Run,
         admits: impl Fn(&Label) -> bool,
     ) -> Result<(Vec<FileCard>, Label), DriveError> {
         let work = self.drive.home.open_work(&self.session)?;
         let labels = FileLabels::of_session(&self.drive.home, &self.session);
+        let message = run.message_label().clone();
         let read = compute::run("reading the files of the workspace", move || {
-            let cards = files::shown(&work, &labels).into_iter();
+            let cards = files::shown(&work, &labels, &message).into_iter();
             cards.map(|card| (files::label(&work, &card.path, &labels), card)).collect::<Vec<_>>()
         });
         let found = read.await.unwrap_or_else(|overdue| {

@@ -1,5 +1,5 @@
-//! What was said in a session as turns of a conversation: the user's words as the user's, the replies as the model's own, and
-//! what was called between them as data.
+//! The messages of a session as turns of a conversation: the user's words as the user's, the replies as the model's own, and calls
+//! between them as data.
 
 use crate::context;
 use kiso_llm::estimate::turn_tokens;
@@ -28,7 +28,7 @@ const ORDERED: &str = "A message that was not typed by a person:";
 #[derive(Debug, Clone, Copy)]
 pub struct NewMessage<'a> {
     pub text: &'a str,
-    /// What came with it.
+    /// The files that came with it.
     pub attached: Option<&'a AttachedFiles>,
     /// Whether no person of this home typed it.
     pub foreign: bool,
@@ -42,14 +42,14 @@ impl<'a> From<&'a str> for NewMessage<'a> {
 }
 
 impl NewMessage<'_> {
-    /// The message, and what came with it behind it.
+    /// The message, and its files behind it.
     pub(super) fn turns(&self, boundary: &str) -> Vec<Turn> {
         let mut turns = vec![user(self.text, self.foreign, boundary)];
         turns.extend(self.attached(boundary));
         turns
     }
 
-    /// What came with it.
+    /// The files that came with it.
     pub(super) fn attached(&self, boundary: &str) -> Vec<Turn> {
         self.attached.map(|attached| self::attached(attached, boundary)).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ pub(super) fn turns(messages: &[ChatMessage], foreign: bool, boundary: &str) -> 
     messages.chunk_by(|a, b| called(a) && called(b)).flat_map(turns).collect()
 }
 
-/// What came with a message, in turns behind it.
+/// The files of a message, in turns behind it.
 pub(super) fn attached(attached: &AttachedFiles, boundary: &str) -> Vec<Turn> {
     beside(&attached.text(), &attached.pictures, boundary)
 }
@@ -91,7 +91,7 @@ fn beside(text: &str, pictures: &[Picture], boundary: &str) -> Vec<Turn> {
     turns
 }
 
-/// What the user wrote, or somebody in their place.
+/// A message of the user, or of somebody in their place.
 pub(super) fn user(text: &str, foreign: bool, boundary: &str) -> Turn {
     match foreign {
         true => Turn::Note(format!("{ORDERED}\n{}", context::fenced(text, boundary))),
@@ -127,7 +127,7 @@ pub(super) fn shorten(request: &mut Request, context_budget: usize) {
         for turn in &mut request.turns[..request.spare_turns] {
             match turn {
                 Turn::User(text) | Turn::Assistant { text, .. } => *text = context::fit_text(text, share),
-                // What is fenced stays so: the turn goes as a whole.
+                // A cut would open the fence: the turn goes as a whole.
                 Turn::Note(text) | Turn::Tool { text, .. } if estimate::tokens(text) > share => text.clear(),
                 _ => {}
             }

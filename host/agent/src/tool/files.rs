@@ -50,10 +50,18 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
     described(work, list(work, None))
 }
 
-/// The same of files that nobody but the user has written or named, or handed over. Nothing tells of the others, and they take no room from these: how
-/// many there are is for those outside to choose.
-pub fn shown(work: &Dir, labels: &FileLabels) -> Vec<FileCard> {
-    described(work, list(work, Some(labels).filter(|labels| !labels.is_empty())))
+/// The same of files that nobody but the user has written or named, or handed over, and of those whose label that of the message
+/// covers. Nothing tells of the others, and they take no room from these: how many there are is for those outside to choose.
+pub fn shown(work: &Dir, labels: &FileLabels, message: &Label) -> Vec<FileCard> {
+    let admits = |label: &Label| label.is_shown_to_planners() || message.covers(label);
+    described(work, list(work, Some(Admission { labels, admits: &admits }).filter(|of| !of.labels.is_empty())))
+}
+
+/// Which files are listed.
+#[derive(Clone, Copy)]
+struct Admission<'a> {
+    labels: &'a FileLabels,
+    admits: &'a dyn Fn(&Label) -> bool,
 }
 
 fn described(work: &Dir, mut cards: Vec<FileCard>) -> Vec<FileCard> {
@@ -107,11 +115,6 @@ pub fn is_trusted(work: &Dir, path: &str, labels: &FileLabels) -> bool {
     labels.is_empty() || label(work, path, labels).is_trusted()
 }
 
-/// The same for those that the user attached, too.
-fn is_shown(work: &Dir, path: &str, labels: &FileLabels) -> bool {
-    labels.is_empty() || label(work, path, labels).is_shown_to_planners()
-}
-
 /// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its
 /// name.
 pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
@@ -136,11 +139,10 @@ type Admits<'a> = &'a dyn Fn(&str) -> bool;
 
 /// All files, or those that the labels let planners see, without their columns. They are read level by level, so that a deep or crowded
 /// directory cannot hide those above it.
-fn list(work: &Dir, labels: Option<&FileLabels>) -> Vec<FileCard> {
-    let is_named = |path: &str| {
-        labels.is_none_or(|labels| labels.of_way(work, OsStr::new(path), false).label().is_shown_to_planners())
-    };
-    let is_admitted = |path: &str| labels.is_none_or(|labels| is_shown(work, path, labels));
+fn list(work: &Dir, admission: Option<Admission<'_>>) -> Vec<FileCard> {
+    let is_named =
+        |path: &str| admission.is_none_or(|of| (of.admits)(&of.labels.of_way(work, OsStr::new(path), false).label()));
+    let is_admitted = |path: &str| admission.is_none_or(|of| (of.admits)(&label(work, path, of.labels)));
     let mut cards = Vec::new();
     let mut left = Left::new(MAX_ENTRIES);
     let mut dirs = 1;

@@ -63,9 +63,14 @@ pub struct ModelSettings {
     pub tool_calls: AbilityUse,
     /// Whether it takes pictures.
     pub vision: AbilityUse,
+    /// Whether it takes recordings.
+    pub audio: AbilityUse,
     /// Tokens that an answer may have; `None`: by its context.
     pub max_output_tokens: Option<u64>,
 }
+
+/// The words of `audio`. Nothing is found out by trying: servers leave sound out without a word.
+const AUDIO: [(&str, AbilityUse); 2] = [("no", AbilityUse::No), ("yes", AbilityUse::Yes)];
 
 /// How the commented file of a fresh home shows model settings.
 const EXAMPLE: &str = "
@@ -79,6 +84,7 @@ const EXAMPLE: &str = "
 # json_schema = \"probe\"
 # tool_calls = \"probe\"
 # vision = \"probe\"
+# audio = \"no\"
 # max_output_tokens = 4_096
 ";
 
@@ -100,6 +106,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("json_schema", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether its provider enforces a JSON Schema; `probe` finds out with the first call."),
         ("tool_calls", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether the model calls tools in the format's own way. With `no`, it is asked for calls as JSON; `probe` does so after a refusal, and where a llama.cpp server says that its template has no tools."),
         ("vision", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether the model takes pictures. With `no`, the model of `[models] eyes` describes them for it, if that is another one; `probe` does so after a refusal."),
+        ("audio", Kind::Word("no", &words(AUDIO)), "Whether the model takes recordings: WAV and MP3 of at most 1 MiB, over the interface `openai`. Others are written down by `[audio] transcription_model`."),
         ("max_output_tokens", Kind::Count(16, 1_000_000, "by its context: 4_096 to 16_000, or a quarter of a small one"), "Tokens of an answer, whatever a role requests."),
     ]),
 };
@@ -120,6 +127,7 @@ pub(super) fn read<'a>(
         json_schema: fields.one_of("json_schema", &AbilityUse::NAMES).unwrap_or_default(),
         tool_calls: fields.one_of("tool_calls", &AbilityUse::NAMES).unwrap_or_default(),
         vision: fields.one_of("vision", &AbilityUse::NAMES).unwrap_or_default(),
+        audio: fields.one_of("audio", &AUDIO).unwrap_or(AbilityUse::No),
         max_output_tokens: fields.count("max_output_tokens"),
     };
     fields.finish(|_| None)?;
@@ -338,7 +346,7 @@ mod tests {
             ("json_schema = true", "json_schema must be \"probe\" or \"yes\" or \"no\""),
             (
                 "output_prize = 2",
-                "did you mean output_price? Allowed here: cached_input_price, context_budget, input_price, json_schema",
+                "did you mean output_price? Allowed here: audio, cached_input_price, context_budget, input_price",
             ),
         ] {
             let told = problems(&format!("[model_settings.reflex]\n{line}\n"));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::attachment::MAX_ATTACHMENTS;
 use kiso_agent::tool::EXEC;
 use kiso_agent::tool::builtin::MEMORY_SEARCH;
 use kiso_llm::ToolSpec;
@@ -26,7 +27,23 @@ pub(super) fn offered(specs: Vec<ToolSpec>) -> Vec<OfferedTool> {
                 .to_owned(),
         parameters: json!({
             "type": "object",
-            "properties": { "message": { "type": "string", "minLength": 1, "description": "what is to be done" } },
+            "properties": {
+                "message": { "type": "string", "minLength": 1, "description": "what is to be done" },
+                "files": {
+                    "type": "array",
+                    "maxItems": MAX_ATTACHMENTS,
+                    "description": "pictures, documents and recordings that come with the message",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "data": { "type": "string", "description": "the file in base64, or a data URL" },
+                            "name": { "type": "string", "description": "such as photo.jpg; a data URL of an image needs none" },
+                        },
+                        "required": ["data"],
+                        "additionalProperties": false,
+                    },
+                },
+            },
             "required": ["message"],
             "additionalProperties": false,
         }),

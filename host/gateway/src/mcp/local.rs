@@ -7,9 +7,10 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::progress::ProgressTeller;
-use super::server::{Asker, RunAnswer, Runner};
+use super::server::{Asker, RunAnswer, RunMessage, Runner};
 use kiso_agent::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
 use kiso_agent::node::output;
+use kiso_agent::session::workspace::Incoming;
 use kiso_agent::tool::builtin::ToolFault;
 use kiso_base::home::{HomeError, HomeLock, SessionName};
 use kiso_graph::outcome::{Ending, Outcome};
@@ -34,7 +35,7 @@ impl Runner for LocalRunner {
     fn run<'a>(
         &'a self,
         asker: &'a Asker,
-        message: String,
+        message: RunMessage,
         progress: &'a ProgressTeller,
     ) -> BoxFuture<'a, Result<RunAnswer, ToolFault>> {
         Box::pin(async move {
@@ -74,21 +75,30 @@ impl Listener for Thoughts {
     }
 }
 
+/// Why a message was not worked on.
+#[derive(Debug, thiserror::Error)]
+enum LocalRunError {
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    #[error("{0}")]
+    Files(String),
+}
+
 /// Finishes what was cut off in the session, then does what is asked for.
 async fn work(
     drive: RunExecutor,
     environment: Secrets,
     asker: Asker,
-    message: String,
+    message: RunMessage,
     cancel: Cancel,
     said: mpsc::Sender<String>,
-) -> Result<RunAnswer, DriveError> {
+) -> Result<RunAnswer, LocalRunError> {
     let (session, mut thoughts) = (&asker.session, Thoughts(said));
     let Some(_lock) = lock(&drive, session, &cancel).await? else { return Ok(never_begun()) };
     let full = |max| tracing::info!("{max} runs are active in this home (daemon.max_jobs); this one waits");
     let Some(_place) = drive.place(&cancel, full).await? else { return Ok(never_begun()) };
     let drive = drive.for_session(session).await?;
-    for run in drive.unfinished(Some(session)).await? {
+    for run in drive.unfinished(Some(session)).await.map_err(DriveError::from)? {
         match drive.take_up(&run, environment.clone(), &cancel, &mut thoughts).await {
             Err(DriveError::CutOff { times }) => drop(drive.hold(&run, times).await?),
             // It goes on once a person has answered.
@@ -101,6 +111,8 @@ async fn work(
             return Ok(never_begun());
         }
     }
+    let message = message.settled(&drive, session, Incoming::begin_locked).await;
+    let message = message.map_err(|error| LocalRunError::Files(error.message))?;
     let (run, outcome) = drive.run(session, &message, asker.caller, environment, &cancel, &mut thoughts).await?;
     // Titles and memory are for later; nobody waits for them.
     let behind = (drive.clone(), session.clone());

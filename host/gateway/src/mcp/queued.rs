@@ -4,13 +4,14 @@ use futures_util::future::BoxFuture;
 use kiso_plan::code::ErrorCode;
 
 use super::progress::ProgressTeller;
-use super::server::{Asker, RunAnswer, Runner};
+use super::server::{Asker, RunAnswer, RunMessage, Runner};
 use crate::App;
 use crate::auth::Who;
 use crate::error::ApiError;
 use crate::follow::Subscription;
 use crate::openai::turn::{Piece, Turn, TurnSlot};
 use kiso_agent::session::intake::{Inbound, IntakeOutcome};
+use kiso_agent::session::workspace::Incoming;
 use kiso_agent::tool::builtin::ToolFault;
 use kiso_store::store::{JobPriority, JobState};
 
@@ -24,7 +25,7 @@ impl Runner for QueuedRunner {
     fn run<'a>(
         &'a self,
         asker: &'a Asker,
-        message: String,
+        message: RunMessage,
         progress: &'a ProgressTeller,
     ) -> BoxFuture<'a, Result<RunAnswer, ToolFault>> {
         Box::pin(async move { self.follow(asker, message, progress).await.map_err(fault) })
@@ -32,10 +33,16 @@ impl Runner for QueuedRunner {
 }
 
 impl QueuedRunner {
-    async fn follow(&self, asker: &Asker, text: String, progress: &ProgressTeller) -> Result<RunAnswer, ApiError> {
+    async fn follow(
+        &self,
+        asker: &Asker,
+        message: RunMessage,
+        progress: &ProgressTeller,
+    ) -> Result<RunAnswer, ApiError> {
         let app = &self.app;
         // Before the message is accepted: afterwards, nobody is to be told that there is no place.
         let slot = TurnSlot::take(app)?;
+        let text = message.settled(&app.0.drive.newest(), &asker.session, Incoming::begin).await?;
         let after = app.0.drive.store.read(|view| view.feed_end()).await?;
         let inbound = Inbound {
             session: asker.session.clone(),

@@ -9,11 +9,17 @@ use super::admission::SandboxQueue;
 use super::catalog::{self, OfferedTool};
 use super::hold::Holds;
 use super::progress::ProgressTeller;
+use crate::attachment::{self, Attachment};
+use crate::error::ApiError;
 use kiso_agent::drive::RunExecutor;
+use kiso_agent::session::workspace::{FileError, Incoming};
 use kiso_agent::tool::builtin::ToolFault;
-use kiso_base::home::SessionName;
+use kiso_base::home::{Home, SessionName};
 use kiso_base::rpc::{BUSY, RpcError};
+use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::skill::Quota;
 use kiso_store::secret::Secrets;
 
 /// Requests that are answered at once, of all clients.
@@ -44,6 +50,29 @@ pub(super) struct Asker {
     pub session: SessionName,
 }
 
+/// A message on its way in, with its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunMessage {
+    pub text: String,
+    pub files: Vec<Attachment>,
+}
+
+impl RunMessage {
+    /// Puts the files into the session's workspace and returns the text that names them. `begin` is how this process may do that.
+    pub(super) async fn settled(
+        self,
+        drive: &RunExecutor,
+        session: &SessionName,
+        begin: fn(&Home, &SessionName, Arc<Quota>) -> Result<Incoming, FileError>,
+    ) -> Result<String, ApiError> {
+        if self.files.is_empty() {
+            return Ok(self.text);
+        }
+        let names = attachment::put(drive, session, self.files, LabelId::of(&Label::attached()), begin).await?;
+        Ok(format!("{}\n\nFiles: {}", self.text, names.join(", ")))
+    }
+}
+
 /// What a message came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunAnswer {
@@ -58,7 +87,7 @@ pub(super) trait Runner: Send + Sync {
     fn run<'a>(
         &'a self,
         asker: &'a Asker,
-        message: String,
+        message: RunMessage,
         progress: &'a ProgressTeller,
     ) -> BoxFuture<'a, Result<RunAnswer, ToolFault>>;
 }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::catalog::RUN;
 use super::progress::ProgressTeller;
 use super::resources::uri;
-use super::server::{Asker, RunAnswer, Runner, Server};
+use super::server::{Asker, RunAnswer, RunMessage, Runner, Server};
+use crate::attachment::{Attachment, MAX_ATTACHMENTS};
 use kiso_agent::tool::builtin::{self, CallContext, MEMORY_SEARCH, ToolFault};
 use kiso_agent::tool::{EXEC, ToolAnswer};
 use kiso_base::clock::now_ms;
@@ -77,14 +78,35 @@ async fn run(
         message: message.to_owned(),
         hint: Some("call it again with {\"message\": \"…\"}".to_owned()),
     };
-    let only = args.as_object().filter(|args| args.len() == 1).and_then(|args| args.get("message"));
+    let known = |name: &String| name == "message" || name == "files";
+    let only = args.as_object().filter(|args| args.keys().all(known)).and_then(|args| args.get("message"));
     let Some(message) = only.and_then(Value::as_str).map(str::trim).filter(|message| !message.is_empty()) else {
-        return Err(wrong("run takes one argument, message: a text that is not empty"));
+        return Err(wrong("run takes message, a text that is not empty, and may take files"));
     };
     if message.len() > MAX_MESSAGE {
         return Err(wrong("the message has more than 256 KiB; put the text into a file in /work and name it"));
     }
-    runner.run(asker, message.to_owned(), progress).await
+    let files = files(&args["files"]).map_err(|why| wrong(&why))?;
+    runner.run(asker, RunMessage { text: message.to_owned(), files }, progress).await
+}
+
+/// The files of a message.
+fn files(given: &Value) -> Result<Vec<Attachment>, String> {
+    let items = match given {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(items) if items.len() <= MAX_ATTACHMENTS => items,
+        Value::Array(_) => return Err(format!("a message has at most {MAX_ATTACHMENTS} files")),
+        _ => return Err("`files` is a list".to_owned()),
+    };
+    let file = |item: &Value| {
+        let data = item["data"].as_str().ok_or("a file has `data`: base64, or a data URL")?;
+        let file = match item["name"].as_str() {
+            None if data.starts_with("data:") => Attachment::of_data_url(data, "file"),
+            name => Attachment::file(data, name),
+        };
+        file.map_err(|error| error.message)
+    };
+    items.iter().map(file).collect()
 }
 
 async fn call_tool(

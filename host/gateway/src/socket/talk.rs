@@ -4,8 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 
+use super::file::{PartialFile, StoredFile};
 use super::lines::{Lines, NoLine};
 use super::wire::{self, Line, PROTOCOL, RequestLine};
 use crate::App;
@@ -17,6 +19,7 @@ use kiso_agent::session::intake::{Inbound, IntakeOutcome};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_plan::plan::CallerScope;
+use kiso_sandbox::skill::media_type;
 use kiso_store::store::JobPriority;
 
 /// Characters of the word by which a client calls itself.
@@ -27,6 +30,8 @@ struct Registered {
     /// Where what it says goes, if that does not say it.
     session: Option<SessionName>,
     following: Following,
+    /// The file whose pieces are coming.
+    file: Option<PartialFile>,
 }
 
 /// Talks with a client until it goes, breaks a rule that ends the connection, or the daemon ends. An error means that it
@@ -98,7 +103,7 @@ async fn begin(app: &App, client: &str, protocol: u64, wanted: Subscription) -> 
     let session = wanted.session.clone();
     let following = Following::new(app.clone(), wanted).await?;
     tracing::debug!(client, "registered at the socket");
-    Ok(Registered { session, following })
+    Ok(Registered { session, following, file: None })
 }
 
 /// A line as it came; `None` when the connection is over, after its client was told why.
@@ -118,12 +123,13 @@ async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<
 
 impl Registered {
     /// Does what a line asks for.
-    async fn answer(&self, app: &App, asked: RequestLine) -> Value {
+    async fn answer(&mut self, app: &App, asked: RequestLine) -> Value {
         let RequestLine { reference, line } = asked;
         let done = match line {
             Ok(Line::Register { .. }) => Err(ApiError::bad_request("this connection is already registered")),
             Ok(Line::Inbound { session, text, key }) => self.take(app, session, text, key).await,
             Ok(Line::Command { session, command, args }) => self.command(app, session, &command, &args).await,
+            Ok(Line::File { session, name, data, more }) => self.file(app, session, &name, &data, more).await,
             Ok(Line::Status { session }) => self.status(app, session).await,
             Err(error) => Err(error),
         };
@@ -162,6 +168,33 @@ impl Registered {
             }
             IntakeOutcome::Answered { text } => ("outbound", json!({ "session": session, "answer": text })),
         })
+    }
+
+    /// Takes a piece of a file. One that cannot be taken ends the file.
+    async fn file(
+        &mut self,
+        app: &App,
+        session: Option<SessionName>,
+        name: &str,
+        data: &str,
+        more: bool,
+    ) -> Result<(&'static str, Value), ApiError> {
+        let session = self.session(session);
+        let piece = BASE64.decode(data.as_bytes());
+        let piece = piece.map_err(|error| ApiError::bad_request(format!("`data` is not base64: {error}")))?;
+        let begun = self.file.take().filter(|file| file.is_of(&session, name));
+        let file = match begun {
+            Some(file) => file,
+            None => PartialFile::begin(app, session.clone(), name).await?,
+        };
+        let file = file.add(app, piece).await?;
+        if more {
+            self.file = Some(file);
+            return Ok(("file", json!({ "session": session })));
+        }
+        let StoredFile { path, bytes } = file.finish(app).await?;
+        let media_type = media_type(&path);
+        Ok(("file", json!({ "session": session, "path": path, "bytes": bytes, "media_type": media_type })))
     }
 
     async fn command(

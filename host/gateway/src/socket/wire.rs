@@ -49,6 +49,17 @@ pub(super) enum Line {
         #[serde(default)]
         args: String,
     },
+    /// A piece of a file for the workspace.
+    File {
+        #[serde(default)]
+        session: Option<SessionName>,
+        name: String,
+        /// In base64.
+        data: String,
+        /// Whether another piece follows.
+        #[serde(default)]
+        more: bool,
+    },
     /// How things stand.
     Status {
         #[serde(default)]

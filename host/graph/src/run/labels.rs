@@ -29,6 +29,11 @@ impl RunLabels {
 }
 
 impl Run {
+    /// Of the message.
+    pub fn message_label(&self) -> &Label {
+        &self.spec.label
+    }
+
     /// Of what the router and the planner are told: of what the session knew only what they are shown, unless labels are not enforced.
     pub fn planner_label(&self) -> Label {
         if self.spec.policy.shows_all {

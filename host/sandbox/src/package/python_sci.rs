@@ -62,9 +62,11 @@ pub(super) static PYTHON_SCI: Package = Package {
 };
 
 static FILES: LazyLock<SupportFiles> = LazyLock::new(|| {
-    let start: (&str, &'static [u8]) =
-        ("_kiso_start.py", include_bytes!("../../../../packages/python-sci/_kiso_start.py"));
-    let files = [start].into_iter().chain(python::START_FILES);
+    let own: [(&str, &'static [u8]); 2] = [
+        ("_kiso_start.py", include_bytes!("../../../../packages/python-sci/_kiso_start.py")),
+        ("_kiso_pillow.py", include_bytes!("../../../../packages/python-sci/_kiso_pillow.py")),
+    ];
+    let files = own.into_iter().chain(python::START_FILES);
     SupportFiles::new(files.map(|(path, bytes)| (path.to_owned(), bytes)).collect())
 });
 

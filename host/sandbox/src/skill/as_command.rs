@@ -93,6 +93,7 @@ where
     };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
     let mut capabilities = Capabilities::prepare(&given, allowed, &hit)?;
+    capabilities.secrets.hand_over_in_environment(&given.skill);
     if (!streams.goes_on || capabilities.workspace.permissions().is_none())
         && let Some(name) = streams.argv.first_mut()
     {

@@ -182,7 +182,7 @@ impl Manifest {
         let mut secrets = Vec::new();
         for secret in skill.secrets {
             let span = secret.span();
-            secrets.push(secret_name(secret.get_ref()).map_err(|m| source.at(span.start, m))?);
+            secrets.push(session_secret(secret.get_ref()).map_err(|m| source.at(span.start, m))?);
         }
         let mut env = BTreeMap::new();
         for (key, value) in skill.env {
@@ -254,6 +254,14 @@ fn is_category(category: &str) -> bool {
     category.chars().count() <= MAX_CATEGORY
         && category.starts_with(char::is_alphabetic)
         && category.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+}
+
+/// The name of a session secret, or `*` and the end of such names.
+fn session_secret(declared: &str) -> Result<String, String> {
+    match declared.strip_prefix('*') {
+        Some(end) => secret_name(end).map(|_| declared.to_owned()),
+        None => secret_name(declared),
+    }
 }
 
 /// A name that can stand in an environment variable.

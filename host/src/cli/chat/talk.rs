@@ -251,7 +251,9 @@ impl Talk {
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 vec![ScreenText::Note(self.paint.red(&printable_line(&format!("{message}{hint}"))))]
             }
-            ServerLine::Registered { .. } | ServerLine::Shutdown | ServerLine::Other => Vec::new(),
+            ServerLine::Registered { .. } | ServerLine::File { .. } | ServerLine::Shutdown | ServerLine::Other => {
+                Vec::new()
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::ChatSession;
 use super::asking::Asking;
+use super::attach::{self, LinePaths, PathMention};
 use super::complete::Names;
 use super::editor::{KeyboardInput, LineReader};
 use super::markdown::{Looks, WIDTH};
@@ -9,14 +10,17 @@ use super::screen::{FRAME_MS, Screen, StatusLine};
 use super::stream::TextForm;
 use super::talk::{ScreenText, Talk};
 use crate::cli::client::daemon::{new_key, whole};
+use crate::cli::client::upload::{UploadReceipt, upload};
 use crate::cli::client::{Client, News};
 use crate::cli::history::InputHistory;
-use crate::cli::show::Paint;
-use crate::cli::{Exit, Failure};
+use crate::cli::show::{Paint, printable_line};
+use crate::cli::{Exit, Failure, Opened};
 use kiso_agent::tool::pills::Pills;
 use kiso_base::clock::now_ms;
+use kiso_plan::report::size;
 use kiso_store::secret::Secrets;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use std::path::Path;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::MissedTickBehavior;
@@ -48,6 +52,7 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
         client,
         screen: Screen::new(printer, status, paint),
         reader,
+        attached: Vec::new(),
         left: false,
     };
     conversation.hold(&mut signals).await
@@ -61,6 +66,8 @@ struct Conversation<'a> {
     client: Client,
     screen: Screen,
     reader: LineReader,
+    /// Files for the next message, by their paths in the workspace.
+    attached: Vec<String>,
     /// Whether the last thing that was typed was a Ctrl-C with nothing to stop.
     left: bool,
 }
@@ -81,7 +88,7 @@ impl Conversation<'_> {
                     News::Lost => self.talk.lost(),
                     News::Heard(heard) => self.talk.hear(whole(&self.place.opened.store, heard).await, now_ms()),
                 },
-                typed = self.reader.typed() => match self.take(typed)? {
+                typed = self.reader.typed() => match self.take(typed).await? {
                     Some(shown) => {
                         self.reader.go_on();
                         shown
@@ -112,19 +119,83 @@ impl Conversation<'_> {
     }
 
     /// Does what was typed; `None` to leave.
-    fn take(&mut self, typed: KeyboardInput) -> Result<Option<Vec<ScreenText>>, Failure> {
+    async fn take(&mut self, typed: KeyboardInput) -> Result<Option<Vec<ScreenText>>, Failure> {
         let line = match typed {
             KeyboardInput::End => return Ok(None),
             KeyboardInput::Interrupt => return Ok(self.interrupt()),
             KeyboardInput::Line(line) => line,
         };
         self.left = false;
-        if !line.trim().is_empty() {
-            let line = self.asking.command(&line).unwrap_or(line);
+        if line.trim().is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let (line, shown) = match self.asking.command(&line) {
+            Some(command) => (Some(command), Vec::new()),
+            None => self.attach(line).await,
+        };
+        if let Some(line) = line {
             let say = self.talk.say(&line, new_key("chat")?, now_ms());
             self.client.say(say);
         }
-        Ok(Some(Vec::new()))
+        Ok(Some(shown))
+    }
+
+    /// Attaches the files that a line names. Returns what is to be sent, with the files that go with it.
+    async fn attach(&mut self, line: String) -> (Option<String>, Vec<ScreenText>) {
+        let is_file = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.is_file());
+        let (mut text, mut shown, mut names) = (line.clone(), Vec::new(), Vec::new());
+        match attach::find(&line, is_file) {
+            LinePaths::Whole(paths) => {
+                for path in paths {
+                    match self.upload(&path).await {
+                        Ok((name, note)) => {
+                            self.attached.push(name);
+                            shown.push(ScreenText::Note(format!("{note}; it goes with your next message")));
+                        }
+                        Err(why) => shown.push(ScreenText::Note(why)),
+                    }
+                }
+                return (None, shown);
+            }
+            LinePaths::Within(files) => {
+                // From the last on, so that the places of the others stay.
+                for PathMention { place, path } in files.into_iter().rev() {
+                    match self.upload(&path).await {
+                        Ok((name, note)) => {
+                            text.replace_range(place, &name);
+                            names.insert(0, name);
+                            shown.insert(0, ScreenText::Note(note));
+                        }
+                        Err(why) => {
+                            shown.push(ScreenText::Note(format!("{why}. The message was not sent.")));
+                            return (None, shown);
+                        }
+                    }
+                }
+            }
+        }
+        if !text.trim_start().starts_with(['$', '/']) {
+            names.splice(..0, self.attached.drain(..));
+        }
+        if !names.is_empty() {
+            text = format!("{}\n\nFiles: {}", text.trim_end(), names.join(", "));
+        }
+        (Some(text), shown)
+    }
+
+    /// Puts a file into the workspace. Returns its path there, and a note.
+    async fn upload(&self, path: &Path) -> Result<(String, String), String> {
+        let Opened { home, config, .. } = self.place.opened;
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let own = home.path().canonicalize().ok().and_then(|home| Some(place.strip_prefix(home).ok()?.to_owned()));
+        if own.is_some_and(|own| !own.starts_with("sessions")) {
+            return Err(format!("{} was not attached: it belongs to kiso's home", path.display()));
+        }
+        let max_line = usize::try_from(config.gateway.max_body_kib << 10).unwrap_or(usize::MAX);
+        let UploadReceipt { path, bytes, media_type } =
+            upload(&home.socket_path(), max_line, self.place.session, path).await?;
+        let note = format!("attached {} ({media_type}, {})", printable_line(&path), size(bytes));
+        Ok((path, note))
     }
 
     /// Stops the run; where none is to be stopped, the second time leaves.

@@ -31,6 +31,13 @@ pub(crate) enum Say {
         #[serde(rename = "ref")]
         reference: String,
     },
+    /// A piece of a file; the answers come in order.
+    File {
+        name: String,
+        /// In base64.
+        data: String,
+        more: bool,
+    },
     Status {
         #[serde(rename = "ref")]
         reference: String,
@@ -53,6 +60,14 @@ pub(crate) enum ServerLine {
     Status {
         running: Option<String>,
         queued: u64,
+    },
+    /// The answer to a piece of a file; with a path, if it was the last.
+    File {
+        path: Option<String>,
+        #[serde(default)]
+        bytes: u64,
+        #[serde(default)]
+        media_type: String,
     },
     Event(NoticeLine),
     Error {

@@ -65,7 +65,7 @@ pub fn render(request: &Request, pages: &Pages, bytes: Vec<u8>, path: &Path, bas
     if kind != Kind::Pdf {
         return Err(Error::new(format!("it is {}: only pages of PDF files can be drawn", kind.name())));
     }
-    let pdf = pdf::open(bytes, request.password.as_deref())?;
+    let pdf = pdf::open(bytes, &request.passwords)?;
     let total = pdf.pages().len();
     let wanted: Vec<usize> = (1..=total).filter(|number| pages.contains(*number)).collect();
     if wanted.is_empty() {

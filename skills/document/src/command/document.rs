@@ -23,11 +23,11 @@ file as Markdown; - is standard input.
   --dpi N              resolution of --render (110)
   --max N              characters of the answer
   --from N             characters to pass over
-  --password-file FILE the password of a PDF file, as the first line of FILE
+  --password-file FILE the password of a PDF file, as the first line of FILE; those said in the conversation are tried, too
 ";
 
 pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
-    let mut request = Request::new("");
+    let (mut request, mut password) = (Request::new(""), None);
     let mut files: Vec<&str> = Vec::new();
     let mut words = Words::new(arguments);
     while let Some(word) = words.next() {
@@ -45,16 +45,17 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
             Word::Option("--dpi") => request.dpi = words.number("--dpi")?,
             Word::Option("--max") => request.max = words.number("--max")?,
             Word::Option("--from") => request.from = words.number("--from")?,
-            Word::Option("--password") => request.password = Some(words.value("--password")?.to_owned()),
+            Word::Option("--password") => password = Some(words.value("--password")?.to_owned()),
             Word::Option("--password-file") => {
                 let text = super::load(words.value("--password-file")?)?;
                 let text = String::from_utf8_lossy(&text).into_owned();
-                request.password = Some(text.lines().next().unwrap_or_default().to_owned());
+                password = Some(text.lines().next().unwrap_or_default().to_owned());
             }
             Word::Option(option) => return Err(unknown(option)),
             Word::Operand(file) => files.push(file),
         }
     }
+    request.passwords = super::passwords(password);
     if files.is_empty() {
         return Err("a file is needed (see document --help)".into());
     }

@@ -55,7 +55,8 @@ pub fn read(path: &str, from: Option<Kind>, plain: Plain) -> Result<Text> {
             Ok(Text { text: charset::decode(&bytes, None).replace("\r\n", "\n"), ..Text::default() })
         }
         _ => {
-            let reading = Reading { paged: false, attachments: false, ..Reading::default() };
+            let passwords = super::passwords(None);
+            let reading = Reading { paged: false, passwords: &passwords, ..Reading::default() };
             let document = read::read_as(kind, bytes, &reading).map_err(at(path))?;
             let pictures = document.attachments.iter().filter(|file| is_picture(&file.name)).count();
             let note = (pictures > 0)

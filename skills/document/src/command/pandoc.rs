@@ -57,7 +57,9 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
         return make(&options, from, output, target == Target::Pdf, out);
     }
     let style = if target == Target::Plain { Style::Text } else { Style::Markdown };
-    let reading = Reading { style, paged: false, attachments: options.media.is_some(), ..Reading::default() };
+    let passwords = super::passwords(None);
+    let attachments = options.media.is_some();
+    let reading = Reading { style, paged: false, attachments, passwords: &passwords, ..Reading::default() };
     let mut texts = Vec::new();
     let mut title = String::new();
     for path in &options.files {

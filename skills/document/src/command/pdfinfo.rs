@@ -25,7 +25,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
         match word {
             Word::Option("-f") => first = Some(words.number::<usize>("-f")?.max(1)),
             Word::Option("-l") => last = Some(words.number::<usize>("-l")?),
-            Word::Option("-opw" | "-upw") => password = Some(words.value("-upw")?),
+            Word::Option("-opw" | "-upw") => password = Some(words.value("-upw")?.to_owned()),
             Word::Option("-isodates" | "-rawdates") => {}
             Word::Option("-enc") => drop(words.value("-enc")?),
             Word::Option(option) => return Err(unknown(option)),
@@ -38,7 +38,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let size = bytes.len();
     let encrypted = kind::contains(&bytes, b"/Encrypt");
     let linear = kind::contains(&bytes[..size.min(1_024)], b"/Linearized");
-    let pdf = pdf::open(bytes, password).map_err(at(path))?;
+    let pdf = pdf::open(bytes, &super::passwords(password)).map_err(at(path))?;
     let details = pdf::details(&pdf);
     let mut line = |name: &str, value: &str| writeln!(out, "{:<16} {value}", format!("{name}:"));
     for (name, value) in [

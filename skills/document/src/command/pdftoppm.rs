@@ -35,7 +35,7 @@ struct Options<'a> {
     first: usize,
     last: usize,
     separator: &'a str,
-    password: Option<&'a str>,
+    password: Option<String>,
     files: Vec<&'a str>,
 }
 
@@ -63,7 +63,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
             Word::Option("-scale-to") => longer = Some(words.number::<f64>("-scale-to")?),
             Word::Option("-scale-to-x") => across = words.number("-scale-to-x")?,
             Word::Option("-scale-to-y") => down = words.number("-scale-to-y")?,
-            Word::Option("-opw" | "-upw") => options.password = Some(words.value("-upw")?),
+            Word::Option("-opw" | "-upw") => options.password = Some(words.value("-upw")?.to_owned()),
             Word::Option("-cropbox" | "-q" | "-progress") => {}
             Word::Option("-aa" | "-aaVector" | "-freetype" | "-thinlinemode") => drop(words.value("-aa")?),
             Word::Option("-jpeg" | "-tiff" | "-jpegcmyk") => {
@@ -86,7 +86,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
 fn draw(options: &Options, scaling: Scaling, out: &mut dyn Write) -> Result<()> {
     let path = *options.files.first().ok_or("a PDF file is needed (see pdftoppm --help)")?;
     let root = options.files.get(1).copied();
-    let pdf = pdf::open(load_pdf(path)?, options.password).map_err(at(path))?;
+    let pdf = pdf::open(load_pdf(path)?, &super::passwords(options.password.clone())).map_err(at(path))?;
     let total = pdf.pages().len();
     let last = options.last.min(total);
     let mut pages: Vec<usize> =

@@ -25,7 +25,7 @@ Convert a PDF file to plain text. TEXT-FILE is PDF-FILE with .txt, or - for stan
 pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let (mut first, mut last) = (1, usize::MAX);
     let mut reading = Reading { style: Style::Text, ..Reading::default() };
-    let mut breaks = true;
+    let (mut breaks, mut password) = (true, None);
     let mut files: Vec<&str> = Vec::new();
     let mut words = Words::new(arguments);
     while let Some(word) = words.next() {
@@ -35,7 +35,7 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
             Word::Option("-layout" | "-table" | "-fixed" | "-simple" | "-lineprinter") => reading.layout = true,
             Word::Option("-raw" | "-q" | "-nodiag" | "-clip") => {}
             Word::Option("-nopgbrk") => breaks = false,
-            Word::Option("-opw" | "-upw") => reading.password = Some(words.value("-upw")?),
+            Word::Option("-opw" | "-upw") => password = Some(words.value("-upw")?.to_owned()),
             Word::Option("-enc") => {
                 let name = words.value("-enc")?;
                 if !matches!(name.to_ascii_uppercase().as_str(), "UTF-8" | "UTF8" | "ASCII7") {
@@ -53,6 +53,8 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
             Word::Operand(file) => return Err(unexpected(file)),
         }
     }
+    let passwords = super::passwords(password);
+    reading.passwords = &passwords;
     let path = *files.first().ok_or("a PDF file is needed (see pdftotext --help)")?;
     let target = match files.get(1) {
         Some(target) => (*target).to_owned(),

@@ -108,7 +108,7 @@ fn style_sheets_count() {
     assert!(!found[0].contains("gone"));
     assert_order(&found[1], &["NEXT", "near", "beside", "Page 2 of 2"]);
     let made = to_pdf(Source::Html(html), &Setup::default()).unwrap();
-    let pdf = crate::pdf::open(made.bytes, None).unwrap();
+    let pdf = crate::pdf::open(made.bytes, &[]).unwrap();
     let size = pdf.pages()[0].render_dimensions();
     assert!((size.0 - 419.5).abs() < 1.0, "{size:?}");
 }

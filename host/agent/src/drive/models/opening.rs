@@ -142,6 +142,7 @@ impl<'a> ModelOpening<'a> {
             schema: support(said.map(|said| said.json_schema)),
             tools: support(said.map(|said| said.tool_calls)),
             vision: support(said.map(|said| said.vision)),
+            audio: said.is_some_and(|said| said.audio == AbilityUse::Yes),
             max_response: size(provider.max_response_mib << 20),
         })
     }

@@ -43,11 +43,11 @@ esac
 printf '\0'
 document --outline --json "$1" | jq -r '.pictures[]?'"#;
 
-/// What is to be done with a file.
+/// How a file is shown to a model.
 #[derive(Debug, PartialEq, Eq)]
 enum FileKind {
     Picture,
-    /// What no program but its own reads as text.
+    /// A format that only its own programs read as text.
     Document,
     Text,
     Empty,
@@ -55,8 +55,8 @@ enum FileKind {
 }
 
 impl Tools {
-    /// What models are shown of files that a message names, for one whose context has `context_budget` tokens. One that cannot be read is
-    /// told of in a sentence.
+    /// Reads the files that a message names, for models whose context has `context_budget` tokens. A file that cannot be read becomes a
+    /// sentence that says why.
     pub async fn attached(
         &self,
         files: &[NamedFile<'_>],

@@ -50,7 +50,7 @@ pub(in crate::tool) struct ShownSize {
 }
 
 impl ShownSize {
-    /// What providers scale pictures down to: about 1,500 tokens.
+    /// The size to which providers scale pictures down: about 1,500 tokens.
     pub(in crate::tool) const FULL: Self = Self { longest: 1_568, pixels: 1_150_000 };
     /// About 500 tokens, for a model with a small window.
     const SMALL: Self = Self { longest: 896, pixels: 400_000 };
@@ -61,7 +61,7 @@ impl ShownSize {
     }
 }
 
-/// What is looked at.
+/// The picture or the pages that a call asks for.
 #[derive(Debug, Clone)]
 pub(in crate::tool) struct LookCall {
     path: String,
@@ -113,7 +113,7 @@ pub(in crate::tool) struct SeenPicture {
     pub is_cut: bool,
 }
 
-/// What is said of a picture whose end is missing.
+/// The note on a picture whose end is missing.
 pub(in crate::tool) const CUT: &str = "the file is damaged: its end is missing, and what is missing is grey";
 
 pub(super) fn parse(given: &Value) -> Result<FileCall, ToolFault> {
@@ -148,7 +148,7 @@ impl Tools {
                     lines.push(format!("{}: {}{cut}.", seen.picture.title(), seen.about));
                     report.pictures.push(seen.picture);
                 }
-                // What was seen until then is worth showing.
+                // The pages before it are worth showing.
                 Err(refused) if report.pictures.is_empty() => return *refused,
                 Err(refused) => {
                     report.label.join(&refused.label);

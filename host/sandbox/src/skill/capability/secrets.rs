@@ -8,6 +8,7 @@ use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::since_v0_1::kiso::skill::secrets::{Host, add_to_linker};
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
 use crate::skill::wit::{ImportSpec, V0_1};
+use kiso_base::home::SkillName;
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::{SecretValue, variable};
 use serde_json::{Map, Value, json};
@@ -23,6 +24,8 @@ const RECEIVED: &str = "received";
 pub struct ReadableSecrets {
     /// Name to value, where the skill declares it, it is granted and set.
     values: BTreeMap<String, SecretValue>,
+    /// Of a value that was declared by the end of its name: what was declared.
+    by_end: BTreeMap<String, String>,
     /// Variables of the environment: those of [`ReadableSecrets::values`] that were set there.
     variables: Vec<(String, String)>,
     /// Declared to go into requests, so that the guest never has it.
@@ -57,6 +60,13 @@ impl Capability for ReadableSecrets {
                 secrets.denied.push(name.clone());
                 continue;
             }
+            if name.starts_with('*') {
+                for (known, value) in call.secrets.session_by_end(name) {
+                    secrets.values.insert(known.to_owned(), value.clone());
+                    secrets.by_end.insert(known.to_owned(), name.clone());
+                }
+                continue;
+            }
             match find(call, name)? {
                 Ok(value) => {
                     if call.declared.environment.contains_key(name)
@@ -80,7 +90,8 @@ impl Capability for ReadableSecrets {
 
     fn used(&self) -> CapabilityUse {
         let mut used = CapabilityUse::default();
-        self.received.iter().for_each(|name| used.add(RECEIVED, name));
+        let declared = |name| self.by_end.get(name).unwrap_or(name);
+        self.received.iter().for_each(|name| used.add(RECEIVED, declared(name)));
         used
     }
 }
@@ -100,7 +111,10 @@ impl GrantByName for ReadableSecrets {
     }
 
     fn line(name: &str) -> String {
-        format!("receive the secret `{name}`")
+        match name.strip_prefix('*') {
+            Some(end) => format!("receive every secret of the conversation whose name ends with `{end}`"),
+            None => format!("receive the secret `{name}`"),
+        }
     }
 
     fn not_asked(name: &str, skill: &str) -> String {
@@ -128,6 +142,17 @@ impl ReadableSecrets {
     /// All of them go to the guest at once, as a command's input has them.
     pub fn hand_over(&mut self) {
         self.received.extend(self.values.keys().cloned());
+    }
+
+    /// Puts all of them into the environment, for a command whose standard input is the command line's.
+    pub fn hand_over_in_environment(&mut self, skill: &SkillName) {
+        for (name, value) in &self.values {
+            let variable = variable(skill, name);
+            if !self.variables.iter().any(|(known, _)| *known == variable) {
+                self.variables.push((variable, value.expose().to_owned()));
+            }
+        }
+        self.hand_over();
     }
 
     /// Whether a variable of the environment holds one of them.
