@@ -217,6 +217,13 @@ fn credentials_in_a_folder_are_shown_by_name_only() {
     let ran = desk.line(line);
     assert!(!format!("{ran:?}").contains("very-secret"), "{ran:?}");
     ran.prints(&[".env", "server.key", "--with-secrets"]);
+    // Under another name it would be shown, also when the move was applied.
+    desk.line("mv .env plain; mv .ssh keys; true").says(&["waiting"]);
+    assert!(desk.changes().iter().all(|change| change["change"] != "moved"), "{:?}", desk.changes());
+    desk.line("rm .env").ok();
+    assert!(!desk.home.kiso(&["diff", "--patch"]).stdout.contains("very-secret"));
+    desk.home.kiso(&["run", "--apply", "$ true"]).ok();
+    assert!(desk.folder.join(".env").exists(), "a deletion of credentials is looked at");
     let path = desk.folder.to_str().unwrap();
     desk.home
         .kiso(&["shell", "--session", "other", "--dir", path, "--with-secrets", "-c", "cat .env"])

@@ -315,10 +315,10 @@ impl Exec {
         let mut given = mounts.clone().chain(opened);
         if let Some((at, path, _)) = given.find(|(_, path, _)| self.0.home.overlaps(path)) {
             let error = std::io::Error::other("it has kiso's own home in it, or is in it");
-            return Err(ExecError(unusable(at, &path, &error)));
+            return Err(ExecError(unusable(at, &path, &error, false)));
         }
         let open = |(at, path, write): (&str, PathBuf, bool)| {
-            MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
+            MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e, false)))
         };
         let agent_skills = self.0.home.agent_skill_folders();
         let some = std::fs::read_dir(&agent_skills).is_ok_and(|mut entries| entries.next().is_some());
@@ -329,10 +329,11 @@ impl Exec {
         for folder in &folders {
             let overlay = Overlay::open(&self.0.home, session, folder)
                 .and_then(|overlay| MountPoint::open_folder(overlay, folder.write));
-            all.push(overlay.map_err(|error| ExecError(unusable(&folder.at, &folder.path, &error)))?);
+            all.push(overlay.map_err(|error| ExecError(unusable(&folder.at, &folder.path, &error, true)))?);
         }
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
-        Dirs::new(root.clone(), all, self.0.skills.published_files()).map_err(|e| ExecError(unusable("/", &root, &e)))
+        Dirs::new(root.clone(), all, self.0.skills.published_files())
+            .map_err(|e| ExecError(unusable("/", &root, &e, false)))
     }
 }
 

@@ -61,18 +61,26 @@ impl DiffArgs {
         let drive = opened.drive()?;
         let folders = block_on(drive.folders(&session, self.at.as_deref()))?.map_err(failure)?;
         let show = Show::new(shared.json);
-        let (mut changes, mut problems) = (0, false);
+        for path in &self.paths {
+            let has = |view: &FolderView| {
+                let below = relative(view, path);
+                let selection = FolderSelection::Paths(below.into_iter().collect());
+                view.difference.changes.iter().any(|change| selection.contains(change))
+            };
+            if !folders.iter().any(has) {
+                let message = format!("no change is at {path}; `kiso diff{}` lists all changes", option(&session));
+                return Err(Failure::new(Exit::Usage, message));
+            }
+        }
+        let mut problems = false;
         for view in folders.iter() {
             let Some(selection) = self.selection(view) else { continue };
-            changes += self.on(view, &selection, (&drive, &session), (&show, shared.json), &mut problems)?;
-        }
-        if changes == 0 && !self.paths.is_empty() {
-            return Err(Failure::new(Exit::Usage, "no change has one of these paths; `kiso diff` lists all changes"));
+            self.on(view, &selection, (&drive, &session), (&show, shared.json), &mut problems)?;
         }
         Ok(if problems { Exit::Failed } else { Exit::Done })
     }
 
-    /// Does what is asked in one folder. Returns the number of changes.
+    /// Does what is asked in one folder.
     fn on(
         &self,
         view: &FolderView,
@@ -80,7 +88,7 @@ impl DiffArgs {
         (drive, session): (&RunExecutor, &SessionName),
         (show, json): (&Show, bool),
         problems: &mut bool,
-    ) -> Result<usize, Failure> {
+    ) -> Result<(), Failure> {
         let chosen: Vec<&FolderChange> =
             view.difference.changes.iter().filter(|change| selection.contains(change)).collect();
         let at = view.folder.at.as_str();
@@ -89,15 +97,15 @@ impl DiffArgs {
             if json {
                 outln!("{}", json!({ "type": "folder_closed", "at": at, "path": view.folder.path }));
             } else {
-                errln!("{at} is closed; {} is as it was", view.folder.path.display());
+                errln!("{at} is closed");
             }
-            return Ok(1);
+            return Ok(());
         }
         if chosen.is_empty() {
             if !json && self.paths.is_empty() {
                 errln!("{at}  no changes in {}", view.folder.path.display());
             }
-            return Ok(0);
+            return Ok(());
         }
         if self.accept {
             let accepted = drive.accept(session, view, selection).map_err(failure)?;
@@ -105,9 +113,10 @@ impl DiffArgs {
                 outln!("{}", json!({ "type": "accepted", "at": at, "changes": accepted.changes }));
             } else {
                 let changes = counted(accepted.changes as u64, "change", "changes");
-                errln!("{at}  {changes} accepted in {}; `kiso undo` takes them back", view.folder.path.display());
+                let path = view.folder.path.display();
+                errln!("{at}  {changes} accepted in {path}; `kiso undo{}` takes them back", option(session));
             }
-            return Ok(accepted.changes);
+            return Ok(());
         }
         if self.discard {
             let discarded = drive.discard(session, view, selection).map_err(failure)?;
@@ -116,14 +125,14 @@ impl DiffArgs {
             } else {
                 errln!("{at}  {} discarded", counted(discarded as u64, "change", "changes"));
             }
-            return Ok(discarded);
+            return Ok(());
         }
         *problems |= chosen.iter().any(|change| change.collision.is_some());
         if json {
             for change in &chosen {
                 outln!("{}", object(at, change));
             }
-            return Ok(chosen.len());
+            return Ok(());
         }
         outln!("{}", format_args!("{at}  {}", printable_line(&view.folder.path.display().to_string())));
         for change in &chosen {
@@ -134,8 +143,8 @@ impl DiffArgs {
                 out!("{patch}");
             }
         }
-        errln!("{}", show.dim(&summary(&view.difference, chosen.len())));
-        Ok(chosen.len())
+        errln!("{}", show.dim(&summary(&view.difference, chosen.len(), session)));
+        Ok(())
     }
 
     /// The paths below a folder. `None` if none of them is meant for it.
@@ -143,20 +152,24 @@ impl DiffArgs {
         if self.paths.is_empty() {
             return Some(FolderSelection::All);
         }
-        let below = |path: &String| -> Option<PathBuf> {
-            let path = Path::new(path);
-            let relative = match path.is_absolute() {
-                false => path.to_owned(),
-                true => {
-                    let below = path.strip_prefix(&view.folder.at).or_else(|_| path.strip_prefix(&view.folder.path));
-                    below.ok()?.to_owned()
-                }
-            };
-            Some(relative.components().filter(|part| !matches!(part, std::path::Component::CurDir)).collect())
-        };
-        let paths: Vec<PathBuf> = self.paths.iter().filter_map(below).collect();
+        let paths: Vec<PathBuf> = self.paths.iter().filter_map(|path| relative(view, path)).collect();
         (!paths.is_empty()).then_some(FolderSelection::Paths(paths))
     }
+}
+
+/// The option that names a session, if it is not the usual one.
+pub(super) fn option(session: &SessionName) -> String {
+    if session.as_str() == "default" { String::new() } else { format!(" --session {session}") }
+}
+
+/// A path below a folder, given so, or as tasks or this machine see it.
+fn relative(view: &FolderView, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let below = match path.is_absolute() {
+        false => path,
+        true => path.strip_prefix(&view.folder.at).or_else(|_| path.strip_prefix(&view.folder.path)).ok()?,
+    };
+    Some(below.components().filter(|part| !matches!(part, std::path::Component::CurDir)).collect())
 }
 
 pub(super) fn failure(error: FolderFailure) -> Failure {
@@ -189,7 +202,7 @@ fn object(at: &str, change: &FolderChange) -> Value {
     })
 }
 
-fn summary(difference: &FolderDifference, shown: usize) -> String {
+fn summary(difference: &FolderDifference, shown: usize, session: &SessionName) -> String {
     let all = difference.changes.len();
     let deleted: u64 = difference.changes.iter().map(|change| change.files).sum();
     let mut text = counted(shown as u64, "change", "changes");
@@ -199,12 +212,16 @@ fn summary(difference: &FolderDifference, shown: usize) -> String {
     if deleted > 0 {
         text.push_str(&format!(", {} deleted", counted(deleted, "file", "files")));
     }
-    text.push_str("; accept with `kiso diff --accept`, drop with `kiso diff --discard`");
+    let option = option(session);
+    text.push_str(&format!("; accept with `kiso diff{option} --accept`, drop with `kiso diff{option} --discard`"));
     text
 }
 
 /// The changed lines of a text file.
 fn patch(overlay: &Overlay, change: &FolderChange) -> Option<String> {
+    if change.is_secret {
+        return None;
+    }
     let read = |file: std::io::Result<std::fs::File>| {
         let mut text = Vec::new();
         file.ok()?.take(MAX_TEXT + 1).read_to_end(&mut text).ok()?;

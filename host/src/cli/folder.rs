@@ -94,13 +94,14 @@ pub(super) fn after_run(
         }
         if applied > 0 {
             let words = format!(
-                "{} applied to {path}; `kiso undo` takes them back",
-                counted(applied as u64, "change", "changes")
+                "{} applied to {path}; `kiso undo{}` takes them back",
+                counted(applied as u64, "change", "changes"),
+                super::diff::option(session)
             );
             errln!("{}", show.dim(&words));
         }
         if waiting > 0 {
-            let which = if session.as_str() == "default" { String::new() } else { format!(" --session {session}") };
+            let which = super::diff::option(session);
             let words = format!(
                 "{} to {path} waiting: `kiso diff{which}` shows them, `kiso diff{which} --accept` applies them",
                 counted(waiting as u64, "change", "changes")

@@ -103,7 +103,7 @@ impl SlashCommand {
             "redo" => SlashCommand::Undo(UndoKind::Redo, words()),
             "approve" => SlashCommand::Approval(true, words()),
             "refuse" => SlashCommand::Approval(false, words()),
-            "diff" => SlashCommand::Diff(words()),
+            "diff" => SlashCommand::Diff(quoted_words(argument)),
             "trust" => SlashCommand::Trust(words()),
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
@@ -112,6 +112,24 @@ impl SlashCommand {
             word => SlashCommand::Unknown(word.to_owned()),
         })
     }
+}
+
+/// Words, of which one in quotes may have spaces.
+fn quoted_words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in text.chars() {
+        match (c, quote) {
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, Some(open)) if c == open => quote = None,
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// A command with what its answer needs.
@@ -285,7 +303,7 @@ impl CommandContext<'_> {
             match self.drive.revert_acceptance(self.session, kind, force).await {
                 Ok(Some(RevertedAcceptance { folder, acceptance })) => {
                     let (changes, verb) = (acceptance.changes, kind.participle());
-                    return Ok(format!("What was applied to {} ({changes} changes) was {verb}.", folder.at));
+                    return Ok(format!("What was applied to {} ({changes} of its entries) was {verb}.", folder.at));
                 }
                 Ok(None) => {}
                 Err(FolderFailure::Rest(UndoFailure::Drive(error))) => return Err(error),

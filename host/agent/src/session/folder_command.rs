@@ -51,6 +51,7 @@ async fn act(
         });
     }
     Ok(match parts.is_empty() {
+        true if !paths.is_empty() => format!("No change is at {}. `/diff` lists all.", paths.join(", ")),
         true => "There are no changes that wait.".to_owned(),
         false => parts.join("\n\n"),
     })

@@ -200,8 +200,9 @@ pub(super) async fn change(
     let path = FilePath::new(&part.path);
     let change = view.difference.changes.iter().find(|change| change.path == path);
     let change = change.ok_or_else(|| ApiError::not_found(format!("{:?} has no change that waits", part.path)))?;
-    let is_file =
-        |look: Option<EntryLook>| look.is_some_and(|look| look.kind == EntryKind::File && look.bytes <= MAX_TEXT);
+    let is_file = |look: Option<EntryLook>| {
+        !change.is_secret && look.is_some_and(|look| look.kind == EntryKind::File && look.bytes <= MAX_TEXT)
+    };
     let text = |file: std::io::Result<std::fs::File>| {
         let mut text = String::new();
         file.ok()?.take(MAX_TEXT).read_to_string(&mut text).ok()?;

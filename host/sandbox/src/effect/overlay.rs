@@ -133,6 +133,14 @@ impl Overlay {
         std::mem::take(&mut self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether something in the folder may not get another name, because it is not shown by its name.
+    fn hides(&self, path: &Path, is_dir: bool, seen: &Path) -> bool {
+        match is_dir {
+            true => !self.shows_secrets && secret_file::is_secret_dir(path),
+            false => self.is_refused(path, seen),
+        }
+    }
+
     /// Whether a file of the folder is not shown. `seen` is the path by which it was asked for, of which the task is told.
     fn is_refused(&self, path: &Path, seen: &Path) -> bool {
         if self.shows_secrets || !secret_file::is_secret(path, || self.lower.open_file(path)) {

@@ -358,9 +358,10 @@ fn lexical(path: &str) -> Option<PathBuf> {
 }
 
 /// What a directory of this machine that cannot be used is told as.
-pub(super) fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
+pub(super) fn unusable(at: &str, path: &Path, error: &io::Error, is_folder: bool) -> String {
     let whose = match at {
         "/" | "/work" | "/tmp" | SKILLS_MOUNT => "",
+        _ if is_folder => "; the session has it open as a folder, and `kiso diff --close` closes it",
         _ => "; [exec.mounts] in config.toml names it",
     };
     format!("the directory {} for {at} cannot be opened: {error}{whose}", path.display())

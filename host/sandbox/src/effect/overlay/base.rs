@@ -80,6 +80,12 @@ impl Bases {
         self.states.get(&SessionPath::new(path)).copied()
     }
 
+    /// All that is known below a directory.
+    pub(super) fn below(&self, dir: &Path) -> Vec<(PathBuf, Option<FileState>)> {
+        let below = self.states.iter().filter(|(path, _)| path.as_path().starts_with(dir) && path.as_path() != dir);
+        below.map(|(path, state)| (path.as_path().to_owned(), *state)).collect()
+    }
+
     pub(super) fn set(&mut self, path: &Path, state: Option<FileState>) -> io::Result<()> {
         let path = SessionPath::new(path);
         if self.states.get(&path) == Some(&state) {

@@ -2,9 +2,10 @@
 
 use super::Overlay;
 use super::base::FileState;
-use super::difference::{EntryLook, FolderChange, FolderChangeKind, FolderDifference};
+use super::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference};
 use super::lower::{is_dir, is_missing, kind};
 use super::mark::{LayerMark, ORIGIN, UpperEntry};
+use super::secret_file::is_secret;
 use super::walk::{MergedDir, MergedEntry, SeenLabels, last, shared_name};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
@@ -111,14 +112,19 @@ impl Overlay {
         self.lower.open_file(path)
     }
 
+    /// The state of an entry of the folder when its change began. `None` if it is not known, `Some(None)` if there was no such entry.
+    fn base(&self, path: &Path) -> Option<Option<FileState>> {
+        self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(path)
+    }
+
     /// Why the folder's entry at a path is another one than when its change began.
     pub(super) fn collision(&self, path: &Path, found: Option<&Stat>) -> Option<&'static str> {
-        let base = self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(path)?;
-        match (base, found) {
-            (None, None) => None,
-            (None, Some(_)) => Some("was made in the folder since"),
-            (Some(_), None) => Some("was deleted in the folder since"),
-            (Some(base), Some(found)) => {
+        match (self.base(path), found) {
+            (None | Some(None), None) => None,
+            // Nothing hides an entry of the folder that was not looked at before.
+            (None | Some(None), Some(_)) => Some("was made in the folder since"),
+            (Some(Some(_)), None) => Some("was deleted in the folder since"),
+            (Some(Some(base)), Some(found)) => {
                 (!base.is_same(&FileState::from_stat(found))).then_some("was changed in the folder since")
             }
         }
@@ -187,7 +193,8 @@ impl Walk<'_> {
             UpperEntry::Marked(LayerMark::From(from)) => {
                 let stat = overlay.lower.stat(&from)?;
                 self.replaced(&path, natural, label)?;
-                let collision = overlay.collision(&from, stat.as_ref());
+                let there = natural.filter(|natural| natural.before.is_some()).and_then(|natural| natural.collision);
+                let collision = overlay.collision(&from, stat.as_ref()).or(there);
                 let look = stat.as_ref().map(EntryLook::from_stat);
                 self.push(path, FolderChangeKind::Moved(from), (look, look), label, collision)
             }
@@ -221,7 +228,8 @@ impl Walk<'_> {
             (Some(LayerMark::From(from)), natural) if natural.is_none_or(|natural| natural.path != from) => {
                 self.replaced(&path, natural, label)?;
                 let stat = self.overlay.lower.stat(&from)?;
-                let collision = if stat.is_none() { Some("was deleted in the folder since") } else { None };
+                let there = natural.filter(|natural| natural.before.is_some()).and_then(|natural| natural.collision);
+                let collision = self.overlay.collision(&from, stat.as_ref()).or(there);
                 self.push(
                     path,
                     FolderChangeKind::Moved(from),
@@ -229,6 +237,10 @@ impl Walk<'_> {
                     label,
                     collision,
                 )?;
+            }
+            // Both sides have made one.
+            (Some(LayerMark::New), Some(natural)) if has_dir && natural.collision.is_some() => {
+                self.push(path, FolderChangeKind::Added, (None, after), label, natural.collision)?;
             }
             // Compared name by name with the one that was there.
             (Some(LayerMark::New), Some(natural)) if has_dir => {
@@ -301,8 +313,8 @@ impl Walk<'_> {
     }
 
     fn deleted(&mut self, path: PathBuf, natural: &Path, stat: &Stat, label: LabelId) -> io::Result<()> {
-        let files = if is_dir(stat) { self.count(natural)? } else { 1 };
-        let collision = self.overlay.collision(natural, Some(stat));
+        let (files, changed) = if is_dir(stat) { self.count(natural)? } else { (1, None) };
+        let collision = self.overlay.collision(natural, Some(stat)).or(changed);
         self.push(path, FolderChangeKind::Deleted, (Some(EntryLook::from_stat(stat)), None), label, collision)?;
         if let Some(change) = self.changes.last_mut() {
             change.files = files;
@@ -322,13 +334,18 @@ impl Walk<'_> {
             return Err(io::Error::other(format!("there are more than {MAX_CHANGES} changes")));
         }
         let label = (*label.label()).clone();
-        self.changes.push(FolderChange { path, kind, before, after, files: 0, label, collision });
+        let is_secret = before.is_some_and(|before| before.kind == EntryKind::File) && {
+            let from = if let FolderChangeKind::Moved(from) = &kind { from } else { &path };
+            is_secret(from, || self.overlay.lower.open_file(from))
+        };
+        self.changes.push(FolderChange { path, kind, before, after, files: 0, label, is_secret, collision });
         Ok(())
     }
 
-    /// Files and links below a directory of the folder.
-    fn count(&self, path: &Path) -> io::Result<u64> {
+    /// Files and links below a directory of the folder that is deleted. Each was deleted by itself before, so one that is not known came since.
+    fn count(&self, path: &Path) -> io::Result<(u64, Option<&'static str>)> {
         let (mut files, mut seen, mut pending) = (0, 0, vec![path.to_owned()]);
+        let mut changed = None;
         while let Some(path) = pending.pop() {
             let dir = match self.overlay.lower.open_dir(&path) {
                 Err(error) if is_missing(&error) => continue,
@@ -340,17 +357,24 @@ impl Walk<'_> {
                 if matches!(name.as_bytes(), b"." | b"..") {
                     continue;
                 }
+                let at = path.join(name);
+                if self.sources.contains(&at) {
+                    continue;
+                }
                 seen += 1;
-                match entry.file_type() {
-                    FileType::Directory => pending.push(path.join(name)),
-                    _ => files += 1,
+                let Some(stat) = self.overlay.lower.stat(&at)? else { continue };
+                changed =
+                    changed.or(self.overlay.collision(&at, Some(&stat)).map(|_| "has changed in the folder since"));
+                match is_dir(&stat) {
+                    true => pending.push(at),
+                    false => files += 1,
                 }
             }
             if seen > MAX_COUNTED {
                 break;
             }
         }
-        Ok(files)
+        Ok((files, changed))
     }
 
     /// Other names of files that were changed under one of their names.
@@ -405,7 +429,9 @@ impl Walk<'_> {
             self.unchanged.insert(EntryLook::from_stat(&entry.stat).inode, at.to_owned());
             return Ok(());
         }
-        let (label, collision) = (self.labels.of_stat(&entry.stat), self.overlay.collision(at, Some(before)));
+        let known = self.overlay.base(at).is_some();
+        let collision = self.overlay.collision(at, Some(before)).filter(|_| known);
+        let label = self.labels.of_stat(&entry.stat);
         let looks = (Some(EntryLook::from_stat(before)), Some(EntryLook::from_stat(&entry.stat)));
         self.push(at.to_owned(), FolderChangeKind::Changed, looks, label, collision)
     }

@@ -32,7 +32,9 @@ impl FolderSelection {
         match self {
             Self::All => true,
             Self::Exact(paths) => paths.contains(&change.path),
-            Self::Paths(paths) => paths.iter().any(|path| change.path.starts_with(path)),
+            Self::Paths(paths) => paths.iter().any(|path| {
+                change.path.starts_with(path) || change.moved_from().is_some_and(|from| from.starts_with(path))
+            }),
         }
     }
 }
@@ -45,9 +47,11 @@ impl FolderDifference {
     /// if there are none.
     pub fn harmless(&self) -> Option<FolderSelection> {
         let deleted: u64 = self.changes.iter().map(|change| change.files).sum();
+        let colliding: Vec<&PathBuf> =
+            self.changes.iter().filter(|change| change.collision.is_some()).map(|change| &change.path).collect();
         let is_harmless = |change: &&FolderChange| {
-            let is_deletion = change.is_deletion() && deleted > FEW_DELETIONS;
-            change.collision.is_none() && !change.is_marked() && !is_deletion
+            let is_deletion = change.is_deletion() && (deleted > FEW_DELETIONS || change.is_secret);
+            !colliding.iter().any(|path| change.path.starts_with(path)) && !change.is_marked() && !is_deletion
         };
         let paths: BTreeSet<PathBuf> =
             self.changes.iter().filter(is_harmless).map(|change| change.path.clone()).collect();
@@ -72,6 +76,8 @@ pub struct FolderChange {
     pub files: u64,
     /// Who decided on it, and whose words are in it.
     pub label: Label,
+    /// Whether credentials are kept in it, so that its content is not shown.
+    pub is_secret: bool,
     /// Why it cannot be accepted: the folder has changed since.
     pub collision: Option<&'static str>,
 }
@@ -138,6 +144,13 @@ impl fmt::Display for FolderChange {
             (FolderChangeKind::Deleted, ..) if is_dir => notes.push(format!("{} files", self.files)),
             (FolderChangeKind::Deleted, Some(before), _) => notes.push(before),
             _ => {}
+        }
+        if let (Some(before), Some(after)) = (self.before, self.after)
+            && self.kind == FolderChangeKind::Changed
+            && before.kind == EntryKind::File
+            && before.mode | 0o600 != after.mode | 0o600
+        {
+            notes.push(format!("mode {:o} → {:o}", before.mode, after.mode));
         }
         if self.is_marked() {
             notes.push("decided by, or with, text from outside".to_owned());

@@ -10,6 +10,7 @@ use crate::effect::label::LabelId;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
 
 /// A move that is about to be made.
@@ -47,6 +48,12 @@ impl Overlay {
             }
         }
         let is_dir = is_dir(stat);
+        // Under another name, it would be shown like every other file.
+        if let MergedEntry::Lower(entry) = &found
+            && self.hides(&entry.path, is_dir, &source.path())
+        {
+            return Err(errno(Errno::ACCESS));
+        }
         // Into itself.
         if is_dir && target.path().starts_with(source.path()) {
             return Err(errno(Errno::INVAL));
@@ -65,6 +72,7 @@ impl Overlay {
         if is_dir && is_marked {
             remove(&dir, &new, writer)?;
         }
+        self.remember_hidden(&target)?;
         let (from, mut to) = (self.slot(&source, &old, true)?, self.slot(&target, &new, true)?);
         to.was_deleted = is_dir && is_marked;
         Ok(Some(MoveSlots { from, to }))
@@ -95,6 +103,18 @@ impl Overlay {
                 Ok(self.slot(&spot, &name, true)?)
             }
         }
+    }
+
+    /// Remembers what the folder has at a name that something else takes.
+    fn remember_hidden(&self, target: &Spot) -> io::Result<()> {
+        let (Some((name, found)), Some(dir)) = (&target.entry, target.dirs.last()) else { return Ok(()) };
+        // What was hidden before is remembered already.
+        if matches!(found, MergedEntry::Upper(_) | MergedEntry::Nothing { is_deleted: true }) {
+            return Ok(());
+        }
+        let Some(natural) = dir.lower.as_ref().map(|lower| lower.join(name)) else { return Ok(()) };
+        let stat = self.lower.stat(&natural)?;
+        self.remember(&natural, stat.as_ref())
     }
 
     /// What moves is in the upper layer then: a file as it is there, or as a mark that names the folder's; a directory with its origin.

@@ -46,6 +46,7 @@ impl Overlay {
             let name = dirs[at].name.clone();
             let (above, lower) = (upper(&dirs[at - 1])?, dirs[at].lower.clone().unwrap_or_default());
             let stat = self.lower.stat(&lower)?.filter(is_dir).ok_or_else(missing)?;
+            self.remember(&lower, Some(&stat))?;
             let made = make_shadow(&above, &name, &stat, writer)?;
             dirs[at].upper = Some(Arc::new(made));
             self.changed();

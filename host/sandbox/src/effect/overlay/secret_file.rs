@@ -10,8 +10,20 @@ use std::path::Path;
 const DIRECTORIES: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
 /// Files of these names.
-const NAMES: [&str; 9] =
-    [".env", ".netrc", ".pgpass", ".pypirc", ".git-credentials", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
+const NAMES: [&str; 12] = [
+    ".env",
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".pypirc",
+    "credentials",
+    "credentials.json",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_rsa",
+];
 
 /// Endings of the names of files that may be keys, or certificates that everybody may see.
 const MAYBE: [&str; 4] = ["pem", "key", "p12", "pfx"];
@@ -22,6 +34,11 @@ const EXAMPLES: [&str; 4] = ["example", "sample", "template", "dist"];
 /// Begins a private key, and stands within the first bytes of its file.
 const KEY: &[u8] = b"PRIVATE KEY-----";
 const FIRST: u64 = 4 << 10;
+
+/// Whether all files of a directory hold credentials.
+pub(super) fn is_secret_dir(path: &Path) -> bool {
+    path.iter().any(|part| is_one_of(part, &DIRECTORIES))
+}
 
 /// Whether a file holds credentials, by its path and, where that leaves it open, by its first bytes.
 pub(super) fn is_secret(path: &Path, open: impl FnOnce() -> io::Result<File>) -> bool {

@@ -141,7 +141,7 @@ fn question(request: &str, session: &SessionName, view: &FolderView) -> Value {
 fn shown(view: &FolderView, change: &FolderChange) -> Value {
     let text = |look: Option<EntryLook>, open: &dyn Fn(&Path) -> std::io::Result<std::fs::File>| {
         let Some(look) = look else { return Some(None) };
-        if look.kind != EntryKind::File || look.bytes > MAX_TEXT {
+        if change.is_secret || look.kind != EntryKind::File || look.bytes > MAX_TEXT {
             return None;
         }
         let mut text = String::new();

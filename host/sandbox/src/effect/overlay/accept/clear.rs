@@ -18,6 +18,16 @@ impl Overlay {
         if is_all {
             return self.empty_upper();
         }
+        for step in steps {
+            if let AcceptStep::TakeOut { from, staged, .. } = step
+                && let Some(to) = steps.iter().find_map(|step| match step {
+                    AcceptStep::Place { staged: number, path, .. } if number == staged => Some(path),
+                    _ => None,
+                })
+            {
+                self.rename_bases(from.as_path(), to.as_path())?;
+            }
+        }
         let dirs: Vec<&SessionPath> = steps
             .iter()
             .filter_map(|step| match step {
@@ -36,6 +46,17 @@ impl Overlay {
             }
         }
         dirs.iter().try_for_each(|path| self.drop_upper(path.as_path()))
+    }
+
+    /// What is known of a directory that was moved is known of it where it is now.
+    fn rename_bases(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut bases = self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (path, state) in bases.below(from) {
+            if let Ok(rest) = path.strip_prefix(from) {
+                bases.set(&to.join(rest), state)?;
+            }
+        }
+        Ok(())
     }
 
     /// Empties the upper layer.

@@ -150,7 +150,7 @@ fn a_move_is_accepted_with_all_that_depends_on_it() {
     let overlay = stage.open("project");
     run(&overlay, &[Action::Rename("d/x".to_owned(), "x".to_owned()), Action::RemoveTree("d".to_owned())]);
     let difference = overlay.difference(&stage.labels()).unwrap();
-    let refused = overlay.accept(&difference, &FolderSelection::Paths(vec![PathBuf::from("d")])).unwrap_err();
+    let refused = overlay.accept(&difference, &FolderSelection::Exact([PathBuf::from("d")].into())).unwrap_err();
     assert!(refused.to_string().contains("x was moved out of d"), "{refused}");
     overlay.accept(&difference, &FolderSelection::All).unwrap();
     let names: Vec<_> = shown(&folder).into_keys().collect();
@@ -186,4 +186,74 @@ fn changes_are_discarded_one_by_one_or_together() {
     overlay.discard(&difference, &FolderSelection::All).unwrap();
     assert!(paths(&overlay).is_empty());
     assert_eq!(fs::read_to_string(folder.join("a")).unwrap(), "a");
+}
+
+#[test]
+fn what_somebody_has_made_meanwhile_is_never_lost() {
+    /// What the session does, what somebody does meanwhile, and where they collide.
+    type Case<'a> = (&'a [Action], &'a dyn Fn(&Path), &'a str);
+    let cases: [Case<'_>; 6] = [
+        (
+            &[Action::Rename("a".to_owned(), "z".to_owned())],
+            &|folder: &Path| fs::write(folder.join("z"), "precious").unwrap(),
+            "z",
+        ),
+        (
+            &[Action::MakeDir("out".to_owned()), write("out/x", "x")],
+            &|folder: &Path| {
+                fs::create_dir(folder.join("out")).unwrap();
+                fs::write(folder.join("out/mine"), "precious").unwrap();
+            },
+            "out",
+        ),
+        (
+            &[Action::RemoveTree("old".to_owned())],
+            &|folder: &Path| fs::write(folder.join("old/sub/new"), "precious").unwrap(),
+            "old",
+        ),
+        (
+            &[write("old/sub/x", "ours")],
+            &|folder: &Path| {
+                fs::rename(folder.join("old"), folder.join("elsewhere")).unwrap();
+                std::os::unix::fs::symlink("elsewhere", folder.join("old")).unwrap();
+            },
+            "old",
+        ),
+        (
+            &[Action::Rename("old".to_owned(), "moved".to_owned())],
+            &|folder: &Path| {
+                fs::create_dir(folder.join("moved")).unwrap();
+                fs::write(folder.join("moved/mine"), "precious").unwrap();
+            },
+            "moved",
+        ),
+        (
+            &[Action::RemoveTree("old".to_owned()), write("old", "a file now")],
+            &|folder: &Path| fs::write(folder.join("old/precious"), "precious").unwrap(),
+            "old",
+        ),
+    ];
+    for (number, (actions, meanwhile, path)) in cases.into_iter().enumerate() {
+        let stage = Stage::new();
+        let folder = stage.folder("project");
+        fs::create_dir_all(folder.join("old/sub")).unwrap();
+        fs::write(folder.join("a"), "a").unwrap();
+        fs::write(folder.join("old/sub/x"), "x").unwrap();
+        let overlay = stage.open("project");
+        run(&overlay, actions);
+        meanwhile(&folder);
+        let before = shown(&folder);
+        let difference = overlay.difference(&stage.labels()).unwrap();
+        let collides = |change: &&super::FolderChange| change.path == Path::new(path) && change.collision.is_some();
+        assert!(difference.changes.iter().any(|change| collides(&change)), "{number}: {:#?}", difference.changes);
+        assert!(matches!(overlay.accept(&difference, &FolderSelection::All), Err(AcceptError::Collision(_))));
+        if let Some(harmless) = difference.harmless() {
+            overlay.accept(&difference, &harmless).unwrap();
+        }
+        for (path, (_, text, ..)) in &before {
+            if text == b"precious" {
+                assert_eq!(fs::read(folder.join(path)).unwrap(), *text, "{number}");
+            }
+        }
+    }
 }
