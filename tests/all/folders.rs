@@ -202,7 +202,7 @@ fn changes_are_accepted_file_by_file_and_a_changed_folder_is_never_overwritten()
     assert_eq!(desk.read("a.txt"), "the user's own words\n");
     desk.home.kiso(&["diff", "--discard", "/project/a.txt", "new.txt"]).ok().says(&["2 changes discarded"]);
     assert!(desk.changes().is_empty());
-    desk.home.kiso(&["diff", "--accept", "nothing"]).exit(2).says(&["no change has one of these paths"]);
+    desk.home.kiso(&["diff", "--accept", "nothing"]).exit(2).says(&["no change is at nothing"]);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn credentials_in_a_folder_are_shown_by_name_only() {
     assert!(!format!("{ran:?}").contains("very-secret"), "{ran:?}");
     ran.prints(&[".env", "server.key", "--with-secrets"]);
     // Under another name it would be shown, also when the move was applied.
-    desk.line("mv .env plain; mv .ssh keys; true").says(&["waiting"]);
+    desk.line("mv .env plain; mv .ssh keys; true").ok();
     assert!(desk.changes().iter().all(|change| change["change"] != "moved"), "{:?}", desk.changes());
     desk.line("rm .env").ok();
     assert!(!desk.home.kiso(&["diff", "--patch"]).stdout.contains("very-secret"));

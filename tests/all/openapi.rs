@@ -2,6 +2,7 @@
 
 mod administrators;
 mod approvals;
+mod folders;
 mod mcp;
 mod metrics;
 mod undo;
@@ -370,6 +371,7 @@ fn every_operation_answers_as_it_is_documented() {
     api.ask("POST", "/skills/{name}/call", "/skills/chart/call", c.as_deref(), br#"{"session": "slow"}"#)
         .refuses(409, "busy");
     undo::answers(&mut api, &slow, c.as_deref());
+    folders::answers(&mut api, a.as_deref());
     approvals::answers(&mut api, &db, a.as_deref(), c.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");

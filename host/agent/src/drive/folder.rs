@@ -2,7 +2,7 @@
 
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
-use kiso_base::home::{HomeLock, SessionFolder, SessionName};
+use kiso_base::home::{HomeError, HomeLock, SessionFolder, SessionName};
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, Overlay};
 use kiso_sandbox::effect::undo::{UndoError, UndoKind};
@@ -57,6 +57,28 @@ impl RunExecutor {
     /// The folders of a session with their differences; only the one that tasks see at `at`, if that is given.
     pub async fn folders(&self, session: &SessionName, at: Option<&str>) -> Result<RestingFolders, FolderFailure> {
         let lock = self.lock_at_rest(session).await?;
+        self.open_folders(session, at, lock).await
+    }
+
+    /// The same without a wait. `None` while a run works in the session.
+    pub async fn folders_if_at_rest(&self, session: &SessionName) -> Result<Option<RestingFolders>, FolderFailure> {
+        // A session that nobody has used has none, and gets no directory by this.
+        if self.home.folders(session).is_ok_and(|folders| folders.is_empty()) {
+            return Err(FolderFailure::NoFolder { session: session.clone() });
+        }
+        match self.home.lock_session(session) {
+            Err(HomeError::Busy { .. }) => Ok(None),
+            Ok(lock) => self.open_folders(session, None, lock).await.map(Some),
+            Err(error) => Err(UndoFailure::from(DriveError::from(error)).into()),
+        }
+    }
+
+    async fn open_folders(
+        &self,
+        session: &SessionName,
+        at: Option<&str>,
+        lock: HomeLock,
+    ) -> Result<RestingFolders, FolderFailure> {
         self.undo.quiet(session).await;
         let mut folders = self.home.folders(session).map_err(|error| UndoFailure::from(DriveError::from(error)))?;
         if folders.is_empty() {

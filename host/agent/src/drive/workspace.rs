@@ -90,7 +90,11 @@ fn folder_cards(home: &Home, session: &SessionName) -> Vec<FileCard> {
         let shown: Vec<String> = names.shown.iter().map(|name| name.chars().take(MAX_NAME).collect()).collect();
         let more = match names.more {
             0 => String::new(),
-            more => format!(", and {more} more"),
+            more => {
+                let endings = names.endings.iter().map(|(ending, count)| format!("{count} .{ending}"));
+                let endings: Vec<String> = endings.map(|text| text.chars().take(MAX_NAME).collect()).collect();
+                format!(", and {more} more ({})", endings.join(", "))
+            }
         };
         let mut notes = vec!["the user's folder; it changes only when the user accepts the difference".to_owned()];
         if number == 0 {

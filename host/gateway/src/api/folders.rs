@@ -22,8 +22,7 @@ use kiso_sandbox::effect::undo::UndoKind;
 
 routes! {
     /// The folders of a session, with the changes that wait
-    GET "/sessions/{session}/folders" Admin => list,
-        409 "A run works in the session";
+    GET "/sessions/{session}/folders" Admin => list;
     /// Both sides of a changed file, if they are short texts
     GET "/sessions/{session}/folders/change" Admin => change,
         404 "There is no such change",
@@ -52,6 +51,8 @@ const MAX_TEXT: u64 = 256 << 10;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FolderList {
     items: Vec<OpenFolder>,
+    /// Whether a run works in the session: then none is listed.
+    at_work: bool,
 }
 
 /// A folder that a session has open.
@@ -182,11 +183,12 @@ impl From<&FolderView> for OpenFolder {
 }
 
 pub(super) async fn list(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<FolderList> {
-    let items = match app.0.drive.newest().folders(&session, None).await {
-        Err(FolderFailure::NoFolder { .. }) => Vec::new(),
-        folders => folders?.iter().map(OpenFolder::from).collect(),
+    let folders = match app.0.drive.newest().folders_if_at_rest(&session).await {
+        Err(FolderFailure::NoFolder { .. }) => return Ok(Json(FolderList { items: Vec::new(), at_work: false })),
+        folders => folders?,
     };
-    Ok(Json(FolderList { items }))
+    let items = folders.iter().flat_map(RestingFolders::iter).map(OpenFolder::from).collect();
+    Ok(Json(FolderList { items, at_work: folders.is_none() }))
 }
 
 pub(super) async fn change(

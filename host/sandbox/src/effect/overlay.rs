@@ -39,6 +39,7 @@ use kiso_base::home::{Home, SessionFolder, SessionName};
 use kiso_base::system::path_of;
 use kiso_plan::label::Label;
 use rustix::fs::Stat;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -73,7 +74,12 @@ pub struct TopNames {
     pub shown: Vec<String>,
     /// How many others there are.
     pub more: usize,
+    /// The most frequent endings of the names of files, with how many have them.
+    pub endings: Vec<(String, usize)>,
 }
+
+/// Endings of names that are counted for a model.
+const MAX_ENDINGS: usize = 8;
 
 /// A directory that a guest has open.
 #[derive(Debug)]
@@ -153,18 +159,24 @@ impl Overlay {
         true
     }
 
-    /// The first names in the folder, those of directories with a slash behind them; hidden ones last.
+    /// The first names in the folder: directories, with a slash behind them, then files, then what is hidden.
     pub fn top_names(&self, most: usize) -> io::Result<TopNames> {
-        let mut names: Vec<(bool, String)> = Vec::new();
+        let (mut names, mut endings) = (Vec::new(), BTreeMap::new());
         for (name, kind) in self.names(Path::new(""))? {
-            let slash = if kind == rustix::fs::FileType::Directory { "/" } else { "" };
-            let name = format!("{}{slash}", name.to_string_lossy());
-            names.push((name.starts_with('.'), name));
+            let is_dir = kind == rustix::fs::FileType::Directory;
+            let name = format!("{}{}", name.to_string_lossy(), if is_dir { "/" } else { "" });
+            if let Some((_, ending)) = name.rsplit_once('.').filter(|(stem, _)| !is_dir && !stem.is_empty()) {
+                *endings.entry(ending.to_ascii_lowercase()).or_insert(0) += 1;
+            }
+            names.push((name.starts_with('.'), !is_dir, name));
         }
         names.sort();
         let more = names.len().saturating_sub(most);
         names.truncate(most);
-        Ok(TopNames { shown: names.into_iter().map(|(_, name)| name).collect(), more })
+        let mut endings: Vec<(String, usize)> = endings.into_iter().collect();
+        endings.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        endings.truncate(MAX_ENDINGS);
+        Ok(TopNames { shown: names.into_iter().map(|(.., name)| name).collect(), more, endings })
     }
 
     fn changed(&self) {

@@ -88,7 +88,10 @@ impl Dirs {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
         mounted.push(MountPoint::open("/", root, false)?);
-        let root = |mounted: &MountPoint| Ok(Root { id: DirId::of(&mounted.dir)?, at: mounted.at.clone() });
+        let root = |mounted: &MountPoint| {
+            let root = Root::new(DirId::of(&mounted.dir)?, mounted.at.clone());
+            Ok(Root { is_folder: mounted.overlay.is_some(), ..root })
+        };
         let roots = mounted.iter().map(root).collect::<io::Result<_>>()?;
         let overlays = Overlays::new(mounted.iter().filter_map(|mounted| mounted.overlay.clone()).collect());
         Ok(Self { mounted, roots, published, overlays })

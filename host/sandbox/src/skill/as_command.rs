@@ -115,17 +115,17 @@ where
         }
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-        capabilities
-            .workspace
-            .roots
-            .push(Root { id: DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, at: "/tmp".to_string() });
+        capabilities.workspace.roots.push(Root::new(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, "/tmp"));
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
         for (at, upper, write) in &streams.folders {
             let perms = if *write { perms } else { FsPerms::ReadOnly };
             let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
             wasi.preopened_dir(upper, at, perms).map_err(|e| unusable(&e))?;
-            capabilities.workspace.roots.push(Root { id: DirId::at(upper).map_err(|e| unusable(&e))?, at: at.clone() });
+            capabilities
+                .workspace
+                .roots
+                .push(Root { is_folder: true, ..Root::new(DirId::at(upper).map_err(|e| unusable(&e))?, at.clone()) });
         }
         capabilities.workspace.overlays = match perms {
             FsPerms::ReadWrite => streams.overlays.clone(),
@@ -140,17 +140,14 @@ where
             let unusable =
                 |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{SKILLS_MOUNT} cannot be opened: {e}"));
             wasi.preopened_dir(skills, SKILLS_MOUNT, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-            capabilities
-                .workspace
-                .roots
-                .push(Root { id: DirId::at(skills).map_err(|e| unusable(&e))?, at: SKILLS_MOUNT.to_string() });
+            capabilities.workspace.roots.push(Root::new(DirId::at(skills).map_err(|e| unusable(&e))?, SKILLS_MOUNT));
             capabilities.workspace.touched.root(skills, SKILLS_MOUNT);
         }
     }
     for (path, at) in &streams.support {
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
         wasi.preopened_dir(path, at, FsPerms::ReadOnly).map_err(|e| unusable(&e))?;
-        capabilities.workspace.roots.push(Root { id: DirId::at(path).map_err(|e| unusable(&e))?, at: at.to_string() });
+        capabilities.workspace.roots.push(Root::new(DirId::at(path).map_err(|e| unusable(&e))?, *at));
     }
     // What it starts may write to the workspace, so it must be allowed that itself.
     let writes = capabilities.workspace.permissions() == Some(FsPerms::ReadWrite);

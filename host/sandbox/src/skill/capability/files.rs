@@ -111,7 +111,7 @@ impl Capability for WorkspaceFiles {
         if *access != Workspace::None {
             let id = DirId::at(&call.work);
             let id = id.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?;
-            roots.push(Root { id, at: "/work".to_owned() });
+            roots.push(Root::new(id, "/work"));
             touched.root(&call.work, "/work");
         }
         let quota = Quota::new(call.budget.clone(), hit.clone(), call.usage.clone()).within(call.transaction.clone());

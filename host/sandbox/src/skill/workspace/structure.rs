@@ -41,6 +41,15 @@ impl DirId {
 pub struct Root {
     pub id: DirId,
     pub at: String,
+    /// Whether it is a person's folder, in which links may lead anywhere.
+    pub is_folder: bool,
+}
+
+impl Root {
+    /// A directory of the session's own, or one that is given to it.
+    pub(crate) fn new(id: DirId, at: impl Into<String>) -> Self {
+        Self { id, at: at.into(), is_folder: false }
+    }
 }
 
 pub(crate) type Roots = Vec<Root>;
@@ -138,7 +147,7 @@ impl EntryPath {
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
                 let target = readlinkat(&from.dir, &from.name, Vec::new())?;
-                if is_absolute(target.as_bytes()) {
+                if self.root.is_folder && is_absolute(target.as_bytes()) {
                     return Ok(());
                 }
                 self.takes_link(target.to_str().map_err(|_| PlaceError::Outside)?)
@@ -147,7 +156,7 @@ impl EntryPath {
             FileType::Directory if (from.root.id, from.levels) == (self.root.id, self.levels) => Ok(()),
             FileType::Directory => {
                 self.takes_directory()?;
-                takes_below(enter(&from.dir, &from.name)?, self.levels + 1)
+                takes_below(enter(&from.dir, &from.name)?, self.levels + 1, self.root.is_folder)
             }
             _ => Ok(()),
         }
@@ -191,7 +200,7 @@ fn levels(dir: &Dir, roots: &[Root]) -> Result<(Root, usize), PlaceError> {
 }
 
 /// Whether a directory may be at this level, with everything below it: that nothing comes too deep, and no link too high.
-fn takes_below(dir: Dir, level: usize) -> Result<(), PlaceError> {
+fn takes_below(dir: Dir, level: usize, is_folder: bool) -> Result<(), PlaceError> {
     // As in `measure`: the parent stays open, so that a name is looked up where it was read.
     let mut pending = vec![(Rc::new(dir), None::<OsString>, level)];
     while let Some((parent, name, level)) = pending.pop() {
@@ -209,7 +218,7 @@ fn takes_below(dir: Dir, level: usize) -> Result<(), PlaceError> {
                 pending.push((dir.clone(), Some(entry.file_name()), level + 1));
             } else if kind.is_symlink() {
                 let target = readlinkat(&*dir, entry.file_name(), Vec::new())?;
-                if is_absolute(target.as_bytes()) {
+                if is_folder && is_absolute(target.as_bytes()) {
                     continue;
                 }
                 let up = target.to_str().ok().and_then(leads_up);
@@ -276,7 +285,7 @@ mod tests {
         symlink("a/b/c", root.join("deep")).unwrap();
         symlink("../..", root.join("a/b/up")).unwrap();
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
-        let roots = vec![Root { id: DirId::of(&dir).unwrap(), at: "/work".to_owned() }];
+        let roots = vec![Root::new(DirId::of(&dir).unwrap(), "/work")];
         let at = |from: &str, path: &str| {
             let from = dir.open_dir(from).unwrap().into_std_file();
             EntryPath::find(&from, path, &roots).map(|place| place.levels)
@@ -296,7 +305,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("a/b")).unwrap();
         let dir = Dir::open_ambient_dir(temp.path(), ambient_authority()).unwrap();
-        let roots = vec![Root { id: DirId::of(&dir).unwrap(), at: "/work".to_owned() }];
+        let roots = vec![Root::new(DirId::of(&dir).unwrap(), "/work")];
         let file = dir.try_clone().unwrap().into_std_file();
         for (link, target, kept) in [
             ("l", "/work/f", "f"),
@@ -337,7 +346,7 @@ mod tests {
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         symlink("../../tall", root.join("a/b/link")).unwrap();
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
-        let roots = vec![Root { id: DirId::of(&dir).unwrap(), at: "/work".to_owned() }];
+        let roots = vec![Root::new(DirId::of(&dir).unwrap(), "/work")];
         let file = dir.try_clone().unwrap().into_std_file();
         let place = |path: &str| EntryPath::find(&file, path, &roots).unwrap();
         let takes = |to: &str, from: &str| match place(to).takes(&place(from)) {
