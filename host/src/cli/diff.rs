@@ -68,7 +68,8 @@ impl DiffArgs {
                 view.difference.changes.iter().any(|change| selection.contains(change))
             };
             if !folders.iter().any(has) {
-                let message = format!("no change is at {path}; `kiso diff{}` lists all changes", option(&session));
+                let list = command("diff", &session);
+                let message = format!("no change is at {path}; `{list}` lists all changes");
                 return Err(Failure::new(Exit::Usage, message));
             }
         }
@@ -114,7 +115,8 @@ impl DiffArgs {
             } else {
                 let changes = counted(accepted.changes as u64, "change", "changes");
                 let path = view.folder.path.display();
-                errln!("{at}  {changes} accepted in {path}; `kiso undo{}` takes them back", option(session));
+                let undo = command("undo", session);
+                errln!("{at}  {changes} accepted in {path}; `{undo}` takes them back");
             }
             return Ok(());
         }
@@ -157,9 +159,12 @@ impl DiffArgs {
     }
 }
 
-/// The option that names a session, if it is not the usual one.
-pub(super) fn option(session: &SessionName) -> String {
-    if session.as_str() == "default" { String::new() } else { format!(" --session {session}") }
+/// A command as it is typed for a session, which is named if it is not the usual one.
+pub(super) fn command(words: &str, session: &SessionName) -> String {
+    match session.as_str() {
+        "default" => format!("kiso {words}"),
+        name => format!("kiso {words} --session {name}"),
+    }
 }
 
 /// A path below a folder, given so, or as tasks or this machine see it.
@@ -212,8 +217,8 @@ fn summary(difference: &FolderDifference, shown: usize, session: &SessionName) -
     if deleted > 0 {
         text.push_str(&format!(", {} deleted", counted(deleted, "file", "files")));
     }
-    let option = option(session);
-    text.push_str(&format!("; accept with `kiso diff{option} --accept`, drop with `kiso diff{option} --discard`"));
+    let (accept, discard) = (command("diff --accept", session), command("diff --discard", session));
+    text.push_str(&format!("; accept with `{accept}`, drop with `{discard}`"));
     text
 }
 

@@ -93,19 +93,16 @@ pub(super) fn after_run(
             continue;
         }
         if applied > 0 {
-            let words = format!(
-                "{} applied to {path}; `kiso undo{}` takes them back",
-                counted(applied as u64, "change", "changes"),
-                super::diff::option(session)
-            );
+            let changes = counted(applied as u64, "change", "changes");
+            let undo = super::diff::command("undo", session);
+            let words = format!("{changes} applied to {path}; `{undo}` takes them back");
             errln!("{}", show.dim(&words));
         }
         if waiting > 0 {
-            let which = super::diff::option(session);
-            let words = format!(
-                "{} to {path} waiting: `kiso diff{which}` shows them, `kiso diff{which} --accept` applies them",
-                counted(waiting as u64, "change", "changes")
-            );
+            let changes = counted(waiting as u64, "change", "changes");
+            let (list, accept) =
+                (super::diff::command("diff", session), super::diff::command("diff --accept", session));
+            let words = format!("{changes} to {path} waiting: `{list}` shows, `{accept}` applies");
             errln!("{}", show.dim(&words));
         }
     }

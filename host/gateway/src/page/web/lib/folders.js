@@ -59,7 +59,7 @@ function Waiting({ session, folder, open, onOpen, onChange }) {
   return html`<section class="folder-bar card" aria-label=${`Changes to ${folder.path}`}>
     <div class="folder-head">
       <button type="button" class="folder-title" aria-expanded=${String(open)} onClick=${() => onOpen(!open)}>
-        <${Icon} name=${open ? 'up' : 'down'} size=${16} /><span>${plural(all, 'change')} to <bdi>${visible(folder.path)}</bdi>${deleted > 0 && `, ${plural(deleted, 'file')} deleted`}</span></button>
+        <${Icon} name="down" size=${16} /><span>${plural(all, 'change')} to <bdi>${visible(folder.path)}</bdi>${deleted > 0 && `, ${plural(deleted, 'file')} deleted`}</span></button>
       <${Button} kind="small" onClick=${drop}>Drop all<//>
       <${Button} kind="small primary" onClick=${apply}>Apply all<//>
     </div>
