@@ -43,7 +43,7 @@ pub enum FolderRefusal {
     Sensitive { path: PathBuf, why: &'static str },
     #[error("{at} cannot be the path of a folder: {why}")]
     Path { at: String, why: &'static str },
-    #[error("a session can have {MAX_FOLDERS} folders open; close one with `kiso folder close`")]
+    #[error("a session can have {MAX_FOLDERS} folders open; close one with `kiso diff --close`")]
     TooMany,
     #[error(transparent)]
     Home(#[from] HomeError),
