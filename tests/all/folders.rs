@@ -55,6 +55,9 @@ fn a_folder_changes_when_its_difference_is_accepted_and_is_put_back_by_undo() {
     ran.says(&["waiting", "kiso diff"]);
     before.assert_same(&desk.tree());
 
+    // Others may have written what is in it.
+    let trace = desk.home.kiso(&["--json", "trace", "last"]).ok().stdout.clone();
+    assert!(trace.contains(r#""integrity":"attached""#), "{trace}");
     let shown = desk.home.kiso(&["diff", "--patch"]);
     shown.ok().prints(&[
         "/project",
@@ -324,13 +327,21 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     assert_eq!(served.get("/sessions/default/folders")["items"][0]["changes"], json!([]));
     assert_eq!(served.get("/sessions/nobody/folders")["items"], json!([]));
     // In a channel it is a command.
-    assert_eq!(served.command("default", "/diff"), "There are no changes that wait.");
+    assert_eq!(served.command("default", "/diff"), "No changes are waiting.");
     served.reply(served.send("default", "$ echo again > a.txt"));
     assert!(served.command("default", "/diff").contains("M  a.txt"));
     assert!(served.command("default", "/diff accept").contains("1 change applied to /project"));
     assert_eq!(desk.read("a.txt"), "again\n");
     assert!(served.command("default", "/undo").contains("What was applied to /project"));
     assert_eq!(desk.read("a.txt"), "one\ntwo\n");
-    let token = desk.home.kiso(&["token", "add", "guest", "--scope", "chat"]).ok().stdout.trim().to_owned();
+    // Others neither see nor change it, by no command either.
+    served.reply(served.send("default", "$ echo once more > a.txt"));
+    let token = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
+    let token = token["token"].as_str().unwrap().to_owned();
+    served.token = Some(token.clone());
+    for command in ["/diff", "/diff accept", "/diff discard"] {
+        assert_eq!(served.command("default", command), "Only administrators see folders.");
+    }
+    assert_eq!(desk.read("a.txt"), "one\ntwo\n");
     assert!(served.ask_with(&token, "/sessions/default/folders").contains(" 403 "));
 }

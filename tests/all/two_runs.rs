@@ -225,7 +225,7 @@ impl World {
         for change in overlay.difference(&labels).unwrap().changes {
             let labelled = self.has_label(&change.label);
             let text = match change.after.filter(|after| after.kind == EntryKind::File) {
-                Some(_) => format!("{change} {:?}", overlay.open_after(&change.path).map(std::io::read_to_string)),
+                Some(_) => format!("{change} {:?}", overlay.open_after(&change).map(std::io::read_to_string)),
                 None => change.to_string(),
             };
             sight.insert(format!("change: {}", change.path.display()), Seen { text, labelled });

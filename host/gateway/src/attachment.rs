@@ -33,7 +33,7 @@ impl Attachment {
     pub fn image(url: &str) -> Result<Attachment, ApiError> {
         let (media_type, bytes) = data_url(url)?;
         let ending = image_ending(&media_type).ok_or_else(|| {
-            ApiError::bad_request(format!("{media_type:?} is no type of image that is known here"))
+            ApiError::bad_request(format!("{media_type:?} is not a known type of image"))
                 .hint("send it as a file with a name")
         })?;
         Ok(Attachment { name: format!("image-{}.{ending}", mark(&bytes)), bytes })

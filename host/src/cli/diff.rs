@@ -236,11 +236,11 @@ fn patch(overlay: &Overlay, change: &FolderChange) -> Option<String> {
     let is_file =
         |look: Option<kiso_sandbox::effect::overlay::EntryLook>| look.is_some_and(|l| l.kind == EntryKind::File);
     let before = match is_file(change.before) && change.moved_from().is_none() {
-        true => read(overlay.open_before(&change.path))?,
+        true => read(overlay.open_before(change))?,
         false => String::new(),
     };
     let after = match is_file(change.after) && change.moved_from().is_none() {
-        true => read(overlay.open_after(&change.path))?,
+        true => read(overlay.open_after(change))?,
         false => String::new(),
     };
     if before == after {

@@ -18,7 +18,7 @@ use kiso_graph::outcome::{Ending, Outcome};
 use kiso_graph::run::Run as Machine;
 use kiso_graph::step::{Event, Step, StepResult};
 use kiso_plan::effort::Effort;
-use kiso_plan::plan::TaskKind;
+use kiso_plan::plan::{CallerScope, TaskKind};
 use kiso_plan::report::TaskReport;
 use kiso_sandbox::skill::Skills;
 use kiso_store::store::{RunId, StoreError, View};
@@ -147,7 +147,15 @@ impl RunArgs {
             }
         }
         let queued = opened.store.read_blocking(|view| view.count_queued())?;
-        let asked = CommandContext { drive, session, queued, began_ms: None, stopped, by_person: true };
+        let asked = CommandContext {
+            drive,
+            session,
+            queued,
+            began_ms: None,
+            stopped,
+            by_person: true,
+            caller: CallerScope::Admin,
+        };
         let text = block_on(asked.answer(command))??;
         if json {
             outln!("{}", json!({ "type": "answered", "session": session, "text": text }));

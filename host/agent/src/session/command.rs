@@ -7,6 +7,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
+use kiso_plan::plan::CallerScope;
 use kiso_plan::report::often;
 use kiso_sandbox::effect::undo::{UndoChoice, UndoError, UndoKind, UndoResult};
 use kiso_sandbox::engine::limits::{Budget, HitCell};
@@ -145,6 +146,8 @@ pub struct CommandContext<'a> {
     pub stopped: bool,
     /// Whether a person may be taken to have typed it.
     pub by_person: bool,
+    /// Whose it is: folders of the machine are the administrators'.
+    pub caller: CallerScope,
 }
 
 impl CommandContext<'_> {
@@ -164,7 +167,7 @@ impl CommandContext<'_> {
             SlashCommand::Undo(kind, words) => self.undo(kind, &words).await,
             SlashCommand::Approval(accepts, words) => self.approval(accepts, &words).await,
             SlashCommand::Diff(words) => {
-                Ok(folder_command::answer(self.drive, self.session, &words, self.by_person).await)
+                Ok(folder_command::answer(self.drive, self.session, &words, (self.caller, self.by_person)).await)
             }
             SlashCommand::Trust(files) => self.trust(files).await,
             SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
@@ -299,7 +302,7 @@ impl CommandContext<'_> {
             },
             _ => return Ok(format!("/{kind} takes one run, and `force`.")),
         };
-        if run.is_none() {
+        if run.is_none() && self.caller == CallerScope::Admin && self.by_person {
             match self.drive.revert_acceptance(self.session, kind, force).await {
                 Ok(Some(RevertedAcceptance { folder, acceptance })) => {
                     let (changes, verb) = (acceptance.changes, kind.participle());

@@ -2,14 +2,23 @@
 
 use crate::drive::{FolderFailure, FolderView, RunExecutor};
 use kiso_base::home::SessionName;
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::overlay::FolderSelection;
 use std::path::{Path, PathBuf};
 
 /// Changes that are shown.
 const SHOWN: usize = 30;
 
-/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]`. Only a person changes a folder.
-pub(super) async fn answer(drive: &RunExecutor, session: &SessionName, words: &[String], by_person: bool) -> String {
+/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]`. Administrators see folders, and only a person changes one.
+pub(super) async fn answer(
+    drive: &RunExecutor,
+    session: &SessionName,
+    words: &[String],
+    (caller, by_person): (CallerScope, bool),
+) -> String {
+    if caller != CallerScope::Admin {
+        return "Only administrators see folders.".to_owned();
+    }
     let (verb, paths) = match words.split_first() {
         Some((verb, paths)) if matches!(verb.as_str(), "accept" | "discard") => (Some(verb.as_str()), paths),
         _ => (None, words),
@@ -52,7 +61,7 @@ async fn act(
     }
     Ok(match parts.is_empty() {
         true if !paths.is_empty() => format!("No change is at {}. `/diff` lists all.", paths.join(", ")),
-        true => "There are no changes that wait.".to_owned(),
+        true => "No changes are waiting.".to_owned(),
         false => parts.join("\n\n"),
     })
 }

@@ -136,6 +136,7 @@ impl Intake {
                 began_ms: Some(self.0.began_ms),
                 stopped: command == SlashCommand::Cancel && self.cancel(&inbound.session).await,
                 by_person: inbound.by_person,
+                caller: inbound.caller,
             };
             return Ok(IntakeOutcome::Answered { text: asked.answer(command).await? });
         }

@@ -25,15 +25,15 @@ routes! {
     GET "/sessions/{session}/folders" Admin => list;
     /// Both sides of a changed file, if they are short texts
     GET "/sessions/{session}/folders/change" Admin => change,
-        404 "There is no such change",
+        404 "The path has no change",
         409 "A run works in the session";
     /// Bring changes into a folder. What is replaced or deleted there is kept
     POST "/sessions/{session}/folders/accept" Admin => accept,
-        404 "There are no such changes",
+        404 "The paths have no changes",
         409 "A run works in the session, or the folder has changed since; nothing was changed";
     /// Drop changes
     POST "/sessions/{session}/folders/discard" Admin => discard,
-        404 "There are no such changes",
+        404 "The paths have no changes",
         409 "A run works in the session";
     /// Put the folder back as it was before the last acceptance
     POST "/sessions/{session}/folders/undo" Admin => undo,
@@ -210,8 +210,8 @@ pub(super) async fn change(
         file.ok()?.take(MAX_TEXT).read_to_string(&mut text).ok()?;
         Some(text)
     };
-    let before = is_file(change.before).then(|| text(view.overlay.open_before(change.moved_from().unwrap_or(path))));
-    let after = is_file(change.after).then(|| text(view.overlay.open_after(path)));
+    let before = is_file(change.before).then(|| text(view.overlay.open_before(change)));
+    let after = is_file(change.after).then(|| text(view.overlay.open_after(change)));
     Ok(Json(FileSides { before: before.flatten(), after: after.flatten() }))
 }
 
@@ -254,7 +254,7 @@ pub(super) async fn undo(
 }
 
 fn first(folders: &RestingFolders) -> Result<&FolderView, ApiError> {
-    folders.iter().next().ok_or_else(|| ApiError::not_found("there is no such folder"))
+    folders.iter().next().ok_or_else(|| ApiError::not_found("the session has no folder at this path"))
 }
 
 fn selection(paths: Option<Vec<String>>) -> FolderSelection {

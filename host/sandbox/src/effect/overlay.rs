@@ -32,7 +32,7 @@ pub use self::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind,
 pub(crate) use self::operation::{FileAccess, GuestPath, OpenSlot};
 pub(crate) use self::raise::LayerWriter;
 
-use self::base::Bases;
+use self::base::{Bases, FileState};
 use self::lower::Lower;
 use crate::effect::label::LabelId;
 use kiso_base::home::{Home, SessionFolder, SessionName};
@@ -43,7 +43,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A folder with the changes that a session has made to it.
@@ -58,8 +57,6 @@ pub struct Overlay {
     upper: Arc<OwnedFd>,
     /// Without links, as the system names it.
     upper_path: PathBuf,
-    /// Counts what changed, so that whoever remembers something of the tree knows when to look again.
-    version: AtomicU64,
     bases: Mutex<Bases>,
     is_writable: bool,
     /// Whether files with credentials are shown like others.
@@ -109,7 +106,6 @@ impl Overlay {
             lower: Lower::open(&folder.path)?,
             upper: Arc::new(upper),
             upper_path,
-            version: AtomicU64::new(0),
             bases: Mutex::new(Bases::open(&kept.join(BASES))?),
             kept,
             is_writable: folder.write,
@@ -179,13 +175,12 @@ impl Overlay {
         Ok(TopNames { shown: names.into_iter().map(|(.., name)| name).collect(), more, endings })
     }
 
-    fn changed(&self) {
-        self.version.fetch_add(1, Relaxed);
-    }
-
     /// Remembers what the folder has at a path whose change begins.
     fn remember(&self, path: &Path, stat: Option<&Stat>) -> io::Result<()> {
-        let state = stat.map(base::FileState::from_stat);
+        self.remember_state(path, stat.map(FileState::from_stat))
+    }
+
+    fn remember_state(&self, path: &Path, state: Option<FileState>) -> io::Result<()> {
         self.bases.lock().unwrap_or_else(PoisonError::into_inner).set(path, state)
     }
 

@@ -34,7 +34,7 @@ pub enum AcceptError {
     Collision(Vec<String>),
     #[error("{0}")]
     Dependent(String),
-    #[error("there is no such acceptance, or it cannot be {0}")]
+    #[error("this acceptance cannot be {0}: it is unknown, or already is")]
     Missing(&'static str),
     #[error("the folder cannot be changed: {0}; it is as it was")]
     Io(#[from] io::Error),

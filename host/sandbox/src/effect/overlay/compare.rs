@@ -3,7 +3,7 @@
 use super::Overlay;
 use super::base::FileState;
 use super::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference};
-use super::lower::{is_dir, is_missing, kind};
+use super::lower::{is_dir, is_missing, kind, missing};
 use super::mark::{LayerMark, ORIGIN, UpperEntry};
 use super::secret_file::is_secret;
 use super::walk::{MergedDir, MergedEntry, SeenLabels, last, shared_name};
@@ -102,14 +102,14 @@ impl Overlay {
     }
 
     /// Opens an entry of the session's side of the difference for reading, if it is a file.
-    pub fn open_after(&self, path: &Path) -> io::Result<File> {
-        let spot = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None))?;
+    pub fn open_after(&self, change: &FolderChange) -> io::Result<File> {
+        let spot = self.walk(Path::new(""), change.path.as_os_str(), false, &mut SeenLabels::new(None))?;
         self.open_found(&spot)
     }
 
-    /// Opens a file of the folder.
-    pub fn open_before(&self, path: &Path) -> io::Result<File> {
-        self.lower.open_file(path)
+    /// Opens the folder's side of a change, if it is a file.
+    pub fn open_before(&self, change: &FolderChange) -> io::Result<File> {
+        self.lower.open_file(change.lower.as_deref().ok_or_else(missing)?)
     }
 
     /// The state of an entry of the folder when its change began. `None` if it is not known, `Some(None)` if there was no such entry.
@@ -188,7 +188,7 @@ impl Walk<'_> {
                 let stat = overlay.lower.stat(&from)?.map(|stat| overlay.lower_entry(stat, from.clone(), true).stat);
                 self.replaced(&path, natural, label)?;
                 let (look, collision) = (stat.as_ref().map(EntryLook::from_stat), natural.and_then(|n| n.collision));
-                self.push(path, FolderChangeKind::Added, (None, look), label, collision)
+                self.push(path, FolderChangeKind::Added, (None, look), None, label, collision)
             }
             UpperEntry::Marked(LayerMark::From(from)) => {
                 let stat = overlay.lower.stat(&from)?;
@@ -196,7 +196,8 @@ impl Walk<'_> {
                 let there = natural.filter(|natural| natural.before.is_some()).and_then(|natural| natural.collision);
                 let collision = overlay.collision(&from, stat.as_ref()).or(there);
                 let look = stat.as_ref().map(EntryLook::from_stat);
-                self.push(path, FolderChangeKind::Moved(from), (look, look), label, collision)
+                let lower = from.clone();
+                self.push(path, FolderChangeKind::Moved(from), (look, look), Some(&lower), label, collision)
             }
             UpperEntry::Marked(..) => self.replaced(&path, natural, label),
             UpperEntry::Plain(stat) if is_dir(&stat) => {
@@ -230,17 +231,12 @@ impl Walk<'_> {
                 let stat = self.overlay.lower.stat(&from)?;
                 let there = natural.filter(|natural| natural.before.is_some()).and_then(|natural| natural.collision);
                 let collision = self.overlay.collision(&from, stat.as_ref()).or(there);
-                self.push(
-                    path,
-                    FolderChangeKind::Moved(from),
-                    (stat.as_ref().map(EntryLook::from_stat), after),
-                    label,
-                    collision,
-                )?;
+                let (lower, looks) = (from.clone(), (stat.as_ref().map(EntryLook::from_stat), after));
+                self.push(path, FolderChangeKind::Moved(from), looks, Some(&lower), label, collision)?;
             }
             // Both sides have made one.
             (Some(LayerMark::New), Some(natural)) if has_dir && natural.collision.is_some() => {
-                self.push(path, FolderChangeKind::Added, (None, after), label, natural.collision)?;
+                self.push(path, FolderChangeKind::Added, (None, after), None, label, natural.collision)?;
             }
             // Compared name by name with the one that was there.
             (Some(LayerMark::New), Some(natural)) if has_dir => {
@@ -251,7 +247,7 @@ impl Walk<'_> {
                 self.replaced(&path, natural, label)?;
                 let collision =
                     natural.filter(|natural| natural.before.is_none()).and_then(|natural| natural.collision);
-                self.push(path, FolderChangeKind::Added, (None, after), label, collision)?;
+                self.push(path, FolderChangeKind::Added, (None, after), None, label, collision)?;
             }
         }
         dirs.push(next);
@@ -270,14 +266,14 @@ impl Walk<'_> {
         let collision = natural.and_then(|natural| natural.collision);
         let Some((natural, before)) = natural.and_then(|natural| Some((&natural.path, natural.before.as_ref()?)))
         else {
-            return self.push(path, FolderChangeKind::Added, (None, Some(after)), label, collision);
+            return self.push(path, FolderChangeKind::Added, (None, Some(after)), None, label, collision);
         };
         if let Some(shared) = shared_name(before) {
             self.shared.entry(shared).or_default().insert(natural.clone());
         }
         if is_dir(before) {
             self.deleted(path.clone(), natural, before, label)?;
-            return self.push(path, FolderChangeKind::Added, (None, Some(after)), label, collision);
+            return self.push(path, FolderChangeKind::Added, (None, Some(after)), None, label, collision);
         }
         let is_same = kind(before) == kind(stat)
             && has_mode(stat, before)
@@ -299,7 +295,7 @@ impl Walk<'_> {
             }
             false => {
                 let looks = (Some(EntryLook::from_stat(before)), Some(after));
-                self.push(path, FolderChangeKind::Changed, looks, label, collision)
+                self.push(path, FolderChangeKind::Changed, looks, Some(natural), label, collision)
             }
         }
     }
@@ -315,7 +311,8 @@ impl Walk<'_> {
     fn deleted(&mut self, path: PathBuf, natural: &Path, stat: &Stat, label: LabelId) -> io::Result<()> {
         let (files, changed) = if is_dir(stat) { self.count(natural)? } else { (1, None) };
         let collision = self.overlay.collision(natural, Some(stat)).or(changed);
-        self.push(path, FolderChangeKind::Deleted, (Some(EntryLook::from_stat(stat)), None), label, collision)?;
+        let looks = (Some(EntryLook::from_stat(stat)), None);
+        self.push(path, FolderChangeKind::Deleted, looks, Some(natural), label, collision)?;
         if let Some(change) = self.changes.last_mut() {
             change.files = files;
         }
@@ -327,6 +324,7 @@ impl Walk<'_> {
         path: PathBuf,
         kind: FolderChangeKind,
         (before, after): (Option<EntryLook>, Option<EntryLook>),
+        lower: Option<&Path>,
         label: LabelId,
         collision: Option<&'static str>,
     ) -> io::Result<()> {
@@ -334,11 +332,11 @@ impl Walk<'_> {
             return Err(io::Error::other(format!("there are more than {MAX_CHANGES} changes")));
         }
         let label = (*label.label()).clone();
-        let is_secret = before.is_some_and(|before| before.kind == EntryKind::File) && {
-            let from = if let FolderChangeKind::Moved(from) = &kind { from } else { &path };
-            is_secret(from, || self.overlay.lower.open_file(from))
-        };
-        self.changes.push(FolderChange { path, kind, before, after, files: 0, label, is_secret, collision });
+        let lower = lower.map(Path::to_owned).filter(|_| before.is_some());
+        let is_file = before.is_some_and(|before| before.kind == EntryKind::File);
+        let is_secret =
+            lower.as_ref().is_some_and(|lower| is_file && is_secret(lower, || self.overlay.lower.open_file(lower)));
+        self.changes.push(FolderChange { path, kind, before, after, files: 0, label, is_secret, lower, collision });
         Ok(())
     }
 
@@ -371,6 +369,7 @@ impl Walk<'_> {
                 }
             }
             if seen > MAX_COUNTED {
+                changed = changed.or(Some("has more entries than can be compared"));
                 break;
             }
         }
@@ -389,7 +388,12 @@ impl Walk<'_> {
             }
         }
         let (mut seen, mut pending) = (0, vec![PathBuf::new()]);
-        while let Some(path) = pending.pop().filter(|_| seen < MAX_COUNTED && !wanted.is_empty()) {
+        while let Some(path) = pending.pop().filter(|_| !wanted.is_empty()) {
+            if seen > MAX_COUNTED {
+                return Err(io::Error::other(
+                    "the folder has too many entries to find all names of a file that was changed",
+                ));
+            }
             for entry in rustix::fs::Dir::read_from(self.overlay.lower.open_dir(&path)?)? {
                 let entry = entry?;
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -433,7 +437,7 @@ impl Walk<'_> {
         let collision = self.overlay.collision(at, Some(before)).filter(|_| known);
         let label = self.labels.of_stat(&entry.stat);
         let looks = (Some(EntryLook::from_stat(before)), Some(EntryLook::from_stat(&entry.stat)));
-        self.push(at.to_owned(), FolderChangeKind::Changed, looks, label, collision)
+        self.push(at.to_owned(), FolderChangeKind::Changed, looks, Some(at), label, collision)
     }
 }
 

@@ -78,6 +78,8 @@ pub struct FolderChange {
     pub label: Label,
     /// Whether credentials are kept in it, so that its content is not shown.
     pub is_secret: bool,
+    /// The entry of the folder: in a directory that was moved, another path than the change's own.
+    pub(super) lower: Option<PathBuf>,
     /// Why it cannot be accepted: the folder has changed since.
     pub collision: Option<&'static str>,
 }

@@ -129,7 +129,7 @@ impl Overlay {
                 Some(_) if entry.is_marked => Ok(()),
                 Some(mark) => {
                     let dir = self.raise_dir(&mut spot.dirs, writer)?;
-                    self.remember(&entry.path, Some(&entry.original))?;
+                    self.remember_state(&entry.path, Some(entry.original))?;
                     make_mark(&dir, &name, &mark, writer)
                 }
                 None => self.raise(spot, false, writer),

@@ -145,7 +145,10 @@ impl Overlay {
         if let (Some(name), Some(dir)) = (&entry.shared, self.shared_dir()) {
             return Ok(ReadSlot { dir, name: name.clone(), is_upper: true });
         }
-        let dir = self.lower.open_dir(entry.path.parent().unwrap_or(Path::new("")))?;
+        let dir = match &entry.dir {
+            Some(opened) => opened.try_clone()?,
+            None => self.lower.open_dir(entry.path.parent().unwrap_or(Path::new("")))?,
+        };
         Ok(ReadSlot { dir, name: entry.path.file_name().unwrap_or(OsStr::new(".")).to_owned(), is_upper: false })
     }
 
@@ -223,7 +226,6 @@ impl Overlay {
                         make_mark(&dir, OsStr::new(ORIGIN), &LayerMark::New, writer)?;
                     }
                 }
-                self.changed();
                 Ok(())
             }
             false if slot.was_deleted && stat_at(&slot.dir, &slot.name)?.is_none() => {
@@ -265,12 +267,7 @@ impl Overlay {
         writer: &W,
         label: &mut LabelId,
     ) -> Result<WriteSlot, W::Error> {
-        let mut spot = self.seek(at, writer, label)?;
-        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::ISDIR)) };
-        if matches!(found, MergedEntry::Nothing { .. }) {
-            self.learn_missing(&spot, &name, writer, label)?;
-            return Err(missing().into());
-        }
+        let (mut spot, name, found) = self.seek_entry(at, Errno::ISDIR, writer, label)?;
         if found.is_dir() {
             return Err(errno(Errno::ISDIR));
         }
@@ -286,12 +283,7 @@ impl Overlay {
         writer: &W,
         label: &mut LabelId,
     ) -> Result<WriteSlot, W::Error> {
-        let mut spot = self.seek(at, writer, label)?;
-        let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::INVAL)) };
-        if matches!(found, MergedEntry::Nothing { .. }) {
-            self.learn_missing(&spot, &name, writer, label)?;
-            return Err(missing().into());
-        }
+        let (mut spot, name, found) = self.seek_entry(at, Errno::INVAL, writer, label)?;
         if !found.is_dir() {
             return Err(errno(Errno::NOTDIR));
         }
@@ -311,7 +303,6 @@ impl Overlay {
             self.remember(natural, Some(&stat))?;
             make_mark(&slot.dir, &slot.name, &LayerMark::Deleted, writer)?;
         }
-        self.changed();
         Ok(())
     }
 
@@ -381,6 +372,23 @@ impl Overlay {
         let spot = self.walk(at.base, at.path, at.follows, &mut seen);
         *label = label.join(seen.label);
         Ok(spot?)
+    }
+
+    /// An entry that is there; `unnamed` is the error for a path that names none, such as `.`.
+    fn seek_entry<W: LayerWriter>(
+        &self,
+        at: GuestPath<'_>,
+        unnamed: Errno,
+        writer: &W,
+        label: &mut LabelId,
+    ) -> Result<(Spot, OsString, MergedEntry), W::Error> {
+        let spot = self.seek(at, writer, label)?;
+        let Some((name, found)) = spot.entry.clone() else { return Err(errno(unnamed)) };
+        if matches!(found, MergedEntry::Nothing { .. }) {
+            self.learn_missing(&spot, &name, writer, label)?;
+            return Err(missing().into());
+        }
+        Ok((spot, name, found))
     }
 
     pub(super) fn learn_missing<W: LayerWriter>(

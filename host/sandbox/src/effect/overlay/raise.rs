@@ -49,7 +49,6 @@ impl Overlay {
             self.remember(&lower, Some(&stat))?;
             let made = make_shadow(&above, &name, &stat, writer)?;
             dirs[at].upper = Some(Arc::new(made));
-            self.changed();
         }
         Ok(upper(dirs.last().ok_or_else(missing)?)?)
     }
@@ -65,7 +64,7 @@ impl Overlay {
             return Err(io::Error::from(rustix::io::Errno::ACCESS).into());
         }
         let dir = self.raise_dir(&mut spot.dirs, writer)?;
-        self.remember(&entry.path, Some(&entry.original))?;
+        self.remember_state(&entry.path, Some(entry.original))?;
         match kind(&entry.stat) {
             FileType::Directory => {
                 if entry.is_marked {
@@ -83,7 +82,6 @@ impl Overlay {
             }
             _ => return Err(io::Error::from(io::ErrorKind::PermissionDenied).into()),
         }
-        self.changed();
         let stat = stat_at(&dir, &name)?.ok_or_else(missing)?;
         spot.entry = Some((name, MergedEntry::Upper(stat)));
         Ok(())

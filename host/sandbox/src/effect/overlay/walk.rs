@@ -1,6 +1,7 @@
 //! The way of a path through both layers: links are followed here, so that the system follows none.
 
 use super::Overlay;
+use super::base::FileState;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
 use super::mark::{LayerMark, ORIGIN, SHARED, UpperEntry};
 use crate::effect::files::FileLabels;
@@ -25,6 +26,8 @@ pub(super) struct MergedDir {
     pub(super) upper: Option<Arc<OwnedFd>>,
     /// Where it is in the folder. `None` if the folder has no such directory.
     pub(super) lower: Option<PathBuf>,
+    /// The folder's directory, where the walk has opened it.
+    pub(super) lower_dir: Option<Arc<OwnedFd>>,
 }
 
 /// An entry of a merged directory.
@@ -43,13 +46,15 @@ pub(super) enum MergedEntry {
 pub(super) struct LowerEntry {
     pub(super) stat: Stat,
     /// Of the folder's own entry, where that is another one.
-    pub(super) original: Stat,
+    pub(super) original: FileState,
     /// Below the folder.
     pub(super) path: PathBuf,
     /// Whether a mark in the upper layer names it.
     pub(super) is_marked: bool,
     /// Its name among the [`SHARED`] files, where another name of the file was changed.
     pub(super) shared: Option<OsString>,
+    /// The directory that has it, where the walk has opened that.
+    pub(super) dir: Option<Arc<OwnedFd>>,
 }
 
 impl MergedEntry {
@@ -112,7 +117,12 @@ impl<'a> SeenLabels<'a> {
 
 impl Overlay {
     pub(super) fn root_dir(&self) -> MergedDir {
-        MergedDir { name: OsString::new(), upper: Some(self.upper.clone()), lower: Some(PathBuf::new()) }
+        MergedDir {
+            name: OsString::new(),
+            upper: Some(self.upper.clone()),
+            lower: Some(PathBuf::new()),
+            lower_dir: None,
+        }
     }
 
     /// Walks a path that begins in the directory at `base`, which contains no link. Guests do not leave that directory. `seen` gets the labels
@@ -194,14 +204,15 @@ impl Overlay {
         }
         let names: Vec<OsString> = rest.iter().skip(1).rev().cloned().collect();
         let below = names.iter().fold(lower.clone(), |path, name| path.join(name));
-        if self.lower.open_dir(&below).is_err() {
-            return;
-        }
+        let Ok(opened) = self.lower.open_dir(&below) else { return };
         seen.name(dir, first);
         let mut at = lower.clone();
         for name in names {
             at = at.join(&name);
-            dirs.push(MergedDir { name, upper: None, lower: Some(at.clone()) });
+            dirs.push(MergedDir { name, upper: None, lower: Some(at.clone()), lower_dir: None });
+        }
+        if let Some(last) = dirs.last_mut() {
+            last.lower_dir = Some(Arc::new(opened));
         }
         rest.truncate(1);
     }
@@ -227,8 +238,15 @@ impl Overlay {
         }
         let Some(lower) = &dir.lower else { return Ok(MergedEntry::Nothing { is_deleted: false }) };
         let path = lower.join(name);
-        Ok(match self.lower.stat(&path)? {
-            Some(stat) => MergedEntry::Lower(self.lower_entry(stat, path, false)),
+        let found = match &dir.lower_dir {
+            Some(opened) => stat_at(opened, name)?,
+            None => self.lower.stat(&path)?,
+        };
+        Ok(match found {
+            Some(stat) => {
+                let entry = self.lower_entry(stat, path, false);
+                MergedEntry::Lower(LowerEntry { dir: dir.lower_dir.clone(), ..entry })
+            }
             None => MergedEntry::Nothing { is_deleted: false },
         })
     }
@@ -246,10 +264,10 @@ impl Overlay {
                 let Some(above) = &dir.upper else { return Ok(None) };
                 let upper: OwnedFd = openat(above, name, DIRECTORY, Mode::empty())?;
                 let lower = self.origin(&upper, dir.lower.as_deref(), name)?;
-                Some(MergedDir { name: name.to_owned(), upper: Some(Arc::new(upper)), lower })
+                Some(MergedDir { name: name.to_owned(), upper: Some(Arc::new(upper)), lower, lower_dir: None })
             }
             MergedEntry::Lower(entry) if is_dir(&entry.stat) => {
-                Some(MergedDir { name: name.to_owned(), upper: None, lower: Some(entry.path.clone()) })
+                Some(MergedDir { name: name.to_owned(), upper: None, lower: Some(entry.path.clone()), lower_dir: None })
             }
             _ => None,
         })
@@ -289,8 +307,17 @@ impl Overlay {
             Some((name, found))
         });
         match shared {
-            Some((name, found)) => LowerEntry { stat: found, original: stat, path, is_marked, shared: Some(name) },
-            None => LowerEntry { stat, original: stat, path, is_marked, shared: None },
+            Some((name, found)) => LowerEntry {
+                stat: found,
+                original: FileState::from_stat(&stat),
+                path,
+                is_marked,
+                shared: Some(name),
+                dir: None,
+            },
+            None => {
+                LowerEntry { stat, original: FileState::from_stat(&stat), path, is_marked, shared: None, dir: None }
+            }
         }
     }
 

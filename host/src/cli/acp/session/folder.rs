@@ -1,7 +1,6 @@
 //! The editor's project: what a prompt has changed is shown as one difference, and brought into the project if a person agrees.
 
 use std::io::Read;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -115,11 +114,17 @@ impl AcpSession {
 
 fn question(request: &str, session: &SessionName, view: &FolderView) -> Value {
     let changes = &view.difference.changes;
+    let marked = changes.iter().filter(|change| change.is_marked()).count();
+    let outside =
+        if marked > 0 { format!(", {marked} decided by text from outside or with it") } else { String::new() };
     let title = match changes.len() {
-        1 => format!("Apply 1 change to {}", view.folder.path.display()),
-        count => format!("Apply {count} changes to {}", view.folder.path.display()),
+        1 => format!("Apply 1 change to {}{outside}", view.folder.path.display()),
+        count => format!("Apply {count} changes to {}{outside}", view.folder.path.display()),
     };
-    let content: Vec<Value> = changes.iter().take(MAX_SHOWN).map(|change| shown(view, change)).collect();
+    let content = changes.iter().take(MAX_SHOWN).map(|change| shown(view, change));
+    let more = changes.len().saturating_sub(MAX_SHOWN);
+    let more = (more > 0).then(|| words(&format!("and {more} more; `kiso diff --session {session}` shows all")));
+    let content: Vec<Value> = content.chain(more).collect();
     let locations: Vec<Value> =
         changes.iter().take(MAX_SHOWN).map(|change| json!({ "path": view.folder.path.join(&change.path) })).collect();
     let params = json!({
@@ -139,17 +144,17 @@ fn question(request: &str, session: &SessionName, view: &FolderView) -> Value {
 
 /// A change as the editor shows it: both texts, or a sentence.
 fn shown(view: &FolderView, change: &FolderChange) -> Value {
-    let text = |look: Option<EntryLook>, open: &dyn Fn(&Path) -> std::io::Result<std::fs::File>| {
+    let text = |look: Option<EntryLook>, file: std::io::Result<std::fs::File>| {
         let Some(look) = look else { return Some(None) };
         if change.is_secret || look.kind != EntryKind::File || look.bytes > MAX_TEXT {
             return None;
         }
         let mut text = String::new();
-        open(&change.path).ok()?.take(MAX_TEXT).read_to_string(&mut text).ok()?;
+        file.ok()?.take(MAX_TEXT).read_to_string(&mut text).ok()?;
         Some(Some(text))
     };
-    let before = text(change.before, &|path| view.overlay.open_before(path));
-    let after = text(change.after, &|path| view.overlay.open_after(path));
+    let before = text(change.before, view.overlay.open_before(change));
+    let after = text(change.after, view.overlay.open_after(change));
     match (before, after, change.moved_from()) {
         (Some(old), Some(Some(new)), None) => {
             json!({ "type": "diff", "path": view.folder.path.join(&change.path), "oldText": old, "newText": new })
@@ -164,7 +169,11 @@ fn shown(view: &FolderView, change: &FolderChange) -> Value {
             };
             let collision = change.collision.map(|collision| format!("; {collision}")).unwrap_or_default();
             let text = format!("{}: {verb}{collision}", change.path.display());
-            json!({ "type": "content", "content": { "type": "text", "text": text } })
+            words(&text)
         }
     }
+}
+
+fn words(text: &str) -> Value {
+    json!({ "type": "content", "content": { "type": "text", "text": text } })
 }

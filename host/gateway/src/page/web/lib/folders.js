@@ -27,7 +27,7 @@ export function FolderBar({ session, running }) {
     setFolders([]);
   }, [session]);
   useEffect(() => {
-    // That a run has just begun again is no error here.
+    // Another run may have begun; its end loads them again.
     if (!running) load().catch(() => {});
   }, [session, running]);
   if (running || folders.length === 0) return null;

@@ -48,7 +48,7 @@ impl Overlay {
         dirs.iter().try_for_each(|path| self.drop_upper(path.as_path()))
     }
 
-    /// What is known of a directory that was moved is known of it where it is now.
+    /// Moves the recorded states of the entries of a directory to its new path.
     fn rename_bases(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut bases = self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for (path, state) in bases.below(from) {
@@ -68,7 +68,6 @@ impl Overlay {
                 false => std::fs::remove_file(entry.path())?,
             }
         }
-        self.changed();
         self.bases.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear()
     }
 
@@ -79,7 +78,6 @@ impl Overlay {
         };
         let (dir, Some((name, found))) = (last(&spot.dirs)?, &spot.entry) else { return Ok(()) };
         let Some(upper) = &dir.upper else { return Ok(()) };
-        self.changed();
         if !matches!(found, MergedEntry::Upper(_)) || !found.is_dir() {
             return match unlinkat(&**upper, name, AtFlags::empty()) {
                 Err(rustix::io::Errno::NOENT) => Ok(()),

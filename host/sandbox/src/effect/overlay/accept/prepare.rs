@@ -95,20 +95,14 @@ impl Overlay {
         Ok(number(rustix::fs::statat(stage, staged_name(new), AtFlags::SYMLINK_NOFOLLOW)?.st_ino))
     }
 
-    /// The folder's entry before a change. That of an entry in a directory that moves is where the directory was.
-    fn state_of(&self, change: &FolderChange) -> io::Result<FileState> {
-        let stat = self.lower_of(&change.path)?.ok_or(io::ErrorKind::NotFound)?;
-        Ok(FileState::from_stat(&stat))
+    /// The folder's entry before a change.
+    fn before(&self, change: &FolderChange) -> io::Result<Option<Stat>> {
+        change.lower.as_deref().map_or(Ok(None), |lower| self.lower.stat(lower))
     }
 
-    /// The entry of the folder that a path stands for, whether the upper layer hides it or not.
-    fn lower_of(&self, path: &Path) -> io::Result<Option<Stat>> {
-        let (parent, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
-        let spot = self.walk(parent, OsStr::new("."), false, &mut SeenLabels::new(None))?;
-        let dir = last(&spot.dirs)?;
-        // In a directory that took the place of another one, by its own path.
-        let lower = dir.lower.as_ref().map_or_else(|| path.to_owned(), |lower| lower.join(name));
-        self.lower.stat(&lower)
+    fn state_of(&self, change: &FolderChange) -> io::Result<FileState> {
+        let stat = self.before(change)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(FileState::from_stat(&stat))
     }
 
     /// Copies a file or link of the upper layer into the staging directory; its inode there.
@@ -127,14 +121,13 @@ impl Overlay {
         let to = File::from(openat(stage, &name, flags, Mode::RUSR | Mode::WUSR)?);
         fill(&from, &to)?;
         let copy = fstat(&from)?;
-        let before = if change.before.is_some() { self.lower_of(&change.path)? } else { None };
-        self.take_over(&to, &copy, before.as_ref(), &change.path)?;
+        self.take_over(&to, &copy, self.before(change)?.as_ref(), change)?;
         to.sync_all()?;
         Ok(number(fstat(&to)?.st_ino))
     }
 
     /// Gives a new file the owner, the permissions and the extended attributes of the one that it replaces, and its own time.
-    fn take_over(&self, to: &File, copy: &Stat, before: Option<&Stat>, path: &Path) -> io::Result<()> {
+    fn take_over(&self, to: &File, copy: &Stat, before: Option<&Stat>, change: &FolderChange) -> io::Result<()> {
         let mut mode = copy.st_mode;
         if let Some(before) = before {
             let made = fstat(to)?;
@@ -149,7 +142,7 @@ impl Overlay {
             if has_mode(copy, before) {
                 mode = before.st_mode;
             }
-            if let Ok(old) = self.lower.open_file(path) {
+            if let Ok(old) = self.open_before(change) {
                 copy_attributes(&old, to);
             }
         }

@@ -257,3 +257,20 @@ fn what_somebody_has_made_meanwhile_is_never_lost() {
         }
     }
 }
+
+#[test]
+fn both_sides_of_a_file_in_a_moved_directory_are_read() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(folder.join("d")).unwrap();
+    fs::write(folder.join("d/x"), "before").unwrap();
+    let overlay = stage.open("project");
+    run(&overlay, &[Action::Rename("d".to_owned(), "e".to_owned()), write("e/x", "after")]);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    let change = difference.changes.iter().find(|change| change.path == Path::new("e/x")).unwrap();
+    let text = |file: std::io::Result<fs::File>| std::io::read_to_string(file.unwrap()).unwrap();
+    assert_eq!(text(overlay.open_before(change)), "before");
+    assert_eq!(text(overlay.open_after(change)), "after");
+    overlay.accept(&difference, &FolderSelection::All).unwrap();
+    assert_eq!(fs::read_to_string(folder.join("e/x")).unwrap(), "after");
+}
