@@ -112,7 +112,7 @@ impl Overlay {
         Ok(PendingAcceptance { id, header, steps })
     }
 
-    /// Drops the chosen changes. They are kept as long as what was accepted.
+    /// Drops the chosen changes. They cannot be brought back.
     pub fn discard(&self, difference: &FolderDifference, selection: &FolderSelection) -> Result<usize, AcceptError> {
         let chosen = choose_any(difference, selection)?;
         if chosen.len() == difference.changes.len() {
