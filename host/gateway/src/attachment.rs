@@ -257,7 +257,7 @@ mod tests {
             ("file:///etc/passwd", "only data URLs"),
             ("data:image/png,abc", "base64"),
             ("data:image/png;base64,a", "not base64"),
-            ("data:text/html;base64,AAAA", "no type of image"),
+            ("data:text/html;base64,AAAA", "not a known type of image"),
         ] {
             let error = Attachment::image(url).unwrap_err();
             assert!(error.message.contains(why), "{url}: {error:?}");
