@@ -13,7 +13,7 @@
 //!
 //! In reading order: [`mark`] is what the upper layer has besides files, [`lower`] opens the folder, [`walk`] follows a path through both
 //! layers, [`raise`] puts something into the upper layer, [`operation`] has a function for each operation of a guest, [`moves`] those for
-//! moves, [`compare`] finds the [`difference`] of both layers, and [`accept`] brings the difference into the folder.
+//! moves, [`pending`] finishes them, [`compare`] finds the [`difference`] of both layers, and [`accept`] brings the difference into the folder.
 
 mod accept;
 mod base;
@@ -23,13 +23,15 @@ mod lower;
 mod mark;
 mod moves;
 mod operation;
+mod pending;
 mod raise;
 mod secret_file;
 mod walk;
 
 pub use self::accept::{AcceptError, Acceptance};
 pub use self::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
-pub(crate) use self::operation::{FileAccess, GuestPath, OpenSlot};
+pub(crate) use self::operation::{FileAccess, GuestPath};
+pub(crate) use self::pending::{PendingEntry, PendingOpen};
 pub(crate) use self::raise::LayerWriter;
 
 use self::base::{Bases, FileState};

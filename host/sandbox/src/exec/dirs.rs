@@ -5,7 +5,7 @@ use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
 use crate::effect::files::OpenMode;
 use crate::effect::label::LabelCell;
-use crate::effect::overlay::{FileAccess, OpenSlot, Overlay, Overlays};
+use crate::effect::overlay::{FileAccess, Overlay, Overlays, PendingOpen};
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::{MountSink, Permit};
 use crate::effect::undo::Opening;
@@ -257,10 +257,8 @@ impl Dirs {
             }
             opened => opened,
         };
-        if let (Some(OpenSlot::Write(slot)), Some(overlay)) = (&in_folder, &mounted.overlay)
-            && !slot.is_upper
-        {
-            overlay.made(slot, opened.is_ok(), quota).map_err(|error| IoError::of_overlay(error, quota))?;
+        if let Some(entry) = in_folder {
+            entry.finish(opened.is_ok()).map_err(|error| IoError::of_overlay(error, quota))?;
         }
         let file = match opened {
             Ok(file) => file,
@@ -317,12 +315,12 @@ impl Dirs {
 
 /// Where a file of a folder is to be opened.
 fn open_in_folder(
-    overlay: &Overlay,
+    overlay: &Arc<Overlay>,
     path: &Path,
     (writes, how): (bool, OpenMode),
     quota: &Arc<Quota>,
     reader: &LabelCell,
-) -> Result<OpenSlot, IoError> {
+) -> Result<PendingOpen<Arc<Quota>>, IoError> {
     let access = FileAccess { writes, makes: how.makes, is_first: how.is_first, empties: how.empties };
     let mut label = overlay.label();
     let mut moment = quota.labels().map(|labels| labels.now());

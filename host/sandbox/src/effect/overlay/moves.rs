@@ -15,14 +15,14 @@ use std::path::Path;
 
 /// A move that is about to be made.
 #[derive(Debug)]
-pub(crate) struct MoveSlots {
-    pub from: WriteSlot,
-    pub to: WriteSlot,
+pub(super) struct MoveSlots {
+    pub(super) from: WriteSlot,
+    pub(super) to: WriteSlot,
 }
 
 impl Overlay {
     /// Where something is to be moved. `None` if both names are of one file, so that nothing is to be done.
-    pub(crate) fn move_to<W: LayerWriter>(
+    pub(super) fn move_slots<W: LayerWriter>(
         &self,
         from: GuestPath<'_>,
         to: GuestPath<'_>,
@@ -69,17 +69,17 @@ impl Overlay {
         let dir = self.raise_dir(&mut target.dirs, writer)?;
         // A directory does not take the place of a link.
         let is_marked = matches!(UpperEntry::find(&dir, &new)?, UpperEntry::Marked(LayerMark::Deleted));
-        if is_dir && is_marked {
-            remove(&dir, &new, writer)?;
-        }
         self.remember_hidden(&target)?;
         let (from, mut to) = (self.slot(&source, &old, true)?, self.slot(&target, &new, true)?);
         to.was_deleted = is_dir && is_marked;
+        if to.was_deleted {
+            remove(&dir, &new, writer)?;
+        }
         Ok(Some(MoveSlots { from, to }))
     }
 
     /// A move was made, or was not.
-    pub(crate) fn moved<W: LayerWriter>(&self, slots: &MoveSlots, is_moved: bool, writer: &W) -> Result<(), W::Error> {
+    pub(super) fn moved<W: LayerWriter>(&self, slots: &MoveSlots, is_moved: bool, writer: &W) -> Result<(), W::Error> {
         match is_moved {
             true => self.removed(&slots.from, writer),
             false => self.made(&slots.to, false, writer),

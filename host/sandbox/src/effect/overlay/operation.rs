@@ -66,26 +66,9 @@ pub(crate) struct FileAccess {
 
 /// Where a file or directory is to be opened.
 #[derive(Debug)]
-pub(crate) enum OpenSlot {
+pub(super) enum OpenSlot {
     Read(ReadSlot),
     Write(WriteSlot),
-}
-
-impl OpenSlot {
-    pub(crate) fn name(&self) -> &OsStr {
-        match self {
-            Self::Read(slot) => &slot.name,
-            Self::Write(slot) => &slot.name,
-        }
-    }
-
-    pub(crate) fn dir(&self) -> io::Result<File> {
-        let dir = match self {
-            Self::Read(slot) => &slot.dir,
-            Self::Write(slot) => &slot.dir,
-        };
-        Ok(File::from(dir.try_clone()?))
-    }
 }
 
 impl Overlay {
@@ -153,7 +136,7 @@ impl Overlay {
     }
 
     /// Where a file or directory is to be opened. What is to be written is in the upper layer then.
-    pub(crate) fn open_entry<W: LayerWriter>(
+    pub(super) fn open_slot<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
         access: FileAccess,
@@ -199,7 +182,7 @@ impl Overlay {
     }
 
     /// Where a new directory, link or name is to be made.
-    pub(crate) fn make<W: LayerWriter>(
+    pub(super) fn make_slot<W: LayerWriter>(
         &self,
         at: GuestPath<'_>,
         writer: &W,
@@ -215,7 +198,7 @@ impl Overlay {
     }
 
     /// A new entry was made, or was not.
-    pub(crate) fn made<W: LayerWriter>(&self, slot: &WriteSlot, is_made: bool, writer: &W) -> Result<(), W::Error> {
+    pub(super) fn made<W: LayerWriter>(&self, slot: &WriteSlot, is_made: bool, writer: &W) -> Result<(), W::Error> {
         match is_made {
             true => {
                 let is_dir = stat_at(&slot.dir, &slot.name)?.is_some_and(|found| is_dir(&found));
@@ -427,15 +410,16 @@ impl Overlay {
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::EXIST)) };
         let dir = self.raise_dir(&mut spot.dirs, writer)?;
         let is_marked = matches!(UpperEntry::find(&dir, &name)?, UpperEntry::Marked(..));
-        if is_marked {
-            remove(&dir, &name, writer)?;
-        }
         let mut slot = self.slot(spot, &name, false)?;
         slot.was_deleted = is_marked && matches!(found, MergedEntry::Nothing { is_deleted: true });
         if slot.natural.is_none()
             && let Some(lower) = &last(&spot.dirs)?.lower
         {
             self.remember(&lower.join(&name), None)?;
+        }
+        // Last: after an error, the mark still stands.
+        if is_marked {
+            remove(&dir, &name, writer)?;
         }
         Ok(slot)
     }

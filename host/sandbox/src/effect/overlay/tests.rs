@@ -26,7 +26,8 @@ fn programs() -> u64 {
 }
 
 /// A writer without quota, undo and labels.
-struct Unchecked;
+#[derive(Clone)]
+pub(super) struct Unchecked;
 
 #[derive(Debug)]
 pub(super) struct Refusal(#[expect(dead_code, reason = "it is printed")] String);
@@ -266,7 +267,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
         Action::Write { path, text, empties, is_first } => {
             let access = FileAccess { writes: true, makes: true, is_first: *is_first, empties: *empties };
             // A link in the place of a file that is to be new is there.
-            let OpenSlot::Write(slot) = overlay.open_entry(at(path, !is_first), access, &writer, label)? else {
+            let OpenSlot::Write(slot) = overlay.open_slot(at(path, !is_first), access, &writer, label)? else {
                 return Err(Refusal("a directory".to_owned()));
             };
             let mut flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW;
@@ -281,7 +282,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(File::from(opened?).write_all(text.as_bytes())?)
         }
         Action::MakeDir(path) => {
-            let slot = overlay.make(at(path, false), &writer, label)?;
+            let slot = overlay.make_slot(at(path, false), &writer, label)?;
             let made = mkdirat(&slot.dir, &slot.name, Mode::from_raw_mode(0o755));
             if !slot.is_upper {
                 overlay.made(&slot, made.is_ok(), &writer)?;
@@ -289,7 +290,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             Ok(made?)
         }
         Action::Symlink { target, path } => {
-            let slot = overlay.make(at(path, false), &writer, label)?;
+            let slot = overlay.make_slot(at(path, false), &writer, label)?;
             let made = symlinkat(target, &slot.dir, &slot.name);
             if !slot.is_upper {
                 overlay.made(&slot, made.is_ok(), &writer)?;
@@ -311,7 +312,9 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
             overlay.removed(&slot, &writer)
         }
         Action::Rename(from, to) => {
-            let Some(slots) = overlay.move_to(at(from, false), at(to, false), &writer, label)? else { return Ok(()) };
+            let Some(slots) = overlay.move_slots(at(from, false), at(to, false), &writer, label)? else {
+                return Ok(());
+            };
             let moved = renameat(&slots.from.dir, &slots.from.name, &slots.to.dir, &slots.to.name);
             overlay.moved(&slots, moved.is_ok(), &writer)?;
             Ok(moved?)
@@ -323,7 +326,7 @@ pub(super) fn in_overlay(overlay: &Overlay, action: &Action) -> Result<(), Refus
                 return Err(Refusal("a link".to_owned()));
             }
             let source = overlay.link_from(at(from, false), &writer, label)?;
-            let slot = overlay.make(at(to, false), &writer, label)?;
+            let slot = overlay.make_slot(at(to, false), &writer, label)?;
             let made = linkat(&source.dir, &source.name, &slot.dir, &slot.name, AtFlags::empty());
             if !slot.is_upper {
                 overlay.made(&slot, made.is_ok(), &writer)?;

@@ -6,7 +6,7 @@ use super::listing::DirectoryListing;
 use super::quota::{Charge, Quota};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
-use crate::effect::overlay::{FileAccess, GuestPath, LayerWriter, OpenSlot, OverlayDir};
+use crate::effect::overlay::{FileAccess, GuestPath, LayerWriter, OverlayDir, PendingEntry, PendingOpen};
 use crate::effect::undo::{Transaction, UndoRefusal};
 use crate::engine::limits::LimitHit;
 use rustix::fs::{FileType, readlinkat};
@@ -226,7 +226,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         let slot = self.in_folder(dir, |quota, label| dir.overlay.open_entry(at, access, quota, label))?;
         let none = PathFlags::empty();
         match slot {
-            OpenSlot::Read(slot) => {
+            PendingOpen::Read(slot) => {
                 // Only the folder has a directory here; what is changed in it goes to the upper layer.
                 let flags = if slot.is_upper { flags } else { flags & DescriptorFlags::READ };
                 let (fd, name) = (self.handle(slot.dir, slot.is_upper)?, text(slot.name)?);
@@ -235,39 +235,36 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
                     .await;
                 self.leave(fd, opened)
             }
-            OpenSlot::Write(slot) => {
-                let (fd, name) =
-                    (self.handle(slot.dir.try_clone().map_err(ErrorCode::from)?, true)?, text(slot.name.clone())?);
+            PendingOpen::Write(entry) => {
+                let (fd, name) = self.entry_handle(&entry)?;
                 let opened = self.open_here(again(&fd), none, name, open, flags).await;
-                if !slot.is_upper {
-                    self.in_folder(dir, |quota, _| dir.overlay.made(&slot, opened.is_ok(), quota))?;
-                }
+                self.in_folder(dir, |_, _| entry.finish(opened.is_ok()))?;
                 self.leave(fd, opened)
             }
         }
     }
 
+    /// A handle for the directory of an entry that is to be made, and its name there.
+    fn entry_handle(&mut self, entry: &PendingEntry<Arc<Quota>>) -> FsResult<(Fd, String)> {
+        let name = text(entry.name().to_owned())?;
+        Ok((self.handle(entry.dir().map_err(ErrorCode::from)?, true)?, name))
+    }
+
     pub(super) async fn create_dir_overlaid(&mut self, dir: &OverlayDir, path: &str) -> FsResult<()> {
         let at = guest_path(dir, path, false);
-        let slot = self.change_folder(dir, |quota, label| dir.overlay.make(at, quota, label))?;
-        let (fd, name) = (self.handle(slot.dir.try_clone().map_err(ErrorCode::from)?, true)?, text(slot.name.clone())?);
+        let entry = self.change_folder(dir, |quota, label| dir.overlay.make(at, quota, label))?;
+        let (fd, name) = self.entry_handle(&entry)?;
         let made = self.create_dir_here(again(&fd), name).await;
-        let finished = match slot.is_upper {
-            true => Ok(()),
-            false => self.in_folder(dir, |quota, _| dir.overlay.made(&slot, made.is_ok(), quota)),
-        };
+        let finished = self.in_folder(dir, |_, _| entry.finish(made.is_ok()));
         self.leave(fd, made.and(finished))
     }
 
     pub(super) async fn symlink_overlaid(&mut self, dir: &OverlayDir, old: String, new: &str) -> FsResult<()> {
         let at = guest_path(dir, new, false);
-        let slot = self.change_folder(dir, |quota, label| dir.overlay.make(at, quota, label))?;
-        let (fd, name) = (self.handle(slot.dir.try_clone().map_err(ErrorCode::from)?, true)?, text(slot.name.clone())?);
+        let entry = self.change_folder(dir, |quota, label| dir.overlay.make(at, quota, label))?;
+        let (fd, name) = self.entry_handle(&entry)?;
         let made = self.symlink_here(again(&fd), old, name).await;
-        let finished = match slot.is_upper {
-            true => Ok(()),
-            false => self.in_folder(dir, |quota, _| dir.overlay.made(&slot, made.is_ok(), quota)),
-        };
+        let finished = self.in_folder(dir, |_, _| entry.finish(made.is_ok()));
         self.leave(fd, made.and(finished))
     }
 
@@ -278,16 +275,13 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     ) -> FsResult<()> {
         let source = guest_path(from, old, follows(follow));
         let source = self.change_folder(from, |quota, label| from.overlay.link_from(source, quota, label))?;
-        let slot = guest_path(to, new, false);
-        let slot = self.change_folder(to, |quota, label| to.overlay.make(slot, quota, label))?;
-        let (old, new) = (text(source.name)?, text(slot.name.clone())?);
+        let at = guest_path(to, new, false);
+        let entry = self.change_folder(to, |quota, label| to.overlay.make(at, quota, label))?;
+        let old = text(source.name)?;
+        let (to_fd, new) = self.entry_handle(&entry)?;
         let fd = self.handle(source.dir, true)?;
-        let to_fd = self.handle(slot.dir.try_clone().map_err(ErrorCode::from)?, true)?;
         let made = self.link_here(again(&fd), PathFlags::empty(), old, again(&to_fd), new).await;
-        let finished = match slot.is_upper {
-            true => Ok(()),
-            false => self.in_folder(to, |quota, _| to.overlay.made(&slot, made.is_ok(), quota)),
-        };
+        let finished = self.in_folder(to, |_, _| entry.finish(made.is_ok()));
         let done = self.leave(fd, made.and(finished));
         self.leave(to_fd, done)
     }
@@ -298,13 +292,14 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         (to, new): (&OverlayDir, &str),
     ) -> FsResult<()> {
         let (source, target) = (guest_path(from, old, false), guest_path(to, new, false));
-        let slots = self.change_folder(from, |quota, label| from.overlay.move_to(source, target, quota, label))?;
-        let Some(slots) = slots else { return Ok(()) };
-        let (old, new) = (text(slots.from.name.clone())?, text(slots.to.name.clone())?);
-        let fd = self.handle(slots.from.dir.try_clone().map_err(ErrorCode::from)?, true)?;
-        let to_fd = self.handle(slots.to.dir.try_clone().map_err(ErrorCode::from)?, true)?;
+        let pending = self.change_folder(from, |quota, label| from.overlay.move_to(source, target, quota, label))?;
+        let Some(pending) = pending else { return Ok(()) };
+        let ((source, old), (target, new)) =
+            (pending.from().map_err(ErrorCode::from)?, pending.to().map_err(ErrorCode::from)?);
+        let (old, new) = (text(old)?, text(new)?);
+        let (fd, to_fd) = (self.handle(source, true)?, self.handle(target, true)?);
         let moved = self.rename_here(again(&fd), old, again(&to_fd), new).await;
-        let finished = self.in_folder(from, |quota, _| from.overlay.moved(&slots, moved.is_ok(), quota));
+        let finished = self.in_folder(from, |_, _| pending.finish(moved.is_ok()));
         let done = self.leave(fd, moved.and(finished));
         self.leave(to_fd, done)
     }
