@@ -15,6 +15,7 @@ mod change;
 mod channel;
 mod command;
 mod fields;
+mod folder;
 mod hook;
 mod key;
 mod mcp;
@@ -35,6 +36,7 @@ pub use change::ConfigChange;
 pub use channel::{ChannelSettings, TokenPlace};
 pub use command::{COMMAND_NAMES, Command};
 pub use fields::{NAME_RULE, is_name};
+pub use folder::FolderSettings;
 pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};
 pub use key::{Effect, KEYS, Key, Kind, NamedTable, SECTIONS, Section};
 pub use mcp::{CommandPlace, ComponentPlace, McpPlace, McpSettings, RemotePlace, name_and_value, name_and_variable};
@@ -393,6 +395,8 @@ settings! {
         pills: PillSettings from pill::TABLE,
         /// Directories of this machine that exec tasks see.
         mounts: Mount from mount::TABLE,
+        /// Folders that may be opened by name, in the order of the file.
+        folders: FolderSettings from folder::TABLE,
         /// Who is told of replies, in the order of the file.
         webhooks: WebhookSettings from webhook::TABLE,
         /// Whose events become messages, in the order of the file.
@@ -509,6 +513,7 @@ mod tests {
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
+        assert_eq!(config.folders.len(), 1);
         let tables =
             [config.webhooks.len(), config.hooks.len(), config.mcp.len(), config.channels.len(), config.commands.len()];
         assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 2, 2]));
@@ -535,7 +540,7 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [audio], [channels], [commands], [context], \
-             [daemon], [engine], [exec], [fallbacks], [fleet], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
+             [daemon], [engine], [exec], [fallbacks], [fleet], [folders], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
              [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [user], [webhooks]\n"
         );
         assert_eq!(
@@ -605,7 +610,7 @@ mod tests {
     fn odd() -> impl proptest::strategy::Strategy<Value = String> {
         use proptest::prelude::*;
         const NAMES: &[&str] =
-            &["providers", "model_settings", "pills", "models", "fallbacks", "exec", "mounts", "llm", "routing"];
+            &["providers", "model_settings", "pills", "models", "fallbacks", "exec", "mounts", "folders", "llm", "routing"];
         const KEYS: &[&str] = &[
             "kind",
             "base_url",

@@ -303,13 +303,8 @@ impl Exec {
         let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.path().to_owned(), true)];
         let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
-        let folders = self.0.home.folders(session).map_err(|error| ExecError(error.to_string()))?;
-        // Whoever opened a folder may see all that its owner may. A mount of the same name is not hidden.
-        let folders: Vec<_> = folders
-            .into_iter()
-            .filter(|_| role == CallerScope::Admin)
-            .filter(|folder| self.0.config.mounts.iter().all(|mount| mount.at != folder.at))
-            .collect();
+        let folders = self.0.config.visible_folders(&self.0.home, session, role);
+        let folders = folders.map_err(|error| ExecError(error.to_string()))?;
         // Checked here too: where it leads may have changed since the configuration was read.
         let opened = folders.iter().map(|folder| (folder.at.as_str(), folder.path.clone(), folder.write));
         let mut given = mounts.clone().chain(opened);

@@ -5,12 +5,13 @@ use super::show::Show;
 use super::{Exit, Failure, Opened, block_on};
 use kiso_agent::drive::RunExecutor;
 use kiso_base::home::{FolderRefusal, PROJECT, SessionFolder, SessionName};
+use kiso_plan::plan::CallerScope;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct FolderArgs {
-    /// Work in this folder. Its files change only when you accept the difference (`kiso diff`); repeat for several
+    /// Work in this folder, or in @NAME of [folders]. Its files change only when you accept the difference (`kiso diff`); repeat for several
     #[arg(long, value_name = "PATH")]
     pub(super) dir: Vec<PathBuf>,
     /// Where tasks see the folder, such as /app; one for each --dir, in their order [default: /project]
@@ -31,6 +32,16 @@ impl FolderArgs {
             return Err(Failure::new(Exit::Usage, "there are more --at than --dir"));
         }
         for (number, dir) in self.dir.iter().enumerate() {
+            if let Some(name) = listed_name(opened, dir) {
+                if self.with_secrets {
+                    let message = format!("--with-secrets is not possible with @{name}; name the folder by its path");
+                    return Err(Failure::new(Exit::Usage, message));
+                }
+                let at = self.at.get(number).map(String::as_str);
+                let caller = (CallerScope::Admin, name.as_str());
+                opened.config.open_listed_folder(&opened.home, session, caller, at).map_err(failure)?;
+                continue;
+            }
             let at = match self.at.get(number) {
                 Some(at) => at.clone(),
                 None => default_path(number, dir),
@@ -45,6 +56,12 @@ impl FolderArgs {
         }
         Ok(())
     }
+}
+
+/// The name of a folder in `[folders]`, of `@NAME`. A file of this name has a path with a slash, too.
+fn listed_name(opened: &Opened, dir: &Path) -> Option<String> {
+    let name = dir.to_str()?.strip_prefix('@')?;
+    opened.config.folder_for(CallerScope::Admin, name).map(|entry| entry.name.clone())
 }
 
 /// The first folder is the project; others have their own names.

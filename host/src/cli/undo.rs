@@ -7,6 +7,7 @@ use kiso_agent::drive::{RevertedAcceptance, UndoFailure};
 use kiso_base::clock::minute;
 use kiso_base::home::SessionName;
 use kiso_gateway::UndoLine;
+use kiso_plan::plan::CallerScope;
 use kiso_plan::report::size;
 use kiso_sandbox::effect::undo::{UndoChoice, UndoError, UndoKind, UndoPlan};
 use kiso_sandbox::skill::Quiet;
@@ -66,7 +67,8 @@ impl RedoArgs {
             return Ok(if plan.problems().next().is_some() { Exit::Failed } else { Exit::Done });
         }
         if choice.run.is_none() && task.is_none() {
-            let reverted = block_on(drive.revert_acceptance(&of, kind, self.force))?.map_err(super::diff::failure)?;
+            let reverted = block_on(drive.revert_acceptance(&of, CallerScope::Admin, kind, self.force))?
+                .map_err(super::diff::failure)?;
             if let Some(RevertedAcceptance { folder, acceptance }) = reverted {
                 let changes = counted(acceptance.changes as u64, "change", "changes");
                 match shared.json {

@@ -50,7 +50,7 @@ impl RunExecutor {
         let models = old.models.reopened(&config)?;
         let changes = old.config.changes(&config);
         let sandboxed =
-            |name: &str| name == "[exec.mounts]" || OF_THE_SANDBOX.iter().any(|section| name.starts_with(section));
+            |name: &str| matches!(name, "[exec.mounts]" | "[folders]") || OF_THE_SANDBOX.iter().any(|section| name.starts_with(section));
         let tools = match changes.iter().any(|change| change.effect == Effect::NextRun && sandboxed(&change.name)) {
             false => old.tools.under(&config),
             true => {

@@ -3,6 +3,7 @@
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
 use kiso_base::home::{HomeError, HomeLock, SessionFolder, SessionName};
+use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, Overlay};
 use kiso_sandbox::effect::undo::{UndoError, UndoKind};
@@ -15,6 +16,8 @@ pub enum FolderFailure {
     NoFolder { session: SessionName },
     #[error("the session {session} has no folder at {at}")]
     OtherFolder { session: SessionName, at: String },
+    #[error("the folder {at} is for reading only; an administrator can accept its changes")]
+    ReadOnly { at: String },
     #[error("the folder {at} has changes that wait; accept or discard them first")]
     HasChanges { at: String },
     #[error("{} cannot be opened: {error}", .folder.path.display())]
@@ -31,6 +34,8 @@ pub struct FolderView {
     pub folder: SessionFolder,
     pub overlay: Overlay,
     pub difference: FolderDifference,
+    /// Whether the caller may bring changes into the folder.
+    may_accept: bool,
 }
 
 /// An acceptance that was undone or redone.
@@ -54,21 +59,35 @@ impl RestingFolders {
 }
 
 impl RunExecutor {
-    /// The folders of a session with their differences; only the one that tasks see at `at`, if that is given.
+    /// The folders of a session with their differences, for an administrator; only the one that tasks see at `at`, if that is given.
     pub async fn folders(&self, session: &SessionName, at: Option<&str>) -> Result<RestingFolders, FolderFailure> {
+        self.folders_for(session, at, CallerScope::Admin).await
+    }
+
+    /// The folders of a session that a caller may see, with their differences.
+    pub async fn folders_for(
+        &self,
+        session: &SessionName,
+        at: Option<&str>,
+        caller: CallerScope,
+    ) -> Result<RestingFolders, FolderFailure> {
         let lock = self.lock_at_rest(session).await?;
-        self.open_folders(session, at, lock).await
+        self.open_folders(session, (at, caller), lock).await
     }
 
     /// The same without a wait. `None` while a run works in the session.
-    pub async fn folders_if_at_rest(&self, session: &SessionName) -> Result<Option<RestingFolders>, FolderFailure> {
+    pub async fn folders_if_at_rest(
+        &self,
+        session: &SessionName,
+        caller: CallerScope,
+    ) -> Result<Option<RestingFolders>, FolderFailure> {
         // A session that nobody has used has none, and gets no directory by this.
         if self.home.folders(session).is_ok_and(|folders| folders.is_empty()) {
             return Err(FolderFailure::NoFolder { session: session.clone() });
         }
         match self.home.lock_session(session) {
             Err(HomeError::Busy { .. }) => Ok(None),
-            Ok(lock) => self.open_folders(session, None, lock).await.map(Some),
+            Ok(lock) => self.open_folders(session, (None, caller), lock).await.map(Some),
             Err(error) => Err(UndoFailure::from(DriveError::from(error)).into()),
         }
     }
@@ -76,11 +95,18 @@ impl RunExecutor {
     async fn open_folders(
         &self,
         session: &SessionName,
-        at: Option<&str>,
+        (at, caller): (Option<&str>, CallerScope),
         lock: HomeLock,
     ) -> Result<RestingFolders, FolderFailure> {
         self.undo.quiet(session).await;
-        let mut folders = self.home.folders(session).map_err(|error| UndoFailure::from(DriveError::from(error)))?;
+        let folders = self.home.folders(session).map_err(|error| UndoFailure::from(DriveError::from(error)))?;
+        let config = self.newest_config();
+        // An administrator also sees a folder that runs do not see any more, so that its changes can be settled.
+        let seen = |folder: SessionFolder| match caller {
+            CallerScope::Admin => Some(folder),
+            CallerScope::User => config.visible_folder(folder, caller),
+        };
+        let mut folders: Vec<_> = folders.into_iter().filter_map(seen).collect();
         if folders.is_empty() {
             return Err(FolderFailure::NoFolder { session: session.clone() });
         }
@@ -97,7 +123,10 @@ impl RunExecutor {
                 let opened = Overlay::open(&home, &of, &folder);
                 let looked = opened.and_then(|overlay| Ok((overlay.difference(&labels)?, overlay)));
                 match looked {
-                    Ok((difference, overlay)) => Ok(FolderView { folder, overlay, difference }),
+                    Ok((difference, overlay)) => {
+                        let may_accept = folder.write || caller == CallerScope::Admin;
+                        Ok(FolderView { folder, overlay, difference, may_accept })
+                    }
                     Err(error) => Err(FolderFailure::Unusable { folder, error }),
                 }
             };
@@ -114,6 +143,9 @@ impl RunExecutor {
         view: &FolderView,
         selection: &FolderSelection,
     ) -> Result<Acceptance, FolderFailure> {
+        if !view.may_accept {
+            return Err(FolderFailure::ReadOnly { at: view.folder.at.clone() });
+        }
         let accepted = view.overlay.accept(&view.difference, selection)?;
         tracing::info!(%session, at = view.folder.at, changes = accepted.changes, "changes to a folder were accepted");
         self.tools.skills().measure_anew(session);
@@ -147,6 +179,7 @@ impl RunExecutor {
     pub async fn revert_acceptance(
         &self,
         session: &SessionName,
+        caller: CallerScope,
         kind: UndoKind,
         force: bool,
     ) -> Result<Option<RevertedAcceptance>, FolderFailure> {
@@ -156,9 +189,12 @@ impl RunExecutor {
         let entries = self.undo_entries(session).await?;
         let newest_work =
             entries.iter().filter(|entry| entry.header.kind == kind).map(|entry| entry.header.at_ms).max();
-        let folders = self.folders(session, None).await?;
+        let folders = match self.folders_for(session, None, caller).await {
+            Err(FolderFailure::NoFolder { .. }) => return Ok(None),
+            folders => folders?,
+        };
         let mut newest: Option<(&FolderView, Acceptance)> = None;
-        for view in folders.iter() {
+        for view in folders.iter().filter(|view| view.may_accept) {
             let all = view.overlay.acceptances().map_err(AcceptError::from)?;
             let wanted = all.into_iter().filter(|one| one.is_undone == (kind == UndoKind::Redo));
             for one in wanted {

@@ -9,7 +9,8 @@ impl RunContext<'_> {
     /// The line for the caller of this run.
     pub(super) fn rights(&self) -> String {
         // Folders that cannot be read are reported where a command line wants them.
-        let folders = self.drive.home.folders(&self.session).unwrap_or_default();
+        let config = &self.drive.config;
+        let folders = config.visible_folders(&self.drive.home, &self.session, self.caller).unwrap_or_default();
         rights(self.caller, &self.drive.config.mounts, &folders)
     }
 }
@@ -21,8 +22,7 @@ fn rights(caller: CallerScope, mounts: &[Mount], folders: &[SessionFolder]) -> S
         .filter(|mount| is_admin || !mount.admin_only)
         .map(|mount| (mount.at.as_str(), mount.write))
         .collect();
-    let folders = folders.iter().filter(|folder| is_admin && mounts.iter().all(|mount| mount.at != folder.at));
-    seen.extend(folders.map(|folder| (folder.at.as_str(), folder.write)));
+    seen.extend(folders.iter().map(|folder| (folder.at.as_str(), folder.write)));
     let may = match caller {
         CallerScope::Admin => "admin: every schedule, pill, session",
         CallerScope::User => "user: no schedule or pill of an administrator, no other session",
@@ -45,7 +45,7 @@ mod tests {
         let mount = |at: &str, write, admin_only| Mount { at: at.to_owned(), path: "/srv/x".into(), write, admin_only };
         let folder = |write| {
             let (at, path) = ("/project".to_owned(), "/home/me/x".into());
-            [SessionFolder { at, path, write, secrets: false, opened_ms: 0 }]
+            [SessionFolder { at, path, write, secrets: false, entry: None, opened_ms: 0 }]
         };
         let mounts = [mount("/books", false, true), mount("/scans", true, false)];
         assert_eq!(
@@ -53,10 +53,11 @@ mod tests {
             "admin: every schedule, pill, session; command lines also see /books (read-only), /scans, /project"
         );
         let user = "user: no schedule or pill of an administrator, no other session";
-        assert_eq!(rights(CallerScope::User, &mounts, &folder(true)), format!("{user}; command lines also see /scans"));
+        assert_eq!(rights(CallerScope::User, &mounts, &[]), format!("{user}; command lines also see /scans"));
+        assert_eq!(
+            rights(CallerScope::User, &mounts, &folder(false)),
+            format!("{user}; command lines also see /scans, /project (read-only)")
+        );
         assert_eq!(rights(CallerScope::User, &mounts[..1], &[]), user);
-        // What the administrator calls so is not hidden.
-        let taken = [mount("/project", false, false)];
-        assert!(rights(CallerScope::Admin, &taken, &folder(true)).ends_with("also see /project (read-only)"));
     }
 }

@@ -5,11 +5,10 @@ use super::run_context::RunContext;
 use crate::node::guidance::MAX_GUIDANCE;
 use crate::tool::files;
 use kiso_base::compute;
-use kiso_base::home::{GUIDANCE, Home, SessionName};
+use kiso_base::home::{GUIDANCE, Home, SessionFolder, SessionName};
 use kiso_graph::outcome::Outcome;
 use kiso_graph::run::Run;
 use kiso_plan::label::Label;
-use kiso_plan::plan::CallerScope;
 use kiso_plan::prompt::FileCard;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::Overlay;
@@ -40,12 +39,13 @@ impl RunContext<'_> {
             Vec::new()
         });
         let mut found = found;
-        if self.caller == CallerScope::Admin {
+        let folders = self.drive.config.visible_folders(&self.drive.home, &self.session, self.caller);
+        let folders = folders.unwrap_or_default();
+        if !folders.is_empty() {
             let (home, session) = (self.drive.home.clone(), self.session.clone());
-            let folders =
-                compute::run("reading the names in the session's folders", move || folder_cards(&home, &session));
-            let cards = folders.await.unwrap_or_default().into_iter();
-            found.extend(cards.map(|card| (Label::attached(), card)));
+            let read = move || folder_cards(&home, &session, folders);
+            let cards = compute::run("reading the names in the session's folders", read).await.unwrap_or_default();
+            found.extend(cards.into_iter().map(|card| (Label::attached(), card)));
         }
         let mut all = Label::default();
         let admitted = found.into_iter().filter(|(label, _)| admits(label));
@@ -81,10 +81,9 @@ impl RunContext<'_> {
 const MAX_NAMES: usize = 60;
 const MAX_NAME: usize = 80;
 
-/// A card for each folder that the session has open, with the names in it.
-fn folder_cards(home: &Home, session: &SessionName) -> Vec<FileCard> {
-    let folders = home.folders(session).unwrap_or_default();
-    let card = |(number, folder): (usize, kiso_base::home::SessionFolder)| {
+/// A card for each of a session's folders, with the names in it.
+fn folder_cards(home: &Home, session: &SessionName, folders: Vec<SessionFolder>) -> Vec<FileCard> {
+    let card = |(number, folder): (usize, SessionFolder)| {
         let overlay = Overlay::open(home, session, &folder).ok()?;
         let names = overlay.top_names(MAX_NAMES).ok()?;
         let shown: Vec<String> = names.shown.iter().map(|name| name.chars().take(MAX_NAME).collect()).collect();

@@ -302,8 +302,8 @@ impl CommandContext<'_> {
             },
             _ => return Ok(format!("/{kind} takes one run, and `force`.")),
         };
-        if run.is_none() && self.caller == CallerScope::Admin && self.by_person {
-            match self.drive.revert_acceptance(self.session, kind, force).await {
+        if run.is_none() && self.by_person {
+            match self.drive.revert_acceptance(self.session, self.caller, kind, force).await {
                 Ok(Some(RevertedAcceptance { folder, acceptance })) => {
                     let (changes, verb) = (acceptance.changes, kind.participle());
                     return Ok(format!("What was applied to {} ({changes} of its entries) was {verb}.", folder.at));

@@ -9,16 +9,13 @@ use std::path::{Path, PathBuf};
 /// Changes that are shown.
 const SHOWN: usize = 30;
 
-/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]`. Administrators see folders, and only a person changes one.
+/// Answers `/diff`, `/diff accept [PATH…]` and `/diff discard [PATH…]` for the folders that the caller sees. Only a person changes one.
 pub(super) async fn answer(
     drive: &RunExecutor,
     session: &SessionName,
     words: &[String],
     (caller, by_person): (CallerScope, bool),
 ) -> String {
-    if caller != CallerScope::Admin {
-        return "Only administrators see folders.".to_owned();
-    }
     let (verb, paths) = match words.split_first() {
         Some((verb, paths)) if matches!(verb.as_str(), "accept" | "discard") => (Some(verb.as_str()), paths),
         _ => (None, words),
@@ -26,10 +23,14 @@ pub(super) async fn answer(
     if verb.is_some() && !by_person {
         return "Only a person can accept or discard changes.".to_owned();
     }
-    match act(drive, session, verb, paths).await {
+    match act(drive, (session, caller), verb, paths).await {
         Ok(text) => text,
         Err(FolderFailure::NoFolder { .. }) => {
-            "This session has no folder open. `kiso --dir PATH` opens one on the machine itself.".to_owned()
+            let none = "This session has no folder open";
+            match caller {
+                CallerScope::Admin => format!("{none}. `kiso --dir PATH` opens one on the machine itself."),
+                CallerScope::User => format!("{none} that you may see."),
+            }
         }
         Err(error) => format!("Nothing was changed: {error}."),
     }
@@ -37,11 +38,11 @@ pub(super) async fn answer(
 
 async fn act(
     drive: &RunExecutor,
-    session: &SessionName,
+    (session, caller): (&SessionName, CallerScope),
     verb: Option<&str>,
     paths: &[String],
 ) -> Result<String, FolderFailure> {
-    let folders = drive.folders(session, None).await?;
+    let folders = drive.folders_for(session, None, caller).await?;
     let mut parts = Vec::new();
     for view in folders.iter() {
         let selection = selection(view, paths);

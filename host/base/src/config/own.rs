@@ -3,7 +3,7 @@
 use super::Config;
 use super::mcp::McpPlace;
 use super::parse::{Problem, problem};
-use crate::home::Home;
+use crate::home::{FolderRefusal, Home, SessionFolder};
 use std::path::Path;
 
 /// Checks the tables of a configuration that was read from `text`.
@@ -20,6 +20,19 @@ pub(super) fn check(config: &Config, text: &str, home: &Home) -> Result<(), Vec<
             "path",
             format!("exec.mounts.{:?}: {path} has kiso's own home in it, or is in it", mount.at),
         );
+    }
+    for folder in &config.folders {
+        // A directory that is missing is reported when somebody opens it: the disk may be connected later.
+        let at = format!("/{}", folder.name);
+        match SessionFolder::new(home, &folder.path, &at, folder.force) {
+            Ok(_) | Err(FolderRefusal::Missing(_)) => {}
+            Err(refusal @ FolderRefusal::Sensitive { .. }) => {
+                let why = refusal.without_advice();
+                let message = format!("folders.{}.path: {why}; to list it all the same, add force = true", folder.name);
+                refuse("folders", &folder.name, "path", message);
+            }
+            Err(refusal) => refuse("folders", &folder.name, "path", format!("folders.{}.path: {refusal}", folder.name)),
+        }
     }
     for server in &config.mcp {
         let McpPlace::Command(command) = &server.place else { continue };
@@ -73,16 +86,26 @@ mod tests {
         std::os::unix::fs::symlink(home.path(), dir.path().join("link")).unwrap();
         let [outer, link] =
             [dir.path().to_owned(), dir.path().join("link/sessions")].map(|path| path.display().to_string());
+        let keys = dir.path().join("x/.ssh");
+        std::fs::create_dir_all(&keys).unwrap();
         let server = "[mcp.a]\ncommand = [\"/bin/a\"]\noutside_the_sandbox = true\n";
         for (text, said) in [
             (format!("[exec.mounts]\n\"/a\" = \"/srv\"\n\"/b\" = \"{outer}\"\n"), "3:1: exec.mounts.\"/b\""),
             (format!("[exec.mounts.\"/b\"]\nwrite = true\npath = \"{link}\"\n"), "3:1: exec.mounts.\"/b\""),
+            (format!("[folders.a]\npath = \"{outer}\"\n"), "2:1: folders.a.path: "),
+            (format!("[folders.a]\nforce = true\npath = \"{link}\"\n"), "3:1: folders.a.path: "),
+            ("[folders.a]\npath = \"/\"\nforce = true\n".to_owned(), "2:1: folders.a.path: / cannot be opened"),
+            (format!("[folders.a]\npath = {keys:?}\n"), "2:1: folders.a.path: "),
             (format!("{server}read = [\"/srv\", \"{link}\"]\n"), "4:1: [mcp.a] read = "),
             (format!("{server}connect_ports = [443, 9]\n[gateway]\nport = 9\n"), "4:1: [mcp.a] connect_ports names 9"),
         ] {
             let config = Config::parse(text.as_bytes()).unwrap();
             let problems = check(&config, &text, &home).unwrap_err();
             assert!(problems[0].to_string().starts_with(said), "{text}: {problems:?}");
+        }
+        for rest in [format!("path = {keys:?}\nforce = true"), "path = \"/no/such/place\"".to_owned()] {
+            let config = Config::parse(format!("[folders.a]\n{rest}\n").as_bytes()).unwrap();
+            assert_eq!(check(&config, "", &home), Ok(()), "{rest}");
         }
         let config = Config::parse(format!("{server}connect_ports = [443]\n").as_bytes()).unwrap();
         assert_eq!(check(&config, "", &home), Ok(()));

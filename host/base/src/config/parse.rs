@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::key::{FieldSlot, ValueError, article, near, u64_of};
 use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, NAMED, ORDERED, SECTIONS};
-use super::{channel, command, hook, mcp, mount, pill, provider, user, webhook};
+use super::{channel, command, folder, hook, mcp, mount, pill, provider, user, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -166,6 +166,7 @@ impl Reading<'_> {
             let config = &mut self.config;
             let read = match section {
                 "providers" => provider::read(name, value).map(|read| config.providers.push(read)),
+                "folders" => folder::read(name, value).map(|read| config.folders.push(read)),
                 "pills" => pill::read(name, value).map(|read| config.pills.push(read)),
                 "webhooks" => webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read)),
                 "hooks" => hook::read(name, value, config.hooks.len()).map(|read| config.hooks.push(read)),

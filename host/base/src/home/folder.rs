@@ -27,6 +27,9 @@ pub struct SessionFolder {
     /// Whether files with credentials, such as `.env`, are shown like others. Otherwise tasks see their names alone.
     #[serde(default)]
     pub secrets: bool,
+    /// The name of its entry in `[folders]`, if it was opened through that. Others than administrators see no other folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
     /// Milliseconds since 1970.
     pub opened_ms: u64,
 }
@@ -43,10 +46,22 @@ pub enum FolderRefusal {
     Sensitive { path: PathBuf, why: &'static str },
     #[error("{at} cannot be the path of a folder: {why}")]
     Path { at: String, why: &'static str },
+    #[error("[folders] in config.toml lists no folder {0:?} that you may open")]
+    Unlisted(String),
     #[error("a session can have {MAX_FOLDERS} folders open; close one with `kiso diff --close`")]
     TooMany,
     #[error(transparent)]
     Home(#[from] HomeError),
+}
+
+impl FolderRefusal {
+    /// The reason alone, for whoever confirms it in another way than with an option.
+    pub fn without_advice(&self) -> String {
+        match self {
+            Self::Sensitive { path, why } => format!("{} {why}", path.display()),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// Paths that are kiso's own, with everything below them.
@@ -87,10 +102,10 @@ impl SessionFolder {
         if let Some(why) = sensitive(&path).filter(|_| !is_confirmed) {
             return Err(FolderRefusal::Sensitive { path, why });
         }
-        check_at(at)?;
+        check_folder_path(at)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let opened_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        Ok(Self { at: at.to_owned(), path, write: true, secrets: false, opened_ms })
+        Ok(Self { at: at.to_owned(), path, write: true, secrets: false, entry: None, opened_ms })
     }
 }
 
@@ -107,7 +122,8 @@ fn sensitive(path: &Path) -> Option<&'static str> {
     SENSITIVE.iter().any(is_below).then_some("holds keys, or the data of a browser")
 }
 
-fn check_at(at: &str) -> Result<(), FolderRefusal> {
+/// Whether a folder may have this path for tasks.
+pub fn check_folder_path(at: &str) -> Result<(), FolderRefusal> {
     let refused = |why| Err(FolderRefusal::Path { at: at.to_owned(), why });
     let Some(below) = at.strip_prefix('/').filter(|below| !below.is_empty()) else {
         return refused("it must begin with a slash and have a name");
@@ -146,8 +162,15 @@ impl Home {
         }
         let is_full = folders.len() >= MAX_FOLDERS;
         match folders.iter_mut().find(|other| other.at == folder.at) {
+            // Others than administrators would see what an administrator's runs have written there.
+            Some(other) if other.path == folder.path && other.entry.is_none() && folder.entry.is_some() => {
+                let why = "an administrator has opened this folder in the session already";
+                return Err(FolderRefusal::Path { at: folder.at, why });
+            }
             Some(other) if other.path == folder.path => {
-                (other.write, other.secrets) = (folder.write, folder.secrets || other.secrets);
+                // Secrets that are shown to administrators are not shown to others.
+                let secrets = folder.secrets || (other.secrets && folder.entry.is_none());
+                (other.write, other.secrets, other.entry) = (folder.write, secrets, folder.entry);
             }
             Some(_) if self.has_changes(session, &folder.at) => {
                 let why =
@@ -225,7 +248,7 @@ mod tests {
             ("/a//b", false),
             ("/a/../b", false),
         ] {
-            assert_eq!(check_at(at).is_ok(), is_allowed, "{at}");
+            assert_eq!(check_folder_path(at).is_ok(), is_allowed, "{at}");
         }
     }
 

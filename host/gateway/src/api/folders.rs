@@ -21,22 +21,22 @@ use kiso_sandbox::effect::overlay::{
 use kiso_sandbox::effect::undo::UndoKind;
 
 routes! {
-    /// The folders of a session, with the changes that wait
-    GET "/sessions/{session}/folders" Admin => list;
+    /// The folders of a session that the caller may see, with the changes that wait
+    GET "/sessions/{session}/folders" Chat => list;
     /// Both sides of a changed file, if they are short texts
-    GET "/sessions/{session}/folders/change" Admin => change,
+    GET "/sessions/{session}/folders/change" Chat => change,
         404 "The path has no change",
         409 "A run works in the session";
     /// Bring changes into a folder. What is replaced or deleted there is kept
-    POST "/sessions/{session}/folders/accept" Admin => accept,
+    POST "/sessions/{session}/folders/accept" Chat => accept,
         404 "The paths have no changes",
         409 "A run works in the session, or the folder has changed since; nothing was changed";
     /// Drop changes
-    POST "/sessions/{session}/folders/discard" Admin => discard,
+    POST "/sessions/{session}/folders/discard" Chat => discard,
         404 "The paths have no changes",
         409 "A run works in the session";
     /// Put the folder back as it was before the last acceptance
-    POST "/sessions/{session}/folders/undo" Admin => undo,
+    POST "/sessions/{session}/folders/undo" Chat => undo,
         404 "There is nothing to undo",
         409 "A run works in the session, or files have changed since; nothing was changed";
 }
@@ -182,8 +182,8 @@ impl From<&FolderView> for OpenFolder {
     }
 }
 
-pub(super) async fn list(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<FolderList> {
-    let folders = match app.0.drive.newest().folders_if_at_rest(&session).await {
+pub(super) async fn list(who: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<FolderList> {
+    let folders = match app.0.drive.newest().folders_if_at_rest(&session, who.caller()).await {
         Err(FolderFailure::NoFolder { .. }) => return Ok(Json(FolderList { items: Vec::new(), at_work: false })),
         folders => folders?,
     };
@@ -192,12 +192,12 @@ pub(super) async fn list(_: Who, State(app): State<App>, Path(session): Path<Ses
 }
 
 pub(super) async fn change(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Path(session): Path<SessionName>,
     Query(part): Query<ChangePart>,
 ) -> JsonResult<FileSides> {
-    let folders = app.0.drive.newest().folders(&session, Some(&part.at)).await?;
+    let folders = app.0.drive.newest().folders_for(&session, Some(&part.at), who.caller()).await?;
     let view = first(&folders)?;
     let path = FilePath::new(&part.path);
     let change = view.difference.changes.iter().find(|change| change.path == path);
@@ -222,7 +222,7 @@ pub(super) async fn accept(
     Body(request): Body<ChangesRequest>,
 ) -> JsonResult<SettledChanges> {
     let drive = app.0.drive.newest();
-    let folders = drive.folders(&session, Some(&request.at)).await?;
+    let folders = drive.folders_for(&session, Some(&request.at), who.caller()).await?;
     tracing::info!(%session, by = who.name(), at = request.at, "changes to a folder are to be accepted");
     let accepted = drive.accept(&session, first(&folders)?, &selection(request.paths))?;
     Ok(Json(SettledChanges { at: request.at, changes: accepted.changes }))
@@ -235,7 +235,7 @@ pub(super) async fn discard(
     Body(request): Body<ChangesRequest>,
 ) -> JsonResult<SettledChanges> {
     let drive = app.0.drive.newest();
-    let folders = drive.folders(&session, Some(&request.at)).await?;
+    let folders = drive.folders_for(&session, Some(&request.at), who.caller()).await?;
     tracing::info!(%session, by = who.name(), at = request.at, "changes to a folder are to be discarded");
     let changes = drive.discard(&session, first(&folders)?, &selection(request.paths))?;
     Ok(Json(SettledChanges { at: request.at, changes }))
@@ -248,7 +248,8 @@ pub(super) async fn undo(
     Body(request): Body<FolderUndoRequest>,
 ) -> JsonResult<SettledChanges> {
     tracing::info!(%session, by = who.name(), "an acceptance is to be undone");
-    let reverted = app.0.drive.newest().revert_acceptance(&session, UndoKind::Undo, request.force).await?;
+    let drive = app.0.drive.newest();
+    let reverted = drive.revert_acceptance(&session, who.caller(), UndoKind::Undo, request.force).await?;
     let reverted = reverted.ok_or_else(|| ApiError::not_found("no acceptance is newer than the session's runs"))?;
     Ok(Json(SettledChanges { at: reverted.folder.at, changes: reverted.acceptance.changes }))
 }
@@ -271,6 +272,7 @@ impl From<FolderFailure> for ApiError {
             FolderFailure::NoFolder { .. }
             | FolderFailure::OtherFolder { .. }
             | FolderFailure::Accept(AcceptError::Nothing | AcceptError::Missing(_)) => ApiError::not_found(message),
+            FolderFailure::ReadOnly { .. } => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
             FolderFailure::HasChanges { .. } | FolderFailure::Accept(AcceptError::Dependent(_)) => {
                 ApiError::bad_request(message)
             }

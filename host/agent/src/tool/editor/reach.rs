@@ -68,11 +68,9 @@ impl Tools {
             FileCall::Look(view) => (LOOK, view.path_mut()),
             FileCall::Remember { path } => (WRITE, path),
         };
-        // Others do not see the folders, as for command lines.
-        let folders = match role {
-            CallerScope::Admin => self.skills.home().folders(caller.session).unwrap_or_default(),
-            CallerScope::User => Vec::new(),
-        };
+        // As for command lines.
+        let folders = self.skills.config().visible_folders(self.skills.home(), caller.session, role);
+        let folders = folders.unwrap_or_default();
         let folders: Vec<String> = folders.into_iter().map(|folder| folder.at).collect();
         match in_reach(path, &folders) {
             Ok(whole) => *path = whole,
