@@ -29,7 +29,10 @@ mod secret_file;
 mod walk;
 
 pub use self::accept::{AcceptError, Acceptance};
-pub use self::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
+pub use self::difference::{
+    ChangeGroup, EndingCount, EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection,
+    ListedChange, NewCommit, RepositoryChange,
+};
 pub(crate) use self::operation::{FileAccess, GuestPath};
 pub(crate) use self::pending::{PendingEntry, PendingOpen};
 pub(crate) use self::raise::LayerWriter;

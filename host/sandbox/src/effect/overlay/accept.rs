@@ -14,7 +14,7 @@ mod prepare;
 use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, Stage, append};
 use super::Overlay;
 use super::base::FileState;
-use super::difference::{FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
+use super::difference::{FolderChange, FolderChangeKind, FolderDifference, FolderSelection, count};
 use super::lower::DIRECTORY;
 use crate::effect::undo::SessionPath;
 use kiso_base::clock::now_ms;
@@ -104,7 +104,7 @@ impl Overlay {
         };
         let is_all = chosen.len() == difference.changes.len();
         let header =
-            AcceptHeader { at_ms: now_ms(), stage: SessionPath::new(&stage_path), changes: chosen.len(), is_all };
+            AcceptHeader { at_ms: now_ms(), stage: SessionPath::new(&stage_path), changes: count(chosen.iter().copied()), is_all };
         let mut records = vec![AcceptRecord::Begin(header.clone())];
         records.extend(steps.iter().cloned().map(AcceptRecord::Step));
         records.push(AcceptRecord::State(AcceptState::Ready));
@@ -117,7 +117,7 @@ impl Overlay {
         let chosen = choose_any(difference, selection)?;
         if chosen.len() == difference.changes.len() {
             self.empty_upper()?;
-            return Ok(chosen.len());
+            return Ok(changes);
         }
         let mut paths: Vec<_> = chosen.iter().map(|change| change.path.clone()).collect();
         paths.sort_by_key(|path| std::cmp::Reverse(path.iter().count()));
@@ -129,7 +129,7 @@ impl Overlay {
                 self.drop_upper(from)?;
             }
         }
-        Ok(chosen.len())
+        Ok(changes)
     }
 
     /// The acceptances that can be undone or done again, the oldest first.
@@ -154,6 +154,7 @@ impl Overlay {
         if !changed.is_empty() {
             return Err(AcceptError::Collision(changed));
         }
+        let changes = count(chosen.iter().copied());
         let path = self.accept_log(id);
         append(&path, &[AcceptRecord::State(AcceptState::Undoing)])?;
         let mut stage = self.stage(&log.header)?;

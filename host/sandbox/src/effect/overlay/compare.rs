@@ -2,7 +2,7 @@
 
 use super::Overlay;
 use super::base::FileState;
-use super::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference};
+use super::difference::{EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, find_repositories};
 use super::lower::{is_dir, is_missing, kind, missing};
 use super::mark::{LayerMark, ORIGIN, UpperEntry};
 use super::secret_file::is_secret;
@@ -62,7 +62,8 @@ impl Overlay {
         let mut changes = walk.changes;
         changes
             .sort_by(|one, other| one.path.cmp(&other.path).then_with(|| other.is_deletion().cmp(&one.is_deletion())));
-        Ok(FolderDifference { changes, unchanged: walk.unchanged })
+        let repositories = find_repositories(self, &mut changes)?;
+        Ok(FolderDifference { changes, repositories, unchanged: walk.unchanged })
     }
 
     /// The paths of the folder that marks in the upper layer name, elsewhere than at these paths.
@@ -103,7 +104,12 @@ impl Overlay {
 
     /// Opens an entry of the session's side of the difference for reading, if it is a file.
     pub fn open_after(&self, change: &FolderChange) -> io::Result<File> {
-        let spot = self.walk(Path::new(""), change.path.as_os_str(), false, &mut SeenLabels::new(None))?;
+        self.open_merged(&change.path)
+    }
+
+    /// Opens a file as the session has it.
+    pub(super) fn open_merged(&self, path: &Path) -> io::Result<File> {
+        let spot = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None))?;
         self.open_found(&spot)
     }
 
@@ -336,7 +342,18 @@ impl Walk<'_> {
         let is_file = before.is_some_and(|before| before.kind == EntryKind::File);
         let is_secret =
             lower.as_ref().is_some_and(|lower| is_file && is_secret(lower, || self.overlay.lower.open_file(lower)));
-        self.changes.push(FolderChange { path, kind, before, after, files: 0, label, is_secret, lower, collision });
+        self.changes.push(FolderChange {
+            path,
+            kind,
+            before,
+            after,
+            files: 0,
+            label,
+            is_secret,
+            lower,
+            collision,
+            repository: None,
+        });
         Ok(())
     }
 

@@ -1,5 +1,12 @@
 //! The difference between a folder and what a session has made of it.
 
+mod listing;
+mod repository;
+
+pub use self::listing::{ChangeGroup, EndingCount, ListedChange};
+pub(super) use self::repository::find_repositories;
+pub use self::repository::{NewCommit, RepositoryChange};
+
 use super::lower::kind;
 use kiso_plan::label::Label;
 use kiso_plan::report::size;
@@ -12,6 +19,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default)]
 pub struct FolderDifference {
     pub changes: Vec<FolderChange>,
+    /// The changes of git repositories, by path.
+    pub repositories: Vec<RepositoryChange>,
     /// Files of the upper layer that are as in the folder, by inode, and where the folder has them. A new file may be a further name of one.
     pub(super) unchanged: BTreeMap<u64, PathBuf>,
 }
@@ -21,18 +30,22 @@ pub struct FolderDifference {
 pub enum FolderSelection {
     #[default]
     All,
-    /// These paths below the folder, with everything in them.
+    /// These paths below the folder, with everything in them. A path in a repository's `.git` directory means that directory.
     Paths(Vec<PathBuf>),
-    /// The changes of these paths alone.
+    /// The changes of these paths alone; a repository's `.git` directory as a whole.
     Exact(BTreeSet<PathBuf>),
 }
 
 impl FolderSelection {
     pub fn contains(&self, change: &FolderChange) -> bool {
-        match self {
-            Self::All => true,
-            Self::Exact(paths) => paths.contains(&change.path),
-            Self::Paths(paths) => paths.iter().any(|path| {
+        match (self, &change.repository) {
+            (Self::All, _) => true,
+            (Self::Exact(paths), Some(repository)) => paths.contains(repository),
+            (Self::Exact(paths), None) => paths.contains(&change.path),
+            (Self::Paths(paths), Some(repository)) => {
+                paths.iter().any(|path| repository.starts_with(path) || path.starts_with(repository))
+            }
+            (Self::Paths(paths), None) => paths.iter().any(|path| {
                 change.path.starts_with(path) || change.moved_from().is_some_and(|from| from.starts_with(path))
             }),
         }
@@ -43,24 +56,62 @@ impl FolderSelection {
 const FEW_DELETIONS: u64 = 10;
 
 impl FolderDifference {
-    /// The changes that nobody need look at: no collision, no text from outside, and no deletions if these are more than a few files. `None`
-    /// if there are none.
+    /// The changes that nobody need look at: no collision, no text from outside, no deletions if these are more than a few files, and no
+    /// repository that loses a branch or gets something that git runs. `None` if there are none.
     pub fn harmless(&self) -> Option<FolderSelection> {
-        let deleted: u64 = self.changes.iter().map(|change| change.files).sum();
+        let plain = || self.changes.iter().filter(|change| change.repository.is_none());
+        let deleted: u64 = plain().map(|change| change.files).sum();
         let colliding: Vec<&PathBuf> =
             self.changes.iter().filter(|change| change.collision.is_some()).map(|change| &change.path).collect();
         let is_harmless = |change: &&FolderChange| {
             let is_deletion = change.is_deletion() && (deleted > FEW_DELETIONS || change.is_secret);
             !colliding.iter().any(|path| change.path.starts_with(path)) && !change.is_marked() && !is_deletion
         };
-        let paths: BTreeSet<PathBuf> =
-            self.changes.iter().filter(is_harmless).map(|change| change.path.clone()).collect();
+        let is_ordinary = |repository: &&RepositoryChange| {
+            let is_below = colliding.iter().any(|path| repository.path.starts_with(path));
+            !is_below && repository.collision.is_none() && !repository.is_marked && !repository.needs_review
+        };
+        let mut paths: BTreeSet<PathBuf> = plain().filter(is_harmless).map(|change| change.path.clone()).collect();
+        let harmless = plain().filter(is_harmless).count();
+        let repositories: Vec<&RepositoryChange> = self.repositories.iter().filter(is_ordinary).collect();
+        paths.extend(repositories.iter().map(|repository| repository.path.clone()));
         match paths.len() {
             0 => None,
-            count if count == self.changes.len() => Some(FolderSelection::All),
+            _ if harmless == plain().count() && repositories.len() == self.repositories.len() => {
+                Some(FolderSelection::All)
+            }
             _ => Some(FolderSelection::Exact(paths)),
         }
     }
+
+    /// How many changes are chosen: a repository is one.
+    pub fn count(&self, selection: &FolderSelection) -> usize {
+        let chosen = self.changes.iter().filter(|change| selection.contains(change));
+        count(chosen)
+    }
+
+    /// How many changes text from outside decided on, or is in.
+    pub fn count_marked(&self) -> usize {
+        count(self.changes.iter().filter(|change| change.is_marked()))
+    }
+
+    /// The files that are deleted with the chosen changes, but for those in repositories.
+    pub fn deleted_files(&self, selection: &FolderSelection) -> u64 {
+        let chosen = self.changes.iter().filter(|change| selection.contains(change) && change.repository.is_none());
+        chosen.map(|change| change.files).sum()
+    }
+}
+
+/// How many changes these are: a repository is one.
+pub(super) fn count<'a>(changes: impl Iterator<Item = &'a FolderChange>) -> usize {
+    let (mut plain, mut repositories) = (0, BTreeSet::new());
+    for change in changes {
+        match &change.repository {
+            Some(repository) => drop(repositories.insert(repository)),
+            None => plain += 1,
+        }
+    }
+    plain + repositories.len()
 }
 
 /// A change of one entry.
@@ -82,6 +133,8 @@ pub struct FolderChange {
     pub(super) lower: Option<PathBuf>,
     /// Why it cannot be accepted: the folder has changed since.
     pub collision: Option<&'static str>,
+    /// The `.git` directory that it belongs to, which is accepted or discarded as a whole.
+    pub repository: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
