@@ -283,7 +283,7 @@ impl From<FolderFailure> for ApiError {
             FolderFailure::Accept(AcceptError::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull => {
                 ApiError::disk_full()
             }
-            FolderFailure::Accept(AcceptError::Io(_)) | FolderFailure::Unusable { .. } => {
+            FolderFailure::Accept(AcceptError::Io(_) | AcceptError::Partial { .. }) | FolderFailure::Unusable { .. } => {
                 ApiError::new(StatusCode::CONFLICT, "failed", message)
             }
             FolderFailure::Rest(failure) => failure.into(),

@@ -24,7 +24,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a difference was not accepted. The folder is as it was.
+/// Why a difference was not accepted, or an acceptance not undone or redone.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
     #[error("there is nothing to accept")]
@@ -38,6 +38,12 @@ pub enum AcceptError {
     Missing(&'static str),
     #[error("the folder cannot be changed: {0}; it is as it was")]
     Io(#[from] io::Error),
+    /// Neither could the steps be done, nor all of them be taken back. The journal says so, and the next opening goes on.
+    #[error(
+        "the folder is changed in part: {error}, and then {back}; the next command that opens the folder puts it back as it was before the \
+         changes were accepted"
+    )]
+    Partial { error: io::Error, back: io::Error },
 }
 
 /// A difference that was accepted, and can be undone.
@@ -57,6 +63,20 @@ struct PendingAcceptance {
     steps: Vec<AcceptStep>,
 }
 
+/// Steps that could not all be taken back.
+#[derive(Debug)]
+struct FailedUndo<'s> {
+    error: io::Error,
+    /// Those that were, the last one first; the one that failed is at the end.
+    reverted: Vec<&'s AcceptStep>,
+}
+
+impl From<FailedUndo<'_>> for io::Error {
+    fn from(failed: FailedUndo<'_>) -> Self {
+        failed.error
+    }
+}
+
 /// The directory of acceptances, in the session's directory of the folder.
 const ACCEPTED: &str = "accepted";
 
@@ -74,9 +94,13 @@ impl Overlay {
         let log = self.accept_log(id);
         let mut stage = self.stage(&header)?;
         if let Err(error) = self.run(&mut stage, &steps) {
-            self.take_back(&mut stage, &steps)?;
-            self.forget(id, &header)?;
-            return Err(error.into());
+            return Err(match self.take_back(&mut stage, &steps) {
+                Ok(()) => {
+                    self.forget(id, &header)?;
+                    error.into()
+                }
+                Err(failed) => AcceptError::Partial { error, back: failed.error },
+            });
         }
         let after = self.states_after(&steps)?;
         append(&log, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Done)])?;
@@ -158,10 +182,16 @@ impl Overlay {
         let path = self.accept_log(id);
         append(&path, &[AcceptRecord::State(AcceptState::Undoing)])?;
         let mut stage = self.stage(&log.header)?;
-        if let Err(error) = self.take_back(&mut stage, &log.steps) {
-            self.run_all(&mut stage, &log.steps);
-            append(&path, &[AcceptRecord::State(AcceptState::Cleared)])?;
-            return Err(error.into());
+        if let Err(FailedUndo { error, reverted }) = self.take_back(&mut stage, &log.steps) {
+            return Err(match self.put_again(&mut stage, &reverted) {
+                Ok(()) => {
+                    let after = self.states_after(&log.steps)?;
+                    append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Cleared)])?;
+                    error.into()
+                }
+                // The journal still has the state of an undo, which the next opening completes.
+                Err(back) => AcceptError::Partial { error, back },
+            });
         }
         append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
         Ok(acceptance(id, &log, true))
@@ -174,9 +204,13 @@ impl Overlay {
         append(&path, &[AcceptRecord::State(AcceptState::Redoing)])?;
         let mut stage = self.stage(&log.header)?;
         if let Err(error) = self.run(&mut stage, &log.steps) {
-            self.take_back(&mut stage, &log.steps)?;
-            append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
-            return Err(error.into());
+            return Err(match self.take_back(&mut stage, &log.steps) {
+                Ok(()) => {
+                    append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
+                    error.into()
+                }
+                Err(failed) => AcceptError::Partial { error, back: failed.error },
+            });
         }
         let after = self.states_after(&log.steps)?;
         append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Cleared)])?;
@@ -297,15 +331,23 @@ impl Overlay {
         stage.sync()
     }
 
-    /// Does what can be done of the steps: after an undo that failed half-way.
-    fn run_all(&self, stage: &mut Stage<'_>, steps: &[AcceptStep]) {
-        for step in steps {
-            let _ = stage.apply(step);
-        }
+    /// Takes the steps back, the last one first.
+    fn take_back<'s>(&self, stage: &mut Stage<'_>, steps: &'s [AcceptStep]) -> Result<(), FailedUndo<'s>> {
+        let mut reverted = Vec::new();
+        let done = steps.iter().rev().try_for_each(|step| {
+            // One that fails may be taken back in part.
+            reverted.push(step);
+            if !stage.revert(step)? {
+                reverted.pop();
+            }
+            Ok(())
+        });
+        done.and_then(|()| stage.sync()).map_err(|error| FailedUndo { error, reverted })
     }
 
-    fn take_back(&self, stage: &mut Stage<'_>, steps: &[AcceptStep]) -> io::Result<()> {
-        steps.iter().rev().try_for_each(|step| stage.revert(step))?;
+    /// Does steps again that were taken back, in their first order.
+    fn put_again(&self, stage: &mut Stage<'_>, reverted: &[&AcceptStep]) -> io::Result<()> {
+        reverted.iter().rev().try_for_each(|step| stage.restore(step))?;
         stage.sync()
     }
 

@@ -3,8 +3,9 @@
 //! A crash leaves any number of steps done. Which of them were is told by what stands where, so nothing is written between two steps.
 
 use super::super::base::FileState;
-use super::super::lower::{DIRECTORY, is_missing, stat_at};
-use crate::effect::undo::SessionPath;
+use super::super::lower::{DIRECTORY, is_dir, is_missing, stat_at};
+use super::labels::{PathLabels, StageLabels};
+use crate::effect::undo::{Origin, SessionPath};
 use rustix::fs::{AtFlags, Mode, RenameFlags, fchmod, linkat, mkdirat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A step in the folder. The numbers are names in the staging directory, which is on the folder's file system.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,6 +53,19 @@ pub(super) enum AcceptStep {
     },
 }
 
+impl AcceptStep {
+    /// The entry of the folder that it changes.
+    pub(super) fn path(&self) -> &SessionPath {
+        match self {
+            Self::TakeOut { from: path, .. }
+            | Self::Place { path, .. }
+            | Self::Remove { path, .. }
+            | Self::MakeDir { path, .. }
+            | Self::Put { path, .. } => path,
+        }
+    }
+}
+
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,6 +73,8 @@ pub(super) enum AcceptRecord {
     Begin(AcceptHeader),
     Step(AcceptStep),
     State(AcceptState),
+    /// Of shared files.
+    Labels(Vec<PathLabels>),
     /// The states of the entries that were put, removed or moved, as the acceptance left them.
     After(Vec<(SessionPath, Option<FileState>)>),
 }
@@ -71,6 +88,9 @@ pub(super) struct AcceptHeader {
     pub(super) changes: usize,
     /// Whether the upper layer is emptied when it is done.
     pub(super) is_all: bool,
+    /// Of changes to shared files: the task that made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) origin: Option<Origin>,
 }
 
 /// How far an acceptance has come.
@@ -96,6 +116,7 @@ pub(super) struct AcceptLog {
     /// `None` if a crash came before the steps were complete.
     pub(super) state: Option<AcceptState>,
     pub(super) after: Vec<(SessionPath, Option<FileState>)>,
+    pub(super) labels: Vec<PathLabels>,
 }
 
 impl AcceptLog {
@@ -107,11 +128,18 @@ impl AcceptLog {
             let Ok(record) = serde_json::from_slice(&line?) else { break };
             match (record, &mut log) {
                 (AcceptRecord::Begin(header), none @ None) => {
-                    *none = Some(Self { header, steps: Vec::new(), state: None, after: Vec::new() });
+                    *none = Some(Self {
+                        header,
+                        steps: Vec::new(),
+                        state: None,
+                        after: Vec::new(),
+                        labels: Vec::new(),
+                    });
                 }
                 (AcceptRecord::Step(step), Some(log)) => log.steps.push(step),
                 (AcceptRecord::State(state), Some(log)) => log.state = Some(state),
                 (AcceptRecord::After(after), Some(log)) => log.after = after,
+                (AcceptRecord::Labels(labels), Some(log)) => log.labels = labels,
                 _ => break,
             }
         }
@@ -143,6 +171,10 @@ pub(super) struct Stage<'a> {
     pub(super) stage: OwnedFd,
     /// Directories whose entries have changed.
     pub(super) touched: BTreeSet<PathBuf>,
+    /// Of shared files.
+    pub(super) labels: Option<StageLabels>,
+    /// Nobody else changes shared files meanwhile.
+    pub(super) _lock: Option<Arc<File>>,
 }
 
 /// A number as a name in the staging directory.
@@ -169,6 +201,21 @@ impl Stage<'_> {
 
     /// Does a step. Fails if the folder's entry is not as it was when the step was planned.
     pub(super) fn apply(&mut self, step: &AcceptStep) -> io::Result<()> {
+        let Some(labels) = self.labels.take() else { return self.change(step) };
+        let changed = self.slot(step.path()).and_then(|slot| {
+            let slot = (&slot.0, slot.1);
+            let change = labels.changing(step, slot)?;
+            self.change(step)?;
+            if let AcceptStep::MakeDir { path, .. } = step {
+                labels.made_dir(path, slot)?;
+            }
+            change.done()
+        });
+        self.labels = Some(labels);
+        changed
+    }
+
+    fn change(&mut self, step: &AcceptStep) -> io::Result<()> {
         match step {
             AcceptStep::TakeOut { from: path, staged: number, before }
             | AcceptStep::Remove { path, kept: number, before } => {
@@ -209,52 +256,103 @@ impl Stage<'_> {
         }
     }
 
-    /// Takes a step back, if it was done.
-    pub(super) fn revert(&mut self, step: &AcceptStep) -> io::Result<()> {
+    /// Takes a step back, if it was done. Returns whether something was changed.
+    pub(super) fn revert(&mut self, step: &AcceptStep) -> io::Result<bool> {
+        let is_changed = self.change_back(step)?;
+        let Some(labels) = self.labels.take() else { return Ok(is_changed) };
+        let put_back = self.found(step.path()).and_then(|found| match found {
+            Some((dir, name)) => labels.put_back(step.path(), (&dir, name)),
+            None => Ok(()),
+        });
+        self.labels = Some(labels);
+        put_back.map(|()| is_changed)
+    }
+
+    fn change_back(&mut self, step: &AcceptStep) -> io::Result<bool> {
         match step {
             AcceptStep::TakeOut { from: path, staged: number, .. } | AcceptStep::Remove { path, kept: number, .. } => {
                 let kept = staged_name(*number);
                 if stat_at(&self.stage, &kept)?.is_none() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let (dir, name) = self.slot(path)?;
-                move_new(&self.stage, &kept, &dir, name).map_err(|error| there(error, path))
+                move_new(&self.stage, &kept, &dir, name).map_err(|error| there(error, path))?;
+                Ok(true)
             }
             AcceptStep::Place { staged, path, inode } => {
-                let (staged, Some((dir, name))) = (staged_name(*staged), self.found(path)?) else { return Ok(()) };
+                let (staged, Some((dir, name))) = (staged_name(*staged), self.found(path)?) else { return Ok(false) };
                 // It may not have come here, and not even have left its old place.
                 if stat_at(&dir, name)?.is_none_or(|stat| number(stat.st_ino) != *inode) {
-                    return Ok(());
+                    return Ok(false);
                 }
-                move_new(&dir, name, &self.stage, &staged)
+                move_new(&dir, name, &self.stage, &staged)?;
+                Ok(true)
             }
             AcceptStep::MakeDir { path, .. } => {
-                let Some((dir, name)) = self.found(path)? else { return Ok(()) };
+                let Some((dir, name)) = self.found(path)? else { return Ok(false) };
                 match unlinkat(&dir, name, AtFlags::REMOVEDIR) {
                     // Somebody else has put something there.
-                    Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(()),
-                    done => Ok(done?),
+                    Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(false),
+                    done => Ok(done.map(|()| true)?),
                 }
             }
             AcceptStep::Put { path, new, inode, kept, .. } => {
-                let Some((dir, name)) = self.found(path)? else { return Ok(()) };
+                let Some((dir, name)) = self.found(path)? else { return Ok(false) };
                 let (new, kept) = (staged_name(*new), staged_name(*kept));
                 // The new file is kept, so that this can be done again.
                 let is_new = stat_at(&dir, name)?.is_some_and(|stat| number(stat.st_ino) == *inode);
+                let mut is_changed = false;
                 if is_new && stat_at(&self.stage, &new)?.is_none() {
                     match stat_at(&self.stage, &kept)? {
                         Some(_) if linkat(&dir, name, &self.stage, &new, AtFlags::empty()).is_ok() => {}
                         _ => renameat(&dir, name, &self.stage, &new)?,
                     }
+                    is_changed = true;
                 }
                 if stat_at(&self.stage, &kept)?.is_some() {
                     renameat(&self.stage, &kept, &dir, name)?;
                     // Two names of one file are left as they are by a move.
                     let _ = unlinkat(&self.stage, &kept, AtFlags::empty());
+                    is_changed = true;
                 }
-                Ok(())
+                Ok(is_changed)
             }
         }
+    }
+
+    /// Does a step again that was taken back, perhaps only in part.
+    pub(super) fn restore(&mut self, step: &AcceptStep) -> io::Result<()> {
+        let is_done = match step {
+            AcceptStep::TakeOut { staged: number, .. } | AcceptStep::Remove { kept: number, .. } => {
+                stat_at(&self.stage, &staged_name(*number))?.is_some()
+            }
+            AcceptStep::Place { path, inode, .. } => self.has(path, *inode)?,
+            AcceptStep::MakeDir { path, .. } => match self.found(path)? {
+                Some((dir, name)) => stat_at(&dir, name)?.is_some_and(|stat| is_dir(&stat)),
+                None => false,
+            },
+            AcceptStep::Put { path, new, inode, kept, .. } => {
+                let (new, kept) = (staged_name(*new), staged_name(*kept));
+                let has_new = self.has(path, *inode)?;
+                if has_new && stat_at(&self.stage, &new)?.is_some() {
+                    unlinkat(&self.stage, &new, AtFlags::empty())?;
+                }
+                let (dir, name) = self.slot(path)?;
+                // Moved away, and nothing was put in its place.
+                let is_half = stat_at(&dir, name)?.is_none() && stat_at(&self.stage, &kept)?.is_some();
+                if is_half {
+                    move_new(&self.stage, &new, &dir, name).map_err(|error| there(error, path))?;
+                }
+                has_new || is_half
+            }
+        };
+        if is_done { Ok(()) } else { self.apply(step) }
+    }
+
+    /// Whether a file is at a path.
+    fn has(&mut self, path: &SessionPath, inode: u64) -> io::Result<bool> {
+        let Some((dir, name)) = self.found(path)? else { return Ok(false) };
+        Ok(stat_at(&dir, name)?.is_some_and(|stat| number(stat.st_ino) == inode))
     }
 
     /// The directory of a path, if it is there.

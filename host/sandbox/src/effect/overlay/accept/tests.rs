@@ -1,8 +1,9 @@
 //! Acceptances that are cut off, that meet a folder that somebody has changed, and that are of some changes only.
 
 use super::super::tests::{Action, Numbers, Stage, copy, in_overlay, plainly, plant, shown};
+use super::super::walk::SeenLabels;
 use super::super::{FolderSelection, Overlay};
-use super::{AcceptError, AcceptRecord, AcceptState, PendingAcceptance, append};
+use super::{AcceptError, AcceptRecord, AcceptState, AcceptStep, PendingAcceptance, append};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::collections::BTreeMap;
@@ -58,7 +59,9 @@ fn an_acceptance_that_is_cut_off_leaves_the_folder_as_it_was_or_is_complete() {
             // An undo that is cut off is completed.
             append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Undoing)]).unwrap();
             let mut work = overlay.stage(&header).unwrap();
-            steps.iter().rev().take(steps.len() / 2).for_each(|step| work.revert(step).unwrap());
+            for step in steps.iter().rev().take(steps.len() / 2) {
+                work.revert(step).unwrap();
+            }
             let overlay = stage.open(&name);
             assert_eq!(shown(&folder), before, "program {seed}, undone");
             overlay.redo_acceptance(id).unwrap();
@@ -273,4 +276,128 @@ fn both_sides_of_a_file_in_a_moved_directory_are_read() {
     assert_eq!(text(overlay.open_after(change)), "after");
     overlay.accept(&difference, &FolderSelection::All).unwrap();
     assert_eq!(fs::read_to_string(folder.join("e/x")).unwrap(), "after");
+}
+
+#[test]
+fn an_undo_that_fails_half_way_leaves_the_folder_as_it_was_accepted() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["a", "b", "m"] {
+        fs::write(folder.join(name), "first").unwrap();
+    }
+    let before = shown(&folder);
+    let overlay = stage.open("project");
+    let actions = [
+        Action::Unlink("a".to_owned()),
+        write("b", "ours"),
+        Action::MakeDir("new".to_owned()),
+        write("new/x", "ours"),
+        Action::Rename("m".to_owned(), "n".to_owned()),
+    ];
+    run(&overlay, &actions);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    let id = overlay.accept(&difference, &FolderSelection::All).unwrap().number;
+    fs::write(folder.join("a"), "in the way").unwrap();
+    let after = shown(&folder);
+    let refused = overlay.undo_acceptance(id, true).unwrap_err();
+    assert!(refused.to_string().contains("a was made in the folder meanwhile; it is as it was"), "{refused}");
+    assert_eq!(shown(&folder), after);
+    fs::remove_file(folder.join("a")).unwrap();
+    // Its directories are others than those that were accepted, and count as unchanged.
+    overlay.undo_acceptance(id, false).unwrap();
+    assert_eq!(shown(&folder), before);
+    overlay.redo_acceptance(id).unwrap();
+
+    // Neither way is possible: the next opening goes on.
+    fs::write(folder.join("a"), "in the way").unwrap();
+    let log = overlay.read_log(id, "undone", |_| true).unwrap();
+    append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Undoing)]).unwrap();
+    let mut work = overlay.stage(&log.header).unwrap();
+    let failed = overlay.take_back(&mut work, &log.steps).unwrap_err();
+    assert!(failed.reverted.len() > 4, "{failed:?}");
+    fs::write(folder.join("b"), "theirs").unwrap();
+    let error = overlay.put_again(&mut work, &failed.reverted).unwrap_err();
+    assert!(error.to_string().contains("b was changed in the folder meanwhile"), "{error}");
+    fs::remove_file(folder.join("a")).unwrap();
+    let overlay = stage.open("project");
+    assert!(overlay.acceptances().unwrap()[0].is_undone);
+    assert_eq!(fs::read_to_string(folder.join("b")).unwrap(), "theirs");
+    fs::write(folder.join("b"), "first").unwrap();
+    assert_eq!(shown(&folder), before);
+}
+
+#[test]
+fn steps_that_were_taken_back_are_done_again_from_every_one_on() {
+    let stage = Stage::new();
+    for seed in 1..40 {
+        let (mut numbers, name) = (Numbers(seed), format!("p{seed}"));
+        let folder = stage.folder(&name);
+        plant(&folder, &mut numbers);
+        let overlay = stage.open(&name);
+        for number in 0..14 {
+            let _ = in_overlay(&overlay, &numbers.action(number));
+        }
+        let difference = overlay.difference(&stage.labels()).unwrap();
+        if difference.changes.is_empty() {
+            continue;
+        }
+        let id = overlay.accept(&difference, &FolderSelection::All).unwrap().number;
+        let (after, log) = (shown(&folder), overlay.read_log(id, "undone", |_| true).unwrap());
+        let mut work = overlay.stage(&log.header).unwrap();
+        for first in 0..log.steps.len() {
+            let mut reverted = Vec::new();
+            for step in log.steps[first..].iter().rev() {
+                assert!(work.revert(step).unwrap(), "program {seed}: {step:?}");
+                reverted.push(step);
+            }
+            overlay.put_again(&mut work, &reverted).unwrap_or_else(|error| panic!("program {seed}: {error}"));
+            assert_eq!(shown(&folder), after, "program {seed}, from step {first} on");
+        }
+        // A replaced file is moved away before the old one comes back.
+        for step in &log.steps {
+            if let AcceptStep::Put { path, new, before: Some(_), .. } = step {
+                fs::rename(folder.join(path.as_path()), log.header.stage.as_path().join(new.to_string())).unwrap();
+                overlay.put_again(&mut work, &[step]).unwrap();
+                assert_eq!(shown(&folder), after, "program {seed}, {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_with_several_names_is_one_file_under_each_of_them() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a"), "first;").unwrap();
+    for name in ["b", "c"] {
+        fs::hard_link(folder.join("a"), folder.join(name)).unwrap();
+    }
+    let before = shown(&folder);
+    let overlay = stage.open("project");
+    let adds = |path: &str, text: &str, empties| Action::Write {
+        path: path.to_owned(),
+        text: text.to_owned(),
+        empties,
+        is_first: false,
+    };
+    let text = |path: &str| {
+        let spot = overlay.walk(Path::new(""), path.as_ref(), false, &mut SeenLabels::new(None)).unwrap();
+        std::io::read_to_string(overlay.open_found(&spot).unwrap()).unwrap()
+    };
+    // One is moved before the file has a copy, one after it.
+    run(&overlay, &[Action::Rename("c".to_owned(), "d".to_owned()), adds("a", "a;", false), adds("b", "b;", false)]);
+    assert_eq!(["a", "b", "d"].map(text), ["first;a;b;"; 3]);
+    run(&overlay, &[Action::Rename("b".to_owned(), "e".to_owned()), adds("d", "d;", false)]);
+    assert_eq!(["a", "d", "e"].map(text), ["first;a;b;d;"; 3]);
+    run(&overlay, &[adds("e", "again;", true), adds("a", "a;", false)]);
+    assert_eq!(["a", "d", "e"].map(text), ["again;a;"; 3]);
+    let difference = overlay.difference(&stage.labels()).unwrap();
+    let id = overlay.accept(&difference, &FolderSelection::All).unwrap().number;
+    let after = shown(&folder);
+    let first: Vec<_> = after.values().map(|(_, text, _, first)| (text.as_slice(), first.as_path())).collect();
+    assert_eq!(first, [(&b"again;a;"[..], Path::new("a")); 3]);
+    overlay.undo_acceptance(id, false).unwrap();
+    assert_eq!(shown(&folder), before);
 }
