@@ -139,6 +139,7 @@ impl Overlay {
     /// Drops the chosen changes. They cannot be brought back.
     pub fn discard(&self, difference: &FolderDifference, selection: &FolderSelection) -> Result<usize, AcceptError> {
         let chosen = choose_any(difference, selection)?;
+        let changes = count(chosen.iter().copied());
         if chosen.len() == difference.changes.len() {
             self.empty_upper()?;
             return Ok(changes);
@@ -178,7 +179,6 @@ impl Overlay {
         if !changed.is_empty() {
             return Err(AcceptError::Collision(changed));
         }
-        let changes = count(chosen.iter().copied());
         let path = self.accept_log(id);
         append(&path, &[AcceptRecord::State(AcceptState::Undoing)])?;
         let mut stage = self.stage(&log.header)?;
