@@ -19,6 +19,7 @@ mod accept;
 mod base;
 mod compare;
 mod difference;
+mod hunks;
 mod lower;
 mod mark;
 mod moves;
@@ -33,6 +34,7 @@ pub use self::difference::{
     ChangeGroup, EndingCount, EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection,
     ListedChange, NewCommit, RepositoryChange,
 };
+pub use self::hunks::{HunkError, HunkLine, TextChange, TextHunk};
 pub(crate) use self::operation::{FileAccess, GuestPath};
 pub(crate) use self::pending::{PendingEntry, PendingOpen};
 pub(crate) use self::raise::LayerWriter;

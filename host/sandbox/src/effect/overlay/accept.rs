@@ -126,9 +126,14 @@ impl Overlay {
                 return Err(error.into());
             }
         };
-        let is_all = chosen.len() == difference.changes.len();
-        let header =
-            AcceptHeader { at_ms: now_ms(), stage: SessionPath::new(&stage_path), changes: count(chosen.iter().copied()), is_all };
+        let is_part = chosen.iter().any(|change| change.part.is_some());
+        let is_all = chosen.len() == difference.changes.len() && !is_part;
+        let header = AcceptHeader {
+            at_ms: now_ms(),
+            stage: SessionPath::new(&stage_path),
+            changes: count(chosen.iter().copied()),
+            is_all,
+        };
         let mut records = vec![AcceptRecord::Begin(header.clone())];
         records.extend(steps.iter().cloned().map(AcceptRecord::Step));
         records.push(AcceptRecord::State(AcceptState::Ready));
@@ -193,6 +198,7 @@ impl Overlay {
                 Err(back) => AcceptError::Partial { error, back },
             });
         }
+        self.renew_bases(&log.steps)?;
         append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
         Ok(acceptance(id, &log, true))
     }
@@ -212,6 +218,7 @@ impl Overlay {
                 Err(failed) => AcceptError::Partial { error, back: failed.error },
             });
         }
+        self.renew_bases(&log.steps)?;
         let after = self.states_after(&log.steps)?;
         append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Cleared)])?;
         Ok(acceptance(id, &log, false))
@@ -246,6 +253,7 @@ impl Overlay {
                 Some(AcceptState::Undoing | AcceptState::Redoing) => {
                     let mut stage = self.stage(&log.header)?;
                     self.take_back(&mut stage, &log.steps)?;
+                    self.renew_bases(&log.steps)?;
                     append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
                 }
                 Some(AcceptState::Ready) | None => {

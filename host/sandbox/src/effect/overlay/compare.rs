@@ -353,6 +353,7 @@ impl Walk<'_> {
             lower,
             collision,
             repository: None,
+            part: None,
         });
         Ok(())
     }

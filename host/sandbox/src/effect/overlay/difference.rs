@@ -14,6 +14,7 @@ use rustix::fs::{FileType, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// All that a session has changed in a folder, by path.
 #[derive(Debug, Clone, Default)]
@@ -135,6 +136,8 @@ pub struct FolderChange {
     pub collision: Option<&'static str>,
     /// The `.git` directory that it belongs to, which is accepted or discarded as a whole.
     pub repository: Option<PathBuf>,
+    /// The text that the folder's file gets, where only some hunks are accepted.
+    pub(super) part: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

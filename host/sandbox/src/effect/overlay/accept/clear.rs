@@ -37,6 +37,7 @@ impl Overlay {
             .collect();
         for step in steps {
             match step {
+                AcceptStep::Put { is_part: true, .. } => {}
                 AcceptStep::Put { path, .. }
                 | AcceptStep::Remove { path, .. }
                 | AcceptStep::TakeOut { from: path, .. } => {
@@ -45,7 +46,20 @@ impl Overlay {
                 AcceptStep::MakeDir { .. } | AcceptStep::Place { .. } => {}
             }
         }
-        dirs.iter().try_for_each(|path| self.drop_upper(path.as_path()))
+        dirs.iter().try_for_each(|path| self.drop_upper(path.as_path()))?;
+        self.renew_bases(steps)
+    }
+
+    /// Records the present states of files that a part of the changes was accepted for, or taken back: the rest is a change of what the folder
+    /// has now.
+    pub(super) fn renew_bases(&self, steps: &[AcceptStep]) -> io::Result<()> {
+        for step in steps {
+            if let AcceptStep::Put { path, is_part: true, .. } = step {
+                let stat = self.lower.stat(path.as_path())?;
+                self.remember(path.as_path(), stat.as_ref())?;
+            }
+        }
+        Ok(())
     }
 
     /// Moves the recorded states of the entries of a directory to its new path.
@@ -60,7 +74,7 @@ impl Overlay {
     }
 
     /// Empties the upper layer.
-    pub(super) fn empty_upper(&self) -> io::Result<()> {
+    pub(in super::super) fn empty_upper(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.upper_path)? {
             let entry = entry?;
             match entry.file_type()?.is_dir() {
@@ -72,7 +86,7 @@ impl Overlay {
     }
 
     /// Removes a single entry from the upper layer: a file, a mark, or that a directory extends none, or another one, of the folder.
-    pub(super) fn drop_upper(&self, path: &Path) -> io::Result<()> {
+    pub(in super::super) fn drop_upper(&self, path: &Path) -> io::Result<()> {
         let Ok(spot) = self.walk(Path::new(""), path.as_os_str(), false, &mut SeenLabels::new(None)) else {
             return Ok(());
         };

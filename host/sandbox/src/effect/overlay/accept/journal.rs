@@ -50,6 +50,9 @@ pub(super) enum AcceptStep {
         inode: u64,
         kept: u64,
         before: Option<FileState>,
+        /// Whether it has a part of the changes only, so that the upper layer keeps the file.
+        #[serde(default)]
+        is_part: bool,
     },
 }
 

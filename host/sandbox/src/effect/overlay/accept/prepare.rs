@@ -62,8 +62,9 @@ impl Overlay {
                 (_, Some(after)) if after.is_dir() => steps.push(AcceptStep::MakeDir { path, mode: after.mode }),
                 (_, Some(after)) => {
                     let new = number();
-                    let first = copies.get(&after.inode).copied().filter(|_| after.kind == EntryKind::File);
-                    let linked = match (first, difference.unchanged.get(&after.inode)) {
+                    let is_whole = change.part.is_none();
+                    let first = copies.get(&after.inode).copied().filter(|_| after.kind == EntryKind::File && is_whole);
+                    let linked = match (first, difference.unchanged.get(&after.inode).filter(|_| is_whole)) {
                         (Some(first), _) => Some(link(&stage_dir, first, new)?),
                         // Where the file system has no links, a copy has to do.
                         (None, Some(path)) => self.link_existing(path, &stage_dir, new).ok(),
@@ -73,12 +74,14 @@ impl Overlay {
                         Some(inode) => inode,
                         None => self.stage_file(change, &stage_dir, new)?,
                     };
-                    copies.entry(after.inode).or_insert(new);
+                    if is_whole {
+                        copies.entry(after.inode).or_insert(new);
+                    }
                     let before = match change.before {
                         Some(_) => Some(self.state_of(change)?),
                         None => None,
                     };
-                    steps.push(AcceptStep::Put { path, new, inode, kept: number(), before });
+                    steps.push(AcceptStep::Put { path, new, inode, kept: number(), before, is_part: !is_whole });
                 }
                 (_, None) => {}
             }
@@ -119,7 +122,10 @@ impl Overlay {
         let from = self.open_found(&spot)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let to = File::from(openat(stage, &name, flags, Mode::RUSR | Mode::WUSR)?);
-        fill(&from, &to)?;
+        match &change.part {
+            Some(text) => io::Write::write_all(&mut &to, text.as_bytes())?,
+            None => fill(&from, &to)?,
+        }
         let copy = fstat(&from)?;
         self.take_over(&to, &copy, self.before(change)?.as_ref(), change)?;
         to.sync_all()?;
@@ -139,7 +145,7 @@ impl Overlay {
                     let _ = fchown(to, None, Some(group));
                 }
             }
-            if has_mode(copy, before) {
+            if has_mode(copy, before) || change.part.is_some() {
                 mode = before.st_mode;
             }
             if let Ok(old) = self.open_before(change) {
