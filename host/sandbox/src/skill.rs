@@ -476,9 +476,9 @@ impl Skills {
         }
         usages.retain(|_, usage| usage.strong_count() > 0);
         let folders = self.home().session_dir(session).join("folders");
-        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session), folders];
+        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session)];
         let space = SessionSpace::new(self.0.space.clone(), session.clone());
-        let usage = Arc::new(SpaceUsage::of(dirs, Some(space)));
+        let usage = Arc::new(SpaceUsage::of(dirs, Some(space)).with_folders(folders));
         usages.insert(session.clone(), Arc::downgrade(&usage));
         usage
     }

@@ -20,6 +20,7 @@ mod base;
 mod compare;
 mod difference;
 mod hunks;
+mod kept;
 mod lower;
 mod mark;
 mod moves;

@@ -78,7 +78,7 @@ impl From<FailedUndo<'_>> for io::Error {
 }
 
 /// The directory of acceptances, in the session's directory of the folder.
-const ACCEPTED: &str = "accepted";
+pub(super) const ACCEPTED: &str = "accepted";
 
 /// Begins the name of the staging directory, where that has to be in the folder itself.
 const STAGE: &str = ".kiso~accepted";

@@ -8,6 +8,7 @@
 use super::home_space::SessionSpace;
 use super::measure::{ENTRY_BYTES, Extent, MeasureError, measure};
 use crate::effect::files::FileLabels;
+use crate::effect::overlay::FolderDirs;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ impl Amount {
 pub struct SpaceUsage {
     /// Directories that guests write to. Where one does not exist there is nothing.
     dirs: Vec<PathBuf>,
+    /// Where the changes to the session's folders are kept.
+    folders: Option<PathBuf>,
     counts: Mutex<Counts>,
     /// Held by whoever measures.
     measuring: Mutex<()>,
@@ -68,6 +71,8 @@ struct Counts {
     since: Amount,
     /// Taken back since then.
     back: Amount,
+    /// Bytes that count for the home alone.
+    of_home: u64,
     /// How often it was measured.
     times: u64,
     /// Beginnings and ends of moves. What is moved may not be seen by whoever measures meanwhile.
@@ -79,7 +84,15 @@ struct Counts {
 impl SpaceUsage {
     /// Of directories that are measured later.
     pub fn of(dirs: Vec<PathBuf>, home: Option<SessionSpace>) -> Self {
-        Self { dirs, counts: Mutex::default(), measuring: Mutex::default(), structure: Arc::default(), home }
+        let (counts, measuring, structure) = Default::default();
+        Self { dirs, folders: None, counts, measuring, structure, home }
+    }
+
+    /// Also counts the changes to folders, which are kept in this directory. Files of a person that were replaced or deleted count for the
+    /// home alone, however many they are.
+    pub fn with_folders(mut self, folders: PathBuf) -> Self {
+        self.folders = Some(folders);
+        self
     }
 
     /// Measures the directories, unless somebody has done so since it had been done this many times.
@@ -96,17 +109,23 @@ impl SpaceUsage {
             (counts.since, counts.back) = Default::default();
             (counts.pending, counts.moves, counts.moving)
         };
-        let mut found = Amount::default();
-        for dir in &self.dirs {
+        let folders = self.folders.as_deref().map(FolderDirs::all).unwrap_or_default();
+        let (mut found, mut of_home) = (Amount::default(), 0_u64);
+        for dir in self.dirs.iter().chain(folders.iter().map(|folder| &folder.upper)) {
             let Extent { bytes, entries } = measure(dir, most)?;
             found = found.plus(Amount { bytes, entries });
+        }
+        for folder in folders.iter().filter(|_| self.home.is_some()) {
+            // A person may have deeper directories than a guest can make.
+            of_home = of_home.saturating_add(measure(&folder.accepted, most).map_or(0, |extent| extent.bytes));
         }
         let mut counts = self.lock();
         let held = found.plus(pending).plus(counts.since).minus(counts.back);
         counts.held = if moving == 0 && counts.moves == moves { held } else { held.max(counts.held) };
+        counts.of_home = of_home;
         counts.times += 1;
         if let Some(home) = &self.home {
-            home.measured(counts.held.bytes);
+            home.measured(counts.held.bytes.saturating_add(of_home));
         }
         Ok(())
     }
@@ -177,7 +196,7 @@ impl SpaceUsage {
     pub fn is_small(&self) -> bool {
         let few = |dir: &PathBuf| measure(dir, FEW).is_ok_and(|found| found.entries <= FEW);
         // Whoever measures at the moment may take long.
-        self.measuring.try_lock().is_ok() && self.dirs.iter().all(few)
+        self.measuring.try_lock().is_ok() && self.dirs.iter().chain(&self.folders).all(few)
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -191,7 +210,7 @@ impl Drop for SpaceUsage {
         if let Some(home) = &self.home
             && counts.times > 0
         {
-            home.rests(counts.held.bytes);
+            home.rests(counts.held.bytes.saturating_add(counts.of_home));
         }
     }
 }
@@ -438,6 +457,22 @@ mod tests {
         assert_eq!(quota.room().bytes, 0);
         std::fs::write(room.dir.path().join("g"), vec![0; 2 << 20]).unwrap();
         assert_eq!(quota.room().free_bytes, 0);
+    }
+
+    #[test]
+    fn files_of_a_person_that_were_deleted_from_a_folder_do_not_fill_the_session() {
+        let room = Workspace::new(1, 10);
+        let kept = room.dir.path().join("folders/key");
+        for part in ["upper", "accepted/1"] {
+            std::fs::create_dir_all(kept.join(part)).unwrap();
+        }
+        std::fs::write(kept.join("accepted/1/2"), vec![0; 5 << 20]).unwrap();
+        std::fs::write(kept.join("upper/f"), vec![0; 100 << 10]).unwrap();
+        let usage = SpaceUsage::of(vec![room.dir.path().join("work")], None);
+        let usage = Arc::new(usage.with_folders(room.dir.path().join("folders")));
+        let quota = Quota::new(room.budget.clone(), HitCell::default(), usage);
+        let bytes = (100 << 10) + ENTRY_BYTES;
+        assert_eq!(quota.room(), Room { bytes, free_bytes: (1 << 20) - bytes, files: 1, free_files: 9 });
     }
 
     #[test]
