@@ -36,6 +36,7 @@ pub use self::difference::{
     ListedChange, NewCommit, RepositoryChange,
 };
 pub use self::hunks::{HunkError, HunkLine, TextChange, TextHunk};
+pub(crate) use self::kept::FolderDirs;
 pub(crate) use self::operation::{FileAccess, GuestPath};
 pub(crate) use self::pending::{PendingEntry, PendingOpen};
 pub(crate) use self::raise::LayerWriter;
