@@ -53,6 +53,7 @@ mod job_limit;
 mod lab;
 mod labels;
 mod life;
+mod listed_folders;
 mod load;
 mod login;
 mod manifest;

@@ -3,6 +3,7 @@
 mod administrators;
 mod approvals;
 mod folders;
+mod listed_folders;
 mod mcp;
 mod metrics;
 mod undo;
@@ -14,7 +15,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
-    [hooks.a]\nauth = \"token\"\nonly = [\"body.kind = greeting\"]\ntemplate = \"{body.text}\"\n";
+    [hooks.a]\nauth = \"token\"\nonly = [\"body.kind = greeting\"]\ntemplate = \"{body.text}\"\n\
+    [folders.share]\npath = \"/usr/share\"\nrole = \"user\"\nmode = \"read\"\n";
 
 const MANIFEST: &str = "[kiso]\ntype = \"skill\"\nname = \"echo\"\nversion = \"0.1.0\"\ndescription = \"Answers\"\n\
     [kiso.skill]\nsecrets = [\"token\"]\n[kiso.skill.args]\ntext = { type = \"string\", required = true }\n\
@@ -372,6 +374,7 @@ fn every_operation_answers_as_it_is_documented() {
         .refuses(409, "busy");
     undo::answers(&mut api, &slow, c.as_deref());
     folders::answers(&mut api, a.as_deref());
+    listed_folders::answers(&mut api, c.as_deref());
     approvals::answers(&mut api, &db, a.as_deref(), c.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");

@@ -33,7 +33,7 @@ mod text;
 mod tree;
 
 pub use error::HomeError;
-pub use folder::{FolderRefusal, MAX_FOLDERS, PROJECT, SessionFolder, check_folder_path};
+pub use folder::{FolderRefusal, MAX_FOLDERS, PROJECT, SessionFolder, check_folder_path, default_folder_path};
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
 pub use removal::{Leftover, MovedSession};

@@ -11,6 +11,7 @@ mod fleet;
 mod folders;
 mod indexes;
 mod input;
+mod listed_folders;
 mod login;
 mod memory;
 mod messages;
@@ -43,7 +44,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 30] = [
+const TABLES: [&[Route]; 31] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -58,6 +59,7 @@ const TABLES: [&[Route]; 30] = [
     search::ROUTES,
     runs::ROUTES,
     folders::ROUTES,
+    listed_folders::ROUTES,
     undo::ROUTES,
     approvals::ROUTES,
     board::ROUTES,

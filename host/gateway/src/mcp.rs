@@ -27,10 +27,11 @@ mod progress;
 mod prompts;
 mod queued;
 mod resources;
+mod roots;
 mod server;
 pub mod stdio;
 mod tools;
 
 pub(crate) use self::door::ROUTES;
 pub(crate) use self::http_session::HttpSessions;
-pub use self::server::Server;
+pub use self::server::{Server, session_for_folder};

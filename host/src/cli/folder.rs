@@ -4,7 +4,7 @@ use super::listing::counted;
 use super::show::Show;
 use super::{Exit, Failure, Opened, block_on};
 use kiso_agent::drive::RunExecutor;
-use kiso_base::home::{FolderRefusal, PROJECT, SessionFolder, SessionName};
+use kiso_base::home::{FolderRefusal, SessionFolder, SessionName, default_folder_path};
 use kiso_plan::plan::CallerScope;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl FolderArgs {
             }
             let at = match self.at.get(number) {
                 Some(at) => at.clone(),
-                None => default_path(number, dir),
+                None => default_folder_path(number, dir),
             };
             if opened.config.mounts.iter().any(|mount| mount.at == at) {
                 let message = format!("[exec.mounts] in config.toml has {at} already; choose another path with --at");
@@ -62,16 +62,6 @@ impl FolderArgs {
 fn listed_name(opened: &Opened, dir: &Path) -> Option<String> {
     let name = dir.to_str()?.strip_prefix('@')?;
     opened.config.folder_for(CallerScope::Admin, name).map(|entry| entry.name.clone())
-}
-
-/// The first folder is the project; others have their own names.
-fn default_path(number: usize, dir: &Path) -> String {
-    let name = dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_str()?.to_owned()));
-    match name.filter(|_| number > 0) {
-        Some(name) => format!("/{name}"),
-        None if number > 0 => format!("{PROJECT}{}", number + 1),
-        None => PROJECT.to_owned(),
-    }
 }
 
 fn failure(refusal: FolderRefusal) -> Failure {

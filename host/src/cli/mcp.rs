@@ -3,10 +3,12 @@
 mod login;
 mod servers;
 
+use super::folder::FolderArgs;
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
 use clap::Subcommand;
 use kiso_base::home::SessionName;
-use kiso_gateway::mcp::stdio;
+use kiso_gateway::mcp::session_for_folder;
+use kiso_gateway::mcp::stdio::{self, ClientPlace};
 use kiso_sandbox::skill::Quiet;
 use std::sync::Arc;
 
@@ -19,6 +21,9 @@ pub(super) struct McpArgs {
     /// The session to work in; created if it does not exist. Without it, each client has its own
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
+
+    #[command(flatten)]
+    folders: FolderArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,13 +67,22 @@ impl McpArgs {
         }
         let session = self.session.as_deref().map(SessionName::parse).transpose()?;
         let opened = Opened::new(shared, Arc::new(Quiet))?;
+        let session = match (session, self.folders.dir.first()) {
+            (None, Some(dir)) => Some(session_for_folder(None, &dir.canonicalize().unwrap_or_else(|_| dir.clone()))),
+            (session, _) => session,
+        };
+        let has_folders = !self.folders.dir.is_empty();
+        if let Some(session) = session.as_ref().filter(|_| has_folders) {
+            self.folders.open(&opened, session)?;
+        }
+        let place = ClientPlace { session, has_folders };
         log::configure(&opened.config.log.level, &opened.config.log.format);
         log::catch_panics();
         let drive = opened.drive()?;
         let servers = drive.tools.servers().clone();
         let served = block_on(async {
             let (input, output) = (std::io::stdin(), std::io::stdout());
-            let served = stdio::serve(drive, environment_secrets(), session, input, output).await;
+            let served = stdio::serve(drive, environment_secrets(), place, input, output).await;
             servers.stop().await;
             served
         })?;

@@ -2,7 +2,7 @@
 
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
-use kiso_base::home::{HomeError, HomeLock, SessionFolder, SessionName};
+use kiso_base::home::{FolderRefusal, HomeError, HomeLock, SessionFolder, SessionName};
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, Overlay};
@@ -22,6 +22,8 @@ pub enum FolderFailure {
     HasChanges { at: String },
     #[error("{} cannot be opened: {error}", .folder.path.display())]
     Unusable { folder: SessionFolder, error: io::Error },
+    #[error(transparent)]
+    Refused(#[from] FolderRefusal),
     #[error(transparent)]
     Accept(#[from] AcceptError),
     #[error(transparent)]
@@ -136,6 +138,39 @@ impl RunExecutor {
         Ok(RestingFolders { views, _lock: lock })
     }
 
+    /// How many changes wait in the folders of a session that a caller may see, by the folder's path for tasks. The caller of this holds the
+    /// session's lock.
+    pub async fn waiting_changes(&self, session: &SessionName, caller: CallerScope) -> Vec<(String, usize)> {
+        let folders = self.newest_config().visible_folders(&self.home, session, caller).unwrap_or_default();
+        let (home, of) = (self.home.clone(), session.clone());
+        let look = move || {
+            let labels = FileLabels::of_session(&home, &of);
+            let changes = |folder: &SessionFolder| {
+                let overlay = Overlay::open(&home, &of, folder)?;
+                Ok::<_, io::Error>(overlay.difference(&labels)?.changes.len())
+            };
+            let counted = folders.into_iter().map(|folder| (changes(&folder).unwrap_or(0), folder.at));
+            counted.filter(|(changes, _)| *changes > 0).map(|(changes, at)| (at, changes)).collect()
+        };
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    }
+
+    /// Brings changes into the folder. What is replaced or deleted there is kept.
+    pub fn accept(
+        &self,
+        session: &SessionName,
+        view: &FolderView,
+        selection: &FolderSelection,
+    ) -> Result<Acceptance, FolderFailure> {
+        if !view.may_accept {
+            return Err(FolderFailure::ReadOnly { at: view.folder.at.clone() });
+        }
+        let accepted = view.overlay.accept(&view.difference, selection)?;
+        tracing::info!(%session, at = view.folder.at, changes = accepted.changes, "changes to a folder were accepted");
+        self.tools.skills().measure_anew(session);
+        Ok(accepted)
+    }
+
     /// Brings changes into the folder. What is replaced or deleted there is kept.
     pub fn accept(
         &self,
@@ -162,6 +197,17 @@ impl RunExecutor {
         let discarded = view.overlay.discard(&view.difference, selection)?;
         self.tools.skills().measure_anew(session);
         Ok(discarded)
+    }
+
+    /// Opens a folder of `[folders]` in a session at rest.
+    pub async fn open_listed_folder(
+        &self,
+        session: &SessionName,
+        caller: CallerScope,
+        name: &str,
+    ) -> Result<SessionFolder, FolderFailure> {
+        let _lock = self.lock_at_rest(session).await?;
+        Ok(self.newest_config().open_listed_folder(&self.home, session, (caller, name), None)?)
     }
 
     /// Closes a folder that has no changes.

@@ -122,6 +122,16 @@ fn sensitive(path: &Path) -> Option<&'static str> {
     SENSITIVE.iter().any(is_below).then_some("holds keys, or the data of a browser")
 }
 
+/// Where tasks see the folder of this number, counted from 0: the first is the project, others have their own names.
+pub fn default_folder_path(number: usize, dir: &Path) -> String {
+    let name = dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_str()?.to_owned()));
+    match name.map(|name| format!("/{name}")).filter(|at| number > 0 && check_folder_path(at).is_ok()) {
+        Some(at) => at,
+        None if number > 0 => format!("{PROJECT}{}", number + 1),
+        None => PROJECT.to_owned(),
+    }
+}
+
 /// Whether a folder may have this path for tasks.
 pub fn check_folder_path(at: &str) -> Result<(), FolderRefusal> {
     let refused = |why| Err(FolderRefusal::Path { at: at.to_owned(), why });

@@ -273,9 +273,9 @@ impl From<FolderFailure> for ApiError {
             | FolderFailure::OtherFolder { .. }
             | FolderFailure::Accept(AcceptError::Nothing | AcceptError::Missing(_)) => ApiError::not_found(message),
             FolderFailure::ReadOnly { .. } => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
-            FolderFailure::HasChanges { .. } | FolderFailure::Accept(AcceptError::Dependent(_)) => {
-                ApiError::bad_request(message)
-            }
+            FolderFailure::Refused(refusal) => refusal.into(),
+            FolderFailure::HasChanges { .. } => ApiError::new(StatusCode::CONFLICT, "taken", message),
+            FolderFailure::Accept(AcceptError::Dependent(_)) => ApiError::bad_request(message),
             FolderFailure::Accept(AcceptError::Collision(_)) => {
                 ApiError::new(StatusCode::CONFLICT, "changed_since", message)
                     .hint("accept other paths, or discard these")

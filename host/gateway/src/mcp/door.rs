@@ -43,8 +43,9 @@ routes! {
         200 "The result, or an error of the method; as events where it is told how a call goes on",
         202 "A notification, which has no answer",
         400 "It is no message, or its headers do not fit it",
-        404 "There is no such method (2026-07-28), or no such session (older versions)",
-        406 "The client takes neither JSON nor events";
+        404 "There is no such method (2026-07-28), no such session (older versions), or no such folder for the token",
+        406 "The client takes neither JSON nor events",
+        409 "A run works in the session, or another folder is in the way of this one";
     /// Model Context Protocol, older versions: what happens outside of requests, as events
     GET "/mcp" Chat => listen,
         200 "Notifications, until the session ends",
@@ -77,6 +78,8 @@ const CANCELLED: i64 = 499;
 pub(super) struct McpQuery {
     /// The session of kiso to work in; without it, each token and program has one.
     session: Option<SessionName>,
+    /// A folder of `[folders]` in config.toml that is opened in the session; the token must be allowed to open it.
+    folder: Option<String>,
 }
 
 /// A message, as it came.
@@ -141,7 +144,7 @@ fn refused(status: StatusCode, id: Option<&RequestId>, error: RpcError) -> DoorA
 pub(super) async fn post(
     who: Who,
     State(app): State<App>,
-    Query(McpQuery { session }): Query<McpQuery>,
+    Query(McpQuery { session, folder }): Query<McpQuery>,
     headers: HeaderMap,
     MessageBody(bytes): MessageBody,
 ) -> Result<DoorAnswer, ApiError> {
@@ -187,6 +190,9 @@ pub(super) async fn post(
     if (meta.era, method.as_str()) == (Era::Modern, "subscriptions/listen") {
         return subscribe(&app, who, &id, &params).await;
     }
+    if let Some(folder) = folder.filter(|_| method == "tools/call") {
+        open_folder(&app, &who, &session, &folder).await?;
+    }
     let streams = events && method == "tools/call" && (meta.progress.is_some() || tools::is_run(&params));
     let asker = Asker { caller: who.caller(), session };
     let asked = ClientCall { era: meta.era, method, params, asker, progress: meta.progress };
@@ -221,6 +227,19 @@ pub(super) async fn post(
         response.headers_mut().insert(SESSION, begun);
     }
     Ok(DoorAnswer(response))
+}
+
+/// Opens a folder of `config.toml` in a session, unless it is open there.
+async fn open_folder(app: &App, who: &Who, session: &SessionName, name: &str) -> Result<(), ApiError> {
+    let drive = app.0.drive.newest();
+    let open = drive.config.visible_folders(&drive.home, session, who.caller());
+    let open = open.map_err(|error| ApiError::internal(&error))?;
+    if open.iter().any(|folder| folder.entry.as_deref() == Some(name)) {
+        return Ok(());
+    }
+    drive.open_listed_folder(session, who.caller(), name).await?;
+    tracing::info!(%session, by = who.name(), name, "a folder was opened");
+    Ok(())
 }
 
 /// A request that is answered.

@@ -55,7 +55,8 @@ fn capabilities() -> Value {
 
 const INSTRUCTIONS: &str = "Tools run in a sandbox, in the workspace /work of one session: exec runs a command line with the usual \
     commands, the others are installed skills, and run hands a task in plain words to kiso, which plans and does it. Files in /work are \
-    resources.";
+    resources. If this client shares folders (roots), command lines begin in the first of them, at /project: its files change only when \
+    the user accepts the difference.";
 
 #[cfg(test)]
 mod tests {

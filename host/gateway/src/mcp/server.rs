@@ -1,5 +1,7 @@
 //! What all requests of clients share, and who asks them.
 
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -155,6 +157,15 @@ pub(super) fn session_for(token: Option<&str>, client: Option<&str>) -> SessionN
     SessionName::parse(&name).unwrap_or_default()
 }
 
+/// The session of a client that works in a folder: each folder has one, so that no program changes another project's folder.
+pub fn session_for_folder(client: Option<&str>, folder: &Path) -> SessionName {
+    let name = folder.file_name().map(|name| name.to_string_lossy());
+    let digest = ring::digest::digest(&ring::digest::SHA256, folder.as_os_str().as_bytes());
+    let short = data_encoding::HEXLOWER.encode(&digest.as_ref()[..4]);
+    let name = format!("{}-{short}", session_for(client, name.as_deref()));
+    SessionName::parse(&name).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +178,14 @@ mod tests {
         assert_eq!(of(Some("laptop"), Some("../../x")), "mcp-laptop-x");
         assert_eq!(of(None, Some("ÄÖ..")), "mcp");
         assert!(of(Some(&"t".repeat(99)), Some(&"c".repeat(99))).len() <= 64);
+    }
+
+    #[test]
+    fn each_folder_has_a_session_of_its_own() {
+        let of = |folder: &str| session_for_folder(Some("Claude Code"), Path::new(folder)).to_string();
+        assert!(of("/home/me/My Site").starts_with("mcp-claude-code-my-site-"), "{}", of("/home/me/My Site"));
+        assert_ne!(of("/a/site"), of("/b/site"));
+        assert_eq!(of("/a/site"), of("/a/site"));
+        assert!(of(&format!("/{}", "x".repeat(99))).len() <= 64);
     }
 }

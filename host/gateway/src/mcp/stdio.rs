@@ -16,9 +16,10 @@ use tokio::task::AbortHandle;
 use super::changes::{Changes, LOOK, list_changed};
 use super::era::{Era, RequestMeta};
 use super::local::LocalRunner;
-use super::method;
+use super::{method, tools};
 use super::progress::ProgressTeller;
-use super::server::{Asker, Server, session_for};
+use super::roots::ClientRoots;
+use super::server::{Asker, Server, session_for, session_for_folder};
 use kiso_agent::drive::RunExecutor;
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{self, BUSY, INVALID_REQUEST, RequestId, RpcError, RpcMessage};
@@ -34,11 +35,19 @@ const MAX_LISTENING: usize = 8;
 /// How long requests may go on when the client has said its last: a script that sends and closes is to have its answers.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Serves the client at `input` and `output` until it closes its end. `session` is where it works, if the command line says so.
+/// Where a client works, if the command line says so.
+#[derive(Debug, Default)]
+pub struct ClientPlace {
+    pub session: Option<SessionName>,
+    /// Whether folders are open there already, so that the client is not asked for its own.
+    pub has_folders: bool,
+}
+
+/// Serves the client at `input` and `output` until it closes its end.
 pub async fn serve(
     drive: RunExecutor,
     secrets: Secrets,
-    session: Option<SessionName>,
+    place: ClientPlace,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
@@ -48,8 +57,10 @@ pub async fn serve(
     let connection = Arc::new(Connection {
         server: Server::new(drive, secrets),
         runner,
-        session,
+        session: place.session,
+        has_roots: !place.has_folders,
         client: Mutex::default(),
+        roots: ClientRoots::default(),
         under_way: Mutex::default(),
         out,
         ended: Notify::new(),
@@ -76,8 +87,12 @@ struct Connection {
     server: Server,
     runner: LocalRunner,
     session: Option<SessionName>,
+    /// Whether the client's roots are opened.
+    has_roots: bool,
     /// What it called itself in `initialize`.
     client: Mutex<Option<String>>,
+    /// The folders that it works in.
+    roots: ClientRoots,
     under_way: Mutex<HashMap<RequestId, UnderWay>>,
     out: mpsc::Sender<Value>,
     /// Rings when a request has ended.
@@ -103,11 +118,19 @@ impl Connection {
                 Ok(RpcMessage::Notification { method, params }) if method == "notifications/cancelled" => {
                     self.cancel(&params);
                 }
-                Ok(RpcMessage::Notification { .. } | RpcMessage::Response { .. }) => {}
+                // Earlier, nothing may be asked of it.
+                Ok(RpcMessage::Notification { method, .. })
+                    if matches!(method.as_str(), "notifications/initialized" | "notifications/roots/list_changed") =>
+                {
+                    self.roots.ask().into_iter().for_each(|request| self.say(request));
+                }
+                Ok(RpcMessage::Response { id, result }) => self.roots.answer(id.as_ref(), result),
+                Ok(RpcMessage::Notification { .. }) => {}
                 Err((id, error)) => self.say(rpc::refusal(id.as_ref(), error)),
             }
             true
         });
+        self.roots.close();
     }
 
     /// Says something from the thread that reads: a client that does not read is not read either.
@@ -162,6 +185,9 @@ impl Connection {
         if (method, meta.era) == ("initialize", Era::Legacy) {
             let name = params.get("clientInfo").and_then(|client| client["name"].as_str()).map(str::to_owned);
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = name;
+            if self.has_roots {
+                self.roots.announce(params);
+            }
             if !self.tells_changes.swap(true, Ordering::Relaxed) {
                 // Before it is answered: what is installed behind the answer is news.
                 let known = self.server.revision().await;
@@ -175,11 +201,37 @@ impl Connection {
             Era::Modern => meta.client,
             Era::Legacy => self.client.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
-        let session = self.session.clone().unwrap_or_else(|| session_for(None, client.as_deref()));
+        let session = self.session_of(meta.era, method, client.as_deref()).await?;
         // Whoever starts the program may do what its user may.
         let asker = Asker { caller: CallerScope::Admin, session };
         let progress = ProgressTeller::new(meta.progress, self.out.clone());
-        method::answer(&self.server, (meta.era, method), params, &asker, &self.runner, &progress).await
+        let mut answer = method::answer(&self.server, (meta.era, method), params, &asker, &self.runner, &progress).await;
+        if let (Ok(result), "tools/call") = (&mut answer, method) {
+            for why in self.roots.take_refused() {
+                tools::add_text(result, format!("A folder of this client is not open: {why}."));
+            }
+        }
+        answer
+    }
+
+    /// The session that a request works in, with the client's roots open there.
+    async fn session_of(&self, era: Era, method: &str, client: Option<&str>) -> Result<SessionName, RpcError> {
+        let own = || self.session.clone().unwrap_or_else(|| session_for(None, client));
+        if !self.has_roots || era == Era::Modern || matches!(method, "initialize" | "ping") {
+            return Ok(own());
+        }
+        let roots = self.roots.known().await;
+        let session = match (&self.session, roots.first()) {
+            (None, Some(first)) => session_for_folder(client, first),
+            _ => own(),
+        };
+        if self.roots.is_new(&session, &roots) && !roots.is_empty() {
+            let home = &self.server.drive().home;
+            let hold = self.server.holds().take(home, &session).await;
+            let _hold = hold.map_err(|error| RpcError::new(BUSY, error.to_string()))?;
+            self.roots.open(home, &session, &roots);
+        }
+        Ok(session)
     }
 
     /// Tells a client of the older era when the tools change, as long as it is there.

@@ -64,7 +64,36 @@ pub(super) async fn call(
             ToolAnswer::Task(report) => told_task(&report, &asker.session, name == EXEC),
         }),
     };
-    Ok(called.unwrap_or_else(|fault| failed(&fault)))
+    let mut told = called.unwrap_or_else(|fault| failed(&fault));
+    if name != MEMORY_SEARCH {
+        for waiting in waiting(server, asker).await {
+            add_text(&mut told, waiting);
+        }
+    }
+    Ok(told)
+}
+
+/// Adds a text to what is told of a call.
+pub(super) fn add_text(told: &mut Value, text: String) {
+    if let Some(content) = told["content"].as_array_mut() {
+        content.push(json!({ "type": "text", "text": text }));
+    }
+}
+
+/// A sentence for each folder of the session in which changes wait for a person.
+async fn waiting(server: &Server, asker: &Asker) -> Vec<String> {
+    let (drive, session) = (server.drive().newest(), &asker.session);
+    if drive.home.folders(session).map_or(true, |folders| folders.is_empty()) {
+        return Vec::new();
+    }
+    // A run that has begun meanwhile tells it itself.
+    let Ok(_hold) = server.holds().take(&drive.home, session).await else { return Vec::new() };
+    let waiting = drive.waiting_changes(session, asker.caller).await;
+    let sentence = |(at, changes): (String, usize)| {
+        let changes = if changes == 1 { "1 change".to_owned() } else { format!("{changes} changes") };
+        format!("{changes} to {at} waiting: `kiso diff --session {session}` shows them, with --accept it applies them.")
+    };
+    waiting.into_iter().map(sentence).collect()
 }
 
 async fn run(

@@ -41,6 +41,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/diff.js",
     "lib/drafts.js",
     "lib/events.js",
+    "lib/folder-chooser.js",
     "lib/folders.js",
     "lib/form.js",
     "lib/format.js",

@@ -316,6 +316,10 @@ export function SessionMenu({ session, onRename, ...rest }) {
     const { Workspace } = await import('./workspace.js');
     opened.set({ name, Dialog: Workspace });
   };
+  const folders = async () => {
+    const { FolderChooser } = await import('./folder-chooser.js');
+    opened.set({ name, Dialog: FolderChooser });
+  };
   const copy = async () => {
     await copyText(new URL(href('s', name), location.href).href);
     toast('Link copied', 'good');
@@ -325,6 +329,7 @@ export function SessionMenu({ session, onRename, ...rest }) {
       : { label: 'Pin', icon: 'pin', run: () => place([name], 'pinned') }),
     born && { label: 'Rename', icon: 'edit', run: onRename ?? (() => opened.set({ name, Dialog: Rename })) },
     { label: 'Files', icon: 'file', run: files },
+    { label: 'Folders', icon: 'folder', run: folders },
     { label: 'Copy link', icon: 'link', run: copy },
     born && { label: 'Export', icon: 'download', href: `/sessions/${part(name)}/export`, download: `${name}.jsonl` },
     born && (placement === 'archived' ? { label: 'Unarchive', icon: 'archive', run: () => place([name], 'listed') }

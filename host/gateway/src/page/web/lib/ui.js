@@ -35,6 +35,7 @@ const ICONS = {
   health: 'M3 12h4l3-7l4 14l3-7h4',
   trace: 'M5 6h8M5 12h14M9 18h10',
   file: 'M6 3h8l5 5v13H6zM14 3v5h5',
+  folder: 'M3 6h6l2 2.500h10V19H3z',
   attach: 'M19 11l-7.5 7.5a4.5 4.5 0 0 1-6.4-6.4L13 4.2a3 3 0 0 1 4.3 4.3L9.5 16.3a1.5 1.5 0 0 1-2.2-2.2L14 7.5',
   download: 'M12 4v11M7 11l5 5l5-5M5 20h14',
   trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',

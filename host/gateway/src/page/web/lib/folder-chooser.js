@@ -1,0 +1,44 @@
+// The folders that an administrator lists in config.toml, to be opened in a conversation; loaded when somebody wants to see them.
+
+import { html, useEffect, useState } from './preact.js';
+import { get, isAdmin, part, post } from './api.js';
+import { plain } from './run-text.js';
+import { titleOf } from './sessions.js';
+import { Badge, Busy, Button, Dialog, Empty, Icon, Trouble, toast } from './ui.js';
+
+export function FolderChooser({ session, onClose }) {
+  const [state, set] = useState({ items: null, error: null });
+  const load = async () => {
+    try {
+      const { items } = await get('/folders', { session });
+      set({ items, error: null });
+    } catch (error) {
+      set((old) => ({ ...old, error }));
+    }
+  };
+  useEffect(() => { load(); }, [session]);
+  const open = async ({ name }) => {
+    const { at } = await post(`/sessions/${part(session)}/folders`, { name });
+    toast(`${name} is open at ${at}. Its files change only when you apply the difference.`, 'good');
+    await load();
+  };
+  const close = async ({ name, at }) => {
+    await post(`/sessions/${part(session)}/folders/close`, { at });
+    toast(`${name} is closed`, 'good');
+    await load();
+  };
+  const { items, error } = state;
+  const none = isAdmin() ? 'List folders as [folders.NAME] in config.toml to open them here.' : 'An administrator can list folders in config.toml.';
+  return html`<${Dialog} title=${html`Folders for <bdi>${titleOf(session)}</bdi>`} onClose=${onClose}>
+    ${error && html`<${Trouble} error=${error} again=${load} />`}
+    ${!items && !error && html`<${Busy} />`}
+    ${items?.length === 0 && html`<${Empty} icon="folder" title="No folders are listed">${none}<//>`}
+    ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Folders">${items.map((one) => html`<li key=${one.name}>
+      <${Icon} name="folder" />
+      <div><span><bdi>${one.name}</bdi> ${!one.write && html`<${Badge}>read only<//>`}</span>
+        <span class="muted">${one.path && html`<bdi>${plain(one.path)}</bdi>`}${one.at && html`${one.path && ' · '}open at ${one.at}`}${!one.available && ' · not connected'}</span></div>
+      ${one.at ? html`<${Button} kind="small" aria-label=${`Close ${one.name}`} onClick=${() => close(one)}>Close<//>`
+        : html`<${Button} kind="small primary" aria-label=${`Open ${one.name}`} disabled=${!one.available} onClick=${() => open(one)}>Open<//>`}
+    </li>`)}</ul>`}
+  <//>`;
+}
