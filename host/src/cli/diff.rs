@@ -6,12 +6,11 @@ use super::{Exit, Failure, Opened, Shared, block_on, session};
 use kiso_agent::drive::{FolderFailure, FolderView, RunExecutor};
 use kiso_base::home::SessionName;
 use kiso_sandbox::effect::overlay::{
-    AcceptError, EntryKind, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, Overlay,
+    AcceptError, Acceptance, FolderChange, FolderChangeKind, FolderDifference, FolderSelection, HunkError,
+    ListedChange, RepositoryChange, TextChange,
 };
 use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};
-use similar::TextDiff;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,12 +26,18 @@ pub(super) struct DiffArgs {
     /// Only the folder that tasks see here, where several are open
     #[arg(long, value_name = "PATH")]
     at: Option<String>,
-    /// Show changed lines of text files
+    /// Show changed lines of text files with the numbers of their hunks, and new commits
     #[arg(long, short)]
     patch: bool,
+    /// List each change, also where many are alike
+    #[arg(long)]
+    all: bool,
     /// Bring the changes into the folder: all of them, or those of the PATHs
     #[arg(long, conflicts_with_all = ["discard", "close", "patch"])]
     accept: bool,
+    /// With --accept and one PATH: only these hunks of the file, as `kiso diff --patch PATH` numbers them
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "accept")]
+    hunk: Vec<usize>,
     /// Drop the changes: all of them, or those of the PATHs
     #[arg(long, conflicts_with_all = ["close", "patch"])]
     discard: bool,
@@ -46,13 +51,11 @@ Examples:
   kiso run --dir ~/site \"fix the broken links\"   work in a folder
   kiso diff --patch                              see what would change there
   kiso diff --accept                             change it
+  kiso diff --accept notes.txt --hunk 1,3        only these hunks of a file, as --patch numbers them
   kiso diff --discard drafts                     drop the changes below drafts/
   kiso undo                                      put the folder back as it was
 
 Nothing in the folder changes before --accept. What is replaced or deleted then is kept for [undo] keep_days.";
-
-/// Bytes of a file whose lines are compared.
-const MAX_TEXT: u64 = 1 << 20;
 
 impl DiffArgs {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
@@ -73,6 +76,15 @@ impl DiffArgs {
                 return Err(Failure::new(Exit::Usage, message));
             }
         }
+        if !self.hunk.is_empty() {
+            let meant =
+                folders.iter().filter(|view| self.selection(view).is_some_and(|one| view.difference.count(&one) > 0));
+            match (self.paths.len(), meant.count()) {
+                (1, 0 | 1) => {}
+                (1, _) => return Err(Failure::new(Exit::Usage, "several folders have this path; name one with --at")),
+                _ => return Err(Failure::new(Exit::Usage, "--hunk needs the PATH of one file")),
+            }
+        }
         let mut problems = false;
         for view in folders.iter() {
             let Some(selection) = self.selection(view) else { continue };
@@ -90,8 +102,7 @@ impl DiffArgs {
         (show, json): (&Show, bool),
         problems: &mut bool,
     ) -> Result<(), Failure> {
-        let chosen: Vec<&FolderChange> =
-            view.difference.changes.iter().filter(|change| selection.contains(change)).collect();
+        let chosen = view.difference.count(selection);
         let at = view.folder.at.as_str();
         if self.close {
             drive.close_folder(session, view).map_err(failure)?;
@@ -102,14 +113,17 @@ impl DiffArgs {
             }
             return Ok(());
         }
-        if chosen.is_empty() {
+        if chosen == 0 {
             if !json && self.paths.is_empty() {
                 errln!("{at}  no changes in {}", view.folder.path.display());
             }
             return Ok(());
         }
         if self.accept {
-            let accepted = drive.accept(session, view, selection).map_err(failure)?;
+            let accepted = match self.hunk.is_empty() {
+                true => drive.accept(session, view, selection).map_err(failure)?,
+                false => self.accept_hunks(view, drive, session)?,
+            };
             if json {
                 outln!("{}", json!({ "type": "accepted", "at": at, "changes": accepted.changes }));
             } else {
@@ -129,24 +143,50 @@ impl DiffArgs {
             }
             return Ok(());
         }
-        *problems |= chosen.iter().any(|change| change.collision.is_some());
+        let lists_each = json || self.all || self.patch;
+        let is_collision = |change: &FolderChange| selection.contains(change) && change.collision.is_some();
+        *problems |= view.difference.changes.iter().any(is_collision);
+        let lines = view.difference.listed(selection, !lists_each);
         if json {
-            for change in &chosen {
-                outln!("{}", object(at, change));
+            for line in &lines {
+                outln!("{}", object(at, line));
             }
             return Ok(());
         }
         outln!("{}", format_args!("{at}  {}", printable_line(&view.folder.path.display().to_string())));
-        for change in &chosen {
-            outln!("{}", printable_line(&change.to_string()));
-            if self.patch
-                && let Some(patch) = patch(&view.overlay, change)
-            {
-                out!("{patch}");
+        let mut listed = Vec::new();
+        for line in &lines {
+            outln!("{}", printable_line(&line.to_string()));
+            match line {
+                ListedChange::Change(change) if self.patch => {
+                    if let Some(text) = view.overlay.text_change(change) {
+                        out!("{}", patch(change, &text));
+                        listed.push((change.path.as_path(), text.revision));
+                    }
+                }
+                ListedChange::Repository(repository) if self.patch => out!("{}", commits(repository)),
+                _ => {}
             }
         }
-        errln!("{}", show.dim(&summary(&view.difference, chosen.len(), session)));
+        view.overlay.remember_hunks(&listed).map_err(|error| failure(AcceptError::from(error).into()))?;
+        errln!("{}", show.dim(&summary(&view.difference, selection, session)));
         Ok(())
+    }
+
+    /// Accepts the chosen hunks of one file. Their numbers are those of the last list of them.
+    fn accept_hunks(
+        &self,
+        view: &FolderView,
+        drive: &RunExecutor,
+        session: &SessionName,
+    ) -> Result<Acceptance, Failure> {
+        let path = self.paths.first().map_or("", String::as_str);
+        let below = relative(view, path).unwrap_or_default();
+        let Some(revision) = view.overlay.remembered_hunks(&below) else {
+            let list = command(&format!("diff --patch {path}"), session);
+            return Err(Failure::new(Exit::Usage, format!("list the hunks of {path} first: `{list}`")));
+        };
+        drive.accept_hunks(session, view, &below, (&self.hunk, &revision)).map_err(failure)
     }
 
     /// The paths below a folder. `None` if none of them is meant for it.
@@ -187,12 +227,28 @@ pub(super) fn failure(error: FolderFailure) -> Failure {
             let way = "Nothing was changed. Look at both sides, then accept other paths, or discard these";
             Failure::new(Exit::Failed, format!("{message}. {way}"))
         }
-        FolderFailure::Accept(AcceptError::Nothing) => Failure::new(Exit::Usage, message),
+        FolderFailure::Accept(AcceptError::Nothing) | FolderFailure::Hunks(HunkError::Refused(_)) => {
+            Failure::new(Exit::Usage, message)
+        }
         _ => Failure::new(Exit::Failed, message),
     }
 }
 
-fn object(at: &str, change: &FolderChange) -> Value {
+fn object(at: &str, line: &ListedChange<'_>) -> Value {
+    let change = match line {
+        ListedChange::Change(change) => change,
+        ListedChange::Repository(repository) => {
+            let newest: Vec<Value> =
+                repository.newest.iter().map(|one| json!({ "id": one.id, "subject": one.subject })).collect();
+            return json!({
+                "type": "folder_change", "at": at, "path": repository.path.to_string_lossy(), "change": "repository",
+                "commits": repository.commits, "newest": newest, "summary": repository.summary(),
+                "files": repository.files, "from_outside": repository.is_marked, "collision": repository.collision,
+            });
+        }
+        // JSON lines list each change.
+        ListedChange::Group(group) => return Value::String(group.to_string()),
+    };
     let kind = match change.kind {
         FolderChangeKind::Added => "added",
         FolderChangeKind::Changed => "changed",
@@ -207,9 +263,9 @@ fn object(at: &str, change: &FolderChange) -> Value {
     })
 }
 
-fn summary(difference: &FolderDifference, shown: usize, session: &SessionName) -> String {
-    let all = difference.changes.len();
-    let deleted: u64 = difference.changes.iter().map(|change| change.files).sum();
+fn summary(difference: &FolderDifference, selection: &FolderSelection, session: &SessionName) -> String {
+    let (shown, all) = (difference.count(selection), difference.count(&FolderSelection::All));
+    let deleted = difference.deleted_files(selection);
     let mut text = counted(shown as u64, "change", "changes");
     if shown < all {
         text.push_str(&format!(" of {all}"));
@@ -222,34 +278,34 @@ fn summary(difference: &FolderDifference, shown: usize, session: &SessionName) -
     text
 }
 
-/// The changed lines of a text file.
-fn patch(overlay: &Overlay, change: &FolderChange) -> Option<String> {
-    if change.is_secret {
-        return None;
+/// The new commits of a repository, a line each.
+fn commits(repository: &RepositoryChange) -> String {
+    let line = |id: &str, subject: &str| format!("      {} {}\n", id.get(..7).unwrap_or(id), printable_line(subject));
+    let mut text: String = repository.newest.iter().map(|one| line(&one.id, &one.subject)).collect();
+    let shown = repository.newest.len() as u64;
+    if let Some(more) = repository.commits.map(|all| all.saturating_sub(shown)).filter(|more| *more > 0) {
+        text.push_str(&format!("      and {more} more\n"));
     }
-    let read = |file: std::io::Result<std::fs::File>| {
-        let mut text = Vec::new();
-        file.ok()?.take(MAX_TEXT + 1).read_to_end(&mut text).ok()?;
-        let is_text = text.len() as u64 <= MAX_TEXT && !text.contains(&0);
-        String::from_utf8(text).ok().filter(|_| is_text)
-    };
-    let is_file =
-        |look: Option<kiso_sandbox::effect::overlay::EntryLook>| look.is_some_and(|l| l.kind == EntryKind::File);
-    let before = match is_file(change.before) && change.moved_from().is_none() {
-        true => read(overlay.open_before(change))?,
-        false => String::new(),
-    };
-    let after = match is_file(change.after) && change.moved_from().is_none() {
-        true => read(overlay.open_after(change))?,
-        false => String::new(),
-    };
-    if before == after {
-        return None;
+    text
+}
+
+/// The changed lines of a text file, with the numbers of its hunks.
+fn patch(change: &FolderChange, text: &TextChange) -> String {
+    let path = printable_line(&change.path.to_string_lossy());
+    let mut patch = format!("--- a/{path}\n+++ b/{path}\n");
+    for (number, hunk) in text.hunks.iter().enumerate() {
+        // A hunk of a file that is new or deleted is all of it.
+        match change.kind {
+            FolderChangeKind::Changed => patch.push_str(&format!("{}  hunk {}\n", hunk.header, number + 1)),
+            _ => patch.push_str(&format!("{}\n", hunk.header)),
+        }
+        for line in &hunk.lines {
+            let shown = line.text.trim_end_matches(['\n', '\r']);
+            patch.push_str(&format!("{}{}\n", line.sign, printable_line(shown)));
+            if !line.text.ends_with('\n') {
+                patch.push_str("\\ No newline at end of file\n");
+            }
+        }
     }
-    let path = change.path.display();
-    let text = TextDiff::from_lines(&before, &after)
-        .unified_diff()
-        .header(&format!("a/{path}"), &format!("b/{path}"))
-        .to_string();
-    Some(text.lines().map(|line| format!("{}\n", printable_line(line))).collect())
+    patch
 }

@@ -6,6 +6,7 @@ use super::{Exit, Failure, Opened, block_on};
 use kiso_agent::drive::RunExecutor;
 use kiso_base::home::{FolderRefusal, SessionFolder, SessionName, default_folder_path};
 use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::overlay::FolderSelection;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,7 @@ pub(super) fn after_run(
     let folders = block_on(drive.folders(session, None))?.map_err(super::diff::failure)?;
     for view in folders.iter() {
         let (at, path) = (&view.folder.at, view.folder.path.display());
-        let all = view.difference.changes.len();
+        let all = view.difference.count(&FolderSelection::All);
         let selection = view.difference.harmless().filter(|_| applies);
         let applied = match selection {
             Some(selection) => drive.accept(session, view, &selection).map_err(super::diff::failure)?.changes,

@@ -5,9 +5,10 @@ use super::{DriveError, RunExecutor};
 use kiso_base::home::{FolderRefusal, HomeError, HomeLock, SessionFolder, SessionName};
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
-use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, Overlay};
+use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, HunkError, Overlay};
 use kiso_sandbox::effect::undo::{UndoError, UndoKind};
 use std::io;
+use std::path::Path;
 
 /// Why nothing came of a request about a folder.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,8 @@ pub enum FolderFailure {
     Refused(#[from] FolderRefusal),
     #[error(transparent)]
     Accept(#[from] AcceptError),
+    #[error(transparent)]
+    Hunks(HunkError),
     #[error(transparent)]
     Rest(#[from] UndoFailure),
 }
@@ -171,18 +174,19 @@ impl RunExecutor {
         Ok(accepted)
     }
 
-    /// Brings changes into the folder. What is replaced or deleted there is kept.
-    pub fn accept(
+    /// Brings some hunks of a file into the folder: their numbers, and the revision of the list that these are from.
+    pub fn accept_hunks(
         &self,
         session: &SessionName,
         view: &FolderView,
-        selection: &FolderSelection,
+        path: &Path,
+        hunks: (&[usize], &str),
     ) -> Result<Acceptance, FolderFailure> {
         if !view.may_accept {
             return Err(FolderFailure::ReadOnly { at: view.folder.at.clone() });
         }
-        let accepted = view.overlay.accept(&view.difference, selection)?;
-        tracing::info!(%session, at = view.folder.at, changes = accepted.changes, "changes to a folder were accepted");
+        let accepted = view.overlay.accept_hunks(&view.difference, path, hunks)?;
+        tracing::info!(%session, at = view.folder.at, "hunks of a changed file were accepted");
         self.tools.skills().measure_anew(session);
         Ok(accepted)
     }
@@ -257,6 +261,15 @@ impl RunExecutor {
             UndoKind::Redo => view.overlay.redo_acceptance(one.number)?,
         };
         Ok(Some(RevertedAcceptance { folder: view.folder.clone(), acceptance }))
+    }
+}
+
+impl From<HunkError> for FolderFailure {
+    fn from(error: HunkError) -> Self {
+        match error {
+            HunkError::Accept(error) => Self::Accept(error),
+            error => Self::Hunks(error),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ async fn act(
     let mut parts = Vec::new();
     for view in folders.iter() {
         let selection = selection(view, paths);
-        let count = view.difference.changes.iter().filter(|change| selection.contains(change)).count();
+        let count = view.difference.count(&selection);
         if count == 0 {
             continue;
         }
@@ -68,12 +68,12 @@ async fn act(
 }
 
 fn shown(view: &FolderView, selection: &FolderSelection, count: usize) -> String {
-    let chosen = view.difference.changes.iter().filter(|change| selection.contains(change));
-    let lines = chosen.take(SHOWN).map(|change| format!("- `{}`", change.to_string().replace('`', "'")));
+    let listed = view.difference.listed(selection, true);
+    let lines = listed.iter().take(SHOWN).map(|line| format!("- `{}`", line.to_string().replace('`', "'")));
     let mut text =
         format!("{} to {} waiting:\n{}", counted(count), view.folder.at, lines.collect::<Vec<_>>().join("\n"));
-    if count > SHOWN {
-        text.push_str(&format!("\n- and {} more", count - SHOWN));
+    if listed.len() > SHOWN {
+        text.push_str(&format!("\n- and {} more", listed.len() - SHOWN));
     }
     text.push_str("\n\n`/diff accept` applies them, `/diff discard` drops them; both also take paths.");
     text

@@ -1,10 +1,15 @@
 //! Folders of a session: the difference that its runs have made, accepted, discarded and taken back.
 
+mod entry;
+
+use self::entry::{
+    ChangePart, ChangesRequest, FileSideKind, FileSides, FolderList, FolderListQuery, FolderUndoRequest, HunkText,
+    SettledChanges, SideName, SidePart, open_folder,
+};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -12,20 +17,27 @@ use crate::App;
 use crate::auth::Who;
 use crate::document::routes;
 use crate::error::ApiError;
-use crate::wire::{Body, JsonResult, Path, Query};
+use crate::wire::{Body, JsonResult, Path, Query, SentFile};
+
+use super::files::{self, Download};
 use kiso_agent::drive::{FolderFailure, FolderView, RestingFolders};
 use kiso_base::home::SessionName;
 use kiso_sandbox::effect::overlay::{
-    AcceptError, EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderSelection,
+    AcceptError, EntryKind, EntryLook, FolderChange, FolderSelection, HunkError, ListedChange, Overlay,
 };
 use kiso_sandbox::effect::undo::UndoKind;
 
 routes! {
     /// The folders of a session that the caller may see, with the changes that wait
     GET "/sessions/{session}/folders" Chat => list;
-    /// Both sides of a changed file, if they are short texts
+    /// Both sides of a changed file, if they are short texts, with the hunks that they differ in
     GET "/sessions/{session}/folders/change" Chat => change,
         404 "The path has no change",
+        409 "A run works in the session";
+    /// The bytes of one side of a changed file, up to 16 MiB. A picture is shown; every other file is a download
+    GET "/sessions/{session}/folders/side" Chat => side,
+        200 "The file",
+        404 "The path has no change, or the file does not exist on this side",
         409 "A run works in the session";
     /// Bring changes into a folder. What is replaced or deleted there is kept
     POST "/sessions/{session}/folders/accept" Chat => accept,
@@ -41,153 +53,23 @@ routes! {
         409 "A run works in the session, or files have changed since; nothing was changed";
 }
 
-/// Changes of a folder that are listed.
-const MAX_LISTED: usize = 1_000;
-
 /// Bytes of a text that is shown.
 const MAX_TEXT: u64 = 256 << 10;
 
-/// The folders that a session has open.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct FolderList {
-    items: Vec<OpenFolder>,
-    /// Whether a run works in the session: then none is listed.
-    at_work: bool,
-}
+/// Bytes of a file that is sent.
+const MAX_SENT: u64 = 16 << 20;
 
-/// A folder that a session has open.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct OpenFolder {
-    /// Where tasks see it, such as "/project".
-    at: String,
-    /// On the machine.
-    path: String,
-    /// Whether tasks can change their copy of it.
-    write: bool,
-    changes: Vec<ChangedEntry>,
-    /// Changes that are not listed.
-    more: usize,
-}
-
-/// A change that waits.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ChangedEntry {
-    /// Below the folder.
-    path: String,
-    change: EntryChangeKind,
-    /// Of a move: its old path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    is_directory: bool,
-    /// Bytes before and after, of files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_before: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_after: Option<u64>,
-    /// Files that are deleted with it.
-    files: u64,
-    /// Whether text from outside decided on it, or is in it.
-    from_outside: bool,
-    /// Why it cannot be accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    collision: Option<String>,
-}
-
-/// The kind of a change.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum EntryChangeKind {
-    Added,
-    Changed,
-    Deleted,
-    Moved,
-}
-
-/// A change of a folder.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ChangePart {
-    /// The folder.
-    at: String,
-    /// Below it.
-    path: String,
-}
-
-/// Both sides of a file; null for a side that is missing, long, or not a text.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct FileSides {
-    before: Option<String>,
-    after: Option<String>,
-}
-
-/// Changes of a folder.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ChangesRequest {
-    /// The folder.
-    at: String,
-    /// Files and directories below it; all changes without it.
-    #[serde(default)]
-    paths: Option<Vec<String>>,
-}
-
-/// Whether also where files have changed since.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FolderUndoRequest {
-    #[serde(default)]
-    force: bool,
-}
-
-/// How many changes it was.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct SettledChanges {
-    /// The folder.
-    at: String,
-    changes: usize,
-}
-
-impl From<&FolderChange> for ChangedEntry {
-    fn from(change: &FolderChange) -> Self {
-        let bytes = |look: Option<EntryLook>| look.filter(|look| look.kind == EntryKind::File).map(|look| look.bytes);
-        Self {
-            path: change.path.to_string_lossy().into_owned(),
-            change: match change.kind {
-                FolderChangeKind::Added => EntryChangeKind::Added,
-                FolderChangeKind::Changed => EntryChangeKind::Changed,
-                FolderChangeKind::Deleted => EntryChangeKind::Deleted,
-                FolderChangeKind::Moved(_) => EntryChangeKind::Moved,
-            },
-            from: change.moved_from().map(|from| from.to_string_lossy().into_owned()),
-            is_directory: change.after.or(change.before).is_some_and(|look| look.is_dir()),
-            bytes_before: bytes(change.before),
-            bytes_after: bytes(change.after),
-            files: change.files,
-            from_outside: change.is_marked(),
-            collision: change.collision.map(str::to_owned),
-        }
-    }
-}
-
-impl From<&FolderView> for OpenFolder {
-    fn from(view: &FolderView) -> Self {
-        let changes = &view.difference.changes;
-        Self {
-            at: view.folder.at.clone(),
-            path: view.folder.path.to_string_lossy().into_owned(),
-            write: view.folder.write,
-            changes: changes.iter().take(MAX_LISTED).map(ChangedEntry::from).collect(),
-            more: changes.len().saturating_sub(MAX_LISTED),
-        }
-    }
-}
-
-pub(super) async fn list(who: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<FolderList> {
+pub(super) async fn list(
+    who: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Query(query): Query<FolderListQuery>,
+) -> JsonResult<FolderList> {
     let folders = match app.0.drive.newest().folders_if_at_rest(&session, who.caller()).await {
         Err(FolderFailure::NoFolder { .. }) => return Ok(Json(FolderList { items: Vec::new(), at_work: false })),
         folders => folders?,
     };
-    let items = folders.iter().flat_map(RestingFolders::iter).map(OpenFolder::from).collect();
+    let items = folders.iter().flat_map(RestingFolders::iter).map(|view| open_folder(view, !query.all)).collect();
     Ok(Json(FolderList { items, at_work: folders.is_none() }))
 }
 
@@ -198,21 +80,93 @@ pub(super) async fn change(
     Query(part): Query<ChangePart>,
 ) -> JsonResult<FileSides> {
     let folders = app.0.drive.newest().folders_for(&session, Some(&part.at), who.caller()).await?;
+    let sides = tokio::task::spawn_blocking(move || {
+        let view = first(&folders)?;
+        Ok::<_, ApiError>(sides(&view.overlay, find(view, &part.path)?))
+    });
+    Ok(Json(sides.await.map_err(|error| ApiError::internal(&error))??))
+}
+
+pub(super) async fn side(
+    who: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Query(part): Query<SidePart>,
+    asked: axum::http::HeaderMap,
+) -> Result<SentFile, ApiError> {
+    let folders = app.0.drive.newest().folders_for(&session, Some(&part.at), who.caller()).await?;
     let view = first(&folders)?;
-    let path = FilePath::new(&part.path);
-    let change = view.difference.changes.iter().find(|change| change.path == path);
-    let change = change.ok_or_else(|| ApiError::not_found(format!("{:?} has no change that waits", part.path)))?;
-    let is_file = |look: Option<EntryLook>| {
-        !change.is_secret && look.is_some_and(|look| look.kind == EntryKind::File && look.bytes <= MAX_TEXT)
+    let change = find(view, &part.path)?;
+    let missing = || ApiError::not_found(format!("{:?} is not a file of up to 16 MiB on this side", part.path));
+    let file = open_side(&view.overlay, change, part.side).ok_or_else(missing)?;
+    let meta = file.metadata().map_err(|error| ApiError::internal(&error))?;
+    if meta.len() > MAX_SENT {
+        return Err(missing());
+    }
+    let media_type = picture_type(&file).unwrap_or("application/octet-stream").to_owned();
+    Ok(files::answer(Download { file, meta, path: part.path, media_type }, &asked))
+}
+
+fn find<'a>(view: &'a FolderView, path: &str) -> Result<&'a FolderChange, ApiError> {
+    let change = view.difference.changes.iter().find(|change| change.path == FilePath::new(path));
+    change.ok_or_else(|| ApiError::not_found(format!("{path:?} has no change that waits")))
+}
+
+/// Opens a side of a change, if it is a file without credentials.
+fn open_side(overlay: &Overlay, change: &FolderChange, side: SideName) -> Option<std::fs::File> {
+    let look = match side {
+        SideName::Before => change.before,
+        SideName::After => change.after,
     };
-    let text = |file: std::io::Result<std::fs::File>| {
+    if change.is_secret || look.is_none_or(|look| look.kind != EntryKind::File) {
+        return None;
+    }
+    let opened = match side {
+        SideName::Before => overlay.open_before(change),
+        SideName::After => overlay.open_after(change),
+    };
+    opened.ok()
+}
+
+fn sides(overlay: &Overlay, change: &FolderChange) -> FileSides {
+    let is_short = |look: Option<EntryLook>| look.is_none_or(|look| look.bytes <= MAX_TEXT);
+    let side = |side: SideName| {
+        let Some(file) = open_side(overlay, change, side) else { return (None, None) };
+        if picture_type(&file).is_some() {
+            return (None, Some(FileSideKind::Picture));
+        }
         let mut text = String::new();
-        file.ok()?.take(MAX_TEXT).read_to_string(&mut text).ok()?;
-        Some(text)
+        let is_text = file.take(MAX_TEXT + 1).read_to_string(&mut text).is_ok() && !text.contains('\0');
+        match is_text && text.len() as u64 <= MAX_TEXT {
+            true => (Some(text), Some(FileSideKind::Text)),
+            false => (None, Some(FileSideKind::Binary)),
+        }
     };
-    let before = is_file(change.before).then(|| text(view.overlay.open_before(change)));
-    let after = is_file(change.after).then(|| text(view.overlay.open_after(change)));
-    Ok(Json(FileSides { before: before.flatten(), after: after.flatten() }))
+    let (before, before_kind) = side(SideName::Before);
+    let (after, after_kind) = side(SideName::After);
+    let is_text = is_short(change.before) && is_short(change.after);
+    let compared = overlay.text_change(change).filter(|_| is_text);
+    FileSides {
+        before,
+        after,
+        before_kind,
+        after_kind,
+        revision: compared.as_ref().map(|text| text.revision.clone()),
+        hunks: compared.iter().flat_map(|text| &text.hunks).map(HunkText::from).collect(),
+    }
+}
+
+/// The media type of a picture that every browser shows, by its first bytes.
+fn picture_type(file: &std::fs::File) -> Option<&'static str> {
+    let mut first = [0; 12];
+    std::os::unix::fs::FileExt::read_exact_at(file, &mut first, 0).ok()?;
+    match &first {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 pub(super) async fn accept(
@@ -224,7 +178,14 @@ pub(super) async fn accept(
     let drive = app.0.drive.newest();
     let folders = drive.folders_for(&session, Some(&request.at), who.caller()).await?;
     tracing::info!(%session, by = who.name(), at = request.at, "changes to a folder are to be accepted");
-    let accepted = drive.accept(&session, first(&folders)?, &selection(request.paths))?;
+    let view = first(&folders)?;
+    let accepted = match (&request.hunks, &request.revision, request.paths.as_deref()) {
+        (None, None, _) => drive.accept(&session, view, &selection(view, &request)?)?,
+        (Some(hunks), Some(revision), Some([path])) if request.groups.is_none() => {
+            drive.accept_hunks(&session, view, FilePath::new(path), (hunks, revision))?
+        }
+        _ => return Err(ApiError::bad_request("`hunks` need the `revision` of their list and one path")),
+    };
     Ok(Json(SettledChanges { at: request.at, changes: accepted.changes }))
 }
 
@@ -237,7 +198,11 @@ pub(super) async fn discard(
     let drive = app.0.drive.newest();
     let folders = drive.folders_for(&session, Some(&request.at), who.caller()).await?;
     tracing::info!(%session, by = who.name(), at = request.at, "changes to a folder are to be discarded");
-    let changes = drive.discard(&session, first(&folders)?, &selection(request.paths))?;
+    if request.hunks.is_some() || request.revision.is_some() {
+        return Err(ApiError::bad_request("hunks are accepted only; discard the whole file"));
+    }
+    let view = first(&folders)?;
+    let changes = drive.discard(&session, view, &selection(view, &request)?)?;
     Ok(Json(SettledChanges { at: request.at, changes }))
 }
 
@@ -258,10 +223,23 @@ fn first(folders: &RestingFolders) -> Result<&FolderView, ApiError> {
     folders.iter().next().ok_or_else(|| ApiError::not_found("the session has no folder at this path"))
 }
 
-fn selection(paths: Option<Vec<String>>) -> FolderSelection {
-    match paths {
-        Some(paths) => FolderSelection::Paths(paths.into_iter().map(PathBuf::from).collect()),
-        None => FolderSelection::All,
+/// The changes that a request names.
+fn selection(view: &FolderView, request: &ChangesRequest) -> Result<FolderSelection, ApiError> {
+    match (&request.paths, &request.groups) {
+        (None, None) => Ok(FolderSelection::All),
+        (Some(paths), None) => Ok(FolderSelection::Paths(paths.iter().map(PathBuf::from).collect())),
+        (Some(_), Some(_)) => Err(ApiError::bad_request("give either `paths` or `groups`")),
+        (None, Some(ids)) => {
+            let mut chosen = BTreeSet::new();
+            for line in view.difference.listed(&FolderSelection::All, true) {
+                if let ListedChange::Group(group) = line
+                    && ids.contains(&group.id())
+                {
+                    chosen.extend(group.changes.iter().map(|change| change.path.clone()));
+                }
+            }
+            Ok(FolderSelection::Exact(chosen))
+        }
     }
 }
 
@@ -276,6 +254,8 @@ impl From<FolderFailure> for ApiError {
             FolderFailure::Refused(refusal) => refusal.into(),
             FolderFailure::HasChanges { .. } => ApiError::new(StatusCode::CONFLICT, "taken", message),
             FolderFailure::Accept(AcceptError::Dependent(_)) => ApiError::bad_request(message),
+            FolderFailure::Hunks(HunkError::Refused(_)) => ApiError::bad_request(message),
+            FolderFailure::Hunks(_) => ApiError::new(StatusCode::CONFLICT, "changed_since", message),
             FolderFailure::Accept(AcceptError::Collision(_)) => {
                 ApiError::new(StatusCode::CONFLICT, "changed_since", message)
                     .hint("accept other paths, or discard these")
@@ -283,9 +263,8 @@ impl From<FolderFailure> for ApiError {
             FolderFailure::Accept(AcceptError::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull => {
                 ApiError::disk_full()
             }
-            FolderFailure::Accept(AcceptError::Io(_) | AcceptError::Partial { .. }) | FolderFailure::Unusable { .. } => {
-                ApiError::new(StatusCode::CONFLICT, "failed", message)
-            }
+            FolderFailure::Accept(AcceptError::Io(_) | AcceptError::Partial { .. })
+            | FolderFailure::Unusable { .. } => ApiError::new(StatusCode::CONFLICT, "failed", message),
             FolderFailure::Rest(failure) => failure.into(),
         }
     }

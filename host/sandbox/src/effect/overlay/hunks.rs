@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of a text whose lines are compared.
-pub const MAX_HUNK_TEXT: u64 = 1 << 20;
+const MAX_HUNK_TEXT: u64 = 1 << 20;
 
 /// How long lines are compared before the rest counts as replaced.
 const MAX_TIME: Duration = Duration::from_secs(5);
@@ -190,16 +190,16 @@ impl Overlay {
     }
 
     /// Remembers that hunks were listed, so that their numbers can be used in another process.
-    pub fn remember_hunks(&self, listed: &[(&Path, &TextChange)]) -> io::Result<()> {
+    pub fn remember_hunks(&self, listed: &[(&Path, String)]) -> io::Result<()> {
         if listed.is_empty() {
             return Ok(());
         }
         let mut known = self.listed_hunks();
-        for (path, text) in listed {
+        for (path, revision) in listed {
             while known.0.len() >= MAX_REMEMBERED {
                 known.0.pop_first();
             }
-            known.0.insert(path.to_string_lossy().into_owned(), text.revision.clone());
+            known.0.insert(path.to_string_lossy().into_owned(), revision.clone());
         }
         std::fs::write(self.kept.join(LISTED), serde_json::to_vec(&known)?)
     }

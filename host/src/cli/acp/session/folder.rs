@@ -8,7 +8,7 @@ use super::{AcpSession, stopped};
 use kiso_agent::drive::{FolderFailure, FolderView};
 use kiso_base::home::{PROJECT, SessionName};
 use kiso_base::rpc::{self, RequestId, RpcError};
-use kiso_sandbox::effect::overlay::{EntryKind, EntryLook, FolderChange, FolderSelection};
+use kiso_sandbox::effect::overlay::{EntryKind, EntryLook, FolderChange, FolderSelection, ListedChange};
 
 /// Bytes of a file whose text is shown.
 const MAX_TEXT: u64 = 64 << 10;
@@ -113,20 +113,29 @@ impl AcpSession {
 }
 
 fn question(request: &str, session: &SessionName, view: &FolderView) -> Value {
-    let changes = &view.difference.changes;
-    let marked = changes.iter().filter(|change| change.is_marked()).count();
+    let difference = &view.difference;
+    let lines = difference.listed(&FolderSelection::All, true);
+    let marked = difference.count_marked();
     let outside =
         if marked > 0 { format!(", {marked} decided by text from outside or with it") } else { String::new() };
-    let title = match changes.len() {
+    let title = match difference.count(&FolderSelection::All) {
         1 => format!("Apply 1 change to {}{outside}", view.folder.path.display()),
         count => format!("Apply {count} changes to {}{outside}", view.folder.path.display()),
     };
-    let content = changes.iter().take(MAX_SHOWN).map(|change| shown(view, change));
-    let more = changes.len().saturating_sub(MAX_SHOWN);
+    let content = lines.iter().take(MAX_SHOWN).map(|line| match line {
+        ListedChange::Change(change) => shown(view, change),
+        line => words(&line.to_string()),
+    });
+    let more = lines.len().saturating_sub(MAX_SHOWN);
     let more = (more > 0).then(|| words(&format!("and {more} more; `kiso diff --session {session}` shows all")));
     let content: Vec<Value> = content.chain(more).collect();
+    let path = |line: &ListedChange<'_>| match line {
+        ListedChange::Change(change) => change.path.clone(),
+        ListedChange::Repository(repository) => repository.path.clone(),
+        ListedChange::Group(group) => group.dir.to_owned(),
+    };
     let locations: Vec<Value> =
-        changes.iter().take(MAX_SHOWN).map(|change| json!({ "path": view.folder.path.join(&change.path) })).collect();
+        lines.iter().take(MAX_SHOWN).map(|line| json!({ "path": view.folder.path.join(path(line)) })).collect();
     let params = json!({
         "sessionId": session,
         "toolCall": {

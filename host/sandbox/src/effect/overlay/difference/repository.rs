@@ -114,10 +114,10 @@ fn summarize(overlay: &Overlay, path: PathBuf, changes: &[&FolderChange]) -> io:
     let (old, new) = (RepositorySide::Folder(overlay, before.clone()), RepositorySide::Session(overlay, path.clone()));
     let (before_refs, after_refs) = (RepositoryRefs::read(&old), RepositoryRefs::read(&new));
     let packs = path.join("objects/pack");
-    let is_pack = |change: &&FolderChange| {
+    let is_pack = |change: &FolderChange| {
         change.path.starts_with(&packs) && change.path.extension() == Some(OsStr::new("pack")) && change.after.is_some()
     };
-    let mut walk = CommitWalk::new(&old, &new, changes.iter().any(|change| is_pack(&change)));
+    let mut walk = CommitWalk::new(&old, &new, changes.iter().any(|change| is_pack(change)));
     let mut parts = Vec::new();
     if before.is_none() {
         parts.push("new repository".to_owned());

@@ -96,7 +96,7 @@ fn hunks_of_a_list_that_is_old_are_refused() {
     let path = stage.folder("project").join("a");
     let made = difference(&stage, &overlay);
     let listed = hunks(&overlay, &made);
-    overlay.remember_hunks(&[(Path::new("a"), &listed)]).unwrap();
+    overlay.remember_hunks(&[(Path::new("a"), listed.revision.clone())]).unwrap();
     assert_eq!(overlay.remembered_hunks(Path::new("a")), Some(listed.revision.clone()));
     assert_eq!(overlay.remembered_hunks(Path::new("b")), None);
     // Another run has changed it.
