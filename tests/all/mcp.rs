@@ -10,6 +10,7 @@ mod native;
 mod oauth;
 mod outside;
 mod pipe;
+mod roots;
 pub(crate) mod runs;
 mod skills;
 pub(crate) mod stand_in;
