@@ -42,6 +42,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/drafts.js",
     "lib/events.js",
     "lib/folder-chooser.js",
+    "lib/folder-sides.js",
     "lib/folders.js",
     "lib/form.js",
     "lib/format.js",

@@ -44,6 +44,8 @@ pub(in crate::api) struct OpenFolder {
     count: usize,
     /// Files that are deleted with them.
     deleted: u64,
+    /// How many of them text from outside decided on, or is in.
+    from_outside: usize,
     changes: Vec<ChangedEntry>,
     /// Entries that are not listed.
     more: usize,
@@ -334,6 +336,7 @@ pub(super) fn open_folder(view: &FolderView, is_grouped: bool) -> OpenFolder {
         write: view.folder.write,
         count: view.difference.count(&FolderSelection::All),
         deleted: view.difference.deleted_files(&FolderSelection::All),
+        from_outside: view.difference.count_marked(),
         changes: listed.iter().take(MAX_LISTED).map(entry).collect(),
         more: listed.len().saturating_sub(MAX_LISTED),
     }

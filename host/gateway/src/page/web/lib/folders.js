@@ -2,15 +2,13 @@
 
 import { html, useEffect, useState } from './preact.js';
 import { get, part, post } from './api.js';
-import { lines } from './diff.js';
 import { bytes, plural, visible } from './format.js';
 import { Badge, Button, Icon, confirm, toast } from './ui.js';
 
-/** Changes, and lines of one, that are drawn. */
+/** Changes that are drawn. */
 const SHOWN = 200;
-const LINES = 400;
 
-const WORDS = { added: 'Added', changed: 'Changed', deleted: 'Deleted', moved: 'Moved' };
+const WORDS = { added: 'Added', changed: 'Changed', deleted: 'Deleted', moved: 'Moved', repository: 'Git' };
 
 /** `running`: whether a run works in the session. */
 export function FolderBar({ session, running }) {
@@ -33,15 +31,14 @@ export function FolderBar({ session, running }) {
 }
 
 function Waiting({ session, folder, open, onOpen, onChange }) {
-  const all = folder.changes.length + folder.more;
-  const deleted = folder.changes.reduce((sum, change) => sum + change.files, 0);
-  const settle = async (way, paths) => {
-    const { changes } = await post(`/sessions/${part(session)}/folders/${way}`, paths ? { at: folder.at, paths } : { at: folder.at });
-    toast(way === 'accept' ? `${plural(changes, 'change')} applied to ${folder.path}. Send /undo to take them back.` : `${plural(changes, 'change')} dropped`, 'good');
+  const { count: all, deleted, from_outside: marked } = folder;
+  const settle = async (way, chosen = {}) => {
+    const { changes } = await post(`/sessions/${part(session)}/folders/${way}`, { at: folder.at, ...chosen });
+    const what = chosen.hunks ? plural(chosen.hunks.length, 'hunk') : plural(changes, 'change');
+    toast(way === 'accept' ? `${what} applied to ${folder.path}. Send /undo to take ${changes === 1 ? 'it' : 'them'} back.` : `${what} dropped`, 'good');
     await onChange();
   };
   const apply = async () => {
-    const marked = folder.changes.filter((change) => change.from_outside).length;
     const list = [
       deleted > 10 && `${plural(deleted, 'file')} will be deleted`,
       marked > 0 && `${plural(marked, 'change')} were decided by text from outside, or contain it`,
@@ -54,6 +51,7 @@ function Waiting({ session, folder, open, onOpen, onChange }) {
     const text = 'The folder stays as it is.';
     if (await confirm({ title: `Drop ${plural(all, 'change')}?`, text, action: 'Drop' })) await settle('discard');
   };
+  const more = Math.max(0, folder.changes.length - SHOWN) + folder.more;
   return html`<section class="folder-bar card" aria-label=${`Changes to ${folder.path}`}>
     <div class="folder-head">
       <button type="button" class="folder-title" aria-expanded=${String(open)} onClick=${() => onOpen(!open)}>
@@ -61,39 +59,63 @@ function Waiting({ session, folder, open, onOpen, onChange }) {
       <${Button} kind="small" onClick=${drop}>Drop all<//>
       <${Button} kind="small primary" onClick=${apply}>Apply all<//>
     </div>
-    ${open && html`<ul class="folder-changes">${folder.changes.slice(0, SHOWN).map((change) => html`<${Change} key=${change.path + change.change}
-      session=${session} folder=${folder} change=${change} onApply=${() => settle('accept', [change.path])} onDrop=${() => settle('discard', [change.path])} />`)}
-      ${all > SHOWN && html`<li class="muted">and ${all - SHOWN} more</li>`}</ul>`}
+    ${open && html`<ul class="folder-changes">${folder.changes.slice(0, SHOWN).map((change) => html`<${Change} key=${(change.group?.id ?? change.path) + change.change}
+      session=${session} folder=${folder} change=${change} onSettle=${settle} />`)}
+      ${more > 0 && html`<li class="muted">and ${more} more</li>`}</ul>`}
   </section>`;
 }
 
-function Change({ session, folder, change, onApply, onDrop }) {
-  const [sides, setSides] = useState(null);
-  const isText = change.change !== 'moved' && !change.is_directory;
+/** A file or directory, many alike files, or a git repository. */
+function Change({ session, folder, change, onSettle }) {
+  const { group, repository } = change;
+  const [view, setView] = useState(null);
+  // A list that was loaded again has another state of the file.
+  useEffect(() => setView(null), [change]);
+  const name = group ? groupName(change) : change.path;
+  const what = group ? { groups: [group.id] } : { paths: [change.path] };
+  const canShow = group || repository?.newest.length > 0 || (!repository && change.change !== 'moved' && !change.is_directory);
   const look = async () => {
-    setSides(sides ? null : await get(`/sessions/${part(session)}/folders/change`, { at: folder.at, path: change.path }));
+    if (view) return setView(null);
+    if (group || repository) return setView({});
+    const [sides, { Sides }] = await Promise.all([
+      get(`/sessions/${part(session)}/folders/change`, { at: folder.at, path: change.path }), import('./folder-sides.js')]);
+    return setView({ sides, Sides });
   };
-  const size = change.bytes_after ?? change.bytes_before;
   return html`<li>
     <div class="folder-change">
       <${Badge} kind=${change.change === 'deleted' ? 'bad' : ''}>${WORDS[change.change]}<//>
-      <span class="folder-path">${change.from && html`<bdi>${visible(change.from)}</bdi> → `}<bdi>${visible(change.path)}${change.is_directory ? '/' : ''}</bdi>
-        <span class="muted"> ${change.is_directory && change.files > 0 ? plural(change.files, 'file') : size !== undefined && bytes(size)}</span></span>
+      <span class="folder-path">${!group && change.from && html`<bdi>${visible(change.from)}</bdi> → `}<bdi>${visible(name)}${change.is_directory && !group && !repository ? '/' : ''}</bdi>
+        <span class="muted"> ${note(change)}</span></span>
       ${change.from_outside && html`<${Badge} kind="warn">from outside<//>`}
-      ${change.collision && html`<${Badge} kind="bad">${change.collision}<//>`}
-      ${isText && html`<${Button} kind="small quiet" aria-expanded=${String(sides !== null)} aria-label=${`${sides ? 'Hide' : 'Show'} ${change.path}`} onClick=${look}>${sides ? 'Hide' : 'Show'}<//>`}
-      <${Button} kind="small quiet" aria-label=${`Drop ${change.path}`} onClick=${onDrop}>Drop<//>
-      ${!change.collision && html`<${Button} kind="small quiet" aria-label=${`Apply ${change.path}`} onClick=${onApply}>Apply<//>`}
+      ${change.collision && html`<${Badge} kind="bad">${visible(change.collision)}<//>`}
+      ${canShow && html`<${Button} kind="small quiet" aria-expanded=${String(view !== null)} aria-label=${`${view ? 'Hide' : 'Show'} ${name}`} onClick=${look}>${view ? 'Hide' : 'Show'}<//>`}
+      <${Button} kind="small quiet" aria-label=${`Drop ${name}`} onClick=${() => onSettle('discard', what)}>Drop<//>
+      ${!change.collision && html`<${Button} kind="small quiet" aria-label=${`Apply ${name}`} onClick=${() => onSettle('accept', what)}>Apply<//>`}
     </div>
-    ${sides && html`<${Sides} sides=${sides} />`}
+    ${view?.Sides && html`<${view.Sides} session=${session} at=${folder.at} change=${change} sides=${view.sides}
+      onHunk=${(number) => onSettle('accept', { paths: [change.path], hunks: [number], revision: view.sides.revision })} />`}
+    ${view && group && html`<p class="muted folder-note">${group.first.map((one) => html`<bdi>${visible(one)}</bdi>, `)}…</p>`}
+    ${view && repository && html`<ul class="folder-commits">${repository.newest.map((one) => html`<li key=${one.id}><code>${one.id.slice(0, 7)}</code> <bdi>${visible(one.subject)}</bdi></li>`)}
+      ${repository.commits > repository.newest.length && html`<li class="muted">and ${repository.commits - repository.newest.length} more</li>`}</ul>`}
   </li>`;
 }
 
-function Sides({ sides }) {
-  const { before, after } = sides;
-  if (before === null && after === null) return html`<p class="muted folder-note">This is not a short text.</p>`;
-  const shown = lines(before ?? '', after ?? '').slice(0, LINES);
-  const line = (one, at) => (one.skipped ? html`<span key=${at} class="diff-skipped">… ${plural(one.skipped, 'line')} …${'\n'}</span>`
-    : html`<span key=${at} class=${{ '+': 'diff-new', '-': 'diff-old', ' ': '' }[one.sign]}>${one.sign} ${visible(one.text)}${'\n'}</span>`);
-  return html`<pre class="folder-diff" tabindex="0" aria-label="Changed lines"><bdi>${shown.map(line)}</bdi></pre>`;
+/** The files of a group as a pattern: "in/*.pdf → pdf/". */
+function groupName({ path, from, group }) {
+  const [only, ...others] = group.endings;
+  const names = only?.ending && others.length === 0 ? `*.${only.ending}` : '*';
+  const inside = (dir) => (dir ? `${dir}/` : '');
+  return from === undefined ? `${inside(path)}${names}` : `${inside(from)}${names} → ${inside(path) || names}`;
+}
+
+/** How much it is, in a few words. */
+function note({ group, repository, is_directory: isDirectory, files, bytes_before: before, bytes_after: after }) {
+  if (repository) return visible(repository.summary);
+  if (group) {
+    const kinds = group.endings.length > 1 && group.endings.slice(0, 3).map((one) => `${one.files} ${one.ending ? visible(one.ending) : 'without an ending'}`).join(', ');
+    return [plural(group.files, 'file'), bytes(group.bytes), kinds].filter(Boolean).join(', ');
+  }
+  if (isDirectory) return files > 0 && plural(files, 'file');
+  if (before !== undefined && after !== undefined && before !== after) return `${bytes(before)} → ${bytes(after)}`;
+  return (after ?? before) !== undefined && bytes(after ?? before);
 }
