@@ -1,5 +1,7 @@
 //! A person's folder, opened in a session: it changes when its user accepts the difference, and not before.
 
+mod difference;
+
 use crate::harness::{Home, Ran};
 use crate::served::Served;
 use crate::undo::random::Random;

@@ -18,6 +18,19 @@ pub(super) fn answers(api: &mut Api, token: Option<&str>) {
     let path = "/sessions/{session}/folders/change";
     api.ask("GET", path, &change("a"), token, b"").expect(200);
     api.ask("GET", path, &change("none"), token, b"").refuses(404, "not_found");
+    let listed = api.ask("GET", path, &change("c"), token, b"").expect(200);
+    let side = |name: &str| format!("/sessions/desk/folders/side?at=/project&path={name}&side=before");
+    let path = "/sessions/{session}/folders/side";
+    api.ask("GET", path, &side("none"), token, b"").refuses(404, "not_found");
+    assert_eq!(api.ask("GET", path, &side("a"), token, b"").status, 200);
+    let (path, asked) = (format!("{list}/accept"), "/sessions/desk/folders/accept");
+    let hunks = |number: u32| {
+        let revision = &listed["revision"];
+        format!(r#"{{"at": "/project", "paths": ["c"], "hunks": [{number}], "revision": {revision}}}"#)
+    };
+    api.ask("POST", &path, asked, token, hunks(2).as_bytes()).refuses(400, "bad_request");
+    let other = br#"{"at": "/project", "paths": ["c"], "hunks": [1], "revision": "x"}"#;
+    api.ask("POST", &path, asked, token, other).refuses(409, "changed_since");
     for (verb, body, status) in [
         ("accept", r#"{"at": "/project", "paths": ["none"]}"#, 404),
         ("accept", r#"{"at": "/project", "paths": ["a"]}"#, 200),

@@ -105,7 +105,7 @@ fn a_new_tree_is_one_line() {
         [
             "A  few/",
             "A  few/one  (4 B)",
-            "D  1,100 files  gone/*  (1.1 kB; 100, 101, 102, …)",
+            "D  1,100 files  gone/*  (1.1 kB; 100, 1000, 1001, …)",
             "A  new/  (60 files; 2 directories; 240 B; 30 js, 30 md; 10.md, 11.md, 12.md, …)",
         ]
     );
