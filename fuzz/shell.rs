@@ -77,6 +77,7 @@ impl Shell {
             source: &source,
             session: &self.session,
             role: CallerScope::Admin,
+            shared: true,
             locale: "en",
             secrets: &secrets,
             stdin: Channel::Null,

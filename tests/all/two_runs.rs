@@ -14,7 +14,8 @@ use kiso_base::home::{Home as HostHome, PROJECT, SessionFolder, SessionName};
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
-use kiso_sandbox::effect::overlay::{EntryKind, Overlay};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::overlay::{EntryKind, Overlay, SharedHistory};
 use kiso_sandbox::effect::sink::{Permit, PermitParts};
 use kiso_sandbox::effect::undo::{Origin, Undo, UndoChoice, UndoKind, UndoLimits};
 use kiso_sandbox::exec::{Channel, Exec, Line};
@@ -46,28 +47,57 @@ enum Place {
     Workspace,
     /// In a person's folder, which already has some of the names. All that is read there counts as attached; worse is what has a label here.
     Folder,
+    /// In the files that all sessions share: the attacker's lines are of one session, the user's of another.
+    Shared,
 }
 
 struct World {
     place: Place,
+    /// One for each text where sessions see each other's files, otherwise one for both.
+    houses: Vec<House>,
+    runtime: tokio::runtime::Runtime,
+}
+
+struct House {
     home: HostHome,
     exec: Exec,
     undo: Undo,
-    runtime: tokio::runtime::Runtime,
-    _dir: Home,
+    dir: Home,
 }
 
-impl World {
-    fn new(place: Place) -> Self {
+impl House {
+    fn new() -> Self {
         let dir = Home::new();
         let home = HostHome::open(&dir.path()).unwrap();
         let config = Config::load(&home).unwrap();
         let store = Store::open(&home.store_path()).unwrap();
         let skills = Skills::new(home.clone(), config.clone(), store, Arc::new(Quiet));
         let exec = Exec::new(home.clone(), config, skills);
-        let undo = Undo::new(home.clone());
+        let undo = SharedHistory::undo(home.clone());
+        Self { home, exec, undo, dir }
+    }
+}
+
+impl World {
+    fn new(place: Place) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { place, home, exec, undo, runtime, _dir: dir }
+        let houses = (0..if place == Place::Shared { 2 } else { 1 }).map(|_| House::new()).collect();
+        Self { place, houses, runtime }
+    }
+
+    fn house(&self, session: &SessionName) -> &House {
+        match self.houses.as_slice() {
+            [_, other] if session.as_str().contains("-other") => other,
+            houses => &houses[0],
+        }
+    }
+
+    /// The session that a step is of.
+    fn session_of(&self, session: &SessionName, step: &Step) -> SessionName {
+        match (self.place, step) {
+            (Place::Shared, Step::Attacker(_)) => SessionName::parse(&format!("{session}-attacker")).unwrap(),
+            _ => session.clone(),
+        }
     }
 
     /// Runs a line; of the user's where there is no text of an attacker.
@@ -79,16 +109,19 @@ impl World {
             }
         };
         let origin = Origin { run: format!("r{number}"), task: 1, seq: u32::try_from(number).unwrap(), place: 0 };
-        let work = kept.then(|| self.undo.begin(session, origin, LIMITS)).flatten();
-        let scratch = self.exec.scratch(session).unwrap();
+        let house = self.house(session);
+        let work = kept.then(|| house.undo.begin(session, origin, LIMITS)).flatten();
+        let scratch = house.exec.scratch(session).unwrap();
         let secrets = Secrets::default();
+        let source = if self.place == Place::Shared { format!("cd /shared; {line}") } else { line.to_owned() };
         let line = Line {
-            source: line,
+            source: &source,
             session,
             role: match self.place {
                 Place::Workspace => CallerScope::User,
-                Place::Folder => CallerScope::Admin,
+                Place::Folder | Place::Shared => CallerScope::Admin,
             },
+            shared: self.place == Place::Shared,
             locale: "en",
             secrets: &secrets,
             stdin: Channel::Null,
@@ -102,7 +135,11 @@ impl World {
             accepted: None,
             permit,
         };
-        let done = self.runtime.block_on(self.exec.run(line)).unwrap();
+        let done = self.runtime.block_on(house.exec.run(line)).unwrap();
+        if self.place == Place::Shared {
+            let work = work.as_deref();
+            Overlay::share_changes(&house.home, session, LabelId::default(), work, 1_024).unwrap();
+        }
         if let Some(work) = work {
             work.commit();
         }
@@ -115,16 +152,18 @@ impl World {
 
     fn has_label(&self, label: &Label) -> bool {
         match self.place {
-            Place::Workspace => !label.is_trusted(),
+            Place::Workspace | Place::Shared => !label.is_trusted(),
             Place::Folder => label.integrity > Label::attached().integrity,
         }
     }
 
     fn session(&self, name: &str) -> SessionName {
         let session = SessionName::parse(name).unwrap();
-        self.home.create_session(&session).unwrap();
+        let house = self.house(&session);
+        house.home.create_session(&session).unwrap();
+        house.home.create_session(&self.session_of(&session, &Step::Attacker(String::new()))).unwrap();
         if self.place == Place::Folder {
-            let dir = self._dir.dir.path().join(format!("folder-{name}"));
+            let dir = house.dir.dir.path().join(format!("folder-{name}"));
             let _ = std::fs::remove_dir_all(&dir);
             std::fs::create_dir(&dir).unwrap();
             // Half of the names are there, files and directories.
@@ -136,14 +175,15 @@ impl World {
                     _ => drop(std::fs::create_dir(&path)),
                 }
             }
-            let folder = SessionFolder::new(&self.home, &dir, PROJECT, true).unwrap();
-            self.home.open_folder(&session, folder).unwrap();
+            let folder = SessionFolder::new(&house.home, &dir, PROJECT, true).unwrap();
+            house.home.open_folder(&session, folder).unwrap();
         }
         session
     }
 
     /// Does a step with a text of the attacker's; what the user saw of it.
     fn step(&self, session: &SessionName, number: usize, step: &Step, text: &str) -> Option<Seen> {
+        let session = &self.session_of(session, step);
         match step {
             Step::Attacker(line) => drop(self.line(session, number, line, Some(text), true)),
             Step::User(line) => return Some(self.line(session, number, line, None, true)),
@@ -151,7 +191,10 @@ impl World {
                 let kind = if matches!(step, Step::Undo(_)) { UndoKind::Undo } else { UndoKind::Redo };
                 let choice = UndoChoice { run: Some(format!("r{of}")), task: None };
                 // What speaks against it is told to a person alone.
-                let _ = self.undo.apply(session, kind, &choice, true, LIMITS);
+                let of_attacker = self.session_of(session, &Step::Attacker(String::new()));
+                for session in if of_attacker == *session { vec![session] } else { vec![session, &of_attacker] } {
+                    let _ = self.house(session).undo.apply(session, kind, &choice, true, LIMITS);
+                }
             }
         }
         None
@@ -206,8 +249,16 @@ impl World {
             return self.look_at_difference(session, sight);
         }
         // And what the host itself puts into prompts.
-        let work = self.home.open_work(session).unwrap();
-        let labels = FileLabels::of_session(&self.home, session);
+        if self.place == Place::Shared {
+            let overlay = Overlay::open_shared(&self.house(session).home, session).unwrap();
+            for (name, label) in overlay.shared_names(session).unwrap() {
+                sight.insert(format!("name: {name}"), Seen { text: name, labelled: self.has_label(&label) });
+            }
+            return;
+        }
+        let home = &self.house(session).home;
+        let work = home.open_work(session).unwrap();
+        let labels = FileLabels::of_session(home, session);
         for card in files::shown(&work, &labels, &Label::default()) {
             sight.insert(format!("card: {}", card.path), Seen { text: format!("{card:?}"), labelled: false });
         }
@@ -219,9 +270,10 @@ impl World {
 
     /// What a person is shown before they accept it.
     fn look_at_difference(&self, session: &SessionName, sight: &mut Sight) {
-        let folder = self.home.folders(session).unwrap().remove(0);
-        let overlay = Overlay::open(&self.home, session, &folder).unwrap();
-        let labels = FileLabels::of_session(&self.home, session);
+        let home = &self.house(session).home;
+        let folder = home.folders(session).unwrap().remove(0);
+        let overlay = Overlay::open(home, session, &folder).unwrap();
+        let labels = FileLabels::of_session(home, session);
         for change in overlay.difference(&labels).unwrap().changes {
             let labelled = self.has_label(&change.label);
             let text = match change.after.filter(|after| after.kind == EntryKind::File) {
@@ -235,8 +287,9 @@ impl World {
     /// Whether nobody below the user had a hand in what stands at a path, or that nothing does.
     fn is_clean(&self, session: &str, path: &str) -> bool {
         let session = SessionName::parse(session).unwrap();
-        let work = self.home.open_work(&session).unwrap();
-        files::is_trusted(&work, path, &FileLabels::of_session(&self.home, &session))
+        let home = &self.house(&session).home;
+        let work = home.open_work(&session).unwrap();
+        files::is_trusted(&work, path, &FileLabels::of_session(home, &session))
     }
 
     /// Whether somebody below the user had a hand in what stands at a path of the folder.
@@ -244,6 +297,13 @@ impl World {
         let session = SessionName::parse(session).unwrap();
         let line = format!("cat '{path}' > /dev/null 2>&1; [ -e '{path}' ]");
         self.line(&session, 0, &line, None, false).labelled
+    }
+
+    /// Removes the files that all sessions share.
+    fn clear_shared(&self, names: &[String; 2]) {
+        for name in names {
+            let _ = std::fs::remove_dir_all(self.house(&SessionName::parse(name).unwrap()).home.shared_dir());
+        }
     }
 
     /// What differs between the two runs and has no label in either.
@@ -257,8 +317,8 @@ impl World {
         let differs = |key: &&String| match (one.get(*key), other.get(*key)) {
             (Some(one), Some(other)) => one.text != other.text && !one.labelled && !other.labelled,
             // A change that is shown in one of them alone has a label, or there is one where it is missing.
-            (Some(seen), None) | (None, Some(seen)) if self.place == Place::Folder => {
-                let path = key.trim_start_matches("change: ");
+            (Some(seen), None) | (None, Some(seen)) if self.place != Place::Workspace => {
+                let path = key.trim_start_matches("change: ").trim_start_matches("name: ");
                 let other = &names[usize::from(one.contains_key(*key))];
                 !seen.labelled && !self.is_labelled_in_folder(other, path)
             }
@@ -268,6 +328,7 @@ impl World {
         let mut found: Vec<&String> = all.filter(differs).collect();
         let undone = ["one", "other"].map(|side| format!("{name}-before-{side}"));
         if !found.is_empty() {
+            self.clear_shared(&undone);
             let (_, [one_before, other_before]) = self.play(&undone, &steps[..played - 1]);
             let text = |sight: &Sight, key: &String| sight.get(key).map(|seen| seen.text.clone());
             let met = |side: &Sight| {
@@ -280,9 +341,14 @@ impl World {
         }
         let shown =
             found.iter().map(|key| format!("{key}\n      {:?}\n      {:?}", one.get(*key), other.get(*key))).collect();
-        for session in names.iter().chain(&undone) {
-            let _ = std::fs::remove_dir_all(self.home.session_dir(&SessionName::parse(session).unwrap()));
+        for name in names.iter().chain(&undone) {
+            let session = SessionName::parse(name).unwrap();
+            let home = &self.house(&session).home;
+            let _ = std::fs::remove_dir_all(home.session_dir(&session));
+            let of_attacker = self.session_of(&session, &Step::Attacker(String::new()));
+            let _ = std::fs::remove_dir_all(home.session_dir(&of_attacker));
         }
+        self.clear_shared(&undone);
         shown
     }
 }
@@ -293,7 +359,7 @@ fn what_differs_between_two_texts_of_an_attacker_has_a_label() {
     let seed = given("KISO_TWO_RUNS_SEED").unwrap_or(1);
     let most = given("KISO_TWO_RUNS").unwrap_or(200);
     let until = given("KISO_TWO_RUNS_S").map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    for place in [Place::Workspace, Place::Folder] {
+    for place in [Place::Workspace, Place::Folder, Place::Shared] {
         run(place, seed, most, until);
     }
 }

@@ -75,7 +75,7 @@ impl Shell {
         let config = Config::load(&home).expect("a configuration");
         let session = SessionName::parse("bench").expect("a plain name");
         home.create_session(&session).expect("there is room");
-        let undo = Undo::new(home.clone());
+        let undo = SharedHistory::undo(home.clone());
         let exec = Exec::new(home, config, skills);
         let scratch = exec.scratch(&session).expect("there is room");
         Self { exec, session, scratch, secrets: Secrets::default(), undo }

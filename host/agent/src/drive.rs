@@ -86,6 +86,7 @@ use kiso_plan::limits::LimitReached;
 use kiso_plan::plan::TaskKind;
 use kiso_plan::report::often;
 use kiso_sandbox::effect::member::{FleetMember, may_act};
+use kiso_sandbox::effect::overlay::SharedHistory;
 use kiso_sandbox::effect::undo::Undo;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::{LimitHit, Skills};
@@ -188,7 +189,7 @@ impl RunExecutor {
             models: Models::open(&config, environment)?.in_home(&home),
             tools: Tools::new(skills, exec, store.clone(), servers),
             vault: Vault::open(&home),
-            undo: Undo::new(home.clone()),
+            undo: SharedHistory::undo(home.clone()),
             home,
             config: config.into(),
             store,

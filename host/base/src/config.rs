@@ -206,6 +206,8 @@ settings! {
         write_mib: Int(64, 1, 65_536),
         /// Total size in MiB of a session's workspace.
         workspace_mib: Int(1_024, 1, 1_048_576),
+        /// Total size in MiB of the files that all sessions share.
+        shared_mib: Int(1_024, 1, 1_048_576),
         /// Total number of files and directories in a session's workspace.
         max_files: Int(10_000, 16, 10_000_000),
         /// Core instances in a component.

@@ -29,6 +29,7 @@ mod removal;
 mod scratch;
 mod server;
 mod session;
+mod shared;
 mod text;
 mod tree;
 
@@ -37,6 +38,7 @@ pub use folder::{FolderRefusal, MAX_FOLDERS, PROJECT, SessionFolder, check_folde
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
 pub use removal::{Leftover, MovedSession};
+pub use shared::SHARED;
 pub use text::{TextError, read_text};
 
 use std::fmt;

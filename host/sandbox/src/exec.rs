@@ -57,7 +57,7 @@ use crate::engine::limits::{Budget, HitCell, Limit, LimitHit};
 use crate::engine::output::OutputBuffer;
 use crate::skill::{SKILLS_MOUNT, Skills};
 use kiso_base::config::Config;
-use kiso_base::home::{Home, SessionName};
+use kiso_base::home::{Home, SHARED, SessionName};
 use kiso_plan::approval::CardAccess;
 use kiso_plan::plan::CallerScope;
 use kiso_plan::report::{Allowance, FailedCommand, LimitUse};
@@ -87,6 +87,8 @@ pub struct Line<'a> {
     pub session: &'a SessionName,
     /// Whose it is: an administrator's sees the mounts of `config.toml` that are theirs.
     pub role: CallerScope,
+    /// Whether it sees the files that all sessions share.
+    pub shared: bool,
     /// BCP 47 tag, for skills that run as commands.
     pub locale: &'a str,
     pub secrets: &'a Secrets,
@@ -184,7 +186,7 @@ impl Exec {
             work.tell(move |note| drop(stderr.push(note.as_bytes())));
         }
         let quota = self.0.skills.exec_quota(line.session, &budget, hit.clone(), line.transaction.clone());
-        let dirs = self.dirs(line.session, line.role, line.scratch)?;
+        let dirs = self.dirs(line.session, (line.role, line.shared), line.scratch)?;
         let commands = Commands {
             home: self.0.home.clone(),
             skills: self.0.skills.clone(),
@@ -299,7 +301,12 @@ impl Exec {
         Ok(self.0.components.get_or_init(|| components))
     }
 
-    fn dirs(&self, session: &SessionName, role: CallerScope, scratch: &Scratch) -> Result<Dirs, ExecError> {
+    fn dirs(
+        &self,
+        session: &SessionName,
+        (role, shared): (CallerScope, bool),
+        scratch: &Scratch,
+    ) -> Result<Dirs, ExecError> {
         let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.path().to_owned(), true)];
         let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
@@ -325,6 +332,11 @@ impl Exec {
             let overlay = Overlay::open(&self.0.home, session, folder)
                 .and_then(|overlay| MountPoint::open_folder(overlay, folder.write));
             all.push(overlay.map_err(|error| ExecError(unusable(&folder.at, &folder.path, &error, true)))?);
+        }
+        if shared {
+            let overlay = Overlay::open_shared(&self.0.home, session);
+            let mounted = overlay.and_then(|overlay| MountPoint::open_folder(overlay, true));
+            all.push(mounted.map_err(|error| ExecError(unusable(SHARED, &self.0.home.shared_dir(), &error, false)))?);
         }
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
         Dirs::new(root.clone(), all, self.0.skills.published_files())

@@ -153,9 +153,9 @@ impl Package {
         (self.launch)(argv, env, cwd)
     }
 
-    /// What a kept interpreter sees where there are no Agent Skills.
-    pub fn no_skills(&self, home: &Home) -> std::io::Result<PathBuf> {
-        let dir = home.package_dir(self.name).join("no-skills");
+    /// An empty directory, which a kept interpreter sees in the place of one that its line does not see.
+    pub fn empty_dir(&self, home: &Home) -> std::io::Result<PathBuf> {
+        let dir = home.package_dir(self.name).join("empty");
         std::fs::create_dir_all(&dir).map(|()| dir)
     }
 

@@ -112,7 +112,7 @@ use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::{Budget, HitCell};
 use kiso_base::config::Config;
-use kiso_base::home::{Home, SessionName, SkillName};
+use kiso_base::home::{Home, SHARED, SessionName, SkillName};
 use kiso_plan::approval::CardAccess;
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::Secrets;
@@ -176,6 +176,8 @@ pub struct Caller<'a> {
     pub locale: &'a str,
     /// The run's secrets; environment secrets are found through it too.
     pub secrets: &'a Secrets,
+    /// Whether it sees the files that all sessions share.
+    pub shared: bool,
     /// The work that the call is a part of, if that can be undone.
     pub transaction: Option<&'a Arc<Transaction>>,
     /// What a person has accepted for this call; without it, nothing that is to be asked for is allowed.
@@ -187,7 +189,7 @@ pub struct Caller<'a> {
 impl<'a> Caller<'a> {
     /// A call by hand: a part of no work, and nothing was asked for it.
     pub fn by_hand(session: &'a SessionName, secrets: &'a Secrets) -> Self {
-        Self { session, locale: "en", secrets, transaction: None, accepted: None, permit: None }
+        Self { session, locale: "en", secrets, shared: true, transaction: None, accepted: None, permit: None }
     }
 }
 
@@ -476,7 +478,8 @@ impl Skills {
         }
         usages.retain(|_, usage| usage.strong_count() > 0);
         let folders = self.home().session_dir(session).join("folders");
-        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session)];
+        let shared = self.home().folder_dir(session, SHARED).join("upper");
+        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session), shared];
         let space = SessionSpace::new(self.0.space.clone(), session.clone());
         let usage = Arc::new(SpaceUsage::of(dirs, Some(space)).with_folders(folders));
         usages.insert(session.clone(), Arc::downgrade(&usage));

@@ -21,7 +21,7 @@ use kiso_llm::embed::Embeddings;
 use kiso_llm::probe::{ProbeResult, probe};
 use kiso_plan::limits::Usage;
 use kiso_plan::report::size;
-use kiso_sandbox::effect::undo::Undo;
+use kiso_sandbox::effect::overlay::SharedHistory;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::grant::Capabilities;
 use kiso_sandbox::skill::{Quiet, Skills};
@@ -403,7 +403,7 @@ fn disk(home: &Home, reserve_mib: u64) -> Result<u64, Failure> {
 /// Directories of deleted sessions and of tasks that are still there.
 /// What is kept to undo runs.
 fn kept(home: &Home, store: &Store) -> Option<Finding> {
-    let undo = Undo::new(home.clone());
+    let undo = SharedHistory::undo(home.clone());
     let sessions = home.sessions_with_undo();
     let bytes: u64 = sessions.iter().filter_map(|session| undo.bytes(session).ok()).sum();
     let counted = store.read_blocking(|view| view.undo_bytes()).unwrap_or(0);

@@ -6,8 +6,10 @@ use super::folder::FolderArgs;
 use super::history::InputHistory;
 use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
-use kiso_base::home::SessionName;
+use kiso_base::home::{Home, SHARED, SessionName};
 use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::exec::{Channel, CommandResult, Exec, ExecError, Line, PipeWriter, Scratch, pipe};
 use kiso_store::secret::Secrets;
 use serde_json::json;
@@ -49,13 +51,7 @@ impl ShellArgs {
         let _lock = opened.home.lock_session(&session)?;
         opened.copy_in(&session, &self.file, &show)?;
         self.folders.open(&opened, &session)?;
-        let shell = Hand {
-            exec: opened.exec.clone(),
-            scratch: opened.exec.scratch(&session)?,
-            session,
-            secrets: environment_secrets(),
-            json: shared.json,
-        };
+        let shell = Hand::new(&opened, &session, shared.json)?;
         let runtime = runtime()?;
         let exit = match &self.command {
             Some(command) => shell.once(&runtime, command, self.args.clone(), true),
@@ -81,13 +77,7 @@ pub(super) fn run_once(
     args: Vec<String>,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let shell = Hand {
-        exec: opened.exec.clone(),
-        scratch: opened.exec.scratch(session)?,
-        session: session.clone(),
-        secrets: environment_secrets(),
-        json,
-    };
+    let shell = Hand::new(opened, session, json)?;
     let runtime = runtime()?;
     let exit = shell.once(&runtime, source, args, true);
     runtime.shutdown_background();
@@ -101,9 +91,23 @@ struct Hand {
     secrets: Secrets,
     scratch: Scratch,
     json: bool,
+    home: Home,
+    shared_mib: u64,
 }
 
 impl Hand {
+    fn new(opened: &Opened, session: &SessionName, json: bool) -> Result<Self, Failure> {
+        Ok(Self {
+            exec: opened.exec.clone(),
+            scratch: opened.exec.scratch(session)?,
+            session: session.clone(),
+            secrets: environment_secrets(),
+            json,
+            home: opened.home.clone(),
+            shared_mib: opened.config.engine.shared_mib,
+        })
+    }
+
     /// Runs one command line. It may read what kiso was given on its own standard input, unless that is a terminal.
     fn once(
         &self,
@@ -138,6 +142,7 @@ impl Hand {
             source,
             session: &self.session,
             role: CallerScope::Admin,
+            shared: true,
             locale: "en",
             secrets: &self.secrets,
             stdin,
@@ -153,12 +158,30 @@ impl Hand {
             permit: Default::default(),
         };
         let done = self.exec.run(line).await;
+        self.share(&done);
         if let (Some((out, err)), Ok(CommandResult { limit: None, .. })) = (drains, &done) {
             // What a limit ended must not wait for a slow reader.
             out.rest();
             err.rest();
         }
         done
+    }
+
+    /// Brings changes to shared files to all sessions, unless a limit ended the line.
+    fn share(&self, done: &Result<CommandResult, ExecError>) {
+        let is_cut_off = done.as_ref().map_or(true, |done| done.limit.is_some());
+        let shared = match is_cut_off {
+            true => Overlay::drop_unshared(&self.home, &self.session)
+                .map(|()| Vec::new())
+                .map_err(|error| error.to_string()),
+            false => Overlay::share_changes(&self.home, &self.session, LabelId::default(), None, self.shared_mib)
+                .map(|shared| shared.notes)
+                .map_err(|error| error.to_string()),
+        };
+        match shared {
+            Ok(notes) => notes.iter().for_each(|note| errln!("kiso: {note}")),
+            Err(error) => errln!("kiso: changes to {SHARED} were dropped: {error}"),
+        }
     }
 
     /// What the line itself did not say.

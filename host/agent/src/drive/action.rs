@@ -1,9 +1,9 @@
 //! The action loop, performed: the actor, its tools, the output guard and compression.
 
-use super::DriveError;
 use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
+use super::{DriveError, rights};
 use crate::context;
 use crate::node::{actor, retrieval, summarizer};
 use crate::tool::ToolUses;
@@ -159,6 +159,7 @@ impl RunContext<'_> {
             session: &self.session,
             locale: &self.locale,
             secrets: &self.secrets,
+            shared: rights::sees_shared(run),
             transaction: transactions[place].as_ref(),
             accepted: clearances[place].0.accepted(),
             permit: Some(&clearances[place].1),

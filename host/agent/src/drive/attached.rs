@@ -73,6 +73,7 @@ impl RunContext<'_> {
             session: &self.session,
             locale: &self.locale,
             secrets: &self.secrets,
+            shared: false,
             transaction: None,
             accepted: None,
             permit: None,

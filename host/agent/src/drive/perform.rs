@@ -4,7 +4,7 @@ use super::approve::Clearance;
 use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
 use super::window::{CALL, without_result};
-use super::{DriveError, form};
+use super::{DriveError, form, rights};
 use crate::node::conversation::NewMessage;
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::tool::allows;
@@ -158,7 +158,7 @@ impl RunContext<'_> {
         let mut skill_environment = vec![self.drive.tools.commands()];
         skill_environment.extend(self.drive.tools.environment(names, &self.secrets));
         let given = Pieces {
-            caller: Some(self.rights()),
+            caller: Some(self.rights(run)),
             skills: Some(skills),
             environment: Some(environment),
             skill_environment: Some(skill_environment),
@@ -270,7 +270,8 @@ impl RunContext<'_> {
                 };
                 let (session, secrets, accepted) = (&self.session, &self.secrets, clearance.accepted());
                 let permit = Some(&permit);
-                let caller = skill::Caller { session, locale, secrets, transaction, accepted, permit };
+                let shared = rights::sees_shared(run);
+                let caller = skill::Caller { session, locale, secrets, shared, transaction, accepted, permit };
                 let watch = Watch::default();
                 let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
                 let report = match (self.narrowed(run, &brief.task), &clearance) {

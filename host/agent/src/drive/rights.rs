@@ -2,20 +2,26 @@
 
 use super::run_context::RunContext;
 use kiso_base::config::Mount;
-use kiso_base::home::SessionFolder;
+use kiso_base::home::{SHARED, SessionFolder};
+use kiso_graph::run::Run;
 use kiso_plan::plan::CallerScope;
+
+/// Whether the tasks of a run see the files that all sessions share: not if its message is of somebody whom they do not belong to.
+pub(super) fn sees_shared(run: &Run) -> bool {
+    run.spec().label.is_shown_to_planners()
+}
 
 impl RunContext<'_> {
     /// The line for the caller of this run.
-    pub(super) fn rights(&self) -> String {
+    pub(super) fn rights(&self, run: &Run) -> String {
         // Folders that cannot be read are reported where a command line wants them.
         let config = &self.drive.config;
         let folders = config.visible_folders(&self.drive.home, &self.session, self.caller).unwrap_or_default();
-        rights(self.caller, &self.drive.config.mounts, &folders)
+        rights(self.caller, &self.drive.config.mounts, &folders, sees_shared(run))
     }
 }
 
-fn rights(caller: CallerScope, mounts: &[Mount], folders: &[SessionFolder]) -> String {
+fn rights(caller: CallerScope, mounts: &[Mount], folders: &[SessionFolder], sees_shared: bool) -> String {
     let is_admin = caller == CallerScope::Admin;
     let mut seen: Vec<(&str, bool)> = mounts
         .iter()
@@ -27,8 +33,11 @@ fn rights(caller: CallerScope, mounts: &[Mount], folders: &[SessionFolder]) -> S
         CallerScope::Admin => "admin: every schedule, pill, session",
         CallerScope::User => "user: no schedule or pill of an administrator, no other session",
     };
-    let folders: Vec<_> =
+    let mut folders: Vec<_> =
         seen.into_iter().map(|(at, write)| format!("{at}{}", if write { "" } else { " (read-only)" })).collect();
+    if sees_shared {
+        folders.push(format!("{SHARED} (files that all of the user's conversations share, such as lists)"));
+    }
     match folders.is_empty() {
         true => may.to_owned(),
         false => format!("{may}; command lines also see {}", folders.join(", ")),
@@ -45,19 +54,20 @@ mod tests {
         let mount = |at: &str, write, admin_only| Mount { at: at.to_owned(), path: "/srv/x".into(), write, admin_only };
         let folder = |write| {
             let (at, path) = ("/project".to_owned(), "/home/me/x".into());
-            [SessionFolder { at, path, write, secrets: false, entry: None, opened_ms: 0 }]
+            [SessionFolder { at, path, write, secrets: false, entry: None, deliveries: false, opened_ms: 0 }]
         };
         let mounts = [mount("/books", false, true), mount("/scans", true, false)];
         assert_eq!(
-            rights(CallerScope::Admin, &mounts, &folder(true)),
+            rights(CallerScope::Admin, &mounts, &folder(true), false),
             "admin: every schedule, pill, session; command lines also see /books (read-only), /scans, /project"
         );
         let user = "user: no schedule or pill of an administrator, no other session";
-        assert_eq!(rights(CallerScope::User, &mounts, &[]), format!("{user}; command lines also see /scans"));
+        assert_eq!(rights(CallerScope::User, &mounts, &[], false), format!("{user}; command lines also see /scans"));
         assert_eq!(
-            rights(CallerScope::User, &mounts, &folder(false)),
+            rights(CallerScope::User, &mounts, &folder(false), false),
             format!("{user}; command lines also see /scans, /project (read-only)")
         );
-        assert_eq!(rights(CallerScope::User, &mounts[..1], &[]), user);
+        assert_eq!(rights(CallerScope::User, &mounts[..1], &[], false), user);
+        assert!(rights(CallerScope::User, &mounts[..1], &[], true).contains("also see /shared (files that all"));
     }
 }

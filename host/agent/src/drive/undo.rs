@@ -37,6 +37,9 @@ pub enum UndoFailure {
     AtWork { session: SessionName },
     #[error(transparent)]
     Undo(#[from] UndoError),
+    /// Changes of the run came into a folder after it, and stand in the way.
+    #[error("{reason}")]
+    Accepted { reason: String },
     #[error(transparent)]
     Drive(#[from] DriveError),
 }
@@ -94,6 +97,7 @@ impl RunExecutor {
     /// Brings to an end what was cut off in the session, before anybody works in it. The caller holds its lock.
     pub(super) async fn settle(&self, session: &SessionName) -> Result<(), DriveError> {
         self.undo.quiet(session).await;
+        Overlay::drop_unshared(&self.home, session).map_err(|error| undoing(session, error))?;
         // Most sessions have nothing, which one look tells; to hand that over takes longer.
         if self.undo.keeps_any(session) {
             let (undo, of) = (self.undo.clone(), session.clone());
@@ -181,6 +185,7 @@ impl RunExecutor {
         let lock = self.lock_at_rest(session).await?;
         self.undo.quiet(session).await;
         let (undo, of, limits) = (self.undo.clone(), session.clone(), limits(&self.config));
+        let named = choice.run.clone();
         // To its end, whoever waits for it: the lock goes with it.
         let done = tokio::task::spawn_blocking(move || {
             let done = undo.apply(&of, kind, &choice, force, limits);
@@ -190,10 +195,55 @@ impl RunExecutor {
         let done = done.await.map_err(|error| UndoError::Io(std::io::Error::other(error)))?;
         self.tools.skills().measure_anew(session);
         self.count_undo(session);
-        let result = done?;
+        let result = match done {
+            Err(error @ UndoError::Conflict(_)) => {
+                return Err(match self.accepted_since(session, kind, named.as_deref()).await? {
+                    Some(reason) => UndoFailure::Accepted { reason },
+                    None => error.into(),
+                });
+            }
+            done => done?,
+        };
         self.keep_files(session).await?;
         tracing::info!(%session, run = result.plan.run, changes = result.plan.changes.len(), "a run was {}", kind.participle());
         Ok(result)
+    }
+
+    /// Why a run cannot be undone or redone, if changes that it made to a folder were accepted after it: which command comes first.
+    async fn accepted_since(
+        &self,
+        session: &SessionName,
+        kind: UndoKind,
+        run: Option<&str>,
+    ) -> Result<Option<String>, UndoFailure> {
+        let entries = self.undo_entries(session).await?;
+        let is_meant = |entry: &&UndoEntry| entry.header.kind == kind && run.is_none_or(|run| entry.run() == Some(run));
+        let Some(made) = entries.iter().filter(is_meant).map(|entry| entry.header.at_ms).max() else {
+            return Ok(None);
+        };
+        let Ok(folders) = self.folders(session, None).await else { return Ok(None) };
+        let command = |words: &str| match session.as_str() {
+            "default" => format!("`kiso {words}`"),
+            name => format!("`kiso {words} --session {name}`"),
+        };
+        for view in folders.iter() {
+            let at = &view.folder.at;
+            let newer = view.overlay.acceptances().unwrap_or_default().into_iter().rfind(|one| one.changed_ms > made);
+            let Some(newer) = newer else { continue };
+            return Ok(Some(match newer.is_undone {
+                false => format!(
+                    "changes to {at} were accepted after this run; undo that acceptance first: {}",
+                    command("undo")
+                ),
+                true => format!(
+                    "changes to {at} were accepted after this run, and that was undone; {} accepts them again, and {} drops those \
+                     that still wait",
+                    command("redo"),
+                    command("diff --discard")
+                ),
+            }));
+        }
+        Ok(None)
     }
 
     /// The session's lock, if no run works in it. One whose reply was just told may still hold it for a moment.
@@ -224,7 +274,8 @@ impl RunExecutor {
             if let Err(error) = self.undo.sweep(&session, before) {
                 tracing::warn!(%session, "what is kept to undo runs could not be dropped: {error}");
             }
-            for folder in self.home.folders(&session).unwrap_or_default() {
+            let shared = self.home.shared_folder().ok();
+            for folder in self.home.folders(&session).unwrap_or_default().into_iter().chain(shared) {
                 let opened = Overlay::open(&self.home, &session, &folder);
                 if let Err(error) = opened.and_then(|overlay| overlay.sweep_acceptances(before)) {
                     tracing::warn!(%session, at = folder.at, "old files of a folder could not be dropped: {error}");

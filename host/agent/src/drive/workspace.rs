@@ -1,11 +1,11 @@
 //! The workspace of a run's session, as prompts show it.
 
-use super::DriveError;
 use super::run_context::RunContext;
+use super::{DriveError, rights};
 use crate::node::guidance::MAX_GUIDANCE;
 use crate::tool::files;
 use kiso_base::compute;
-use kiso_base::home::{GUIDANCE, Home, SessionFolder, SessionName};
+use kiso_base::home::{GUIDANCE, Home, SHARED, SessionFolder, SessionName};
 use kiso_graph::outcome::Outcome;
 use kiso_graph::run::Run;
 use kiso_plan::label::Label;
@@ -47,6 +47,12 @@ impl RunContext<'_> {
             let cards = compute::run("reading the names in the session's folders", read).await.unwrap_or_default();
             found.extend(cards.into_iter().map(|card| (Label::attached(), card)));
         }
+        if rights::sees_shared(run) {
+            let (home, session) = (self.drive.home.clone(), self.session.clone());
+            let read = move || Overlay::open_shared(&home, &session).and_then(|overlay| overlay.shared_names(&session));
+            let names = compute::run("reading the names of the shared files", read).await;
+            found.extend(names.ok().and_then(Result::ok).and_then(|names| shared_card(names, &admits)));
+        }
         let mut all = Label::default();
         let admitted = found.into_iter().filter(|(label, _)| admits(label));
         let cards = admitted.map(|(label, card)| {
@@ -80,6 +86,22 @@ impl RunContext<'_> {
 /// Names of a folder that are shown, and the characters of one.
 const MAX_NAMES: usize = 60;
 const MAX_NAME: usize = 80;
+
+/// A card for the shared files, with those of their names that are shown. `None` if there are none.
+fn shared_card(names: Vec<(String, Label)>, admits: impl Fn(&Label) -> bool) -> Option<(Label, FileCard)> {
+    let mut all = Label::default();
+    let mut shown = Vec::new();
+    for (name, label) in names.into_iter().filter(|(_, label)| admits(label)) {
+        all.join(&label);
+        shown.push(name.chars().take(MAX_NAME).collect::<String>());
+    }
+    let more = shown.len().saturating_sub(MAX_NAMES);
+    shown.truncate(MAX_NAMES);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let notes =
+        vec!["all of the user's conversations share these files".to_owned(), format!("has {}{more}", shown.join(", "))];
+    (!shown.is_empty()).then(|| (all, FileCard { path: format!("{SHARED}/"), notes, ..FileCard::default() }))
+}
 
 /// A card for each of a session's folders, with the names in it.
 fn folder_cards(home: &Home, session: &SessionName, folders: Vec<SessionFolder>) -> Vec<FileCard> {

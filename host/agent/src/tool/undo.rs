@@ -1,10 +1,13 @@
 //! How the work of a task or a call ends: it can be undone from now on, or it was cut off, and is rolled back.
 
-use super::{EXEC, Tools, editor};
-use kiso_base::home::SessionName;
+use super::{CallerScope, EXEC, Tools, editor};
+use kiso_base::home::{SHARED, SessionName};
 use kiso_plan::code::ErrorCode;
+use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::{LogLine, TaskReport};
+use kiso_plan::report::{LogLine, TaskError, TaskReport};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
 
@@ -12,19 +15,25 @@ impl Tools {
     /// Ends the work of a task with what it came to.
     pub(super) fn conclude(
         &self,
-        session: &SessionName,
+        (session, role): (&SessionName, CallerScope),
         transaction: Option<&Arc<Transaction>>,
+        writes: bool,
         report: &mut TaskReport,
     ) {
+        let is_cut_off =
+            report.error.as_ref().is_some_and(|error| error.limit.is_some() || error.code == ErrorCode::Trap);
+        if writes {
+            match is_cut_off {
+                true => self.drop_unshared(session),
+                false => self.share(session, role, transaction, report),
+            }
+        }
         let Some(work) = transaction else { return };
         for lost in work.lost() {
             let message = format!("this change cannot be undone: {lost}");
             report.log.push(LogLine { level: "warn".to_owned(), message });
         }
-        let Some(error) = report.error.as_mut().filter(|error| error.limit.is_some() || error.code == ErrorCode::Trap)
-        else {
-            return work.commit();
-        };
+        let Some(error) = report.error.as_mut().filter(|_| is_cut_off) else { return work.commit() };
         let said = match work.roll_back() {
             RollBack::Nothing => return,
             RollBack::Done if report.task.kind == TaskKind::Exec => {
@@ -36,6 +45,43 @@ impl Tools {
         error.message.push_str(said);
         report.files.clear();
         self.skills.measure_anew(session);
+    }
+
+    /// Brings what a task has changed in the shared files to all sessions.
+    fn share(
+        &self,
+        session: &SessionName,
+        role: CallerScope,
+        transaction: Option<&Arc<Transaction>>,
+        report: &mut TaskReport,
+    ) {
+        // A token of scope `chat` is another person's, as far as anybody knows.
+        let author = match role {
+            CallerScope::Admin => LabelId::default(),
+            CallerScope::User => LabelId::of(&Label { integrity: Integrity::Person, ..Label::session() }),
+        };
+        let limit_mib = self.skills.config().engine.shared_mib;
+        let work = transaction.map(|work| &**work);
+        match Overlay::share_changes(self.skills.home(), session, author, work, limit_mib) {
+            Ok(shared) => {
+                for note in shared.notes {
+                    if report.task.kind == TaskKind::Exec {
+                        report.stderr.push_str(&format!("kiso: {note}\n"));
+                    }
+                    report.log.push(LogLine { level: "warn".to_owned(), message: note });
+                }
+            }
+            Err(error) => {
+                let error = TaskError::of_host(format!("its changes to {SHARED} were dropped: {error}"));
+                report.error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn drop_unshared(&self, session: &SessionName) {
+        if let Err(error) = Overlay::drop_unshared(self.skills.home(), session) {
+            tracing::warn!(%session, "changes to shared files by work that was cut off could not be dropped: {error}");
+        }
     }
 
     /// Whether all that a task does in the workspace is kept, and what it does beyond that is on record before.

@@ -112,7 +112,7 @@ impl Tools {
             ToolWork::Skill(checked) => self.call_skill(task, checked, caller).await,
         };
         // Before anybody else works there.
-        self.conclude(session, transaction, &mut report);
+        self.conclude((session, role), transaction, touches == Touches::Writes, &mut report);
         if let Some(before) = before {
             before.note_made(self.skills.home(), session, &mut report);
         }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Home, HomeError, SessionName};
+use super::{Home, HomeError, SHARED, SessionName};
 
 /// Where tasks see the first folder, unless its user says otherwise.
 pub const PROJECT: &str = "/project";
@@ -30,6 +30,9 @@ pub struct SessionFolder {
     /// The name of its entry in `[folders]`, if it was opened through that. Others than administrators see no other folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
+    /// Whether files are only put into it: no run sees it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliveries: bool,
     /// Milliseconds since 1970.
     pub opened_ms: u64,
 }
@@ -48,6 +51,8 @@ pub enum FolderRefusal {
     Path { at: String, why: &'static str },
     #[error("[folders] in config.toml lists no folder {0:?} that you may open")]
     Unlisted(String),
+    #[error("the folder {0} is for reading only")]
+    ReadOnly(String),
     #[error("a session can have {MAX_FOLDERS} folders open; close one with `kiso diff --close`")]
     TooMany,
     #[error(transparent)]
@@ -65,7 +70,7 @@ impl FolderRefusal {
 }
 
 /// Paths that are kiso's own, with everything below them.
-const OWN: [&str; 10] = ["/work", "/tmp", "/skills", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys"];
+const OWN: [&str; 11] = ["/deliveries", "/work", "/tmp", "/skills", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys"];
 
 /// Directories, below the home directory, that hold keys or the data of a browser.
 const SENSITIVE: [&str; 13] = [
@@ -105,7 +110,7 @@ impl SessionFolder {
         check_folder_path(at)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let opened_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        Ok(Self { at: at.to_owned(), path, write: true, secrets: false, entry: None, opened_ms })
+        Ok(Self { at: at.to_owned(), path, write: true, secrets: false, entry: None, deliveries: false, opened_ms })
     }
 }
 
@@ -209,7 +214,11 @@ impl Home {
 
     /// The directory of a session that keeps the changes to a folder.
     pub fn folder_dir(&self, session: &SessionName, at: &str) -> PathBuf {
-        self.session_dir(session).join("folders").join(folder_key(at))
+        match at {
+            // No change waits there once its task has ended, and undo works through acceptances.
+            SHARED => self.session_dir(session).join("shared"),
+            _ => self.session_dir(session).join("folders").join(folder_key(at)),
+        }
     }
 
     fn has_changes(&self, session: &SessionName, at: &str) -> bool {

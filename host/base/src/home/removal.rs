@@ -110,7 +110,7 @@ impl Home {
 
     /// Sessions that something is kept for to undo it.
     pub fn sessions_with_undo(&self) -> Vec<SessionName> {
-        let has_undo = |dir: &PathBuf| dir.join("undo").is_dir() || dir.join("folders").is_dir();
+        let has_undo = |dir: &PathBuf| ["undo", "folders", "shared"].iter().any(|name| dir.join(name).is_dir());
         let name = |dir: PathBuf| SessionName::parse(dir.file_name()?.to_str()?).ok();
         self.below_sessions().filter(has_undo).filter_map(name).collect()
     }

@@ -36,7 +36,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The labels of one session's files.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub struct FileLabels {
     /// How often a label was dropped.
     drops: AtomicU64,
     state: Mutex<State>,
+    /// The labels of the files that the session shares with others: what it reads there has those, too.
+    shared: OnceLock<Arc<FileLabels>>,
 }
 
 #[derive(Debug)]
@@ -125,7 +127,34 @@ impl FileLabels {
         let log = LabelLog::new(session.join("labels"), session.join("work"));
         let state = State { log, tainted: HashMap::new(), dropped: LabelId::default() };
         let session = session.to_owned();
-        Self { session, any: AtomicBool::new(false), drops: AtomicU64::new(0), state: Mutex::new(state) }
+        let (any, drops) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { session, any, drops, state: Mutex::new(state), shared: OnceLock::new() }
+    }
+
+    /// Looks up the labels of shared files, too, from now on.
+    pub(super) fn set_shared(&self, shared: &Arc<FileLabels>) {
+        self.shared.get_or_init(|| shared.clone());
+    }
+
+    fn shared(&self) -> Option<&Arc<FileLabels>> {
+        self.shared.get().filter(|shared| shared.any.load(SeqCst))
+    }
+
+    /// Reads the labels that another process has given to shared files since. Whoever reads at this moment may have seen what any of them is of.
+    pub(crate) fn refresh_shared(&self) {
+        let Some(shared) = self.shared.get() else { return };
+        let mut state = shared.lock();
+        let before = state.log.all();
+        if state.log.refresh() {
+            state.dropped = state.dropped.join(before).join(state.log.all());
+            shared.any.store(state.log.has_any(), SeqCst);
+            shared.drops.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// The label of files that are on another disk than when they got their labels.
+    pub(super) fn of_others(&self) -> LabelId {
+        self.lock().log.others()
     }
 
     /// Whether a directory is the session's.
@@ -141,18 +170,23 @@ impl FileLabels {
 
     /// Whether nothing has a label.
     pub fn is_empty(&self) -> bool {
-        !self.any.load(SeqCst)
+        !self.any.load(SeqCst) && self.shared().is_none()
     }
 
     /// Taken before something is read.
     pub fn now(&self) -> Moment {
-        Moment(self.drops.load(SeqCst))
+        let shared = self.shared.get().map_or(0, |shared| shared.drops.load(SeqCst));
+        Moment(self.drops.load(SeqCst).wrapping_add(shared))
     }
 
     /// The labels that were dropped since then, asked for when it was read.
     pub fn since(&self, moment: &mut Moment) -> LabelId {
         let before = std::mem::replace(moment, self.now());
-        if before.0 == moment.0 { LabelId::default() } else { self.lock().dropped }
+        if before.0 == moment.0 {
+            return LabelId::default();
+        }
+        let own = self.lock().dropped;
+        self.shared.get().map_or(own, |shared| own.join(shared.lock().dropped))
     }
 
     /// The label of an open file's bytes.
@@ -238,12 +272,19 @@ impl FileLabels {
 
     /// Of a name in a directory.
     pub(super) fn of_slot(&self, dir: impl AsFd, name: &OsStr) -> LabelId {
-        let state = self.lock();
         let found = stat_of(dir).ok();
-        match found.and_then(|found| state.log.entry_key(content_key(&found), name, EntryLabel::Way)) {
-            Some(key) => state.log.get(key),
-            None => state.log.others(),
-        }
+        let own = {
+            let state = self.lock();
+            match found.and_then(|found| state.log.entry_key(content_key(&found), name, EntryLabel::Way)) {
+                Some(key) => state.log.get(key),
+                None => state.log.others(),
+            }
+        };
+        let shared = self.shared().and_then(|shared| {
+            let state = shared.lock();
+            Some(state.log.known(state.log.entry_key(content_key(&found?), name, EntryLabel::Way)?))
+        });
+        own.join(shared.unwrap_or_default())
     }
 
     /// Something with this label is about to be written to an open file.
@@ -252,6 +293,14 @@ impl FileLabels {
             return Ok(());
         }
         self.join(content_key(&stat_of(file)?), label)
+    }
+
+    /// The same of what stands at a name.
+    pub(super) fn writing_at(&self, dir: impl AsFd, name: &OsStr, label: LabelId) -> io::Result<()> {
+        if label.is_ordinary() {
+            return Ok(());
+        }
+        self.join(content_key(&rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?), label)
     }
 
     /// Somebody with this label has a file open to write to; always true.
@@ -353,7 +402,8 @@ impl FileLabels {
     }
 
     fn get(&self, key: LabelKey) -> LabelId {
-        self.lock().log.get(key)
+        let own = self.lock().log.get(key);
+        self.shared().map_or(own, |shared| own.join(shared.lock().log.known(key)))
     }
 
     fn join(&self, key: LabelKey, label: LabelId) -> io::Result<()> {

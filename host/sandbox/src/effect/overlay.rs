@@ -18,6 +18,7 @@
 mod accept;
 mod base;
 mod compare;
+mod deliver;
 mod difference;
 mod hunks;
 mod kept;
@@ -28,9 +29,11 @@ mod operation;
 mod pending;
 mod raise;
 mod secret_file;
+mod shared;
 mod walk;
 
 pub use self::accept::{AcceptError, Acceptance};
+pub use self::deliver::Delivery;
 pub use self::difference::{
     ChangeGroup, EndingCount, EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection,
     ListedChange, NewCommit, RepositoryChange,
@@ -40,11 +43,13 @@ pub(crate) use self::kept::FolderDirs;
 pub(crate) use self::operation::{FileAccess, GuestPath};
 pub(crate) use self::pending::{PendingEntry, PendingOpen};
 pub(crate) use self::raise::LayerWriter;
+pub use self::shared::{ShareError, SharedChanges, SharedHistory};
 
 use self::base::{Bases, FileState};
 use self::lower::Lower;
+use self::shared::SharedLayer;
 use crate::effect::label::LabelId;
-use kiso_base::home::{Home, SessionFolder, SessionName};
+use kiso_base::home::{Home, SHARED, SessionFolder, SessionName};
 use kiso_base::system::path_of;
 use kiso_plan::label::Label;
 use rustix::fs::Stat;
@@ -72,6 +77,8 @@ pub struct Overlay {
     shows_secrets: bool,
     /// Files that were not shown, for the task to be told.
     refused: Mutex<Vec<PathBuf>>,
+    /// If it is that of the shared files.
+    shared: Option<SharedLayer>,
 }
 
 /// Names in a folder.
@@ -109,6 +116,7 @@ impl Overlay {
         std::fs::create_dir_all(&upper_path)?;
         let upper = rustix::fs::open(&upper_path, lower::DIRECTORY, rustix::fs::Mode::empty())?;
         let upper_path = path_of(&upper)?;
+        let shared = (folder.at == SHARED).then(|| SharedLayer::new(home, session));
         let overlay = Self {
             home: home.clone(),
             at: folder.at.clone(),
@@ -120,6 +128,7 @@ impl Overlay {
             is_writable: folder.write,
             shows_secrets: folder.secrets,
             refused: Mutex::default(),
+            shared,
         };
         overlay.recover()?;
         Ok(overlay)
@@ -136,7 +145,15 @@ impl Overlay {
 
     /// The label of everything in the folder: the user chose it, others may have written it.
     pub(crate) fn label(&self) -> LabelId {
-        LabelId::of(&Label::attached())
+        match &self.shared {
+            Some(shared) => shared.label(),
+            None => LabelId::of(&Label::attached()),
+        }
+    }
+
+    /// Whether it has the files that all sessions share.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Whether a file of the folder holds credentials is asked when it is opened. The paths that were refused since this was last asked.

@@ -18,21 +18,26 @@
 
 mod bytes;
 mod keep;
+mod line;
 mod log;
 mod plan;
 mod revert;
+mod shared;
 mod shelf;
 mod transaction;
 mod tree;
 
 pub(crate) use self::bytes::{DELETED, SessionPath, is_of_layer};
 pub use self::log::{Origin, UndoKind};
-pub use self::plan::{ChangeLine, UndoPlan, UndoVerb};
+pub use self::line::{ChangeLine, UndoVerb};
+pub use self::plan::UndoPlan;
+pub use self::shared::SharedAcceptances;
 pub use self::shelf::{UndoEntry, boot};
 pub use self::transaction::{Opening, RemovedEntry, RollBack, Transaction, UndoLimits, UndoRefusal};
 
 use self::log::Header;
 use self::revert::{Reverting, revert};
+use self::shared::SessionAcceptances;
 use self::shelf::Shelf;
 use kiso_base::home::{Home, SessionName};
 use std::collections::{BTreeMap, HashMap};
@@ -47,6 +52,7 @@ pub struct Undo(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     home: Home,
+    shared: Arc<dyn SharedAcceptances>,
     /// What is known of sessions that something was done in.
     shelves: Mutex<HashMap<SessionName, Arc<Shelf>>>,
     /// Transactions that are open, by session.
@@ -109,9 +115,9 @@ pub struct UndoChoice {
 }
 
 impl Undo {
-    pub fn new(home: Home) -> Self {
+    pub fn new(home: Home, shared: Arc<dyn SharedAcceptances>) -> Self {
         let (shelves, open, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { home, shelves, open, closed: Notify::new(), told }))
+        Self(Arc::new(Inner { home, shared, shelves, open, closed: Notify::new(), told }))
     }
 
     /// Begins the work of a task; `None` where nothing is kept. Touches no file before something is changed. The caller holds
@@ -302,7 +308,10 @@ impl Undo {
         if shelves.len() > MAX_SHELVES {
             shelves.retain(|_, shelf| Arc::strong_count(shelf) > 1);
         }
-        let make = || Arc::new(Shelf::new(self.0.home.clone(), session));
+        let make = || {
+            let (all, home) = (self.0.shared.clone(), self.0.home.clone());
+            Arc::new(Shelf::new(SessionAcceptances { all, home, session: session.clone() }))
+        };
         shelves.entry(session.clone()).or_insert_with(make).clone()
     }
 }

@@ -177,23 +177,28 @@ impl Commands {
             session: &self.session,
             locale,
             secrets: &self.secrets,
+            shared: dirs.shared().is_some(),
             transaction,
             accepted,
             permit: Some(&permit),
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
+        let mut shared = dirs.shared().map(|layer| (layer.to_owned(), true));
         let published = dirs.published().clone();
         let is_package = package::of_source(skill.source()).is_some();
         if let Some(package) = package::of_source(skill.source()) {
             // What an older kiso installed cannot.
             let is_current = skill.manifest.version == package.version;
             // An interpreter that was kept knows no directories but those that it was kept with.
-            let has_folders = !dirs.overlays().is_empty();
+            let has_folders = !dirs.folders().is_empty();
             goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current && !has_folders;
             let files = package.support(&self.home).and_then(|files| {
                 if goes_on && skills.is_none() {
-                    skills = Some(package.no_skills(&self.home)?);
+                    skills = Some(package.empty_dir(&self.home)?);
+                }
+                if goes_on && shared.is_none() {
+                    shared = Some((package.empty_dir(&self.home)?, false));
                 }
                 Ok(files)
             });
@@ -214,6 +219,7 @@ impl Commands {
             tmp: dirs.tmp().to_owned(),
             skills: skills.map(|skills| (skills, published)),
             folders: dirs.folders(),
+            shared,
             overlays: dirs.overlays().clone(),
             requests: is_package.then_some(requests),
             goes_on,

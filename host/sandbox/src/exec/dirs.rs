@@ -13,6 +13,7 @@ use crate::skill::SKILLS_MOUNT;
 use crate::skill::sandbox::{DirId, Quota, Root, Roots, from_root, target};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use kiso_base::home::SHARED;
 use kiso_base::system::path_of;
 use std::fs::File;
 use std::io;
@@ -115,7 +116,7 @@ impl Dirs {
 
     /// Where a line begins: in the first folder that the session has open, or else in its workspace.
     pub(super) fn start(&self) -> &str {
-        self.overlays.iter().next().map_or("/work", |overlay| overlay.at())
+        self.overlays.iter().find(|overlay| overlay.at() != SHARED).map_or("/work", |overlay| overlay.at())
     }
 
     /// A sentence for each file of a folder that was not shown since this was last asked.
@@ -137,8 +138,13 @@ impl Dirs {
 
     /// The folders as a skill sees them that runs as a command: where each is, its upper layer, and whether it may be changed.
     pub(super) fn folders(&self) -> Vec<(String, PathBuf, bool)> {
-        let folders = self.mounted.iter().filter(|mounted| mounted.overlay.is_some());
+        let folders = self.mounted.iter().filter(|mounted| mounted.overlay.is_some() && mounted.at != SHARED);
         folders.map(|mounted| (mounted.at.clone(), mounted.path.clone(), mounted.write)).collect()
+    }
+
+    /// The session's layer of the shared files, if the task sees those.
+    pub(super) fn shared(&self) -> Option<&Path> {
+        self.mounted.iter().find(|mounted| mounted.at == SHARED).map(|mounted| mounted.path.as_path())
     }
 
     /// The labels of the files in there.
@@ -361,7 +367,7 @@ fn lexical(path: &str) -> Option<PathBuf> {
 /// What a directory of this machine that cannot be used is told as.
 pub(super) fn unusable(at: &str, path: &Path, error: &io::Error, is_folder: bool) -> String {
     let whose = match at {
-        "/" | "/work" | "/tmp" | SKILLS_MOUNT => "",
+        "/" | "/work" | "/tmp" | SKILLS_MOUNT | SHARED => "",
         _ if is_folder => "; the session has it open as a folder, and `kiso diff --close` closes it",
         _ => "; [exec.mounts] in config.toml names it",
     };

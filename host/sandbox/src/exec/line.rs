@@ -12,6 +12,7 @@ impl<'a> Line<'a> {
             source,
             session: caller.session,
             role,
+            shared: caller.shared,
             locale: caller.locale,
             secrets: caller.secrets,
             stdin: Channel::Null,

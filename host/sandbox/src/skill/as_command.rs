@@ -14,6 +14,7 @@ use crate::engine::limits::{HitCell, Limit, LimitHit};
 use crate::package::{CONTROL_FILE, MARK};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use kiso_base::home::SHARED;
 use kiso_base::system::path_to_open;
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::report::LimitUse;
@@ -49,6 +50,8 @@ pub struct CommandStreams<I, O> {
     pub skills: Option<(PathBuf, PublishedFiles)>,
     /// The folders that the session has open: where it sees each, its upper layer on this machine, and whether it may change it.
     pub folders: Vec<(String, PathBuf, bool)>,
+    /// The session's layer of the shared files, and whether it may change them; or what stands for it.
+    pub shared: Option<(PathBuf, bool)>,
     pub overlays: Overlays,
     /// Who starts the commands that it asks for, in the control file among its support files.
     pub requests: Option<Box<dyn CommandRequests>>,
@@ -118,14 +121,15 @@ where
         capabilities.workspace.roots.push(Root::new(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, "/tmp"));
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
         give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
-        for (at, upper, write) in &streams.folders {
-            let perms = if *write { perms } else { FsPerms::ReadOnly };
+        let shared = streams.shared.iter().map(|(layer, write)| (SHARED.to_owned(), layer.clone(), *write));
+        for (at, upper, write) in shared.chain(streams.folders.iter().cloned()) {
+            let perms = if write { perms } else { FsPerms::ReadOnly };
             let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("{at} cannot be opened: {e}"));
-            wasi.preopened_dir(upper, at, perms).map_err(|e| unusable(&e))?;
+            wasi.preopened_dir(&upper, &at, perms).map_err(|e| unusable(&e))?;
             capabilities
                 .workspace
                 .roots
-                .push(Root { is_folder: true, ..Root::new(DirId::at(upper).map_err(|e| unusable(&e))?, at.clone()) });
+                .push(Root { is_folder: true, ..Root::new(DirId::at(&upper).map_err(|e| unusable(&e))?, at.clone()) });
         }
         capabilities.workspace.overlays = match perms {
             FsPerms::ReadWrite => streams.overlays.clone(),

@@ -4,6 +4,7 @@ use super::look::LOOK;
 use super::{EDIT, FileCall, READ, ReadPath, WRITE, failed, wrong};
 use crate::tool::Tools;
 use crate::tool::builtin::ToolFault;
+use kiso_base::home::SHARED;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::plan::{CallerScope, Task, TaskKind};
 use kiso_plan::report::TaskReport;
@@ -34,17 +35,21 @@ pub(super) fn plain_path(path: &str) -> Result<String, ToolFault> {
 }
 
 /// The absolute path of a file in one of the session's folders, or in its workspace.
-fn in_reach(path: &str, folders: &[String]) -> Result<String, String> {
+fn in_reach(path: &str, folders: &[String], sees_shared: bool) -> Result<String, String> {
     let base = folders.first().map_or(WORK, String::as_str);
     if !path.starts_with('/') {
         return Ok(format!("{base}/{path}"));
     }
     let is_below = |dir: &str| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
-    if is_below(WORK) || folders.iter().any(|folder| is_below(folder)) {
+    let places = || {
+        let shared = sees_shared.then_some(SHARED);
+        std::iter::once(WORK).chain(folders.iter().map(String::as_str)).chain(shared)
+    };
+    if places().any(is_below) {
         return Ok(path.to_owned());
     }
     let shown: String = path.chars().take(200).collect();
-    let places = std::iter::once(WORK).chain(folders.iter().map(String::as_str)).collect::<Vec<_>>().join(" and ");
+    let places = places().collect::<Vec<_>>().join(" and ");
     Err(format!("{shown:?} is outside of {places}; this tool works there only, and exec sees other directories"))
 }
 
@@ -72,7 +77,7 @@ impl Tools {
         let folders = self.skills.config().visible_folders(self.skills.home(), caller.session, role);
         let folders = folders.unwrap_or_default();
         let folders: Vec<String> = folders.into_iter().map(|folder| folder.at).collect();
-        match in_reach(path, &folders) {
+        match in_reach(path, &folders, caller.shared) {
             Ok(whole) => *path = whole,
             Err(why) => return Err(Box::new(failed(Task::new(TaskKind::Exec, name), ErrorCode::BadArgs, why))),
         }
@@ -87,7 +92,7 @@ mod tests {
     #[test]
     fn a_path_leads_into_the_workspace_or_a_folder_or_is_refused() {
         let folders = ["/project".to_owned(), "/app".to_owned()];
-        let placed = |path: &str, folders: &[String]| in_reach(&plain_path(path).unwrap(), folders);
+        let placed = |path: &str, folders: &[String]| in_reach(&plain_path(path).unwrap(), folders, false);
         for (path, whole, in_folder) in [
             ("a", "/work/a", "/project/a"),
             ("./a/../b/c", "/work/b/c", "/project/b/c"),
@@ -98,6 +103,8 @@ mod tests {
             assert_eq!(placed(path, &folders).unwrap(), in_folder);
         }
         assert_eq!(placed("/app/x", &folders).unwrap(), "/app/x");
+        assert!(placed("/shared/list", &folders).is_err());
+        assert_eq!(in_reach("/shared/list", &folders, true).unwrap(), "/shared/list");
         for path in ["/etc/passwd", "/work/../etc/x", "/tmp/ref/k", "/workshop/a", "/application/x"] {
             assert!(
                 placed(path, &folders).unwrap_err().contains("is outside of /work and /project and /app"),

@@ -88,6 +88,16 @@ impl LabelLog {
         self.labels.get(&key).copied().unwrap_or(self.others)
     }
 
+    /// The label of a key that has a line.
+    pub(super) fn known(&self, key: LabelKey) -> LabelId {
+        self.labels.get(&key).copied().unwrap_or_default()
+    }
+
+    /// The join of all labels.
+    pub(super) fn all(&self) -> LabelId {
+        self.labels.values().fold(self.others, |all, label| all.join(*label))
+    }
+
     /// The key of an entry; none before there is anything to look for.
     pub(super) fn entry_key(&self, dir: LabelKey, name: &OsStr, of: EntryLabel) -> Option<LabelKey> {
         let secret = self.secret.as_ref()?;
@@ -179,12 +189,12 @@ impl LabelLog {
         Ok(())
     }
 
-    /// Reads what was not read yet.
-    pub(super) fn refresh(&mut self) {
+    /// Reads what was not read yet. Returns whether there was anything.
+    pub(super) fn refresh(&mut self) -> bool {
         let (length, inode) = std::fs::metadata(&self.path).map_or((0, 0), |found| (found.len(), found.ino()));
         let is_new = length < self.read || (self.inode != 0 && inode != self.inode);
         if length == self.read && !is_new {
-            return;
+            return false;
         }
         // Another session of the same name, or another process has written it anew.
         if is_new {
@@ -192,7 +202,7 @@ impl LabelLog {
         }
         self.inode = inode;
         if length == 0 {
-            return;
+            return true;
         }
         if let Err(error) = self.load() {
             // Nobody knows whose words stand in these files.
@@ -204,6 +214,7 @@ impl LabelLog {
                 self.read = length;
             }
         }
+        true
     }
 
     fn load(&mut self) -> io::Result<()> {
@@ -244,7 +255,7 @@ impl LabelLog {
             }
         }
         if !is_here {
-            let all = self.labels.values().fold(self.others, |all, label| all.join(*label));
+            let all = self.all();
             self.labels.clear();
             self.others = all;
             self.rewrite()?;

@@ -9,9 +9,12 @@
 
 mod clear;
 mod journal;
+mod labels;
 mod prepare;
+mod waiting;
 
 use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, Stage, append};
+use self::labels::PathLabels;
 use super::Overlay;
 use super::base::FileState;
 use super::difference::{FolderChange, FolderChangeKind, FolderDifference, FolderSelection, count};
@@ -54,6 +57,8 @@ pub struct Acceptance {
     pub changed_ms: i64,
     pub changes: usize,
     pub is_undone: bool,
+    /// Whether its changes wait to be accepted again.
+    pub waits: bool,
 }
 
 /// An acceptance whose steps are to be done.
@@ -61,6 +66,8 @@ struct PendingAcceptance {
     id: u64,
     header: AcceptHeader,
     steps: Vec<AcceptStep>,
+    /// Of shared files.
+    labels: Vec<PathLabels>,
 }
 
 /// Steps that could not all be taken back.
@@ -90,9 +97,23 @@ impl Overlay {
         difference: &FolderDifference,
         selection: &FolderSelection,
     ) -> Result<Acceptance, AcceptError> {
-        let PendingAcceptance { id, header, steps } = self.begin(difference, selection)?;
+        self.accept_recorded(difference, selection, |_| Ok(()))
+    }
+
+    /// The same. `record` gets the number of the acceptance before anything has changed.
+    pub(super) fn accept_recorded(
+        &self,
+        difference: &FolderDifference,
+        selection: &FolderSelection,
+        record: impl FnOnce(u64) -> io::Result<()>,
+    ) -> Result<Acceptance, AcceptError> {
+        let PendingAcceptance { id, header, steps, labels } = self.begin(difference, selection)?;
         let log = self.accept_log(id);
-        let mut stage = self.stage(&header)?;
+        if let Err(error) = record(id) {
+            self.forget(id, &header)?;
+            return Err(error.into());
+        }
+        let mut stage = self.stage(&header, &labels)?;
         if let Err(error) = self.run(&mut stage, &steps) {
             return Err(match self.take_back(&mut stage, &steps) {
                 Ok(()) => {
@@ -104,9 +125,12 @@ impl Overlay {
         }
         let after = self.states_after(&steps)?;
         append(&log, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Done)])?;
-        self.clear(&steps, header.is_all)?;
+        self.clear(id, &header, &steps)?;
         append(&log, &[AcceptRecord::State(AcceptState::Cleared)])?;
-        Ok(Acceptance { number: id, changed_ms: now_ms(), changes: header.changes, is_undone: false })
+        if let Err(error) = self.forget_waiting() {
+            tracing::warn!(at = self.at, "what is kept of an acceptance that was undone could not be dropped: {error}");
+        }
+        Ok(Acceptance { number: id, changed_ms: now_ms(), changes: header.changes, is_undone: false, waits: false })
     }
 
     /// Puts the new files and the journal on disk. Nothing in the folder has changed yet.
@@ -133,12 +157,19 @@ impl Overlay {
             stage: SessionPath::new(&stage_path),
             changes: count(chosen.iter().copied()),
             is_all,
+            keeps_layer: is_all && !self.is_shared() && self.is_kept()?,
         };
+        let _lock = self.lock_shared()?;
+        let labels = self.path_labels(&chosen);
+        self.label_staged(&stage_path, &steps, &labels)?;
         let mut records = vec![AcceptRecord::Begin(header.clone())];
+        if !labels.is_empty() {
+            records.push(AcceptRecord::Labels(labels.clone()));
+        }
         records.extend(steps.iter().cloned().map(AcceptRecord::Step));
         records.push(AcceptRecord::State(AcceptState::Ready));
         append(&self.accept_log(id), &records)?;
-        Ok(PendingAcceptance { id, header, steps })
+        Ok(PendingAcceptance { id, header, steps, labels })
     }
 
     /// Drops the chosen changes. They cannot be brought back.
@@ -167,14 +198,25 @@ impl Overlay {
         let mut all = Vec::new();
         for number in self.accept_logs()? {
             let path = self.accept_log(number);
-            if let Some(AcceptLog { header, state: Some(state), .. }) = AcceptLog::read(&path)? {
+            if let Some(AcceptLog { header, state: Some(state), waiting, .. }) = AcceptLog::read(&path)? {
                 let modified = path.metadata()?.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
                 let changed_ms = i64::try_from(modified.as_millis()).unwrap_or(i64::MAX);
                 let is_undone = state == AcceptState::Undone;
-                all.push(Acceptance { number, changed_ms, changes: header.changes, is_undone });
+                let waits = is_undone && waiting.is_some();
+                all.push(Acceptance { number, changed_ms, changes: header.changes, is_undone, waits });
             }
         }
         Ok(all)
+    }
+
+    /// Why an acceptance cannot be brought to a state, accepted or taken back, a line each.
+    pub(super) fn acceptance_conflicts(&self, id: u64, accepted: bool) -> io::Result<Vec<String>> {
+        let path = self.accept_log(id);
+        match if path.exists() { AcceptLog::read(&path)? } else { None } {
+            Some(log) if log.state.is_some() && !accepted => self.changed_since(&log),
+            Some(log) if log.state.is_some() => Ok(Vec::new()),
+            _ => Ok(vec!["what was there is not kept any more".to_owned()]),
+        }
     }
 
     /// Puts the folder back as it was before an acceptance. With `force` also where its files have changed since.
@@ -186,7 +228,7 @@ impl Overlay {
         }
         let path = self.accept_log(id);
         append(&path, &[AcceptRecord::State(AcceptState::Undoing)])?;
-        let mut stage = self.stage(&log.header)?;
+        let mut stage = self.stage(&log.header, &log.labels)?;
         if let Err(FailedUndo { error, reverted }) = self.take_back(&mut stage, &log.steps) {
             return Err(match self.put_again(&mut stage, &reverted) {
                 Ok(()) => {
@@ -199,16 +241,17 @@ impl Overlay {
             });
         }
         self.renew_bases(&log.steps)?;
-        append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
-        Ok(acceptance(id, &log, true))
+        let waits = self.undone(id, &path)?;
+        Ok(Acceptance { waits, ..acceptance(id, &log, true) })
     }
 
     /// Accepts again what was undone.
     pub fn redo_acceptance(&self, id: u64) -> Result<Acceptance, AcceptError> {
         let log = self.read_log(id, "redone", |state| state == AcceptState::Undone)?;
+        let waits = self.waits(&log)?;
         let path = self.accept_log(id);
         append(&path, &[AcceptRecord::State(AcceptState::Redoing)])?;
-        let mut stage = self.stage(&log.header)?;
+        let mut stage = self.stage(&log.header, &log.labels)?;
         if let Err(error) = self.run(&mut stage, &log.steps) {
             return Err(match self.take_back(&mut stage, &log.steps) {
                 Ok(()) => {
@@ -220,7 +263,13 @@ impl Overlay {
         }
         self.renew_bases(&log.steps)?;
         let after = self.states_after(&log.steps)?;
-        append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Cleared)])?;
+        if waits {
+            append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Done)])?;
+            self.clear(id, &log.header, &log.steps)?;
+            append(&path, &[AcceptRecord::State(AcceptState::Cleared)])?;
+        } else {
+            append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Cleared)])?;
+        }
         Ok(acceptance(id, &log, false))
     }
 
@@ -247,17 +296,23 @@ impl Overlay {
             match log.state {
                 Some(AcceptState::Cleared | AcceptState::Undone) => {}
                 Some(AcceptState::Done) => {
-                    self.clear(&log.steps, log.header.is_all)?;
+                    self.clear(id, &log.header, &log.steps)?;
                     append(&path, &[AcceptRecord::State(AcceptState::Cleared)])?;
                 }
-                Some(AcceptState::Undoing | AcceptState::Redoing) => {
-                    let mut stage = self.stage(&log.header)?;
+                Some(state @ (AcceptState::Undoing | AcceptState::Redoing)) => {
+                    let mut stage = self.stage(&log.header, &log.labels)?;
                     self.take_back(&mut stage, &log.steps)?;
                     self.renew_bases(&log.steps)?;
-                    append(&path, &[AcceptRecord::State(AcceptState::Undone)])?;
+                    match state {
+                        AcceptState::Undoing => {
+                            self.undone(id, &path)?;
+                        }
+                        _ => append(&path, &[AcceptRecord::State(AcceptState::Undone)])?,
+                    }
                 }
+                Some(AcceptState::Returning) => self.bring_back(id, &path)?,
                 Some(AcceptState::Ready) | None => {
-                    if let (Ok(mut stage), Some(_)) = (self.stage(&log.header), log.state) {
+                    if let (Ok(mut stage), Some(_)) = (self.stage(&log.header, &log.labels), log.state) {
                         self.take_back(&mut stage, &log.steps)?;
                     }
                     self.forget(id, &log.header)?;
@@ -302,12 +357,13 @@ impl Overlay {
         let accepted = self.kept.join(ACCEPTED);
         std::fs::create_dir_all(&accepted)?;
         let is_near = fstat(File::open(&accepted)?)?.st_dev == fstat(self.lower.root())?.st_dev;
-        let session = self.kept.ancestors().nth(2).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let session = self.kept.ancestors().nth(if self.is_shared() { 1 } else { 2 }).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let path = match is_near {
             true => accepted.join(id.to_string()),
             false => self.lower.path().join(format!("{STAGE}-{session}-{id}")),
         };
-        // A crash may have left one without a journal.
+        // A crash may have left them without a journal.
+        self.forget_layer(id)?;
         match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -316,9 +372,10 @@ impl Overlay {
         Ok(path)
     }
 
-    fn stage(&self, header: &AcceptHeader) -> io::Result<Stage<'_>> {
+    fn stage(&self, header: &AcceptHeader, labels: &[PathLabels]) -> io::Result<Stage<'_>> {
         let stage = rustix::fs::open(header.stage.as_path(), DIRECTORY, Mode::empty())?;
-        Ok(Stage { folder: self.lower.root(), stage, touched: BTreeSet::new() })
+        let (labels, lock) = (self.stage_labels(labels), self.lock_shared()?);
+        Ok(Stage { folder: self.lower.root(), stage, touched: BTreeSet::new(), labels, _lock: lock })
     }
 
     fn forget(&self, id: u64, header: &AcceptHeader) -> io::Result<()> {
@@ -331,6 +388,7 @@ impl Overlay {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        self.forget_layer(id)?;
         std::fs::remove_file(self.accept_log(id))
     }
 
@@ -395,7 +453,7 @@ impl Overlay {
 }
 
 fn acceptance(number: u64, log: &AcceptLog, is_undone: bool) -> Acceptance {
-    Acceptance { number, changed_ms: now_ms(), changes: log.header.changes, is_undone }
+    Acceptance { number, changed_ms: now_ms(), changes: log.header.changes, is_undone, waits: false }
 }
 
 fn choose_any<'a>(

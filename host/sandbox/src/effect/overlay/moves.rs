@@ -35,9 +35,12 @@ impl Overlay {
             return Err(errno(Errno::BUSY));
         };
         let Some(stat) = found.stat() else {
-            self.learn_missing(&source, &old, writer, label)?;
+            self.learn(&source, writer, label)?;
             return Err(missing().into());
         };
+        if is_dir(stat) || replaced.is_dir() {
+            self.learn(&target, writer, label)?;
+        }
         if let Some(other) = replaced.stat() {
             let is_same = (stat.st_dev, stat.st_ino) == (other.st_dev, other.st_ino);
             match (is_dir(stat), is_dir(other)) {
@@ -48,6 +51,7 @@ impl Overlay {
             }
         }
         let is_dir = is_dir(stat);
+        self.learn(&source, writer, label)?;
         // Under another name, it would be shown like every other file.
         if let MergedEntry::Lower(entry) = &found
             && self.hides(&entry.path, is_dir, &source.path())
@@ -59,7 +63,7 @@ impl Overlay {
             return Err(errno(Errno::INVAL));
         }
         if is_dir && replaced.is_dir() {
-            self.empty(&target.dirs, &new, writer)?;
+            self.empty(&target.dirs, &new, (writer, label))?;
         }
         // The directories of one may be above the other, so the second is looked up again.
         let (source_path, target_path) = (source.path(), target.path());
@@ -94,6 +98,7 @@ impl Overlay {
         label: &mut LabelId,
     ) -> Result<WriteSlot, W::Error> {
         let mut spot = self.seek(from, writer, label)?;
+        self.learn(&spot, writer, label)?;
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(Errno::PERM)) };
         match found {
             MergedEntry::Nothing { .. } => Err(missing().into()),

@@ -99,14 +99,14 @@ impl Overlay {
             MergedEntry::Upper(_) => Ok(ReadSlot { dir: upper(dir)?.try_clone()?, name: name.clone(), is_upper: true }),
             MergedEntry::Lower(entry) => {
                 // Whoever put the mark there chose the file.
-                if let (Some(labels), Some(upper)) = (labels, &dir.upper) {
-                    *label = label.join(labels.of_slot(upper, name));
+                if let Some(labels) = labels {
+                    *label = label.join(self.name_label(labels, dir, name));
                 }
                 self.lower_slot(entry)
             }
             MergedEntry::Nothing { .. } => {
-                if let (Some(labels), Some(upper)) = (labels, &dir.upper) {
-                    *label = label.join(labels.of_slot(upper, name));
+                if let Some(labels) = labels {
+                    *label = label.join(self.name_label(labels, dir, name));
                 }
                 Err(io::ErrorKind::NotFound.into())
             }
@@ -144,6 +144,11 @@ impl Overlay {
         label: &mut LabelId,
     ) -> Result<OpenSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
+        // Nobody learns what was there who makes a file whatever that was.
+        let is_blind = access.makes && access.empties && !access.is_first;
+        if !is_blind {
+            self.learn(&spot, writer, label)?;
+        }
         let labels = writer.labels().cloned();
         let Some((name, found)) = spot.entry.clone() else {
             return Ok(OpenSlot::Read(self.read_slot(&spot, labels.as_deref(), label)?));
@@ -169,15 +174,13 @@ impl Overlay {
                     return Err(errno(Errno::PERM));
                 }
                 self.raise(&mut spot, access.empties, writer)?;
+                if access.empties && !is_blind {
+                    self.keep_name_label(&spot, writer)?;
+                }
                 Ok(OpenSlot::Write(self.slot(&spot, &name, true)?))
             }
             MergedEntry::Upper(_) => Ok(OpenSlot::Write(self.slot(&spot, &name, true)?)),
-            MergedEntry::Nothing { .. } => {
-                if let (Some(labels), Some(upper)) = (&labels, &last(&spot.dirs)?.upper) {
-                    *label = label.join(labels.of_slot(upper, &name));
-                }
-                Err(missing().into())
-            }
+            MergedEntry::Nothing { .. } => Err(missing().into()),
         }
     }
 
@@ -189,6 +192,7 @@ impl Overlay {
         label: &mut LabelId,
     ) -> Result<WriteSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
+        self.learn(&spot, writer, label)?;
         match &spot.entry {
             Some((_, MergedEntry::Nothing { .. })) => self.free_slot(&mut spot, writer),
             // The caller finds that it is there.
@@ -226,6 +230,7 @@ impl Overlay {
         label: &mut LabelId,
     ) -> Result<WriteSlot, W::Error> {
         let mut spot = self.seek(at, writer, label)?;
+        self.learn(&spot, writer, label)?;
         self.raise(&mut spot, false, writer)?;
         let Some((name, found)) = spot.entry.clone() else {
             let dir = self.raise_dir(&mut spot.dirs, writer)?;
@@ -270,7 +275,7 @@ impl Overlay {
         if !found.is_dir() {
             return Err(errno(Errno::NOTDIR));
         }
-        self.empty(&spot.dirs, &name, writer)?;
+        self.empty(&spot.dirs, &name, (writer, label))?;
         self.raise_dir(&mut spot.dirs, writer)?;
         Ok(self.slot(&spot, &name, matches!(found, MergedEntry::Upper(_)))?)
     }
@@ -301,10 +306,10 @@ impl Overlay {
         Ok(self.read_slot(&spot, None, &mut LabelId::default())?.dir)
     }
 
-    /// A directory in the upper layer, if it is there.
-    pub(crate) fn find_upper_dir(&self, base: &Path) -> io::Result<Option<OwnedFd>> {
+    /// The label of the names in a directory.
+    pub(crate) fn label_of_names(&self, base: &Path, labels: &FileLabels) -> io::Result<LabelId> {
         let spot = self.walk(base, OsStr::new("."), false, &mut SeenLabels::new(None))?;
-        last(&spot.dirs)?.upper.as_ref().map(|upper| upper.try_clone()).transpose()
+        Ok(self.names_label(labels, last(&spot.dirs)?))
     }
 
     pub(super) fn names_of(&self, dir: &MergedDir) -> io::Result<BTreeMap<OsString, FileType>> {
@@ -367,29 +372,32 @@ impl Overlay {
     ) -> Result<(Spot, OsString, MergedEntry), W::Error> {
         let spot = self.seek(at, writer, label)?;
         let Some((name, found)) = spot.entry.clone() else { return Err(errno(unnamed)) };
+        self.learn(&spot, writer, label)?;
         if matches!(found, MergedEntry::Nothing { .. }) {
-            self.learn_missing(&spot, &name, writer, label)?;
             return Err(missing().into());
         }
         Ok((spot, name, found))
     }
 
-    pub(super) fn learn_missing<W: LayerWriter>(
-        &self,
-        spot: &Spot,
-        name: &OsStr,
-        writer: &W,
-        label: &mut LabelId,
-    ) -> Result<(), W::Error> {
-        if let (Some(labels), Some(upper)) = (writer.labels(), &last(&spot.dirs)?.upper) {
-            *label = label.join(labels.of_slot(upper, name));
+    /// Joins the label of a name: whoever asks learns what stands there.
+    pub(super) fn learn<W: LayerWriter>(&self, spot: &Spot, writer: &W, label: &mut LabelId) -> Result<(), W::Error> {
+        if let (Some(labels), Some((name, _))) = (writer.labels(), &spot.entry) {
+            *label = label.join(self.name_label(labels, last(&spot.dirs)?, name));
         }
         Ok(())
     }
 
     /// Fails unless a directory is empty; removes the layer's own entries from it.
-    pub(super) fn empty<W: LayerWriter>(&self, dirs: &[MergedDir], name: &OsStr, writer: &W) -> Result<(), W::Error> {
+    pub(super) fn empty<W: LayerWriter>(
+        &self,
+        dirs: &[MergedDir],
+        name: &OsStr,
+        (writer, label): (&W, &mut LabelId),
+    ) -> Result<(), W::Error> {
         let dir = self.enter(dirs, name)?.ok_or_else(missing)?;
+        if let Some(labels) = writer.labels() {
+            *label = label.join(self.names_label(labels, &dir));
+        }
         if !self.names_of(&dir)?.is_empty() {
             return Err(errno(Errno::NOTEMPTY));
         }

@@ -3,7 +3,7 @@
 use super::Overlay;
 use super::lower::{DIRECTORY, is_dir, kind, missing, stat_at};
 use super::mark::{COPY, LayerMark, ORIGIN, SHARED};
-use super::walk::{LowerEntry, MergedDir, MergedEntry, Spot, shared_name};
+use super::walk::{LowerEntry, MergedDir, MergedEntry, Spot, last, shared_name};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::effect::undo::{Transaction, UndoRefusal};
@@ -78,12 +78,29 @@ impl Overlay {
                 if entry.is_marked {
                     remove(&dir, &name, writer)?;
                 }
-                make_link(&dir, &name, <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&target), writer)?;
+                let target = <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&target);
+                make_link(&dir, &name, target, Some(&entry.stat), writer)?;
             }
             _ => return Err(io::Error::from(io::ErrorKind::PermissionDenied).into()),
         }
         let stat = stat_at(&dir, &name)?.ok_or_else(missing)?;
         spot.entry = Some((name, MergedEntry::Upper(stat)));
+        match is_emptied {
+            true => Ok(()),
+            false => self.keep_name_label(spot, writer),
+        }
+    }
+
+    /// Gives a name in the upper layer the label that it has in the lower one.
+    pub(super) fn keep_name_label<W: LayerWriter>(&self, spot: &Spot, writer: &W) -> Result<(), W::Error> {
+        let (Some(labels), Some((name, _))) = (writer.labels().filter(|_| self.is_shared()), &spot.entry) else {
+            return Ok(());
+        };
+        let label = self.name_label(labels, last(&spot.dirs)?, name);
+        if !label.is_ordinary() {
+            let upper = upper(last(&spot.dirs)?)?;
+            keep_times(&upper, || labels.naming(&upper, name, label)?.done())?;
+        }
         Ok(())
     }
 
@@ -118,16 +135,16 @@ impl Overlay {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let to = openat(dir, copy, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
                 let to = File::from(to);
-                let from = self.lower.open_file(&entry.path)?;
                 if !is_emptied {
-                    fill(&from, &to)?;
+                    fill(&self.lower.open_file(&entry.path)?, &to)?;
                 }
                 put_attributes(&to, &entry.stat)?;
                 if let Some(work) = writer.transaction() {
                     work.opened(&to);
                 }
                 if let Some(labels) = writer.labels() {
-                    labels.made(&to, LabelId::default())?;
+                    let label = if is_emptied { LabelId::default() } else { labels.of_stat(&entry.stat) };
+                    labels.made(&to, label)?;
                 }
                 self.share(dir, &entry.stat, writer)?;
             }
@@ -175,7 +192,7 @@ fn make_shadow<W: LayerWriter>(dir: &OwnedFd, name: &OsStr, stat: &Stat, writer:
     keep_times(dir, || Ok(mkdirat(dir, name, Mode::RWXU)?))?;
     let made: OwnedFd = openat(dir, name, DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
     if let Some(labels) = writer.labels() {
-        labels.made(&made, LabelId::default())?;
+        labels.made(&made, labels.of_stat(stat))?;
     }
     put_attributes(&made, stat)?;
     Ok(made)
@@ -188,17 +205,24 @@ pub(super) fn make_mark<W: LayerWriter>(
     mark: &LayerMark,
     writer: &W,
 ) -> Result<(), W::Error> {
-    make_link(dir, name, &mark.target(), writer)
+    make_link(dir, name, &mark.target(), None, writer)
 }
 
-fn make_link<W: LayerWriter>(dir: &OwnedFd, name: &OsStr, target: &OsStr, writer: &W) -> Result<(), W::Error> {
+/// Makes a link, which may be a copy of another one.
+fn make_link<W: LayerWriter>(
+    dir: &OwnedFd,
+    name: &OsStr,
+    target: &OsStr,
+    original: Option<&Stat>,
+    writer: &W,
+) -> Result<(), W::Error> {
     let _charge = writer.charge(0)?;
     if let Some(work) = writer.transaction() {
         work.making(dir, name)?;
     }
     keep_times(dir, || Ok(symlinkat(target, dir, name)?))?;
     if let Some(labels) = writer.labels() {
-        labels.made_at(dir, name, LabelId::default())?;
+        labels.made_at(dir, name, original.map_or(LabelId::default(), |original| labels.of_stat(original)))?;
     }
     Ok(())
 }

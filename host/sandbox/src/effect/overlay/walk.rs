@@ -102,14 +102,14 @@ impl<'a> SeenLabels<'a> {
         Self { labels: labels.filter(|labels| !labels.is_empty()), label: LabelId::default() }
     }
 
-    fn name(&mut self, dir: &MergedDir, name: &OsStr) {
-        if let (Some(labels), Some(upper)) = (self.labels, &dir.upper) {
-            self.label = self.label.join(labels.of_slot(upper, name));
+    fn name(&mut self, overlay: &Overlay, dir: &MergedDir, name: &OsStr) {
+        if let Some(labels) = self.labels {
+            self.label = self.label.join(overlay.name_label(labels, dir, name));
         }
     }
 
     fn link(&mut self, found: &MergedEntry) {
-        if let (Some(labels), MergedEntry::Upper(stat)) = (self.labels, found) {
+        if let (Some(labels), Some(stat)) = (self.labels, found.stat()) {
             self.label = self.label.join(labels.of_stat(stat));
         }
     }
@@ -159,7 +159,7 @@ impl Overlay {
             let is_last = rest.is_empty();
             let is_link = found.stat().is_some_and(|stat| kind(stat) == FileType::Symlink);
             if is_link && (follows || !is_last) {
-                seen.name(dir, &part);
+                seen.name(self, dir, &part);
                 seen.link(&found);
                 links += 1;
                 let target = self.read_link(dir, &part, &found)?;
@@ -182,7 +182,7 @@ impl Overlay {
                 }
                 return Ok(Spot { dirs, entry: Some((part, found)) });
             }
-            seen.name(dir, &part);
+            seen.name(self, dir, &part);
             match self.enter_found(&dirs, &part, &found)? {
                 Some(next) => dirs.push(next),
                 None if found.stat().is_some() => return Err(io::ErrorKind::NotADirectory.into()),
@@ -195,7 +195,8 @@ impl Overlay {
     fn skip_below(&self, dirs: &mut Vec<MergedDir>, rest: &mut Vec<OsString>, seen: &mut SeenLabels<'_>) {
         const WORTH: usize = 2;
         let Some(dir @ MergedDir { upper: Some(upper), lower: Some(lower), .. }) = dirs.last() else { return };
-        if rest.len() < WORTH || rest.iter().any(|part| part == ".." || is_of_layer(part)) {
+        // Each name of shared files has a label.
+        if rest.len() < WORTH || self.is_shared() || rest.iter().any(|part| part == ".." || is_of_layer(part)) {
             return;
         }
         let Some(first) = rest.last() else { return };
@@ -205,7 +206,7 @@ impl Overlay {
         let names: Vec<OsString> = rest.iter().skip(1).rev().cloned().collect();
         let below = names.iter().fold(lower.clone(), |path, name| path.join(name));
         let Ok(opened) = self.lower.open_dir(&below) else { return };
-        seen.name(dir, first);
+        seen.name(self, dir, first);
         let mut at = lower.clone();
         for name in names {
             at = at.join(&name);

@@ -1,6 +1,7 @@
 //! What stands in a log: the work that it is of, what is about to change, and at its end how things then are. A line of JSON each.
 
 use super::bytes::SessionPath;
+use super::line::ChangeLine;
 use kiso_plan::label::Label;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,22 +104,25 @@ pub(super) enum FileChange {
     },
     /// This file had these permissions.
     Permitted { at: SessionPath, inode: u64, mode: u32 },
+    /// Changes to shared files were not accepted, or were. The paths are in words of an undo.
+    Shared { number: u64, accepted: bool, paths: Vec<ChangeLine> },
 }
 
 impl FileChange {
     /// The paths that it is about, in the workspace.
     pub(super) fn paths(&self) -> impl Iterator<Item = &SessionPath> {
         let (one, two) = match self {
-            Self::Moved { from, to } => (from, Some(to)),
+            Self::Shared { .. } => (None, None),
+            Self::Moved { from, to } => (Some(from), Some(to)),
             Self::Made { at }
             | Self::Removed { at, .. }
             | Self::RemovedDir { at, .. }
             | Self::Returned { at, .. }
             | Self::Wrote { at, .. }
             | Self::Grew { at, .. }
-            | Self::Permitted { at, .. } => (at, None),
+            | Self::Permitted { at, .. } => (Some(at), None),
         };
-        std::iter::once(one).chain(two).filter(|path| path.is_work())
+        one.into_iter().chain(two).filter(|path| path.is_work())
     }
 }
 

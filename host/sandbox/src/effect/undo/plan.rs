@@ -1,44 +1,14 @@
 //! What taking back some logs would do, and what speaks against it.
 
 use super::bytes::{DELETED, SessionPath};
+use super::line::{ChangeLine, UndoVerb};
 use super::log::{FileChange, Look};
+use super::shared;
 use super::shelf::{Shelf, UndoLog};
 use super::tree::{Tree, is_nothing};
 use rustix::fs::readlinkat;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-
-/// What becomes of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum UndoVerb {
-    /// It is deleted.
-    Delete,
-    /// It is there again.
-    Create,
-    /// It has its content again.
-    Restore,
-}
-
-impl UndoVerb {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Create => "create",
-            Self::Restore => "restore",
-        }
-    }
-}
-
-/// A path that would change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ChangeLine {
-    /// Below the workspace.
-    pub path: String,
-    pub change: UndoVerb,
-}
 
 /// What would be done.
 #[derive(Debug, Clone, Default)]
@@ -85,6 +55,13 @@ impl UndoPlan {
             let added = names.iter().filter(|name| !after.contains_key(name));
             conflicts.extend(added.map(|name| format!("{name} was added since")));
         }
+        let mut shared = Vec::new();
+        for change in self::changes(logs) {
+            if let FileChange::Shared { number, accepted, paths } = change {
+                conflicts.extend(tree.shared.conflicts(*number, *accepted)?);
+                shared.extend(shared::lines(paths, *accepted));
+            }
+        }
         let mut changes = BTreeMap::new();
         // The oldest change says what was there before.
         for change in logs.iter().rev().flat_map(|log| &log.changes).map(|change| &change.change) {
@@ -110,7 +87,7 @@ impl UndoPlan {
         Ok(Self {
             run: run.unwrap_or_default(),
             missing: missing.collect(),
-            changes: changes.into_iter().filter_map(line).collect(),
+            changes: changes.into_iter().filter_map(line).chain(shared).collect(),
             conflicts,
         })
     }
@@ -178,7 +155,7 @@ impl FileChange {
     /// Whether something stood at one of its paths before it.
     fn is_of_something_at(&self, path: &SessionPath) -> bool {
         match self {
-            Self::Made { .. } | Self::Returned { .. } => false,
+            Self::Made { .. } | Self::Returned { .. } | Self::Shared { .. } => false,
             Self::Moved { from, .. } => from == path,
             Self::Removed { .. }
             | Self::RemovedDir { .. }

@@ -84,6 +84,13 @@ fn take_back(
             cut(tree, at, *inode, (*length, *modified, label), how)
         }
         FileChange::Permitted { at, inode, mode } => permit(tree, at, (*inode, *mode), journal),
+        FileChange::Shared { number, accepted, paths } => {
+            if let Some(journal) = journal {
+                let paths = paths.clone();
+                journal.changing(FileChange::Shared { number: *number, accepted: !accepted, paths })?;
+            }
+            return tree.shared.bring(*number, *accepted, !how.is_exact()).map(|()| None);
+        }
     };
     match done {
         // Somebody else has changed what is there; the rest can still be done.

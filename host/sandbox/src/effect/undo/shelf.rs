@@ -3,8 +3,9 @@
 use super::bytes::SessionPath;
 use super::log::{Header, LabelledChange, Look, LostFile, Total, UndoRecord};
 use super::revert::{Reverting, revert};
+use super::shared::SessionAcceptances;
 use super::tree::Tree;
-use kiso_base::home::{Home, SessionName};
+use kiso_base::home::Home;
 use kiso_base::system::boot_id;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -56,6 +57,7 @@ pub struct UndoLog {
 pub struct Shelf {
     home: Home,
     session: PathBuf,
+    shared: SessionAcceptances,
     cache: Mutex<Option<Cache>>,
 }
 
@@ -69,14 +71,15 @@ struct Cache {
 type Stamp = (u64, i64, i64);
 
 impl Shelf {
-    pub fn new(home: Home, session: &SessionName) -> Self {
-        let session = home.session_dir(session);
-        Self { home, session, cache: Mutex::default() }
+    pub fn new(shared: SessionAcceptances) -> Self {
+        let home = shared.home.clone();
+        let session = home.session_dir(&shared.session);
+        Self { home, session, shared, cache: Mutex::default() }
     }
 
     /// The directory of the session. Opened anew: a session of the same name may have been deleted meanwhile.
     pub fn tree(&self) -> io::Result<Tree> {
-        Tree::open(&self.session)
+        Tree::open(&self.session, self.shared.clone())
     }
 
     fn dir(&self) -> PathBuf {

@@ -3,6 +3,7 @@
 use super::revert::revert;
 use super::shelf::UndoEntry;
 use super::*;
+use crate::effect::overlay::SharedHistory;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -27,7 +28,7 @@ impl Stage {
         let session = SessionName::parse("s").unwrap();
         home.create_session(&session).unwrap();
         fs::create_dir(home.session_dir(&session).join("tmp")).unwrap();
-        let undo = Undo::new(home.clone());
+        let undo = SharedHistory::undo(home.clone());
         Stage { _dir: dir, home, session, undo }
     }
 
@@ -39,7 +40,7 @@ impl Stage {
 
     /// As a process that begins anew sees it.
     fn reborn(&mut self) {
-        self.undo = Undo::new(self.home.clone());
+        self.undo = SharedHistory::undo(self.home.clone());
         self.undo.recover(&self.session).unwrap();
     }
 

@@ -3,6 +3,7 @@
 mod before;
 
 use super::bytes::SessionPath;
+use super::line::ChangeLine;
 use super::log::{EntryLabels, FileChange, Header, LabelledChange, LostFile, Total, UndoRecord};
 use super::revert::{Journal, Reverting, revert};
 use super::shelf::{Shelf, append, looks};
@@ -177,6 +178,11 @@ impl Transaction {
         append(&mut log.file, &UndoRecord::Left(what.to_owned()))?;
         state.left = Some(what.to_owned());
         Ok(())
+    }
+
+    /// Changes to shared files are about to be accepted.
+    pub fn sharing(&self, number: u64, paths: Vec<ChangeLine>) -> Result<(), UndoRefusal> {
+        self.record(&mut self.lock(), FileChange::Shared { number, accepted: false, paths })
     }
 
     /// What of the work cannot be undone, and why.

@@ -2,6 +2,7 @@
 
 use super::bytes::SessionPath;
 use super::log::{EntryLabels, Look};
+use super::shared::SessionAcceptances;
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use kiso_base::system::path_of;
@@ -23,6 +24,8 @@ pub struct Tree {
     pub device: u64,
     /// Those of its files.
     pub labels: Arc<FileLabels>,
+    /// What was accepted into the shared files.
+    pub shared: SessionAcceptances,
 }
 
 /// How directories are opened: no link is one.
@@ -36,11 +39,11 @@ pub struct DirSlot<'a> {
 }
 
 impl Tree {
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path, shared: SessionAcceptances) -> io::Result<Self> {
         let root = open(path, DIRECTORY, Mode::empty())?;
         #[allow(clippy::useless_conversion, reason = "it is no u64 everywhere")]
         let device = u64::try_from(fstat(&root)?.st_dev).unwrap_or_default();
-        Ok(Self { root, path: path.to_owned(), device, labels: FileLabels::of_dir(path) })
+        Ok(Self { root, path: path.to_owned(), device, labels: FileLabels::of_dir(path), shared })
     }
 
     /// The directory that holds the path. No part of it may be a link.

@@ -42,8 +42,8 @@ impl Skills {
         let (entry, _) =
             entry::entry(sandbox, &component, candidate.parsed.shape).map_err(|m| self.unfit(manifest, m))?;
         let scratch = ScratchDir::new(self.home()).map_err(|e| host_error(&e))?;
-        let [work, tmp, skills] = ["work", "tmp", "skills"].map(|name| scratch.path.join(name));
-        [&work, &tmp, &skills].into_iter().try_for_each(fs::create_dir).map_err(|e| host_error(&e))?;
+        let [work, tmp, skills, shared] = ["work", "tmp", "skills", "shared"].map(|name| scratch.path.join(name));
+        [&work, &tmp, &skills, &shared].into_iter().try_for_each(fs::create_dir).map_err(|e| host_error(&e))?;
         let (none, allowed) = (Secrets::default(), EffectiveGrant::new(manifest, None, &self.config().engine, true));
         let mut given = self.test_given(manifest, &allowed, work, &none);
         given.budget.output_kib = MAX_PRINTED_KIB;
@@ -57,6 +57,7 @@ impl Skills {
             support,
             skills: Some((skills, self.published_files())),
             folders: Vec::new(),
+            shared: Some((shared, false)),
             overlays: Overlays::default(),
             requests: None,
             goes_on: true,

@@ -129,6 +129,11 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         let mut moment = quota.labels().map(|labels| labels.now());
         let mut label = dir.overlay.label();
         let done = operation(&quota, &mut label);
+        if dir.overlay.is_shared()
+            && let Some(labels) = quota.labels()
+        {
+            labels.refresh_shared();
+        }
         if let (Some(labels), Some(moment)) = (quota.labels(), &mut moment) {
             label = label.join(labels.since(moment));
         }
@@ -180,11 +185,10 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     }
 
     pub(super) fn names_overlaid(&mut self, dir: &OverlayDir) -> FsResult<DirectoryListing> {
-        let upper = dir.overlay.find_upper_dir(&dir.base).ok().flatten();
         let names = self.in_folder(dir, |quota, label| {
             let names = dir.overlay.names(&dir.base);
-            if let (Some(labels), Some(upper)) = (Quota::labels(quota), upper) {
-                *label = label.join(labels.of_names(&upper));
+            if let Some(labels) = Quota::labels(quota).filter(|labels| !labels.is_empty()) {
+                *label = label.join(dir.overlay.label_of_names(&dir.base, labels)?);
             }
             names
         })?;

@@ -4,7 +4,7 @@ use super::super::Overlay;
 use super::super::lower::DIRECTORY;
 use super::super::mark::{LayerMark, ORIGIN};
 use super::super::walk::{MergedEntry, SeenLabels, last};
-use super::journal::AcceptStep;
+use super::journal::{AcceptHeader, AcceptStep};
 use crate::effect::undo::SessionPath;
 use rustix::fs::{AtFlags, Mode, openat, unlinkat};
 use std::ffi::OsStr;
@@ -14,9 +14,11 @@ use std::path::Path;
 
 impl Overlay {
     /// Removes from the upper layer what the folder has now.
-    pub(super) fn clear(&self, steps: &[AcceptStep], is_all: bool) -> io::Result<()> {
-        if is_all {
-            return self.empty_upper();
+    pub(super) fn clear(&self, id: u64, header: &AcceptHeader, steps: &[AcceptStep]) -> io::Result<()> {
+        match header.is_all {
+            true if header.keeps_layer => return self.put_away(id),
+            true => return self.empty_upper(),
+            false => {}
         }
         for step in steps {
             if let AcceptStep::TakeOut { from, staged, .. } = step

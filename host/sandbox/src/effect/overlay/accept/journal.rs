@@ -5,7 +5,8 @@
 use super::super::base::FileState;
 use super::super::lower::{DIRECTORY, is_dir, is_missing, stat_at};
 use super::labels::{PathLabels, StageLabels};
-use crate::effect::undo::{Origin, SessionPath};
+use super::waiting::LayerPrint;
+use crate::effect::undo::SessionPath;
 use rustix::fs::{AtFlags, Mode, RenameFlags, fchmod, linkat, mkdirat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -78,6 +79,8 @@ pub(super) enum AcceptRecord {
     State(AcceptState),
     /// Of shared files.
     Labels(Vec<PathLabels>),
+    /// The changes wait again, in an upper layer like this.
+    Waiting(LayerPrint),
     /// The states of the entries that were put, removed or moved, as the acceptance left them.
     After(Vec<(SessionPath, Option<FileState>)>),
 }
@@ -91,9 +94,9 @@ pub(super) struct AcceptHeader {
     pub(super) changes: usize,
     /// Whether the upper layer is emptied when it is done.
     pub(super) is_all: bool,
-    /// Of changes to shared files: the task that made them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) origin: Option<Origin>,
+    /// Whether the upper layer is kept then, for the changes to wait again after an undo.
+    #[serde(default)]
+    pub(super) keeps_layer: bool,
 }
 
 /// How far an acceptance has come.
@@ -107,6 +110,8 @@ pub(super) enum AcceptState {
     /// The upper layer no longer has the changes.
     Cleared,
     Undoing,
+    /// The folder is as it was, and the changes come back to the upper layer.
+    Returning,
     Undone,
     Redoing,
 }
@@ -119,6 +124,8 @@ pub(super) struct AcceptLog {
     /// `None` if a crash came before the steps were complete.
     pub(super) state: Option<AcceptState>,
     pub(super) after: Vec<(SessionPath, Option<FileState>)>,
+    /// The upper layer in which the changes wait again.
+    pub(super) waiting: Option<LayerPrint>,
     pub(super) labels: Vec<PathLabels>,
 }
 
@@ -136,11 +143,18 @@ impl AcceptLog {
                         steps: Vec::new(),
                         state: None,
                         after: Vec::new(),
+                        waiting: None,
                         labels: Vec::new(),
                     });
                 }
                 (AcceptRecord::Step(step), Some(log)) => log.steps.push(step),
-                (AcceptRecord::State(state), Some(log)) => log.state = Some(state),
+                (AcceptRecord::State(state), Some(log)) => {
+                    log.state = Some(state);
+                    if matches!(state, AcceptState::Done | AcceptState::Cleared) {
+                        log.waiting = None;
+                    }
+                }
+                (AcceptRecord::Waiting(print), Some(log)) => log.waiting = Some(print),
                 (AcceptRecord::After(after), Some(log)) => log.after = after,
                 (AcceptRecord::Labels(labels), Some(log)) => log.labels = labels,
                 _ => break,

@@ -44,8 +44,8 @@ fn an_acceptance_that_is_cut_off_leaves_the_folder_as_it_was_or_is_complete() {
             if difference.changes.is_empty() {
                 break;
             }
-            let PendingAcceptance { id, header, steps } = overlay.begin(&difference, &FolderSelection::All).unwrap();
-            let mut work = overlay.stage(&header).unwrap();
+            let PendingAcceptance { id, header, steps, .. } = overlay.begin(&difference, &FolderSelection::All).unwrap();
+            let mut work = overlay.stage(&header, &[]).unwrap();
             steps.iter().take(step).for_each(|step| work.apply(step).unwrap());
             if step <= steps.len() {
                 step += 1;
@@ -58,7 +58,7 @@ fn an_acceptance_that_is_cut_off_leaves_the_folder_as_it_was_or_is_complete() {
             assert!(overlay.difference(&stage.labels()).unwrap().changes.is_empty());
             // An undo that is cut off is completed.
             append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Undoing)]).unwrap();
-            let mut work = overlay.stage(&header).unwrap();
+            let mut work = overlay.stage(&header, &[]).unwrap();
             for step in steps.iter().rev().take(steps.len() / 2) {
                 work.revert(step).unwrap();
             }
@@ -313,7 +313,7 @@ fn an_undo_that_fails_half_way_leaves_the_folder_as_it_was_accepted() {
     fs::write(folder.join("a"), "in the way").unwrap();
     let log = overlay.read_log(id, "undone", |_| true).unwrap();
     append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Undoing)]).unwrap();
-    let mut work = overlay.stage(&log.header).unwrap();
+    let mut work = overlay.stage(&log.header, &[]).unwrap();
     let failed = overlay.take_back(&mut work, &log.steps).unwrap_err();
     assert!(failed.reverted.len() > 4, "{failed:?}");
     fs::write(folder.join("b"), "theirs").unwrap();
@@ -344,7 +344,7 @@ fn steps_that_were_taken_back_are_done_again_from_every_one_on() {
         }
         let id = overlay.accept(&difference, &FolderSelection::All).unwrap().number;
         let (after, log) = (shown(&folder), overlay.read_log(id, "undone", |_| true).unwrap());
-        let mut work = overlay.stage(&log.header).unwrap();
+        let mut work = overlay.stage(&log.header, &[]).unwrap();
         for first in 0..log.steps.len() {
             let mut reverted = Vec::new();
             for step in log.steps[first..].iter().rev() {
