@@ -8,6 +8,7 @@ mod call;
 mod categories;
 mod editor;
 mod exec_spec;
+pub mod deliver;
 pub mod files;
 mod mcp;
 mod narrow;

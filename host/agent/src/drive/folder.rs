@@ -2,6 +2,7 @@
 
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
+use crate::tool::deliver::{DeliveredFile, DeliveryError, DeliveryRequest};
 use kiso_base::home::{FolderRefusal, HomeError, HomeLock, SessionFolder, SessionName};
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
@@ -23,6 +24,8 @@ pub enum FolderFailure {
     HasChanges { at: String },
     #[error("{} cannot be opened: {error}", .folder.path.display())]
     Unusable { folder: SessionFolder, error: io::Error },
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
     #[error(transparent)]
     Refused(#[from] FolderRefusal),
     #[error(transparent)]
@@ -109,7 +112,7 @@ impl RunExecutor {
         // An administrator also sees a folder that runs do not see any more, so that its changes can be settled.
         let seen = |folder: SessionFolder| match caller {
             CallerScope::Admin => Some(folder),
-            CallerScope::User => config.visible_folder(folder, caller),
+            CallerScope::User => config.accessible_folder(folder, caller),
         };
         let mut folders: Vec<_> = folders.into_iter().filter_map(seen).collect();
         if folders.is_empty() {
@@ -212,6 +215,18 @@ impl RunExecutor {
     ) -> Result<SessionFolder, FolderFailure> {
         let _lock = self.lock_at_rest(session).await?;
         Ok(self.newest_config().open_listed_folder(&self.home, session, (caller, name), None)?)
+    }
+
+    /// Puts a file of a session at rest into a folder of `[folders]`.
+    pub async fn deliver(
+        &self,
+        session: &SessionName,
+        request: DeliveryRequest,
+    ) -> Result<DeliveredFile, FolderFailure> {
+        let _lock = self.lock_at_rest(session).await?;
+        let (home, config, of) = (self.home.clone(), self.newest_config(), session.clone());
+        let delivered = tokio::task::spawn_blocking(move || request.deliver(&home, &config, &of)).await;
+        Ok(delivered.map_err(|error| AcceptError::Io(io::Error::other(error)))??)
     }
 
     /// Closes a folder that has no changes.

@@ -5,6 +5,7 @@
 //! somebody who did not ask for that. Nor may it change the schedule: nobody reads along.
 
 mod docs;
+mod folders;
 mod memory;
 mod messages;
 mod schedule;
@@ -38,8 +39,9 @@ pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 pub const SKILLS: &str = skills::CATEGORY;
 
 /// The categories of the built-in tools, with what each is for in a few words: the router chooses by these.
-const CATEGORIES: [(&str, &str); 7] = [
+const CATEGORIES: [(&str, &str); 8] = [
     (docs::CATEGORY, "kiso's own manual"),
+    (folders::CATEGORY, "save files for the user"),
     (memory::CATEGORY, "what was said, what to keep"),
     (schedule::CATEGORY, "reminders, jobs at set times"),
     (scratchpad::CATEGORY, "texts put aside"),
@@ -72,6 +74,9 @@ pub const CORE_UPDATE: &str = memory::CORE_UPDATE;
 /// The tools that change what comes by itself.
 pub const SCHEDULE_ADD: &str = schedule::ADD;
 pub const SCHEDULE_REMOVE: &str = schedule::REMOVE;
+
+/// The tool that puts a file into a folder of the user.
+pub const SAVE_TO_FOLDER: &str = folders::SAVE;
 
 /// The tool that reads skills, Agent Skills among them.
 pub const SKILL_READ: &str = skills::READ;
@@ -235,6 +240,7 @@ impl Builtins {
             status::tools(),
             subagents::tools(),
             schedule::tools(),
+            folders::tools(&config),
         ];
         Builtins {
             store,
@@ -274,6 +280,13 @@ impl Builtins {
     /// The argument of a tool in which `ref:KEY` does not stand for the text, but says which entry of the scratchpad is meant.
     pub fn names_entry(name: &str) -> Option<&'static str> {
         (name == scratchpad::SCRATCHPAD).then_some(scratchpad::KEY)
+    }
+
+    /// Where a call puts a file of the session, with the label of the file; `None` for other tools.
+    pub fn delivery(&self, name: &str, args: &Value, at: &CallContext) -> Option<(String, Label)> {
+        let request = (name == folders::SAVE).then(|| folders::request(args, at))?;
+        let label = request.label(self.skills.home(), &at.session);
+        Some((folder_destination(&request.folder), label))
     }
 
     /// Whether a tool shows what is in the scratchpad already, so that what it shows is not put there again.
@@ -323,6 +336,7 @@ impl Builtins {
             }
             subagents::CATEGORY => subagents::call(self, name, &args, at).await,
             schedule::CATEGORY => schedule::call(self, name, &args, at).await,
+            folders::CATEGORY => folders::call(self, &args, at).await,
             _ => status::call(&self.store, at).await,
         }?;
         if answer.len() > MAX_ANSWER {
@@ -331,6 +345,11 @@ impl Builtins {
         }
         Ok(answer)
     }
+}
+
+/// A folder as the place that an effect goes to.
+pub fn folder_destination(folder: &str) -> String {
+    format!("folder:{folder}")
 }
 
 /// A tool whose arguments are the given properties, of which `required` must be there.

@@ -179,7 +179,7 @@ impl Tools {
         let of_skill = |name: &str| Task { skill: Some(name.to_owned()), ..Task::new(TaskKind::Skill, "") };
         let (task, work) = match ready {
             Ready::Builtin(args) => {
-                self.admit_builtin(&call.name, caller.permit)?;
+                self.admit_builtin(&call.name, &args, caller.permit, at)?;
                 return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
             }
             Ready::Work(ToolWork::Exec(command)) => {
@@ -193,13 +193,27 @@ impl Tools {
     }
 
     /// Whether a tool of the host may be called that does something which outlives the run.
-    fn admit_builtin(&self, name: &str, permit: Option<&Permit>) -> Result<(), ToolFault> {
-        let destination = match name {
-            builtin::SCHEDULE_ADD | builtin::SCHEDULE_REMOVE => "the schedule",
-            builtin::CORE_UPDATE => "core memory",
+    fn admit_builtin(
+        &self,
+        name: &str,
+        args: &Value,
+        permit: Option<&Permit>,
+        at: &CallContext,
+    ) -> Result<(), ToolFault> {
+        let admitted = match (self.builtins.delivery(name, args, at), name) {
+            (Some((destination, label)), _) => {
+                at.read.join(&label);
+                permit.map_or(Ok(()), |permit| {
+                    permit.read().join(LabelId::of(&label));
+                    permit.leave("folder", &destination, true, true)
+                })
+            }
+            (None, builtin::SCHEDULE_ADD | builtin::SCHEDULE_REMOVE) => {
+                permit.map_or(Ok(()), |permit| permit.call("the schedule", true))
+            }
+            (None, builtin::CORE_UPDATE) => permit.map_or(Ok(()), |permit| permit.call("core memory", true)),
             _ => return Ok(()),
         };
-        let admitted = permit.map_or(Ok(()), |permit| permit.call(destination, true));
         admitted.map_err(|why| {
             let error = super::mcp::effect_denied(name, &why);
             ToolFault { code: ErrorCode::EffectDenied, message: error.message, hint: None }

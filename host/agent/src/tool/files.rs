@@ -91,6 +91,13 @@ pub fn read(work: &Dir, path: &str) -> Result<String, String> {
 
 /// The first bytes of a file at such a path, at most `most`.
 pub fn bytes(work: &Dir, path: &str, most: u64) -> Result<Vec<u8>, String> {
+    let mut head = Vec::new();
+    open_file(work, path)?.take(most).read_to_end(&mut head).map_err(|error| error.to_string())?;
+    Ok(head)
+}
+
+/// Opens a file at such a path for reading.
+pub fn open_file(work: &Dir, path: &str) -> Result<File, String> {
     let path = path.trim().trim_start_matches("/work/").trim_start_matches("./");
     if path.is_empty() || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return Err("is not a path below /work".to_owned());
@@ -98,10 +105,7 @@ pub fn bytes(work: &Dir, path: &str, most: u64) -> Result<Vec<u8>, String> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let file = inside(work, dir).and_then(|dir| open(&dir, name, OFlags::empty()));
     let file = file.filter(|file| file.metadata().is_ok_and(|found| found.is_file()));
-    let mut head = Vec::new();
-    let read = file.ok_or("there is no such file")?.take(most).read_to_end(&mut head);
-    read.map_err(|error| error.to_string())?;
-    Ok(head)
+    file.ok_or_else(|| "there is no such file".to_owned())
 }
 
 /// Of a file, of its name, and of the names of the directories above it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::address::{addresses, bare, host_and_port, named_in, texts};
-use super::builtin::{CORE_UPDATE, SCHEDULE_ADD, SCHEDULE_REMOVE};
+use super::builtin::{CORE_UPDATE, SAVE_TO_FOLDER, SCHEDULE_ADD, SCHEDULE_REMOVE, folder_destination};
 use super::{EXEC, Tools};
 use kiso_base::home::SessionName;
 use kiso_plan::approval::{CardAccess, Destination};
@@ -171,6 +171,10 @@ impl Tools {
 
     /// What an administrator, or a manifest, says of a tool's arguments.
     fn roles(&self, tool: &str) -> Option<ArgumentRoles> {
+        if tool == SAVE_TO_FOLDER {
+            let [address, value, content] = ["folder", "name", "file"].map(|name| vec![name.to_owned()]);
+            return Some(ArgumentRoles { address, value, content });
+        }
         let index = self.index();
         let effect = match index.outside.get(tool) {
             Some(outside) => outside.effect.clone(),
@@ -213,12 +217,16 @@ impl Tools {
             return CallSinks { calls: vec![call], access: of_tool() };
         }
         let own = match tool {
-            SCHEDULE_ADD | SCHEDULE_REMOVE => Some(("schedule", "the schedule")),
-            CORE_UPDATE => Some(("memory", "core memory")),
+            SCHEDULE_ADD | SCHEDULE_REMOVE => Some(("schedule", "the schedule".to_owned())),
+            CORE_UPDATE => Some(("memory", "core memory".to_owned())),
+            SAVE_TO_FOLDER => {
+                let folder = args.get("folder").and_then(Value::as_str).unwrap_or_default();
+                Some(("folder", folder_destination(folder)))
+            }
             _ => None,
         };
         if let Some((sink, destination)) = own {
-            return CallSinks { calls: vec![one(sink, destination.to_owned(), true)], access: of_tool() };
+            return CallSinks { calls: vec![one(sink, destination, true)], access: of_tool() };
         }
         let Ok((skill, at)) = self.skills.find_tool(tool) else {
             return CallSinks { calls: Vec::new(), access: Vec::new() };

@@ -71,6 +71,9 @@ pub(super) const TABLE: NamedTable = NamedTable {
     ]),
 };
 
+/// Folders that are open for deliveries are below it.
+const DELIVERIES: &str = "/deliveries";
+
 /// Characters of an unknown name that a message repeats.
 const MAX_SHOWN: usize = 64;
 
@@ -146,7 +149,10 @@ impl Config {
         let is_mounted = |at: &str| self.mounts.iter().any(|mount| mount.at == at);
         let open = home.folders(session)?;
         let by_name = format!("/{name}");
-        let here = open.iter().find(|folder| folder.path.as_path() == entry.path || entry.leads_to(&folder.path));
+        let here = open
+            .iter()
+            .filter(|folder| !folder.deliveries)
+            .find(|folder| folder.path.as_path() == entry.path || entry.leads_to(&folder.path));
         let at = match (at, here) {
             (Some(at), _) => at,
             (None, Some(folder)) => &folder.at,
@@ -167,6 +173,32 @@ impl Config {
         Ok(folder)
     }
 
+    /// The folder of `[folders]` that a caller puts files of a session into. If the session does not have it open, it is opened for that alone:
+    /// no run sees what is in it.
+    pub fn delivery_folder(
+        &self,
+        home: &Home,
+        session: &SessionName,
+        (caller, name): (CallerScope, &str),
+    ) -> Result<SessionFolder, FolderRefusal> {
+        let shown = || name.chars().take(MAX_SHOWN).collect();
+        let entry = self.folder_for(caller, name).ok_or_else(|| FolderRefusal::Unlisted(shown()))?;
+        if !entry.write {
+            return Err(FolderRefusal::ReadOnly(shown()));
+        }
+        let is_it = |folder: &SessionFolder| folder.write && folder.entry.as_deref() == Some(name);
+        let open = home.folders(session)?.into_iter().find(is_it);
+        if let Some(folder) = open.and_then(|folder| self.accessible_folder(folder, caller)) {
+            return Ok(folder);
+        }
+        let folder = SessionFolder::new(home, &entry.path, PROJECT, entry.force)?;
+        // A path that no other folder can have.
+        let at = format!("{DELIVERIES}/{name}");
+        let folder = SessionFolder { at, entry: Some(name.to_owned()), deliveries: true, ..folder };
+        home.open_folder(session, folder.clone())?;
+        Ok(folder)
+    }
+
     /// The open folders of a session that a run of this caller sees, as it sees them. Everything that shows a folder to a run asks this.
     pub fn visible_folders(
         &self,
@@ -178,13 +210,16 @@ impl Config {
         Ok(folders.into_iter().filter_map(|folder| self.visible_folder(folder, caller)).collect())
     }
 
-    /// A folder as a run of this caller sees it. A folder that somebody opened by its path belongs to administrators. One that was opened
-    /// through `[folders]` is seen as the entry says now: it is not seen if the entry was removed, or leads to another directory.
-    pub fn visible_folder(&self, mut folder: SessionFolder, caller: CallerScope) -> Option<SessionFolder> {
+    /// A folder as a run of this caller sees it, if it does.
+    fn visible_folder(&self, folder: SessionFolder, caller: CallerScope) -> Option<SessionFolder> {
         // A mount of the same name is not hidden.
-        if self.mounts.iter().any(|mount| mount.at == folder.at) {
-            return None;
-        }
+        let is_mounted = self.mounts.iter().any(|mount| mount.at == folder.at);
+        if is_mounted || folder.deliveries { None } else { self.accessible_folder(folder, caller) }
+    }
+
+    /// A folder as this caller may use it. A folder that somebody opened by its path belongs to administrators. One that was opened through
+    /// `[folders]` is used as the entry says now: not at all if the entry was removed, or leads to another directory.
+    pub fn accessible_folder(&self, mut folder: SessionFolder, caller: CallerScope) -> Option<SessionFolder> {
         match &folder.entry {
             None => (caller == CallerScope::Admin).then_some(folder),
             Some(name) => {
@@ -319,6 +354,34 @@ mod tests {
         assert!(refusal.contains("an administrator has opened this folder"), "{refusal}");
         assert_eq!(open(admin, "photos").unwrap(), own);
         assert!(config.visible_folders(&home, &session, user).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_files_are_put_into_is_not_seen() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(&temp.path().join("home")).unwrap();
+        let session = SessionName::parse("s").unwrap();
+        let dir = temp.path().join("a");
+        std::fs::create_dir(&dir).unwrap();
+        let path = dir.display().to_string();
+        let text =
+            format!("[folders.a]\npath = {path:?}\n[folders.b]\npath = {path:?}\nrole = \"user\"\nmode = \"read\"\n");
+        let config = Config::parse(text.as_bytes()).unwrap();
+        let [admin, user] = [CallerScope::Admin, CallerScope::User];
+        let folder = |caller, name| config.delivery_folder(&home, &session, (caller, name));
+        assert!(matches!(folder(user, "a"), Err(FolderRefusal::Unlisted(_))));
+        assert!(matches!(folder(user, "b"), Err(FolderRefusal::ReadOnly(_))));
+        let opened = folder(admin, "a").unwrap();
+        assert_eq!(
+            (opened.at.as_str(), opened.path.as_path()),
+            ("/deliveries/a", dir.canonicalize().unwrap().as_path())
+        );
+        assert_eq!(folder(admin, "a").unwrap(), opened);
+        assert!(config.visible_folders(&home, &session, admin).unwrap().is_empty());
+        // What is opened to be worked in is another matter, and takes later files.
+        let project = config.open_listed_folder(&home, &session, (admin, "a"), None).unwrap();
+        assert_eq!((project.at.as_str(), project.deliveries), (PROJECT, false));
+        assert_eq!(config.visible_folders(&home, &session, admin).unwrap().len(), 1);
     }
 
     fn open_again(home: &Home, session: &SessionName, dir: &Path) {

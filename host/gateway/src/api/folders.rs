@@ -252,6 +252,7 @@ impl From<FolderFailure> for ApiError {
             | FolderFailure::Accept(AcceptError::Nothing | AcceptError::Missing(_)) => ApiError::not_found(message),
             FolderFailure::ReadOnly { .. } => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
             FolderFailure::Refused(refusal) => refusal.into(),
+            FolderFailure::Delivery(error) => error.into(),
             FolderFailure::HasChanges { .. } => ApiError::new(StatusCode::CONFLICT, "taken", message),
             FolderFailure::Accept(AcceptError::Dependent(_)) => ApiError::bad_request(message),
             FolderFailure::Hunks(HunkError::Refused(_)) => ApiError::bad_request(message),

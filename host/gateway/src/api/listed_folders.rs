@@ -12,6 +12,8 @@ use crate::auth::Who;
 use crate::document::routes;
 use crate::error::ApiError;
 use crate::wire::{Body, JsonResult, NoContent, Path, Query};
+use kiso_agent::drive::FolderFailure;
+use kiso_agent::tool::deliver::{DeliveredFile, DeliveryError, DeliveryRequest};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{FolderRefusal, HomeError, SessionName};
 use kiso_plan::plan::CallerScope;
@@ -27,6 +29,12 @@ routes! {
     POST "/sessions/{session}/folders/close" Chat => close,
         404 "The session has no such folder",
         409 "A run works in the session, or changes wait";
+    /// Copy a file of the workspace into one of them, at once. A file that is there is not replaced: the new one gets another name
+    POST "/sessions/{session}/deliver" Chat => deliver,
+        403 "The folder is for reading only",
+        404 "No such folder is listed for the caller, or it is not on this machine",
+        409 "A run works in the session, or the folder cannot be changed",
+        507 "The file does not fit on the disk";
 }
 
 /// For which session it is asked.
@@ -84,6 +92,28 @@ pub(super) struct FolderPlace {
     at: String,
 }
 
+/// A file of the workspace, and where it is to go.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeliverRequest {
+    /// Its path in the workspace.
+    file: String,
+    /// The name of the folder.
+    folder: String,
+    /// Its name there; without it, the one that it has.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// A file that was copied into a folder.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Delivered {
+    folder: String,
+    /// Its name there.
+    name: String,
+    bytes: u64,
+}
+
 pub(super) async fn list(
     who: Who,
     State(app): State<App>,
@@ -139,6 +169,29 @@ pub(super) async fn close(
     Ok(NoContent)
 }
 
+pub(super) async fn deliver(
+    who: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Body(request): Body<DeliverRequest>,
+) -> JsonResult<Delivered> {
+    let DeliverRequest { file, folder, name } = request;
+    let wanted = DeliveryRequest { caller: who.caller(), file, folder: folder.clone(), name };
+    let DeliveredFile { name, bytes } = app.0.drive.newest().deliver(&session, wanted).await?;
+    tracing::info!(%session, by = who.name(), folder, bytes, "a file was saved in a folder");
+    Ok(Json(Delivered { folder, name, bytes }))
+}
+
+impl From<DeliveryError> for ApiError {
+    fn from(error: DeliveryError) -> ApiError {
+        match error {
+            DeliveryError::File { .. } | DeliveryError::Name(_) => ApiError::bad_request(error.to_string()),
+            DeliveryError::Folder(refusal) => refusal.into(),
+            DeliveryError::Accept(error) => FolderFailure::Accept(error).into(),
+        }
+    }
+}
+
 impl From<FolderRefusal> for ApiError {
     fn from(refusal: FolderRefusal) -> ApiError {
         let message = refusal.to_string();
@@ -155,6 +208,7 @@ impl From<FolderRefusal> for ApiError {
                 tracing::warn!("a folder of config.toml cannot be opened: {message}");
                 ApiError::new(StatusCode::CONFLICT, "taken", "the folder may not be opened; the daemon's log says why")
             }
+            FolderRefusal::ReadOnly(_) => ApiError::new(StatusCode::FORBIDDEN, "forbidden", message),
             FolderRefusal::Path { .. } | FolderRefusal::TooMany => {
                 ApiError::new(StatusCode::CONFLICT, "taken", message)
             }

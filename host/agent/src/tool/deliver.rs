@@ -1,0 +1,113 @@
+//! Puts files of a session's workspace into folders that `[folders]` in `config.toml` lists.
+
+use super::files;
+use kiso_base::config::Config;
+use kiso_base::home::{FolderRefusal, Home, HomeError, SessionName};
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::files::FileLabels;
+use kiso_sandbox::effect::overlay::{AcceptError, Overlay};
+use std::io;
+
+/// A file that somebody wants in a folder.
+#[derive(Debug, Clone)]
+pub struct DeliveryRequest {
+    pub caller: CallerScope,
+    /// In the workspace, such as "pub/chart.png" or "/work/pub/chart.png".
+    pub file: String,
+    /// The name of the folder.
+    pub folder: String,
+    /// Its name there; without it, the one that it has.
+    pub name: Option<String>,
+}
+
+/// A file that was put into a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveredFile {
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// Why a file was not put into a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliveryError {
+    #[error("{path:?} is not a file of /work: {why}")]
+    File { path: String, why: String },
+    #[error(
+        "{0:?} cannot be the name of the file: it must have 1 to 200 bytes, without slashes, and not begin with a dot"
+    )]
+    Name(String),
+    #[error(transparent)]
+    Folder(#[from] FolderRefusal),
+    #[error(transparent)]
+    Accept(#[from] AcceptError),
+}
+
+/// Bytes of a name; a number must fit behind it.
+const MAX_NAME: usize = 200;
+
+/// Characters of a name or path that a message repeats.
+const MAX_SHOWN: usize = 80;
+
+impl DeliveryRequest {
+    /// The label of the file: of what is in it, and of its name.
+    pub fn label(&self, home: &Home, session: &SessionName) -> Label {
+        let labels = FileLabels::of_session(home, session);
+        home.open_work(session).map_or_else(|_| Label::session(), |work| files::label(&work, &self.file, &labels))
+    }
+
+    /// Puts a copy of the file into the folder. The caller holds the session's lock.
+    pub fn deliver(&self, home: &Home, config: &Config, session: &SessionName) -> Result<DeliveredFile, DeliveryError> {
+        let shown = |text: &str| text.chars().take(MAX_SHOWN).collect::<String>();
+        let wrong = |why: String| DeliveryError::File { path: shown(&self.file), why };
+        if self.file.starts_with('/') && !self.file.starts_with("/work/") {
+            return Err(wrong("copy it there first".to_owned()));
+        }
+        let work = home.open_work(session).map_err(|error| wrong(error.to_string()))?;
+        let file = files::open_file(&work, &self.file).map_err(wrong)?;
+        let own = self.file.rsplit('/').next().unwrap_or_default();
+        let name = self.name.as_deref().unwrap_or(own);
+        if !is_plain(name) {
+            return Err(DeliveryError::Name(shown(name)));
+        }
+        let folder = config.delivery_folder(home, session, (self.caller, &self.folder))?;
+        let overlay = Overlay::open(home, session, &folder).map_err(AcceptError::from)?;
+        let bytes = file.metadata().map_err(AcceptError::from)?.len();
+        let delivery = overlay.deliver(&file, name, &FileLabels::of_session(home, session))?;
+        Ok(DeliveredFile { name: delivery.name, bytes })
+    }
+}
+
+/// Whether a name is one that a file manager shows, and a shell does not read by itself.
+fn is_plain(name: &str) -> bool {
+    let is_odd = |c: char| c.is_control() || matches!(c, '/' | '\\');
+    (1..=MAX_NAME).contains(&name.len()) && !name.starts_with('.') && name.trim() == name && !name.contains(is_odd)
+}
+
+impl From<HomeError> for DeliveryError {
+    fn from(error: HomeError) -> Self {
+        Self::Folder(error.into())
+    }
+}
+
+impl From<io::Error> for DeliveryError {
+    fn from(error: io::Error) -> Self {
+        Self::Accept(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_hide_or_lead_elsewhere_are_refused() {
+        for name in ["chart.png", "Umsätze 2026 (2).csv", "a"] {
+            assert!(is_plain(name), "{name}");
+        }
+        let long = "x".repeat(MAX_NAME + 1);
+        for name in ["", ".", "..", ".bashrc", "a/b", "a\\b", "a\nb", " a", "a ", &long] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+    }
+}
