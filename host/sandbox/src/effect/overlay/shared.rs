@@ -4,6 +4,10 @@
 //! labels of those who put them there. Nothing waits for a person: a file that another session has changed meanwhile is kept beside the
 //! other's, under another name.
 
+mod files;
+
+pub use self::files::{SharedEntry, SharedFiles};
+
 use super::Overlay;
 use super::accept::AcceptError;
 use super::difference::{FolderChange, FolderChangeKind, FolderSelection};

@@ -1,0 +1,96 @@
+//! The shared files as a person sees them, without a session.
+
+use super::super::lower::{Lower, is_dir, kind};
+use crate::effect::files::FileLabels;
+use crate::effect::label::LabelId;
+use crate::effect::undo::is_of_layer;
+use kiso_base::home::Home;
+use kiso_plan::label::Label;
+use rustix::fs::FileType;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files that all sessions share.
+#[derive(Debug)]
+pub struct SharedFiles {
+    lower: Lower,
+    labels: Arc<FileLabels>,
+}
+
+/// An entry among the shared files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedEntry {
+    /// Below `/shared`.
+    pub path: PathBuf,
+    pub is_dir: bool,
+    /// 0 for a directory.
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Of its name, and of its content.
+    pub label: Label,
+}
+
+impl SharedFiles {
+    pub fn open(home: &Home) -> io::Result<Self> {
+        let folder = home.shared_folder().map_err(io::Error::other)?;
+        Ok(Self { lower: Lower::open(&folder.path)?, labels: FileLabels::of_dir(&home.shared_dir()) })
+    }
+
+    /// The entries in a directory, or in all directories below it, by path. At most so many; whether there are more.
+    pub fn list(&self, dir: &Path, is_deep: bool, most: usize) -> io::Result<(Vec<SharedEntry>, bool)> {
+        let (mut found, mut pending) = (BTreeMap::new(), vec![dir.to_owned()]);
+        while let Some(dir) = pending.pop() {
+            let opened = self.lower.open_dir(&dir)?;
+            for entry in rustix::fs::Dir::read_from(&opened)? {
+                let entry = entry?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                let path = dir.join(name);
+                if matches!(name.as_bytes(), b"." | b"..") || is_of_layer(name) {
+                    continue;
+                }
+                if found.len() >= most {
+                    return Ok((found.into_values().collect(), true));
+                }
+                let Some(stat) = self.lower.stat(&path)?.filter(|stat| is_shown(kind(stat))) else { continue };
+                if is_deep && is_dir(&stat) {
+                    pending.push(path.clone());
+                }
+                let label = self.labels.of_slot(&opened, name).join(self.labels.of_stat(&stat));
+                let entry = SharedEntry {
+                    is_dir: is_dir(&stat),
+                    bytes: if is_dir(&stat) { 0 } else { u64::try_from(stat.st_size).unwrap_or(0) },
+                    modified_ms: stat.st_mtime.saturating_mul(1_000),
+                    label: (*label.join(LabelId::session()).label()).clone(),
+                    path: path.clone(),
+                };
+                found.insert(path, entry);
+            }
+        }
+        Ok((found.into_values().collect(), false))
+    }
+
+    /// Opens a file for reading.
+    pub fn open_file(&self, path: &Path) -> io::Result<File> {
+        self.lower.open_file(path)
+    }
+
+    /// The entry at a path.
+    pub fn find(&self, path: &Path) -> io::Result<Option<SharedEntry>> {
+        let (dir, Some(name)) = (path.parent().unwrap_or(Path::new("")), path.file_name()) else { return Ok(None) };
+        match self.list(dir, false, usize::MAX) {
+            Ok((entries, _)) => Ok(entries.into_iter().find(|entry| entry.path.file_name() == Some(name))),
+            Err(error) if super::super::lower::is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_shown(kind: FileType) -> bool {
+    matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink)
+}
