@@ -164,7 +164,14 @@ impl DiffArgs {
                         listed.push((change.path.as_path(), text.revision));
                     }
                 }
-                ListedChange::Repository(repository) if self.patch => out!("{}", commits(repository)),
+                ListedChange::Repository(repository) if self.patch => {
+                    out!("{}", commits(repository));
+                    // What git runs or obeys is read before it is accepted.
+                    for change in view.difference.changes.iter().filter(|one| repository.settings.contains(&one.path)) {
+                        let text = view.overlay.text_change(change);
+                        out!("{}", text.map_or(String::new(), |text| patch(change, &text)));
+                    }
+                }
                 _ => {}
             }
         }
@@ -296,7 +303,9 @@ fn patch(change: &FolderChange, text: &TextChange) -> String {
     for (number, hunk) in text.hunks.iter().enumerate() {
         // A hunk of a file that is new or deleted is all of it.
         match change.kind {
-            FolderChangeKind::Changed => patch.push_str(&format!("{}  hunk {}\n", hunk.header, number + 1)),
+            FolderChangeKind::Changed if change.repository.is_none() => {
+                patch.push_str(&format!("{}  hunk {}\n", hunk.header, number + 1))
+            }
             _ => patch.push_str(&format!("{}\n", hunk.header)),
         }
         for line in &hunk.lines {

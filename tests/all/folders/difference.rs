@@ -78,7 +78,7 @@ fn a_git_repository_is_one_change_and_is_accepted_as_a_whole() {
     before.assert_same(&desk.tree());
     // What git would run is named.
     desk.line("echo 'echo pwned' > .git/hooks/post-checkout").ok();
-    desk.home.kiso(&["diff"]).ok().prints(&["hooks/post-checkout added"]);
+    desk.home.kiso(&["diff", "--patch"]).ok().prints(&["hooks/post-checkout added", "+echo pwned"]);
     desk.home.kiso(&["run", "--apply", "$ true"]).ok().says(&["waiting"]);
     assert!(!folder.join(".git/hooks/post-checkout").exists());
 }

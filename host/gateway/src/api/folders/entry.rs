@@ -14,6 +14,9 @@ const MAX_LISTED: usize = 1_000;
 /// Endings of a group that are listed.
 const MAX_ENDINGS: usize = 8;
 
+/// Settings of a repository that are listed.
+const MAX_SETTINGS: usize = 20;
+
 /// How changes are listed.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -124,6 +127,8 @@ pub(in crate::api) struct RepositoryChanges {
     newest: Vec<RepositoryCommit>,
     /// Entries below the `.git` directory that changed.
     files: usize,
+    /// Paths of those that git runs or obeys, such as hooks.
+    settings: Vec<String>,
 }
 
 /// A new commit.
@@ -283,6 +288,7 @@ impl From<&RepositoryChange> for ChangedEntry {
                 commits: change.commits,
                 newest,
                 files: change.files,
+                settings: change.settings.iter().take(MAX_SETTINGS).map(|path| path.to_string_lossy().into()).collect(),
             }),
         }
     }

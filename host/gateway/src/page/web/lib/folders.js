@@ -73,13 +73,15 @@ function Change({ session, folder, change, onSettle }) {
   useEffect(() => setView(null), [change]);
   const name = group ? groupName(change) : change.path;
   const what = group ? { groups: [group.id] } : { paths: [change.path] };
-  const canShow = group || repository?.newest.length > 0 || (!repository && change.change !== 'moved' && !change.is_directory);
+  const canShow = group || repository?.newest.length > 0 || repository?.settings.length > 0 || (!repository && change.change !== 'moved' && !change.is_directory);
   const look = async () => {
     if (view) return setView(null);
-    if (group || repository) return setView({});
-    const [sides, { Sides }] = await Promise.all([
-      get(`/sessions/${part(session)}/folders/change`, { at: folder.at, path: change.path }), import('./folder-sides.js')]);
-    return setView({ sides, Sides });
+    if (group) return setView({});
+    const { Sides } = await import('./folder-sides.js');
+    const sidesOf = (path) => get(`/sessions/${part(session)}/folders/change`, { at: folder.at, path });
+    if (!repository) return setView({ sides: await sidesOf(change.path), Sides });
+    const settings = await Promise.all(repository.settings.map(async (path) => ({ path, sides: await sidesOf(path), Sides })));
+    return setView({ settings });
   };
   return html`<li>
     <div class="folder-change">
@@ -96,6 +98,8 @@ function Change({ session, folder, change, onSettle }) {
       onHunk=${(number) => onSettle('accept', { paths: [change.path], hunks: [number], revision: view.sides.revision })} />`}
     ${view && group && html`<p class="muted folder-note">${group.first.map((one) => html`<bdi>${visible(one)}</bdi>, `)}…</p>`}
     ${view && repository && html`<ul class="folder-commits">${repository.newest.map((one) => html`<li key=${one.id}><code>${one.id.slice(0, 7)}</code> <bdi>${visible(one.subject)}</bdi></li>`)}
+      ${view.settings.map(({ path, sides, Sides }) => html`<li key=${path}><bdi>${visible(path)}</bdi>
+        <${Sides} session=${session} at=${folder.at} change=${{ path, change: 'repository' }} sides=${sides} /></li>`)}
       ${repository.commits > repository.newest.length && html`<li class="muted">and ${repository.commits - repository.newest.length} more</li>`}</ul>`}
   </li>`;
 }

@@ -43,7 +43,9 @@ pub struct RepositoryChange {
     pub is_marked: bool,
     /// Why it cannot be accepted, with the path of the entry.
     pub collision: Option<String>,
-    /// Whether a branch or tag is deleted, or git would run or obey something that is new: nobody should accept that without reading it.
+    /// Entries that git runs or obeys, such as hooks and settings, below the folder.
+    pub settings: Vec<PathBuf>,
+    /// Whether nobody should accept it without reading it: settings changed, or a branch or tag is deleted or no longer has its commit.
     pub needs_review: bool,
 }
 
@@ -122,7 +124,8 @@ fn summarize(overlay: &Overlay, path: PathBuf, changes: &[&FolderChange]) -> io:
     if before.is_none() {
         parts.push("new repository".to_owned());
     }
-    parts.extend(ref_parts(&before_refs, &after_refs, &mut walk));
+    let (ref_parts, loses_commits) = ref_parts(&before_refs, &after_refs, &mut walk);
+    parts.extend(ref_parts);
     let deletes_ref = before_refs.all.keys().any(|name| !after_refs.all.contains_key(name));
     let settings: Vec<&&FolderChange> = changes.iter().filter(|change| is_setting(&path, change)).collect();
     parts.extend(settings.iter().map(|change| setting_part(&path, change)));
@@ -142,14 +145,15 @@ fn summarize(overlay: &Overlay, path: PathBuf, changes: &[&FolderChange]) -> io:
         files: changes.len(),
         is_marked: changes.iter().any(|change| change.is_marked()),
         collision,
-        needs_review: deletes_ref || !settings.is_empty(),
+        needs_review: deletes_ref || loses_commits || !settings.is_empty(),
+        settings: settings.iter().map(|change| change.path.clone()).collect(),
         path,
     })
 }
 
-/// The changes of branches and tags, and of the branch that is checked out.
-fn ref_parts(before: &RepositoryRefs, after: &RepositoryRefs, walk: &mut CommitWalk<'_>) -> Vec<String> {
-    let mut parts = Vec::new();
+/// The changes of branches and tags, and of the branch that is checked out. Also whether a branch or tag may no longer have its commit.
+fn ref_parts(before: &RepositoryRefs, after: &RepositoryRefs, walk: &mut CommitWalk<'_>) -> (Vec<String>, bool) {
+    let (mut parts, mut loses_commits) = (Vec::new(), false);
     let mut remotes = 0;
     let names: BTreeSet<&String> = before.all.keys().chain(after.all.keys()).collect();
     for name in names {
@@ -169,9 +173,16 @@ fn ref_parts(before: &RepositoryRefs, after: &RepositoryRefs, walk: &mut CommitW
         let called = format!("{kind} {short}");
         parts.push(match (old, new) {
             (Some(_), None) => format!("{called} deleted"),
-            (old, Some(new)) if kind == "branch" => commit_part(&format!("on {called}"), &called, (old, new), walk),
+            (old, Some(new)) if kind == "branch" => {
+                let (part, has_old) = commit_part(&format!("on {called}"), &called, (old, new), walk);
+                loses_commits |= !has_old;
+                part
+            }
             (None, _) => format!("{called} added"),
-            (Some(old), Some(new)) => format!("{called} moved from {} to {}", short_id(old), short_id(new)),
+            (Some(old), Some(new)) => {
+                loses_commits = true;
+                format!("{called} moved from {} to {}", short_id(old), short_id(new))
+            }
         });
     }
     match (&before.head, &after.head) {
@@ -183,7 +194,7 @@ fn ref_parts(before: &RepositoryRefs, after: &RepositoryRefs, walk: &mut CommitW
             };
             // Commits that a branch has were counted there.
             if !before.has(new) && !after.has(new) {
-                parts.push(commit_part("on no branch", "HEAD", (old, new), walk));
+                parts.push(commit_part("on no branch", "HEAD", (old, new), walk).0);
             }
             parts.push(format!("{} checked out", short_id(new)));
         }
@@ -198,17 +209,23 @@ fn ref_parts(before: &RepositoryRefs, after: &RepositoryRefs, walk: &mut CommitW
         1 => parts.push("1 remote branch changed".to_owned()),
         count => parts.push(format!("{count} remote branches changed")),
     }
-    parts
+    (parts, loses_commits)
 }
 
-/// "3 commits on branch fix", or how the branch changed without one.
-fn commit_part(on: &str, called: &str, (old, new): (Option<&String>, &String), walk: &mut CommitWalk<'_>) -> String {
+/// "3 commits on branch fix", or how the branch changed without one. Also whether its old commit is among the parents.
+fn commit_part(
+    on: &str,
+    called: &str,
+    (old, new): (Option<&String>, &String),
+    walk: &mut CommitWalk<'_>,
+) -> (String, bool) {
     let walked = walk.count(new, old);
+    let has_old = old.is_none() || walked.meets_old;
     let commits = match walked.count {
         CommitCount::Exact(0) => {
             return match old {
-                None => format!("{called} added"),
-                Some(old) => format!("{called} moved from {} to {}", short_id(old), short_id(new)),
+                None => (format!("{called} added"), true),
+                Some(old) => (format!("{called} moved from {} to {}", short_id(old), short_id(new)), has_old),
             };
         }
         CommitCount::Exact(1) => "1 commit".to_owned(),
@@ -216,10 +233,11 @@ fn commit_part(on: &str, called: &str, (old, new): (Option<&String>, &String), w
         CommitCount::AtLeast(count) => format!("at least {count} commits"),
         CommitCount::Unknown => "new commits".to_owned(),
     };
-    match old.filter(|_| !walked.meets_old && walked.count != CommitCount::Unknown) {
+    let part = match old.filter(|_| !has_old && walked.count != CommitCount::Unknown) {
         Some(old) => format!("{commits} {on}, which was at {}", short_id(old)),
         None => format!("{commits} {on}"),
-    }
+    };
+    (part, has_old)
 }
 
 fn short_id(id: &str) -> &str {

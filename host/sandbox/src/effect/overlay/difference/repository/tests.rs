@@ -105,11 +105,16 @@ fn a_branch_that_no_longer_has_its_commit_says_where_it_was() {
     let overlay = stage.open("project");
     commit(&upper(&overlay), 7, &[1], "Instead");
     write(&overlay, ".git/refs/heads/main", &id(7));
+    assert!(difference(&stage, &overlay).harmless().is_none());
     let line = format!("G  .git  (1 commit on branch main, which was at {}; ", &id(2)[..7]);
     assert!(lines(&difference(&stage, &overlay))[0].starts_with(&line), "{:?}", lines(&difference(&stage, &overlay)));
     write(&overlay, ".git/refs/heads/main", &id(1));
     let moved = format!("G  .git  (branch main moved from {} to {}; ", &id(2)[..7], &id(1)[..7]);
     assert!(lines(&difference(&stage, &overlay))[0].starts_with(&moved), "{:?}", lines(&difference(&stage, &overlay)));
+    // The old commit is among the parents.
+    commit(&upper(&overlay), 3, &[2], "Third");
+    write(&overlay, ".git/refs/heads/main", &id(3));
+    assert!(difference(&stage, &overlay).harmless().is_some());
     // Packed commits are not read.
     write(&overlay, ".git/objects/pack/pack-1.pack", "PACK");
     write(&overlay, ".git/refs/heads/main", &id(9));
@@ -129,6 +134,7 @@ fn hooks_and_settings_are_named_and_not_applied_unseen() {
         let made = difference(&stage, &overlay);
         assert!(lines(&made)[0].contains(&format!("({path} ")), "{path}: {:?}", lines(&made));
         assert!(made.harmless().is_none(), "{path}");
+        assert_eq!(made.repositories[0].settings, [Path::new(".git").join(path)]);
         overlay.discard(&made, &FolderSelection::All).unwrap();
     }
     let overlay = stage.open("project");
