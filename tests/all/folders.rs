@@ -111,6 +111,65 @@ fn a_run_in_a_folder_is_undone_before_it_was_accepted() {
     before.assert_same(&desk.tree());
 }
 
+#[test]
+fn undo_goes_back_through_runs_and_acceptances_in_their_order() {
+    let desk = Desk::new();
+    let original = desk.tree();
+    let undo = || desk.home.kiso(&["undo"]);
+    desk.line("echo first > new; sed -i s/one/ONE/ a.txt").ok();
+    desk.home.kiso(&["diff", "--accept"]).ok();
+    let first = desk.tree();
+    desk.line("echo second >> new; rm sub/b.txt").ok();
+    desk.home.kiso(&["diff", "--accept"]).ok();
+    let second = desk.tree();
+
+    undo().ok().prints(&["2 changes", "undone"]).says(&["wait again", "kiso redo"]);
+    first.assert_same(&desk.tree());
+    assert_eq!(desk.changes().len(), 2);
+    undo().ok().prints(&["was undone"]);
+    assert!(desk.changes().is_empty());
+    undo().ok().prints(&["2 changes", "undone"]).says(&["wait again"]);
+    original.assert_same(&desk.tree());
+    assert_eq!(desk.changes().len(), 2);
+    undo().ok().prints(&["was undone"]);
+    assert!(desk.changes().is_empty());
+    undo().exit(2).says(&["nothing to undo"]);
+
+    let redo = || desk.home.kiso(&["redo"]);
+    redo().ok().prints(&["was redone"]);
+    assert_eq!(desk.changes().len(), 2);
+    redo().ok().prints(&["2 changes", "redone"]);
+    first.assert_same(&desk.tree());
+    redo().ok().prints(&["was redone"]);
+    redo().ok().prints(&["2 changes", "redone"]);
+    second.assert_same(&desk.tree());
+    assert!(desk.changes().is_empty());
+
+    // Work that came in between is not accepted with it.
+    undo().ok();
+    desk.line("echo other > other").ok();
+    redo().exit(1).says(&["other changes wait in the folder"]);
+    assert!(!desk.folder.join("other").exists());
+}
+
+#[test]
+fn a_run_whose_changes_were_accepted_in_part_says_which_command_comes_first() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    desk.line("echo x >> a.txt; echo new > new").ok();
+    desk.home.kiso(&["diff", "--accept", "a.txt"]).ok();
+    let refused = desk.home.kiso(&["undo", "last"]);
+    refused
+        .exit(1)
+        .says(&["changes to /project were accepted after this run; undo that acceptance first: `kiso undo`"]);
+    desk.home.kiso(&["undo"]).ok().says(&["`kiso redo` accepts them again"]);
+    before.assert_same(&desk.tree());
+    desk.home.kiso(&["undo"]).exit(1).says(&["`kiso redo` accepts them again, and `kiso diff --discard` drops"]);
+    desk.home.kiso(&["diff", "--discard"]).ok().says(&["1 change discarded"]);
+    desk.home.kiso(&["redo"]).ok();
+    assert_eq!(desk.read("a.txt"), "one\ntwo\nx\n");
+}
+
 /// The losses that people of other agents have reported: each is a run that does just that.
 #[test]
 fn losses_that_others_had_are_none_before_and_after_accepting() {

@@ -1,5 +1,6 @@
 //! `kiso undo` and `kiso redo`: what a run changed in its workspace, taken back, and done again.
 
+use super::diff::command;
 use super::listing::{counted, row, typed};
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
@@ -71,15 +72,27 @@ impl RedoArgs {
                 .map_err(super::diff::failure)?;
             if let Some(RevertedAcceptance { folder, acceptance }) = reverted {
                 let changes = counted(acceptance.changes as u64, "change", "changes");
-                match shared.json {
-                    true => {
-                        let kind = kind.participle();
-                        outln!(
-                            "{}",
-                            json!({ "type": kind, "at": folder.at, "changes": acceptance.changes, "done": true })
-                        );
-                    }
-                    false => outln!("{}: {changes} to {} {}", folder.at, folder.path.display(), kind.participle()),
+                if shared.json {
+                    let (kind, changes, waits) = (kind.participle(), acceptance.changes, acceptance.waits);
+                    outln!(
+                        "{}",
+                        json!({ "type": kind, "at": folder.at, "changes": changes, "waiting": waits, "done": true })
+                    );
+                    return Ok(Exit::Done);
+                }
+                outln!("{}: {changes} to {} {}", folder.at, folder.path.display(), kind.participle());
+                if kind == UndoKind::Undo {
+                    let redo = command("redo", &of);
+                    let next = match acceptance.waits {
+                        true => {
+                            let (list, undo) = (command("diff", &of), command("undo", &of));
+                            format!(
+                                "they wait again: `{list}` shows them, `{redo}` accepts them, `{undo}` drops those of the last run"
+                            )
+                        }
+                        false => format!("`{redo}` accepts them again"),
+                    };
+                    errln!("{}", Show::new(false).dim(&next));
                 }
                 return Ok(Exit::Done);
             }
@@ -113,7 +126,7 @@ fn failure(error: UndoFailure, kind: UndoKind) -> Failure {
             };
             Failure::new(Exit::Usage, format!("{message}; {list}"))
         }
-        UndoFailure::Undo(UndoError::Conflict(_)) => {
+        UndoFailure::Undo(UndoError::Conflict(_)) | UndoFailure::Accepted { .. } => {
             Failure::new(Exit::Failed, format!("{message}. Nothing was changed; with --force it is done all the same"))
         }
         UndoFailure::Drive(error) => error.into(),

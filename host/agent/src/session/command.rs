@@ -306,7 +306,13 @@ impl CommandContext<'_> {
             match self.drive.revert_acceptance(self.session, self.caller, kind, force).await {
                 Ok(Some(RevertedAcceptance { folder, acceptance })) => {
                     let (changes, verb) = (acceptance.changes, kind.participle());
-                    return Ok(format!("What was applied to {} ({changes} of its entries) was {verb}.", folder.at));
+                    let next = match (kind, acceptance.waits) {
+                        (UndoKind::Undo, true) => " The changes wait again: `/diff` shows them, `/redo` applies them.",
+                        (UndoKind::Undo, false) => " `/redo` applies the changes again.",
+                        (UndoKind::Redo, _) => "",
+                    };
+                    let at = folder.at;
+                    return Ok(format!("What was applied to {at} ({changes} of its entries) was {verb}.{next}"));
                 }
                 Ok(None) => {}
                 Err(FolderFailure::Rest(UndoFailure::Drive(error))) => return Err(error),
@@ -316,7 +322,7 @@ impl CommandContext<'_> {
         let choice = UndoChoice { run, task: None };
         Ok(match self.drive.undo(self.session, kind, choice, force).await {
             Ok(done) => undone(kind, &done),
-            Err(UndoFailure::Undo(error @ UndoError::Conflict(_))) => {
+            Err(error @ (UndoFailure::Undo(UndoError::Conflict(_)) | UndoFailure::Accepted { .. })) => {
                 format!("Nothing was changed: {error}.\n\n`/{kind} force` does it all the same.")
             }
             Err(UndoFailure::Drive(error)) => return Err(error),

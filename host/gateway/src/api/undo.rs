@@ -209,8 +209,10 @@ impl From<UndoFailure> for ApiError {
             UndoFailure::AtWork { .. } => ApiError::new(StatusCode::CONFLICT, "at_work", message),
             UndoFailure::Undo(UndoError::Nothing(_)) => ApiError::not_found(message),
             UndoFailure::Undo(UndoError::Selection(_)) => ApiError::bad_request(message),
-            UndoFailure::Undo(UndoError::Conflict(_)) => ApiError::new(StatusCode::CONFLICT, "changed_since", message)
-                .hint("with `force` it is done all the same"),
+            UndoFailure::Undo(UndoError::Conflict(_)) | UndoFailure::Accepted { .. } => {
+                ApiError::new(StatusCode::CONFLICT, "changed_since", message)
+                    .hint("with `force` it is done all the same")
+            }
             UndoFailure::Undo(UndoError::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull => {
                 ApiError::disk_full()
             }

@@ -13,7 +13,7 @@ mod labels;
 mod prepare;
 mod waiting;
 
-use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, Stage, append};
+use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, AcceptedStates, Stage, append};
 use self::labels::PathLabels;
 use super::Overlay;
 use super::base::FileState;
@@ -232,7 +232,7 @@ impl Overlay {
         if let Err(FailedUndo { error, reverted }) = self.take_back(&mut stage, &log.steps) {
             return Err(match self.put_again(&mut stage, &reverted) {
                 Ok(()) => {
-                    let after = self.states_after(&log.steps)?;
+                    let after = self.states_again(&reverted, log.after)?;
                     append(&path, &[AcceptRecord::After(after), AcceptRecord::State(AcceptState::Cleared)])?;
                     error.into()
                 }
@@ -357,7 +357,8 @@ impl Overlay {
         let accepted = self.kept.join(ACCEPTED);
         std::fs::create_dir_all(&accepted)?;
         let is_near = fstat(File::open(&accepted)?)?.st_dev == fstat(self.lower.root())?.st_dev;
-        let session = self.kept.ancestors().nth(if self.is_shared() { 1 } else { 2 }).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let above = if self.is_shared() { 1 } else { 2 };
+        let session = self.kept.ancestors().nth(above).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let path = match is_near {
             true => accepted.join(id.to_string()),
             false => self.lower.path().join(format!("{STAGE}-{session}-{id}")),
@@ -417,29 +418,30 @@ impl Overlay {
         stage.sync()
     }
 
-    fn states_after(&self, steps: &[AcceptStep]) -> io::Result<Vec<(SessionPath, Option<FileState>)>> {
-        let paths: BTreeSet<&SessionPath> = steps
-            .iter()
-            .map(|step| match step {
-                AcceptStep::TakeOut { from: path, .. }
-                | AcceptStep::Place { path, .. }
-                | AcceptStep::Remove { path, .. }
-                | AcceptStep::MakeDir { path, .. }
-                | AcceptStep::Put { path, .. } => path,
-            })
-            .collect();
-        let state = |path: &SessionPath| -> io::Result<_> {
-            Ok(self.lower.stat(path.as_path())?.map(|stat| FileState::from_stat(&stat)))
-        };
-        paths.into_iter().map(|path| Ok((path.clone(), state(path)?))).collect()
+    fn states_after(&self, steps: &[AcceptStep]) -> io::Result<AcceptedStates> {
+        let paths: BTreeSet<&SessionPath> = steps.iter().map(AcceptStep::path).collect();
+        paths.into_iter().map(|path| Ok((path.clone(), self.state_now(path)?))).collect()
+    }
+
+    /// The same states after steps were done again: only directories that were made again are others.
+    fn states_again(&self, steps: &[&AcceptStep], mut states: AcceptedStates) -> io::Result<AcceptedStates> {
+        let dirs: BTreeSet<&SessionPath> =
+            steps.iter().filter(|step| matches!(step, AcceptStep::MakeDir { .. })).map(|step| step.path()).collect();
+        for (path, state) in states.iter_mut().filter(|(path, _)| dirs.contains(path)) {
+            *state = self.state_now(path)?;
+        }
+        Ok(states)
+    }
+
+    fn state_now(&self, path: &SessionPath) -> io::Result<Option<FileState>> {
+        Ok(self.lower.stat(path.as_path())?.map(|stat| FileState::from_stat(&stat)))
     }
 
     /// Paths that somebody has changed since an acceptance, a line each.
     fn changed_since(&self, log: &AcceptLog) -> io::Result<Vec<String>> {
         let mut changed = Vec::new();
         for (path, after) in &log.after {
-            let now = self.lower.stat(path.as_path())?.map(|stat| FileState::from_stat(&stat));
-            let is_same = match (&now, after) {
+            let is_same = match (&self.state_now(path)?, after) {
                 (None, None) => true,
                 (Some(now), Some(after)) => now.is_same(after),
                 _ => false,

@@ -82,7 +82,7 @@ pub(super) enum AcceptRecord {
     /// The changes wait again, in an upper layer like this.
     Waiting(LayerPrint),
     /// The states of the entries that were put, removed or moved, as the acceptance left them.
-    After(Vec<(SessionPath, Option<FileState>)>),
+    After(AcceptedStates),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -98,6 +98,9 @@ pub(super) struct AcceptHeader {
     #[serde(default)]
     pub(super) keeps_layer: bool,
 }
+
+/// The states of entries as an acceptance left them.
+pub(super) type AcceptedStates = Vec<(SessionPath, Option<FileState>)>;
 
 /// How far an acceptance has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +126,7 @@ pub(super) struct AcceptLog {
     pub(super) steps: Vec<AcceptStep>,
     /// `None` if a crash came before the steps were complete.
     pub(super) state: Option<AcceptState>,
-    pub(super) after: Vec<(SessionPath, Option<FileState>)>,
+    pub(super) after: AcceptedStates,
     /// The upper layer in which the changes wait again.
     pub(super) waiting: Option<LayerPrint>,
     pub(super) labels: Vec<PathLabels>,

@@ -44,7 +44,8 @@ fn an_acceptance_that_is_cut_off_leaves_the_folder_as_it_was_or_is_complete() {
             if difference.changes.is_empty() {
                 break;
             }
-            let PendingAcceptance { id, header, steps, .. } = overlay.begin(&difference, &FolderSelection::All).unwrap();
+            let PendingAcceptance { id, header, steps, .. } =
+                overlay.begin(&difference, &FolderSelection::All).unwrap();
             let mut work = overlay.stage(&header, &[]).unwrap();
             steps.iter().take(step).for_each(|step| work.apply(step).unwrap());
             if step <= steps.len() {

@@ -261,7 +261,7 @@ mod tests {
         let (first, second) = (accept("a", "second"), accept("a", "third"));
         // Both come back, the newer one first; the older one does not while the newer waits.
         assert!(overlay.undo_acceptance(second, false).unwrap().waits);
-        assert_eq!(listed(&stage, &overlay), ["M  a"]);
+        assert_eq!(listed(&stage, &overlay), ["M  a  (6 B → 5 B)"]);
         assert!(!overlay.undo_acceptance(first, false).unwrap().waits);
         assert_eq!(fs::read_to_string(folder.join("a")).unwrap(), "first");
         overlay.redo_acceptance(first).unwrap();
