@@ -64,13 +64,18 @@ fn pictures_tables_and_hunks_of_a_folder_are_shown_and_a_hunk_is_applied() {
     stage.say(
         "$ cp /work/new.png photo.png; sed -i 's/^line 3$/third/; s/^line 30$/thirtieth/' long.txt; \
          printf 'name,price\\ntea,5\\n\"milk, cold\",2\\nbread,1\\n' > prices.csv; printf 'a\\0bc' > data.bin; \
-         mkdir pdf; mv in/*.pdf pdf/; echo made",
+         mkdir pdf; mv in/*.pdf pdf/; \
+         mkdir -p .git/hooks .git/refs/heads; echo 'ref: refs/heads/main' > .git/HEAD; echo 'echo hello' > .git/hooks/pre-commit; echo made",
     );
-    let bar = format!("35 changes to {}", folder.display());
+    let bar = format!("36 changes to {}", folder.display());
     tab.wait_for(role("button", &bar));
     tab.click(role("button", &bar));
     tab.shows("in/*.pdf → pdf/");
     tab.shows("30 files");
+    tab.shows("new repository; hooks/pre-commit added");
+    tab.click(role("button", "Show .git"));
+    tab.shows("+ echo hello");
+    tab.click(role("button", "Hide .git"));
     tab.click(role("button", "Show photo.png"));
     tab.wait_until(
         "[...document.querySelectorAll('.folder-pictures img')].filter((it) => it.naturalWidth > 0).length === 2",
@@ -91,7 +96,7 @@ fn pictures_tables_and_hunks_of_a_folder_are_shown_and_a_hunk_is_applied() {
         std::fs::create_dir_all(&shots).unwrap();
         for part in ["photo.png", "prices.csv", "long.txt"] {
             tab.eval(&format!(
-                "[...document.querySelectorAll('.folder-changes > li')].find((it) => it.textContent.includes('{part}')).scrollIntoView()"
+                "[...document.querySelectorAll('.folder-changes > li')].find((it) => it.textContent.includes('{part}')).scrollIntoView({{ block: 'nearest' }})"
             ));
             std::fs::write(shots.join(format!("folder-{part}.png")), tab.screenshot()).unwrap();
         }

@@ -144,7 +144,7 @@ function Table({ rows: { header, rows, more } }) {
   };
   const columns = header.length + 1;
   return html`<div class="folder-diff" tabindex="0" role="group" aria-label="Changed rows"><table class="table">
-    <thead><tr><th><span class="unseen">Change</span></th>${header.map((name, at) => html`<th key=${at}>${shown(name)}</th>`)}</tr></thead>
+    <thead><tr><th aria-label="Change"></th>${header.map((name, at) => html`<th key=${at}>${shown(name)}</th>`)}</tr></thead>
     <tbody>${rows.map((row, at) => (row.skipped ? html`<tr key=${at}><td colspan=${columns} class="diff-skipped">… ${plural(row.skipped, 'row')} …</td></tr>`
     : html`<tr key=${at} class=${CLASSES[row.kind]}><td aria-label=${SPOKEN[row.kind]}>${SIGNS[row.kind]}</td>${header.map((_, column) => html`<td key=${column}>${cell(row, column)}</td>`)}</tr>`))}</tbody>
   </table>${more > 0 && html`<p class="muted">and ${plural(more, 'row')} more</p>`}</div>`;
