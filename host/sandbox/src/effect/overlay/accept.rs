@@ -8,13 +8,16 @@
 //! The staging directory keeps what was replaced and deleted, so an acceptance can be undone, and done again.
 
 mod clear;
+mod conflict;
 mod journal;
 mod labels;
 mod prepare;
+mod step;
 mod waiting;
 
-use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptStep, AcceptedStates, Stage, append};
+use self::journal::{AcceptHeader, AcceptLog, AcceptRecord, AcceptState, AcceptedStates, Stage, append};
 use self::labels::PathLabels;
+use self::step::AcceptStep;
 use super::Overlay;
 use super::base::FileState;
 use super::difference::{FolderChange, FolderChangeKind, FolderDifference, FolderSelection, count};
@@ -207,16 +210,6 @@ impl Overlay {
             }
         }
         Ok(all)
-    }
-
-    /// Why an acceptance cannot be brought to a state, accepted or taken back, a line each.
-    pub(super) fn acceptance_conflicts(&self, id: u64, accepted: bool) -> io::Result<Vec<String>> {
-        let path = self.accept_log(id);
-        match if path.exists() { AcceptLog::read(&path)? } else { None } {
-            Some(log) if log.state.is_some() && !accepted => self.changed_since(&log),
-            Some(log) if log.state.is_some() => Ok(Vec::new()),
-            _ => Ok(vec!["what was there is not kept any more".to_owned()]),
-        }
     }
 
     /// Puts the folder back as it was before an acceptance. With `force` also where its files have changed since.

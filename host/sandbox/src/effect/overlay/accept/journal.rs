@@ -5,70 +5,19 @@
 use super::super::base::FileState;
 use super::super::lower::{DIRECTORY, is_dir, is_missing, stat_at};
 use super::labels::{PathLabels, StageLabels};
+use super::step::{AcceptStep, staged_name};
 use super::waiting::LayerPrint;
 use crate::effect::undo::SessionPath;
 use rustix::fs::{AtFlags, Mode, RenameFlags, fchmod, linkat, mkdirat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A step in the folder. The numbers are names in the staging directory, which is on the folder's file system.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum AcceptStep {
-    /// What moves leaves its place.
-    TakeOut {
-        from: SessionPath,
-        staged: u64,
-        before: FileState,
-    },
-    /// What moves comes to its place.
-    Place {
-        staged: u64,
-        path: SessionPath,
-        inode: u64,
-    },
-    /// What is deleted is kept.
-    Remove {
-        path: SessionPath,
-        kept: u64,
-        before: FileState,
-    },
-    MakeDir {
-        path: SessionPath,
-        mode: u32,
-    },
-    /// A file or link that is staged takes the place of what is there, which is kept.
-    Put {
-        path: SessionPath,
-        new: u64,
-        inode: u64,
-        kept: u64,
-        before: Option<FileState>,
-        /// Whether it has a part of the changes only, so that the upper layer keeps the file.
-        #[serde(default)]
-        is_part: bool,
-    },
-}
-
-impl AcceptStep {
-    /// The entry of the folder that it changes.
-    pub(super) fn path(&self) -> &SessionPath {
-        match self {
-            Self::TakeOut { from: path, .. }
-            | Self::Place { path, .. }
-            | Self::Remove { path, .. }
-            | Self::MakeDir { path, .. }
-            | Self::Put { path, .. } => path,
-        }
-    }
-}
 
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -197,11 +146,6 @@ pub(super) struct Stage<'a> {
     pub(super) _lock: Option<Arc<File>>,
 }
 
-/// A number as a name in the staging directory.
-pub(super) fn staged_name(number: u64) -> OsString {
-    number.to_string().into()
-}
-
 impl Stage<'_> {
     /// The directory of a path, and the name there.
     fn slot<'p>(&mut self, path: &'p SessionPath) -> io::Result<(OwnedFd, &'p OsStr)> {
@@ -279,7 +223,8 @@ impl Stage<'_> {
     /// Takes a step back, if it was done. Returns whether something was changed.
     pub(super) fn revert(&mut self, step: &AcceptStep) -> io::Result<bool> {
         let is_changed = self.change_back(step)?;
-        let Some(labels) = self.labels.take() else { return Ok(is_changed) };
+        // Where somebody has put something else, that has a label of its own.
+        let Some(labels) = self.labels.take_if(|_| is_changed) else { return Ok(is_changed) };
         let put_back = self.found(step.path()).and_then(|found| match found {
             Some((dir, name)) => labels.put_back(step.path(), (&dir, name)),
             None => Ok(()),

@@ -3,7 +3,7 @@
 use super::super::Overlay;
 use super::super::difference::FolderChange;
 use super::super::lower::DIRECTORY;
-use super::journal::{AcceptStep, staged_name};
+use super::step::{AcceptStep, staged_name};
 use crate::effect::files::{EntryChange, FileLabels};
 use crate::effect::label::LabelId;
 use crate::effect::undo::SessionPath;

@@ -7,7 +7,8 @@ use super::super::difference::{EntryKind, FolderChange, FolderChangeKind, Folder
 use super::super::lower::{DIRECTORY, kind};
 use super::super::raise::fill;
 use super::super::walk::{SeenLabels, last};
-use super::journal::{AcceptStep, number, staged_name};
+use super::journal::number;
+use super::step::{AcceptStep, staged_name};
 use crate::effect::undo::SessionPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fchown, fstat, openat, symlinkat};
 use std::collections::BTreeMap;
