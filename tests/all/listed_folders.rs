@@ -20,7 +20,7 @@ impl Listed {
         let [photos, own] = ["photos", "own"].map(|name| home.dir.path().join(name));
         for dir in [&photos, &own] {
             fs::create_dir(dir).unwrap();
-            fs::write(dir.join("a.txt"), "one\n").unwrap();
+            fs::write(dir.join("a.txt"), "first words\n").unwrap();
         }
         fs::write(photos.join(".env"), "KEY=secret\n").unwrap();
         let listed = Self { home, photos, own };
@@ -50,7 +50,7 @@ fn a_folder_is_opened_by_its_name_on_the_command_line() {
     let Listed { home, own, .. } = Listed::new();
     home.kiso(&["run", "--dir", "@own", "--dir", "@photos", "$ pwd; cat a.txt /photos/a.txt; echo new > b.txt"])
         .ok()
-        .prints(&["/project", "one\none\n"])
+        .prints(&["/project", "first words\nfirst words\n"])
         .says(&["1 change", "waiting"]);
     home.kiso(&["diff", "--accept"]).ok();
     assert_eq!(fs::read_to_string(own.join("b.txt")).unwrap(), "new\n");
@@ -98,7 +98,7 @@ fn who_chats_opens_only_what_is_for_everyone() {
 
     let line = |line: &str| served.reply(served.send("s", &format!("$ {line}")));
     let reply = line("pwd; cat a.txt; cat .env; echo two > b.txt; rm a.txt");
-    assert!(reply.contains("/project") && reply.contains("one") && !reply.contains("KEY"), "{reply}");
+    assert!(reply.contains("/project") && reply.contains("first words") && !reply.contains("KEY"), "{reply}");
     assert!(photos.join("a.txt").exists() && !photos.join("b.txt").exists());
     let folders = served.get("/sessions/s/folders");
     assert_eq!(folders["items"][0]["changes"].as_array().unwrap().len(), 2, "{folders}");
@@ -108,6 +108,8 @@ fn who_chats_opens_only_what_is_for_everyone() {
     assert!(photos.join("b.txt").exists() && !photos.join("a.txt").exists());
     served.request("POST", "/sessions/s/folders/undo", Some("{}")).expect(200);
     assert!(photos.join("a.txt").exists() && !photos.join("b.txt").exists());
+    // They wait again.
+    served.request("POST", "/sessions/s/folders/discard", Some(r#"{"at": "/project"}"#)).expect(200);
     assert_eq!(served.request("POST", "/sessions/s/folders/close", Some(r#"{"at": "/project"}"#)).status, 204);
     assert!(!line("ls /project").contains("a.txt"));
 }
@@ -137,11 +139,11 @@ fn what_an_administrator_opened_is_not_shown_to_who_chats() {
     ])
     .ok();
     let reply = served.reply(served.send("s", "$ cat /project/a.txt /app/.env"));
-    assert!(reply.contains("one") && reply.contains("KEY"), "{reply}");
+    assert!(reply.contains("first words") && reply.contains("KEY"), "{reply}");
 
     served.token = Some(chat);
     let reply = served.reply(served.send("s", "$ cat /project/a.txt /app/a.txt"));
-    assert!(!reply.contains("one"), "{reply}");
+    assert!(!reply.contains("first words"), "{reply}");
     assert_eq!(served.get("/sessions/s/folders")["items"].as_array().unwrap().len(), 0);
     served.request("POST", "/sessions/s/folders/accept", Some(r#"{"at": "/project"}"#)).refuses(404, "not_found");
     served.request("POST", "/sessions/s/folders/close", Some(r#"{"at": "/project"}"#)).refuses(404, "not_found");
@@ -164,10 +166,10 @@ fn a_session_loses_a_folder_with_its_entry() {
     let accept = || served.request("POST", "/sessions/s/folders/accept", Some(r#"{"at": "/project"}"#));
     reload("role = \"user\"\nmode = \"read\"\n", 1);
     let reply = line("cat a.txt; echo three > c.txt || echo refused");
-    assert!(reply.contains("one") && reply.contains("refused"), "{reply}");
+    assert!(reply.contains("first words") && reply.contains("refused"), "{reply}");
     accept().refuses(403, "forbidden");
     reload("", 2);
-    wait_until("the folder is gone", || !line("cat /project/a.txt").contains("one"));
+    wait_until("the folder is gone", || !line("cat /project/a.txt").contains("first words"));
     accept().refuses(404, "not_found");
     assert_eq!(names(&served.get("/folders")), Vec::<&str>::new());
     assert!(!listed.photos.join("b.txt").exists());

@@ -282,6 +282,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(&temp.path().join("home")).unwrap();
         let session = SessionName::parse("s").unwrap();
+        home.create_session(&session).unwrap();
         let dir = temp.path().join("photos");
         std::fs::create_dir(&dir).unwrap();
         let entry = |rest: &str| {
