@@ -2,6 +2,7 @@
 
 mod difference;
 
+use crate::chat::piped;
 use crate::harness::{Home, Ran};
 use crate::served::Served;
 use crate::undo::random::Random;
@@ -168,6 +169,21 @@ fn a_run_whose_changes_were_accepted_in_part_says_which_command_comes_first() {
     desk.home.kiso(&["diff", "--discard"]).ok().says(&["1 change discarded"]);
     desk.home.kiso(&["redo"]).ok();
     assert_eq!(desk.read("a.txt"), "one\ntwo\nx\n");
+}
+
+#[test]
+fn the_chat_says_what_waits_in_the_folder_after_a_run() {
+    let desk = Desk::new();
+    let lines = "$ echo x > new; rm sub/b.txt\n$ cat new\n$ rm a.txt\n";
+    let ran = piped(&desk.home, &["chat", "--dir", desk.folder.to_str().unwrap()], lines);
+    let said: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("/diff accept applies")).collect();
+    // Once for each number of changes.
+    assert_eq!(said.len(), 2, "{ran:?}");
+    assert!(said[0].contains("2 changes to ") && said[0].contains("desk wait: /diff shows them"), "{ran:?}");
+    assert!(said[1].contains("3 changes to "), "{ran:?}");
+    assert!(!desk.folder.join("new").exists());
+    piped(&desk.home, &["chat"], "/diff accept\n").ok();
+    assert_eq!(desk.read("new"), "x\n");
 }
 
 /// The losses that people of other agents have reported: each is a run that does just that.

@@ -10,6 +10,7 @@ mod screen;
 mod stream;
 mod talk;
 mod terminal;
+mod waiting;
 
 use super::client::daemon::{begin, is_served};
 use super::folder::FolderArgs;

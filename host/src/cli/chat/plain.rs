@@ -4,6 +4,7 @@ use super::ChatSession;
 use super::asking::Asking;
 use super::stream::TextForm;
 use super::talk::{ScreenText, Talk};
+use super::waiting::WaitingReport;
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};
@@ -18,7 +19,7 @@ pub(super) async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, false);
     let (tell, mut lines) = mpsc::channel(1);
     std::thread::spawn(move || read(&tell));
-    let (mut ended, mut asking) = (false, Asking::default());
+    let (mut ended, mut asking, mut waiting) = (false, Asking::default(), WaitingReport::default());
     loop {
         if talk.has_changed() {
             asking.look(&place.opened.store, place.session).await?;
@@ -45,6 +46,9 @@ pub(super) async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
                 }
                 None => return Ok(Exit::Command(130)),
             },
+        }
+        if talk.has_ended() {
+            waiting.lines(place).await.iter().for_each(|line| print(talk.quiet(line)));
         }
         if ended && talk.is_idle() {
             return Ok(talk.exit());

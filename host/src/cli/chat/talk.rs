@@ -59,6 +59,8 @@ pub(super) struct Talk {
     run: Option<Doing>,
     /// Whether a run may wait for a person, or wait no more, since it was asked last.
     changed: bool,
+    /// Whether a run has ended since it was asked last.
+    ended: bool,
     /// The last run that has ended: what it still says comes too late.
     over: String,
     /// What the last runs made; told of after their reply.
@@ -116,6 +118,7 @@ impl Talk {
             answered: VecDeque::new(),
             run: None,
             changed: true,
+            ended: false,
             over: String::new(),
             files: Vec::new(),
             reply: Stream::new(form),
@@ -167,6 +170,11 @@ impl Talk {
     /// Whether runs began, ended or came to wait since it was asked last.
     pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Whether a run has ended since it was asked last, and its reply is there.
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.is_idle() && std::mem::take(&mut self.ended)
     }
 
     /// What the conversation itself has to ask.
@@ -335,6 +343,7 @@ impl Talk {
             return text(self.planner.leave()).into_iter().collect();
         }
         self.over.clone_from(&line.id);
+        self.ended = true;
         let Some(run) = self.run.take_if(|run| run.id == line.id) else { return Vec::new() };
         self.exit = match line.status.as_str() {
             "done" => Exit::Done,
@@ -410,7 +419,8 @@ impl Talk {
         shown
     }
 
-    fn quiet(&self, text: &str) -> ScreenText {
+    /// A word about what goes on, less bright than the rest.
+    pub(super) fn quiet(&self, text: &str) -> ScreenText {
         ScreenText::Note(self.paint.dim(text))
     }
 

@@ -9,6 +9,7 @@ use super::markdown::{Looks, WIDTH};
 use super::screen::{FRAME_MS, Screen, StatusLine};
 use super::stream::TextForm;
 use super::talk::{ScreenText, Talk};
+use super::waiting::WaitingReport;
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::upload::{UploadReceipt, upload};
 use crate::cli::client::{Client, News};
@@ -48,6 +49,7 @@ pub(super) async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exi
     let conversation = Conversation {
         place,
         asking: Asking::default(),
+        waiting: WaitingReport::default(),
         talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
         client,
         screen: Screen::new(printer, status, paint),
@@ -62,6 +64,8 @@ struct Conversation<'a> {
     place: &'a ChatSession<'a>,
     /// What waits for a word.
     asking: Asking,
+    /// The changes to folders that the person was told of.
+    waiting: WaitingReport,
     talk: Talk,
     client: Client,
     screen: Screen,
@@ -82,7 +86,7 @@ impl Conversation<'_> {
             }
             let busy = self.asking.activity().or_else(|| self.talk.busy());
             self.screen.busy(busy.as_ref(), now_ms(), width());
-            let shown = tokio::select! {
+            let mut shown = tokio::select! {
                 news = self.client.news() => match news {
                     News::Connected { again } => self.talk.connected(again),
                     News::Lost => self.talk.lost(),
@@ -108,6 +112,10 @@ impl Conversation<'_> {
                     }
                 },
             };
+            if self.talk.has_ended() {
+                let lines = self.waiting.lines(self.place).await;
+                shown.extend(lines.iter().map(|line| self.talk.quiet(line)));
+            }
             for shown in shown {
                 let (ScreenText::Text(lines) | ScreenText::Note(lines)) = shown;
                 self.screen.print(&lines);
