@@ -1,17 +1,20 @@
 //! `du`: how much a tree holds, in blocks of 4 KiB as most file systems count.
 
-use std::collections::BTreeMap;
-use std::fs::Metadata;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::path::Path;
 
 use lexopt::Arg::{Long, Short, Value};
+use rustix::fs::{FileType, Stat, lstat, stat};
 
 use crate::cli::{self, Error};
 
 const USAGE: &str = "Usage: du [OPTION]... [FILE]...
 Print how much space files take. WASI does not know the blocks of a file, so sizes are rounded up to 4 KiB.
+A file with several names counts once.
 
   -s  -a  -c  -S    only the operands, files too, a total, directories without those below
+  -l                a file with several names counts under each of them
   -d NUM            down to this depth
   -h  -b  -k  -m  -B SIZE  --apparent-size  --si
   --exclude=GLOB    without such files
@@ -19,6 +22,7 @@ Print how much space files take. WASI does not know the blocks of a file, so siz
 
 const BLOCK: u64 = 4096;
 
+#[derive(Default)]
 struct Options {
     summarize: bool,
     all: bool,
@@ -31,23 +35,20 @@ struct Options {
     unit: u64,
     human: Option<f64>,
     exclude: Vec<String>,
+    count_links: bool,
+}
+
+/// What is counted so far.
+#[derive(Default)]
+struct Counted {
+    /// Files with several names, by device and number.
+    linked: HashSet<(u64, u64)>,
+    code: i32,
 }
 
 pub fn main(arguments: Vec<String>) -> i32 {
     cli::run(arguments, USAGE, 1, |mut parser| {
-        let mut options = Options {
-            summarize: false,
-            all: false,
-            total: false,
-            separate: false,
-            depth: usize::MAX,
-            apparent: false,
-            follow: false,
-            follow_operands: false,
-            unit: 1024,
-            human: None,
-            exclude: Vec::new(),
-        };
+        let mut options = Options { depth: usize::MAX, unit: 1024, ..Options::default() };
         let mut files = Vec::new();
         while let Some(argument) = parser.next()? {
             match argument {
@@ -67,8 +68,9 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('L') | Long("dereference") => (options.follow, options.follow_operands) = (true, true),
                 Short('D' | 'H') | Long("dereference-args") => options.follow_operands = true,
                 Short('P') | Long("no-dereference") => (options.follow, options.follow_operands) = (false, false),
+                Short('l') | Long("count-links") => options.count_links = true,
                 // There is one file system.
-                Short('x' | 'l') | Long("one-file-system" | "count-links") => {}
+                Short('x') | Long("one-file-system") => {}
                 Value(file) => files.push(file.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }
@@ -76,20 +78,23 @@ pub fn main(arguments: Vec<String>) -> i32 {
         if files.is_empty() {
             files.push(".".into());
         }
-        let (mut total, mut code) = (0, 0);
+        let (mut total, mut counted) = (0, Counted::default());
         for file in &files {
-            match looked_at(Path::new(file), options.follow_operands) {
-                Ok(meta) => total += measure(&options, Path::new(file), &meta, 0, &mut code),
+            match look(Path::new(file), options.follow_operands) {
+                Ok(found) if counted.is_new(&options, &found) => {
+                    total += measure(&options, Path::new(file), &found, 0, &mut counted);
+                }
+                Ok(_) => {}
                 Err(e) => {
                     eprintln!("du: cannot access '{file}': {}", cli::reason(&e));
-                    code = 1;
+                    counted.code = 1;
                 }
             }
         }
         if options.total {
             println!("{}\ttotal", options.show(total));
         }
-        Ok(code)
+        Ok(counted.code)
     })
 }
 
@@ -97,18 +102,33 @@ pub fn main(arguments: Vec<String>) -> i32 {
 const MAX_FOLLOWED: usize = 32;
 
 /// What a path leads to, or the link itself where it is not followed or leads nowhere.
-fn looked_at(path: &Path, follow: bool) -> std::io::Result<Metadata> {
-    match std::fs::metadata(path) {
-        Ok(meta) if follow => Ok(meta),
-        _ => std::fs::symlink_metadata(path),
+fn look(path: &Path, follow: bool) -> io::Result<Stat> {
+    match follow.then(|| stat(path)) {
+        Some(Ok(found)) => Ok(found),
+        _ => Ok(lstat(path)?),
+    }
+}
+
+fn kind(found: &Stat) -> FileType {
+    FileType::from_raw_mode(found.st_mode)
+}
+
+// Of other widths on other systems.
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+impl Counted {
+    /// Whether it was not counted under another name.
+    fn is_new(&mut self, options: &Options, found: &Stat) -> bool {
+        let is_linked = kind(found) == FileType::RegularFile && found.st_nlink > 1;
+        options.count_links || !is_linked || self.linked.insert((found.st_dev as u64, found.st_ino as u64))
     }
 }
 
 /// Prints a file or a directory and what is below, and returns what it holds.
-fn measure(options: &Options, path: &Path, meta: &Metadata, depth: usize, code: &mut i32) -> u64 {
-    let mut size = options.size(meta);
+fn measure(options: &Options, path: &Path, found: &Stat, depth: usize, counted: &mut Counted) -> u64 {
+    let mut size = options.size(found);
     let mut below = 0;
-    if meta.is_dir() {
+    let is_dir = kind(found) == FileType::Directory;
+    if is_dir {
         let entries: Result<BTreeMap<_, _>, _> =
             std::fs::read_dir(path).and_then(|entries| entries.map(|e| e.map(|e| (e.file_name(), e.path()))).collect());
         match entries {
@@ -116,21 +136,23 @@ fn measure(options: &Options, path: &Path, meta: &Metadata, depth: usize, code: 
                 for (name, path) in entries {
                     let name = name.to_string_lossy();
                     let excluded = options.exclude.iter().any(|glob| crate::glob::fits(glob, &name, false));
-                    if let Ok(meta) = looked_at(&path, options.follow && depth < MAX_FOLLOWED)
-                        && !excluded
+                    if !excluded
+                        && let Ok(found) = look(&path, options.follow && depth < MAX_FOLLOWED)
+                        && counted.is_new(options, &found)
                     {
-                        let part = measure(options, &path, &meta, depth + 1, code);
-                        if options.separate && meta.is_dir() { below += part } else { size += part }
+                        let part = measure(options, &path, &found, depth + 1, counted);
+                        let is_dir = kind(&found) == FileType::Directory;
+                        if options.separate && is_dir { below += part } else { size += part }
                     }
                 }
             }
             Err(e) => {
                 eprintln!("du: cannot read directory '{}': {}", path.display(), cli::reason(&e));
-                *code = 1;
+                counted.code = 1;
             }
         }
     }
-    let shown = depth == 0 || (!options.summarize && depth <= options.depth && (meta.is_dir() || options.all));
+    let shown = depth == 0 || (!options.summarize && depth <= options.depth && (is_dir || options.all));
     if shown {
         println!("{}\t{}", options.show(size), path.display());
     }
@@ -138,13 +160,14 @@ fn measure(options: &Options, path: &Path, meta: &Metadata, depth: usize, code: 
 }
 
 impl Options {
-    fn size(&self, meta: &Metadata) -> u64 {
-        match (self.apparent, meta.is_dir()) {
-            (true, _) => meta.len(),
+    fn size(&self, found: &Stat) -> u64 {
+        let bytes = u64::try_from(found.st_size).unwrap_or(0);
+        match kind(found) {
+            _ if self.apparent => bytes,
             // Where a link leads is kept beside its name.
-            _ if meta.is_symlink() => 0,
-            (false, true) => meta.len().max(BLOCK).next_multiple_of(BLOCK),
-            (false, false) => meta.len().next_multiple_of(BLOCK),
+            FileType::Symlink => 0,
+            FileType::Directory => bytes.max(BLOCK).next_multiple_of(BLOCK),
+            _ => bytes.next_multiple_of(BLOCK),
         }
     }
 
@@ -196,6 +219,24 @@ pub fn unit(text: &str) -> Result<u64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_several_names_counts_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = |name: &str| temp.path().join(name);
+        std::fs::write(path("a"), "x").unwrap();
+        std::fs::write(path("b"), "x").unwrap();
+        std::fs::hard_link(path("a"), path("c")).unwrap();
+        let is_new = |counted: &mut Counted, options: &Options, name: &str| {
+            counted.is_new(options, &look(&path(name), false).unwrap())
+        };
+        let mut options = Options { unit: 1024, ..Options::default() };
+        let mut counted = Counted::default();
+        let found = ["a", "b", "c", "b"].map(|name| is_new(&mut counted, &options, name));
+        assert_eq!(found, [true, true, false, true]);
+        options.count_links = true;
+        assert!(is_new(&mut counted, &options, "c"));
+    }
 
     #[test]
     fn sizes_are_readable() {

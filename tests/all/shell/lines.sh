@@ -2068,6 +2068,9 @@ stat -c '%s %F %n' words.txt empty.txt; stat -c %F tree
 ### du
 du -b words.txt poem.txt | cut -f1
 
+### du of files with several names
+printf 0123456789 > a; ln a b; printf x > c; du -b a b c; du -bl a b c; du -bc a a b | tail -n 1
+
 ### realpath and readlink
 cd tree; realpath --relative-to=. src/../doc/index.md; ln -s src l; readlink l; basename "$(realpath l)"
 
