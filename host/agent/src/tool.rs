@@ -17,6 +17,7 @@ mod refs;
 pub mod schedules;
 mod shared_use;
 mod sinks;
+mod start;
 mod undo;
 mod work;
 

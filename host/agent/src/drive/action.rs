@@ -85,7 +85,9 @@ impl RunContext<'_> {
             self.drive.store.read(read).await
         };
         let uses = ToolUses { has_plan: run.has_plan(), ..*self.tool_uses.get_or_try_init(read).await? };
-        Ok(self.drive.tools.specs(categories, &self.agent_skills_in_use(run), uses))
+        let folders = self.drive.config.visible_folders(&self.drive.home, &self.session, self.caller);
+        let folder = folders.unwrap_or_default().into_iter().next().map(|folder| folder.at);
+        Ok(self.drive.tools.specs(categories, &self.agent_skills_in_use(run), uses, folder.as_deref()))
     }
 
     /// The pieces of the actor's prompt. The files are those of the beginning of its task, so that each request begins like the one

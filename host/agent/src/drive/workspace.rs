@@ -119,7 +119,8 @@ fn folder_cards(home: &Home, session: &SessionName, folders: Vec<SessionFolder>)
         };
         let mut notes = vec!["the user's folder; it changes only when the user accepts the difference".to_owned()];
         if number == 0 {
-            notes.push("command lines begin here; name files of /work with their whole path".to_owned());
+            notes.push("command lines and file tools begin here; name files of /work with their whole path".to_owned());
+            notes.push("skills see files of /work only; cp others there".to_owned());
         }
         if !folder.write {
             notes.push("read-only".to_owned());

@@ -4,7 +4,7 @@ use super::address::bare;
 use super::builtin::{self, Builtins, CallContext, ToolFault};
 use super::editor::{self, FileCall};
 use super::work::ToolWork;
-use super::{CallerScope, EXEC, Tools, exec_spec, narrow};
+use super::{CallerScope, EXEC, Tools, exec_spec, narrow, start};
 use kiso_base::{config, json};
 use kiso_graph::reflection::Status;
 use kiso_graph::step::{STDERR, ToolResult};
@@ -74,8 +74,15 @@ impl Tools {
     }
 
     /// The tools of these categories; of all, where none is named. Tools with nothing to work on are left out. The tool that
-    /// reads Agent Skills is always offered where there are some. Those `in_use` may take tools away.
-    pub fn specs(&self, categories: &[String], in_use: &[Arc<AgentSkill>], uses: ToolUses) -> Vec<ToolSpec> {
+    /// reads Agent Skills is always offered where there are some. Those `in_use` may take tools away. `folder` is where command lines begin,
+    /// if a folder is open.
+    pub fn specs(
+        &self,
+        categories: &[String],
+        in_use: &[Arc<AgentSkill>],
+        uses: ToolUses,
+        folder: Option<&str>,
+    ) -> Vec<ToolSpec> {
         let reads_skills = !in_use.is_empty() || !self.skills.told_agent_skills().is_empty();
         let is_offered = |name: &str, category: &str| {
             let of_category = categories.is_empty() || categories.iter().any(|named| named == category);
@@ -102,7 +109,11 @@ impl Tools {
             }
         };
         let index = self.index();
-        index.catalog.iter().filter(wanted).map(|(spec, _)| spec.clone()).collect()
+        let specs = index.catalog.iter().filter(wanted).map(|(spec, _)| spec.clone()).collect();
+        match folder {
+            Some(folder) => start::in_folder(specs, folder),
+            None => specs,
+        }
     }
 
     /// Who a call asks outside, as far as it can be told: the MCP server of a tool, and of a skill the hosts of the addresses among its
