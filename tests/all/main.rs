@@ -26,6 +26,7 @@ mod compiling;
 mod config;
 mod crash;
 mod daemon;
+mod deliver;
 mod depth;
 mod docs;
 mod documents;

@@ -15,8 +15,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
 const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
-    [hooks.a]\nauth = \"token\"\nonly = [\"body.kind = greeting\"]\ntemplate = \"{body.text}\"\n\
-    [folders.share]\npath = \"/usr/share\"\nrole = \"user\"\nmode = \"read\"\n";
+    [hooks.a]\nauth = \"token\"\nonly = [\"body.kind = greeting\"]\ntemplate = \"{body.text}\"\n";
 
 const MANIFEST: &str = "[kiso]\ntype = \"skill\"\nname = \"echo\"\nversion = \"0.1.0\"\ndescription = \"Answers\"\n\
     [kiso.skill]\nsecrets = [\"token\"]\n[kiso.skill.args]\ntext = { type = \"string\", required = true }\n\
@@ -38,7 +37,12 @@ struct Api {
 impl Api {
     fn new(config: &str) -> Api {
         let home = Home::new();
-        home.config(config);
+        let [drop, share] = ["drop", "share"].map(|name| home.dir.path().join(name));
+        for dir in [&drop, &share] {
+            std::fs::create_dir(dir).unwrap();
+        }
+        let listed = |name: &str, path: &std::path::Path| format!("[folders.{name}]\npath = {path:?}\nrole = \"user\"\n");
+        home.config(&format!("{config}{}{}mode = \"read\"\n", listed("drop", &drop), listed("share", &share)));
         let mut served = Served::start(&home);
         let add = |args: &[&str]| home.kiso(&[&["token", "add"], args].concat()).ok().stdout.trim().to_owned();
         let (chat, admin) = (add(&["phone"]), add(&["root", "--scope", "admin"]));

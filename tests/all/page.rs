@@ -11,6 +11,7 @@ mod fill;
 mod folders;
 mod health;
 mod hostile;
+mod listed_folders;
 mod live;
 mod login;
 mod memory;

@@ -272,7 +272,16 @@ impl RunExecutor {
             return Ok(None);
         };
         let acceptance = match kind {
-            UndoKind::Undo => view.overlay.undo_acceptance(one.number, force)?,
+            UndoKind::Undo => {
+                let undone = view.overlay.undo_acceptance(one.number, force)?;
+                // Nobody works in a folder that is open for deliveries alone: nothing is to wait there.
+                if view.folder.deliveries && undone.waits {
+                    let labels = FileLabels::of_session(&self.home, session);
+                    let waiting = view.overlay.difference(&labels).map_err(AcceptError::from)?;
+                    view.overlay.discard(&waiting, &FolderSelection::All)?;
+                }
+                Acceptance { waits: undone.waits && !view.folder.deliveries, ..undone }
+            }
             UndoKind::Redo => view.overlay.redo_acceptance(one.number)?,
         };
         Ok(Some(RevertedAcceptance { folder: view.folder.clone(), acceptance }))

@@ -1,6 +1,7 @@
 //! What a caller may do, as the planner is told it: what differs between administrators and users, and nothing else.
 
 use super::run_context::RunContext;
+use crate::tool::builtin::SAVE_TO_FOLDER;
 use kiso_base::config::Mount;
 use kiso_base::home::{SHARED, SessionFolder};
 use kiso_graph::run::Run;
@@ -17,7 +18,13 @@ impl RunContext<'_> {
         // Folders that cannot be read are reported where a command line wants them.
         let config = &self.drive.config;
         let folders = config.visible_folders(&self.drive.home, &self.session, self.caller).unwrap_or_default();
-        rights(self.caller, &self.drive.config.mounts, &folders, sees_shared(run))
+        let mut rights = rights(self.caller, &self.drive.config.mounts, &folders, sees_shared(run));
+        let open = config.folders.iter().filter(|folder| folder.write && folder.is_open_to(self.caller));
+        let names: Vec<&str> = open.map(|folder| folder.name.as_str()).collect();
+        if !names.is_empty() {
+            rights.push_str(&format!("; {SAVE_TO_FOLDER} saves in the folders {}", names.join(", ")));
+        }
+        rights
     }
 }
 

@@ -110,6 +110,9 @@ function forget(place) {
   for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
 }
 
+/** Whether there is a folder to save files in. */
+export const savesFiles = () => Boolean(me.get()?.saves_files);
+
 export const isAdmin = () => me.get()?.scope === 'admin';
 
 function greet(who, at_ms = Date.now()) {

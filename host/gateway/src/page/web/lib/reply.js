@@ -1,7 +1,7 @@
 // A reply in its parts: text, what commands and programs wrote, tables, and the files that came of it. Told as data by the daemon.
 
 import { html, useState } from './preact.js';
-import { fileUrl } from './api.js';
+import { fileUrl, savesFiles } from './api.js';
 import { bytes, count } from './format.js';
 import { isPicture, openImage } from './gallery.js';
 import { visible } from './inline.js';
@@ -9,7 +9,7 @@ import { Markdown } from './markdown.js';
 import { withFiles } from './run-files.js';
 import { Long } from './run-output.js';
 import { Terminal } from './terminal.js';
-import { Icon } from './ui.js';
+import { Button, Icon, showDialog } from './ui.js';
 
 /** Rows of a table that are shown at first. */
 const ROWS = 40;
@@ -85,9 +85,16 @@ export function Made({ files, blocks, session }) {
     ${list.map((one, at) => html`<${Picture} key=${one.src} one=${one} onOpen=${() => openImage(list, at)} />`)}
     <ul class="gallery-files" aria-label="Files">${files.map((file) => html`<li key=${file.path}>
       <a class="file-link" href=${source(file)} target="_blank" rel="noopener"><${Icon} name="file" /><bdi>${visible(file.path)}</bdi>
-        ${file.bytes != null && html`<span class="muted">${bytes(file.bytes)}</span>`}</a></li>`)}</ul>
+        ${file.bytes != null && html`<span class="muted">${bytes(file.bytes)}</span>`}</a>
+      ${savesFiles() && html`<${Button} kind="quiet small" icon="folder" label=${`Save ${visible(file.path)} to a folder`} onClick=${() => saveTo(session, file.path)} />`}</li>`)}</ul>
   </div>`;
 }
+
+/** Asks for the folder that a file is saved in. */
+const saveTo = async (session, path) => {
+  const { FolderSaver } = await import('./folder-chooser.js');
+  showDialog(FolderSaver, { session, path });
+};
 
 function Picture({ one, onOpen }) {
   const [broken, set] = useState(false);

@@ -142,6 +142,11 @@ export function Dialog({ title, onClose, wide, children }) {
 
 const asked = store(null);
 
+const inFront = store(null);
+
+/** Shows a component as a dialog of the page, with these properties and `onClose`. */
+export const showDialog = (Shown, props) => inFront.set({ Shown, props });
+
 /** Asks before something is done for good: a promise of true or false. `list` names what it is done to. */
 export function confirm({ title, text, list, action, danger = true }) {
   return new Promise((answer) => asked.set({ title, text, list, action, danger, answer }));
@@ -153,6 +158,7 @@ const FRESH = 1_000;
 const toasts = store([]);
 // What was asked of who is logged out now is not asked of the next one.
 me.watch((who) => {
+  if (!who) inFront.set(null);
   if (who || !asked.get()) return;
   asked.get().answer(false);
   asked.set(null);
@@ -193,7 +199,7 @@ export function announce(text) {
 
 /** Toasts, questions and announcements; stands once in the page. */
 export function Overlay() {
-  const [question, all, heard] = [useStore(asked), useStore(toasts), useStore(said)];
+  const [question, all, heard, front] = [useStore(asked), useStore(toasts), useStore(said), useStore(inFront)];
   const answer = (yes) => {
     asked.set(null);
     question.answer(yes);
@@ -207,6 +213,7 @@ export function Overlay() {
         <${Button} kind="quiet small" icon="close" label="Dismiss" onClick=${() => dismiss(one.id)} />
       </div>`)}
     </div>
+    ${front && html`<${front.Shown} ...${front.props} onClose=${() => inFront.set(null)} />`}
     ${question && html`<${Dialog} title=${question.title} onClose=${() => answer(false)}>
       ${question.list && html`<ul class="dialog-list" tabindex="0" aria-label="What is meant">${question.list.map((one, at) => html`<li key=${at}>
         <${Said}>${one}<//></li>`)}</ul>`}
