@@ -25,6 +25,11 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// The folders of the session, which are not listed while a run works there.
+fn at_rest(served: &Served) -> Value {
+    wait_for("the end of the run", || Some(served.get("/sessions/s/folders")).filter(|list| list["at_work"] == false))
+}
+
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
 #[test]
@@ -64,11 +69,17 @@ fn a_file_is_saved_beside_what_is_there_and_taken_back() {
         assert_eq!(refused.status, status, "{file} {folder} {name:?}: {refused:?}");
     }
     assert_eq!(names(&photos).len(), 4);
-    for left in [["chart (2).csv", "chart.csv", "old.txt"].as_slice(), &["chart.csv", "old.txt"], &["old.txt"]] {
-        served.request("POST", "/sessions/s/folders/undo", Some("{}")).expect(200);
+    let undo = || served.request("POST", "/sessions/s/folders/undo", Some("{}"));
+    for left in [["chart (2).csv", "chart.csv", "old.txt"].as_slice(), &["chart.csv", "old.txt"]] {
+        undo().expect(200);
         assert_eq!(names(&photos), left);
     }
-    let waiting = served.get("/sessions/s/folders");
+    // The run that came before is the next to be undone.
+    undo().refuses(404, "not_found");
+    served.command("s", "/undo");
+    undo().expect(200);
+    assert_eq!(names(&photos), ["old.txt"]);
+    let waiting = at_rest(&served);
     assert!(waiting["items"].as_array().unwrap().iter().all(|folder| folder["changes"] == json!([])), "{waiting}");
 }
 
@@ -88,7 +99,7 @@ fn what_waits_in_a_folder_goes_on_waiting() {
     // Two names that are taken by what waits.
     assert_eq!((deliver("x.txt"), deliver("new.txt")), ("x.txt".to_owned(), "new (2).txt".to_owned()));
     assert_eq!(names(&photos), ["new (2).txt", "old.txt", "x.txt"]);
-    let waiting = served.get("/sessions/s/folders");
+    let waiting = at_rest(&served);
     assert_eq!(waiting["items"][0]["changes"].as_array().unwrap().len(), 2, "{waiting}");
     let reply = served.reply(served.send("s", "$ ls"));
     assert!(reply.contains("new.txt") && reply.contains("x.txt") && !reply.contains("old.txt"), "{reply}");

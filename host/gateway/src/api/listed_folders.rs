@@ -107,7 +107,7 @@ pub(super) struct DeliverRequest {
 
 /// A file that was copied into a folder.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Delivered {
+pub(super) struct SavedFile {
     folder: String,
     /// Its name there.
     name: String,
@@ -174,12 +174,12 @@ pub(super) async fn deliver(
     State(app): State<App>,
     Path(session): Path<SessionName>,
     Body(request): Body<DeliverRequest>,
-) -> JsonResult<Delivered> {
+) -> JsonResult<SavedFile> {
     let DeliverRequest { file, folder, name } = request;
     let wanted = DeliveryRequest { caller: who.caller(), file, folder: folder.clone(), name };
     let DeliveredFile { name, bytes } = app.0.drive.newest().deliver(&session, wanted).await?;
     tracing::info!(%session, by = who.name(), folder, bytes, "a file was saved in a folder");
-    Ok(Json(Delivered { folder, name, bytes }))
+    Ok(Json(SavedFile { folder, name, bytes }))
 }
 
 impl From<DeliveryError> for ApiError {

@@ -33,7 +33,7 @@ mod shared;
 mod walk;
 
 pub use self::accept::{AcceptError, Acceptance};
-pub use self::deliver::Delivery;
+pub use self::deliver::FolderDelivery;
 pub use self::difference::{
     ChangeGroup, EndingCount, EntryKind, EntryLook, FolderChange, FolderChangeKind, FolderDifference, FolderSelection,
     ListedChange, NewCommit, RepositoryChange,

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// A file that was put into a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct FolderDelivery {
     /// Its name there.
     pub name: String,
     pub acceptance: Acceptance,
@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 1_000;
 impl Overlay {
     /// Copies a file into the folder. A file that is there is never replaced: a name that is taken gets a number. The caller holds the
     /// session's lock.
-    pub fn deliver(&self, file: &File, name: &str, labels: &FileLabels) -> Result<Delivery, AcceptError> {
+    pub fn deliver(&self, file: &File, name: &str, labels: &FileLabels) -> Result<FolderDelivery, AcceptError> {
         let name = self.free_number(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let copy = openat(&self.upper, name.as_str(), flags, Mode::from_raw_mode(0o644)).map_err(io::Error::from)?;
@@ -35,7 +35,7 @@ impl Overlay {
             // It was made for this alone.
             let _ = unlinkat(&self.upper, name.as_str(), AtFlags::empty());
         }
-        Ok(Delivery { acceptance: accepted?, name })
+        Ok(FolderDelivery { acceptance: accepted?, name })
     }
 
     fn accept_copy(

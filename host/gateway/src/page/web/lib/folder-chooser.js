@@ -31,7 +31,7 @@ export function FolderSaver({ session, path, onClose }) {
     ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Folders">${items.map((one) => html`<li key=${one.name}>
       <${Icon} name="folder" />
       <div><bdi>${one.name}</bdi> ${(one.path || !one.available) && html`<span class="muted"><bdi>${plain(one.path ?? '')}</bdi>${!one.available && ' · not connected'}</span>`}</div>
-      <${Button} kind="small primary" aria-label=${`Save in ${one.name}`} disabled=${!one.available} onClick=${() => save(one)}>Save here<//>
+      <${Button} kind="small primary" aria-label=${`Save in ${one.name}`} disabled=${!one.available} onClick=${() => save(one)}>Save<//>
     </li>`)}</ul>`}
   <//>`;
 }
