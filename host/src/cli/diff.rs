@@ -166,7 +166,7 @@ impl DiffArgs {
                 }
                 ListedChange::Repository(repository) if self.patch => {
                     out!("{}", commits(repository));
-                    // What git runs or obeys is read before it is accepted.
+                    // A person reads hooks and settings before git runs or obeys them.
                     for change in view.difference.changes.iter().filter(|one| repository.settings.contains(&one.path)) {
                         let text = view.overlay.text_change(change);
                         out!("{}", text.map_or(String::new(), |text| patch(change, &text)));

@@ -76,7 +76,7 @@ fn a_git_repository_is_one_change_and_is_accepted_as_a_whole() {
     git(&folder, &["fsck", "--strict"]);
     desk.home.kiso(&["undo"]).ok();
     before.assert_same(&desk.tree());
-    // What git would run is named.
+    // Programs that git would run are named.
     desk.line("echo 'echo pwned' > .git/hooks/post-checkout").ok();
     desk.home.kiso(&["diff", "--patch"]).ok().prints(&["hooks/post-checkout added", "+echo pwned"]);
     desk.home.kiso(&["run", "--apply", "$ true"]).ok().says(&["waiting"]);

@@ -119,7 +119,7 @@ pub(in crate::api) struct NamedEnding {
 /// The changes of a git repository.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::api) struct RepositoryChanges {
-    /// What changed, in a few words, such as "3 commits on branch fix".
+    /// The changes in a few words, such as "3 commits on branch fix".
     summary: String,
     /// New commits; null if they cannot be counted.
     commits: Option<u64>,

@@ -31,7 +31,7 @@ export function Sides({ session, at, change, sides, onHunk }) {
     <${Button} kind="small quiet" onClick=${() => setAsLines(!asLines)}>${asLines ? 'Show as table' : 'Show as lines'}<//></div>`;
 }
 
-/** What can be said of a file that is neither text nor picture. */
+/** Describes a file that is neither text nor picture. */
 function described({ path, bytes_before: before, bytes_after: after }, kinds) {
   const ending = /\.([^./]+)$/.exec(path)?.[1];
   const size = [before, after].filter((one) => one !== undefined).map(bytes).join(' → ');

@@ -402,3 +402,39 @@ fn a_file_with_several_names_is_one_file_under_each_of_them() {
     overlay.undo_acceptance(id, false).unwrap();
     assert_eq!(shown(&folder), before);
 }
+
+#[test]
+fn a_part_of_a_file_that_is_cut_off_while_it_is_accepted_leaves_the_rest_waiting() {
+    let stage = Stage::new();
+    let folder = stage.folder("project");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a"), "first").unwrap();
+    run(&stage.open("project"), &[write("a", "first and second and third")]);
+    let read = || fs::read_to_string(folder.join("a")).unwrap();
+    for step in 0..=2 {
+        let overlay = stage.open("project");
+        let mut difference = overlay.difference(&stage.labels()).unwrap();
+        assert_eq!((difference.changes.len(), difference.changes[0].collision), (1, None), "behind {step} steps");
+        assert_eq!(read(), "first", "behind {step} steps");
+        difference.changes[0].part = Some("first and second".into());
+        let PendingAcceptance { id, header, steps, .. } = overlay.begin(&difference, &FolderSelection::All).unwrap();
+        let mut work = overlay.stage(&header, &[]).unwrap();
+        steps.iter().take(step).for_each(|step| work.apply(step).unwrap());
+        if step == 2 {
+            append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Done)]).unwrap();
+        }
+    }
+    let overlay = stage.open("project");
+    assert_eq!(read(), "first and second");
+    let left = overlay.difference(&stage.labels()).unwrap();
+    assert_eq!((left.changes.len(), left.changes[0].collision), (1, None));
+    // An undo that is cut off is completed, and the whole change waits again.
+    let id = overlay.acceptances().unwrap().last().unwrap().number;
+    append(&overlay.accept_log(id), &[AcceptRecord::State(AcceptState::Undoing)]).unwrap();
+    let overlay = stage.open("project");
+    assert_eq!(read(), "first");
+    let left = overlay.difference(&stage.labels()).unwrap();
+    assert_eq!((left.changes.len(), left.changes[0].collision), (1, None));
+    overlay.accept(&left, &FolderSelection::All).unwrap();
+    assert_eq!(read(), "first and second and third");
+}

@@ -274,34 +274,31 @@ fn is_data(below: &Path) -> bool {
         ["objects" | "refs" | "logs" | "rr-cache", ..] => true,
         ["info", name] => matches!(*name, "exclude" | "refs" | "sparse-checkout"),
         ["hooks", name] => name.ends_with(".sample"),
-        [name] => {
-            let is_known = matches!(
-                *name,
-                "HEAD"
-                    | "ORIG_HEAD"
-                    | "FETCH_HEAD"
-                    | "MERGE_HEAD"
-                    | "MERGE_MODE"
-                    | "MERGE_MSG"
-                    | "MERGE_RR"
-                    | "AUTO_MERGE"
-                    | "CHERRY_PICK_HEAD"
-                    | "REVERT_HEAD"
-                    | "COMMIT_EDITMSG"
-                    | "SQUASH_MSG"
-                    | "TAG_EDITMSG"
-                    | "packed-refs"
-                    | "index"
-                    | "index.lock"
-                    | "HEAD.lock"
-                    | "packed-refs.lock"
-                    | "shallow"
-                    | "description"
-                    | "gc.log"
-                    | "gc.pid"
-            );
-            is_known
-        }
+        [name] => matches!(
+            *name,
+            "HEAD"
+                | "ORIG_HEAD"
+                | "FETCH_HEAD"
+                | "MERGE_HEAD"
+                | "MERGE_MODE"
+                | "MERGE_MSG"
+                | "MERGE_RR"
+                | "AUTO_MERGE"
+                | "CHERRY_PICK_HEAD"
+                | "REVERT_HEAD"
+                | "COMMIT_EDITMSG"
+                | "SQUASH_MSG"
+                | "TAG_EDITMSG"
+                | "packed-refs"
+                | "index"
+                | "index.lock"
+                | "HEAD.lock"
+                | "packed-refs.lock"
+                | "shallow"
+                | "description"
+                | "gc.log"
+                | "gc.pid"
+        ),
         _ => false,
     }
 }
@@ -325,7 +322,7 @@ fn areas(repository: &Path, changes: &[&FolderChange]) -> String {
 }
 
 impl RepositoryChange {
-    /// What changed, in a few words.
+    /// The changes in a few words.
     pub fn summary(&self) -> String {
         let mut parts = self.parts.clone();
         if self.files > 1 {

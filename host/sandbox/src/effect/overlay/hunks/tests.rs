@@ -61,7 +61,7 @@ fn a_hunk_comes_into_the_folder_and_the_rest_goes_on_waiting() {
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}end", text(&expected)));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 
-    // What is left is no collision, also for a process that comes later.
+    // The rest does not collide, also in a process that comes later.
     let overlay = stage.open("project");
     let left = difference(&stage, &overlay);
     assert_eq!((left.changes.len(), left.changes[0].collision), (1, None));

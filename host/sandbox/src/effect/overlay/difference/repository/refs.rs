@@ -66,7 +66,7 @@ impl RepositorySide<'_> {
     }
 }
 
-/// What is checked out.
+/// The branch or commit that is checked out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Head {
     #[default]

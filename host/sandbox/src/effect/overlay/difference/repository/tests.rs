@@ -176,6 +176,11 @@ fn a_change_in_the_folder_stops_the_whole_repository() {
     overlay.accept(&made, &made.harmless().unwrap()).unwrap();
     assert!(folder.join("b").exists());
     assert!(!folder.join(".git/objects/00").join(&id(3)[2..]).exists());
+    // It is discarded as a whole, too.
+    write(&overlay, "c", "c");
+    let made = difference(&stage, &overlay);
+    assert_eq!(overlay.discard(&made, &FolderSelection::Paths(vec![PathBuf::from(".git/HEAD")])).unwrap(), 1);
+    assert_eq!(lines(&difference(&stage, &overlay)), ["A  c  (1 B)"]);
 }
 
 #[test]
