@@ -23,6 +23,7 @@ mod exit;
 mod export;
 mod fact;
 mod failure;
+mod files;
 mod fleet;
 mod folder;
 mod history;
@@ -185,6 +186,8 @@ enum Command {
     Cancel(cancel::CancelArgs),
     /// Show what runs changed in folders, and accept or discard it
     Diff(diff::DiffArgs),
+    /// List the files that all conversations share, copy them in and out, delete them
+    Files(files::FilesArgs),
     /// Put a session's files back as they were before a run, or before one of its tasks
     Undo(undo::UndoArgs),
     /// Take an undo back
@@ -280,6 +283,7 @@ pub fn main() -> ExitCode {
         Command::Approval(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
         Command::Diff(command) => command.execute(shared),
+        Command::Files(command) => command.execute(shared),
         Command::Undo(command) => command.execute(shared),
         Command::Redo(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),

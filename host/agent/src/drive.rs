@@ -47,6 +47,7 @@ mod rights;
 mod run_context;
 mod said;
 mod session;
+mod shared;
 mod spent;
 mod subagent;
 mod undo;
@@ -61,6 +62,7 @@ pub use self::clean::clean_title;
 pub use self::folder::{FolderFailure, FolderView, RestingFolders, RevertedAcceptance};
 pub use self::log::SEALED_RUN;
 pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
+pub use self::shared::SharedFailure;
 pub use self::undo::UndoFailure;
 pub use self::voice::{Listener, Thought};
 

@@ -18,6 +18,7 @@ pub mod schedules;
 mod shared_use;
 mod sinks;
 mod start;
+pub(crate) mod shared;
 mod undo;
 mod work;
 

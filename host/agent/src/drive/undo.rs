@@ -148,7 +148,7 @@ impl RunExecutor {
     }
 
     /// Tells the store how much is kept for the session, where that has changed by much.
-    fn count_undo(&self, session: &SessionName) {
+    pub(super) fn count_undo(&self, session: &SessionName) {
         if let Some(bytes) = self.undo.bytes_if_changed(session) {
             let session = session.clone();
             self.store.post(move |tx| tx.set_undo_bytes(&session, bytes));
@@ -286,7 +286,7 @@ impl RunExecutor {
     }
 }
 
-fn limits(config: &Config) -> UndoLimits {
+pub(super) fn limits(config: &Config) -> UndoLimits {
     UndoLimits { max_bytes: config.undo.max_mib << 20, refuse: config.undo.too_large == "refuse" }
 }
 

@@ -1,12 +1,12 @@
 //! How the work of a task or a call ends: it can be undone from now on, or it was cut off, and is rolled back.
 
+use super::shared::author;
 use super::{CallerScope, EXEC, Tools, editor};
 use kiso_base::home::{SHARED, SessionName};
 use kiso_plan::code::ErrorCode;
-use kiso_plan::label::{Integrity, Label};
+use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{LogLine, TaskError, TaskReport};
-use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
@@ -55,11 +55,7 @@ impl Tools {
         transaction: Option<&Arc<Transaction>>,
         report: &mut TaskReport,
     ) {
-        // A token of scope `chat` is another person's, as far as anybody knows.
-        let author = match role {
-            CallerScope::Admin => LabelId::default(),
-            CallerScope::User => LabelId::of(&Label { integrity: Integrity::Person, ..Label::session() }),
-        };
+        let author = author(role, Label::default());
         let limit_mib = self.skills.config().engine.shared_mib;
         let work = transaction.map(|work| &**work);
         match Overlay::share_changes(self.skills.home(), session, author, work, limit_mib) {

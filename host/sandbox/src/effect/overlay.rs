@@ -43,7 +43,7 @@ pub(crate) use self::kept::FolderDirs;
 pub(crate) use self::operation::{FileAccess, GuestPath};
 pub(crate) use self::pending::{PendingEntry, PendingOpen};
 pub(crate) use self::raise::LayerWriter;
-pub use self::shared::{ShareError, SharedChanges, SharedEntry, SharedFiles, SharedHistory};
+pub use self::shared::{ShareError, SharedChanges, SharedEdit, SharedEntry, SharedFiles, SharedHistory};
 
 use self::base::{Bases, FileState};
 use self::lower::Lower;

@@ -4,8 +4,10 @@
 //! labels of those who put them there. Nothing waits for a person: a file that another session has changed meanwhile is kept beside the
 //! other's, under another name.
 
+mod edit;
 mod files;
 
+pub use self::edit::SharedEdit;
 pub use self::files::{SharedEntry, SharedFiles};
 
 use super::Overlay;
@@ -50,6 +52,8 @@ pub struct SharedChanges {
 pub enum ShareError {
     #[error("the shared files would have more than {limit_mib} MiB, which [engine] shared_mib in config.toml allows")]
     Full { limit_mib: u64 },
+    #[error("{path}: {why}")]
+    Path { path: String, why: &'static str },
     #[error(transparent)]
     Accept(#[from] AcceptError),
 }
@@ -110,13 +114,22 @@ impl Overlay {
         if !has_unshared(home, session) {
             return Ok(SharedChanges::default());
         }
-        let overlay = Self::open_shared(home, session).map_err(AcceptError::from)?;
-        if let Some(shared) = &overlay.shared {
+        Self::open_shared(home, session).map_err(AcceptError::from)?.share_as(session, author, work, limit_mib)
+    }
+
+    fn share_as(
+        &self,
+        session: &SessionName,
+        author: LabelId,
+        work: Option<&Transaction>,
+        limit_mib: u64,
+    ) -> Result<SharedChanges, ShareError> {
+        if let Some(shared) = &self.shared {
             *shared.author.lock().unwrap_or_else(PoisonError::into_inner) = author;
         }
-        let shared = overlay.share_all(session, work, limit_mib);
+        let shared = self.share_all(session, work, limit_mib);
         if shared.is_err() {
-            overlay.empty_upper().map_err(AcceptError::from)?;
+            self.empty_upper().map_err(AcceptError::from)?;
         }
         shared
     }
