@@ -189,3 +189,21 @@ fn a_file_that_text_from_outside_wants_saved_waits_for_a_card() {
     assert_eq!(names(&photos), ["run me.txt"]);
     server.finish();
 }
+
+#[test]
+fn a_folder_that_the_users_own_words_name_needs_no_card() {
+    let save = || call("save_to_folder", json!({ "file": "in/a.txt", "folder": "photos", "name": "notes.txt" }));
+    let (server, home, photos) = scripted(vec![
+        router(),
+        call("exec", json!({ "command": "cat in/a.txt" })),
+        save(),
+        expect("in the folder photos; `kiso undo` takes it back", text("actor", "Done.")),
+    ]);
+    let served = Served::start(&home);
+    assert_eq!(served.request("PUT", "/sessions/main/files/in/a.txt", Some("\"some notes\"")).status, 201);
+    let message = "read in/a.txt and save it in my photos folder as notes.txt";
+    assert_eq!(served.reply(served.send("main", message)), "Done.");
+    assert_eq!(names(&photos), ["notes.txt"]);
+    assert_eq!(served.get("/approvals?session=main&all=true")["items"], json!([]));
+    server.finish();
+}
