@@ -144,6 +144,49 @@ fn an_older_installation_starts_as_before() {
     assert_ne!(one, other, "each has a seed of its own");
 }
 
+/// The folder that a session has open is among the directories that it knows, at its usual place only.
+#[test]
+fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
+    let Some(home) = home() else { return };
+    let home = copy_of(home);
+    home.config("model = \"reflex\"\n");
+    home.file("desk/sub/a.txt", "from the folder\n");
+    let folder = home.file("desk/module.py", "NAME = 'its own'\n").parent().unwrap().to_owned();
+    let lines = [
+        "python3 -c 'import os; print(os.getcwd(), sorted(os.listdir()), open(\"sub/a.txt\").read())'",
+        "cd sub; python3 -c 'import os; print(os.getcwd(), os.listdir(), open(\"../sub/a.txt\").read())'",
+        "python3 -c 'import module; print(module.NAME, module.__file__)'",
+        "python3 -c 'open(\"new\", \"w\").write(\"x\"); import os; os.rename(\"sub/a.txt\", \"b.txt\"); print(os.path.exists(\"sub/a.txt\"))'; cat new b.txt",
+        "python3 -c 'import os; os.makedirs(\"p/q\"); os.remove(\"module.py\"); print(sorted(os.listdir(\"/project\")), os.listdir(\"/work\"))'; rm -r p",
+        "cd /work; python3 -c 'import os; print(os.getcwd(), os.path.exists(\"/project/new\"))'",
+    ];
+    for (at, is_kept) in [("/project", true), ("/app", false)] {
+        let session = at.trim_start_matches('/');
+        let run = |line: &str| {
+            let args =
+                ["run", "--session", session, "--dir", folder.to_str().unwrap(), "--at", at, &format!("$ {line}")];
+            // Without the line itself.
+            home.kiso(&args).ok().stdout.split_once('\n').unwrap().1.to_owned()
+        };
+        // A kept interpreter has the same seed each time.
+        let hash = "python3 -c 'print(hash(\"kiso\"))'";
+        let (one, other) = (run(hash), run(hash));
+        assert_eq!(one == other, is_kept, "{at}: {one} {other}");
+        if is_kept {
+            for line in lines {
+                // With what it leaves in the folder.
+                let [kept, anew] = [line.to_owned(), format!("export {ANEW}; {line}")].map(|line| {
+                    let said = run(&line);
+                    let changes = home.kiso(&["--json", "diff", "--session", session]).stdout.clone();
+                    home.kiso(&["diff", "--session", session, "--discard"]);
+                    (said, changes)
+                });
+                assert_eq!(kept, anew, "{line}");
+            }
+        }
+    }
+}
+
 /// A workspace that is taken away leaves an interpreter without the directories that it knew.
 #[test]
 fn without_its_directories_it_starts_anew() {

@@ -13,7 +13,7 @@ use crate::engine::limits::LimitHit;
 use crate::package::{self, Package};
 use crate::skill::sandbox::CommandRequests;
 use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
-use kiso_base::home::{Home, SessionName};
+use kiso_base::home::{Home, PROJECT, SessionName};
 use kiso_plan::approval::CardAccess;
 use kiso_plan::code::ErrorCode;
 use kiso_store::secret::Secrets;
@@ -185,20 +185,24 @@ impl Commands {
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
         let mut shared = dirs.shared().map(|layer| (layer.to_owned(), true));
+        let mut folders = dirs.folders();
         let published = dirs.published().clone();
         let is_package = package::of_source(skill.source()).is_some();
         if let Some(package) = package::of_source(skill.source()) {
             // What an older kiso installed cannot.
             let is_current = skill.manifest.version == package.version;
-            // An interpreter that was kept knows no directories but those that it was kept with.
-            let has_folders = !dirs.folders().is_empty();
-            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current && !has_folders;
+            // An interpreter that was kept knows no directories but those that it was kept with, and one folder in its usual place is among them.
+            let are_known = folders.len() <= 1 && folders.iter().all(|(at, ..)| at == PROJECT);
+            goes_on = package.launch(&mut argv, &mut env, &given.cwd) && is_current && are_known;
             let files = package.support(&self.home).and_then(|files| {
                 if goes_on && skills.is_none() {
                     skills = Some(package.empty_dir(&self.home)?);
                 }
                 if goes_on && shared.is_none() {
                     shared = Some((package.empty_dir(&self.home)?, false));
+                }
+                if goes_on && folders.is_empty() {
+                    folders.push((PROJECT.to_owned(), package.empty_dir(&self.home)?, false));
                 }
                 Ok(files)
             });
@@ -218,7 +222,7 @@ impl Commands {
             cwd: given.cwd.clone(),
             tmp: dirs.tmp().to_owned(),
             skills: skills.map(|skills| (skills, published)),
-            folders: dirs.folders(),
+            folders,
             shared,
             overlays: dirs.overlays().clone(),
             requests: is_package.then_some(requests),

@@ -120,7 +120,9 @@ where
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
         capabilities.workspace.roots.push(Root::new(DirId::at(&streams.tmp).map_err(|e| unusable(&e))?, "/tmp"));
         capabilities.workspace.touched.root(&streams.tmp, "/tmp");
-        give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
+        if !streams.goes_on {
+            give_folder_cwd(&mut wasi, (&streams.overlays, &streams.cwd), perms);
+        }
         let shared = streams.shared.iter().map(|(layer, write)| (SHARED.to_owned(), layer.clone(), *write));
         for (at, upper, write) in shared.chain(streams.folders.iter().cloned()) {
             let perms = if write { perms } else { FsPerms::ReadOnly };

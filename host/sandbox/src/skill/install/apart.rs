@@ -14,7 +14,7 @@ use crate::skill::manifest::Manifest;
 use crate::skill::placing::not_locked;
 use crate::skill::workspace::SpaceUsage;
 use crate::skill::{Skills, cache, entry};
-use kiso_base::home::{Home, SessionName};
+use kiso_base::home::{Home, PROJECT, SessionName};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_store::secret::Secrets;
 use serde_json::Value;
@@ -42,8 +42,12 @@ impl Skills {
         let (entry, _) =
             entry::entry(sandbox, &component, candidate.parsed.shape).map_err(|m| self.unfit(manifest, m))?;
         let scratch = ScratchDir::new(self.home()).map_err(|e| host_error(&e))?;
-        let [work, tmp, skills, shared] = ["work", "tmp", "skills", "shared"].map(|name| scratch.path.join(name));
-        [&work, &tmp, &skills, &shared].into_iter().try_for_each(fs::create_dir).map_err(|e| host_error(&e))?;
+        let names = ["work", "tmp", "skills", "shared", "project"];
+        let [work, tmp, skills, shared, project] = names.map(|name| scratch.path.join(name));
+        [&work, &tmp, &skills, &shared, &project]
+            .into_iter()
+            .try_for_each(fs::create_dir)
+            .map_err(|e| host_error(&e))?;
         let (none, allowed) = (Secrets::default(), EffectiveGrant::new(manifest, None, &self.config().engine, true));
         let mut given = self.test_given(manifest, &allowed, work, &none);
         given.budget.output_kib = MAX_PRINTED_KIB;
@@ -56,7 +60,7 @@ impl Skills {
             tmp,
             support,
             skills: Some((skills, self.published_files())),
-            folders: Vec::new(),
+            folders: vec![(PROJECT.to_owned(), project, false)],
             shared: Some((shared, false)),
             overlays: Overlays::default(),
             requests: None,
