@@ -125,7 +125,9 @@ impl Overlay {
     }
 
     fn lower_slot(&self, entry: &LowerEntry) -> io::Result<ReadSlot> {
-        if let (Some(name), Some(dir)) = (&entry.shared, self.shared_dir()) {
+        if let Some(name) = &entry.shared
+            && let Some(dir) = self.shared_dir()
+        {
             return Ok(ReadSlot { dir, name: name.clone(), is_upper: true });
         }
         let dir = match &entry.dir {

@@ -129,7 +129,11 @@ impl Overlay {
     /// of the names and links on the way, also where that ends early; the last name is not among them.
     pub(super) fn walk(&self, base: &Path, path: &OsStr, follows: bool, seen: &mut SeenLabels<'_>) -> io::Result<Spot> {
         let mut dirs = vec![self.root_dir()];
-        for name in base {
+        let names: Vec<&OsStr> = base.iter().collect();
+        for (at, name) in names.iter().enumerate() {
+            if self.open_below(&mut dirs, &names[at..]) {
+                break;
+            }
             let next = self.enter(&dirs, name)?.ok_or_else(missing)?;
             dirs.push(next);
         }
@@ -193,29 +197,36 @@ impl Overlay {
 
     /// Below a directory that only the folder has, all directories up to the last part are opened at once if no link is among them.
     fn skip_below(&self, dirs: &mut Vec<MergedDir>, rest: &mut Vec<OsString>, seen: &mut SeenLabels<'_>) {
-        const WORTH: usize = 2;
-        let Some(dir @ MergedDir { upper: Some(upper), lower: Some(lower), .. }) = dirs.last() else { return };
         // Each name of shared files has a label.
-        if rest.len() < WORTH || self.is_shared() || rest.iter().any(|part| part == ".." || is_of_layer(part)) {
+        if self.is_shared() || rest.iter().any(|part| part == "..") {
             return;
         }
-        let Some(first) = rest.last() else { return };
+        let from = dirs.len() - 1;
+        let names: Vec<&OsStr> = rest.iter().skip(1).rev().map(OsString::as_os_str).collect();
+        if self.open_below(dirs, &names) {
+            seen.name(self, &dirs[from], names[0]);
+            rest.truncate(1);
+        }
+    }
+
+    /// Opens directories in one another at once, if the first one is in the folder alone and no link is among them. Returns whether they were.
+    fn open_below(&self, dirs: &mut Vec<MergedDir>, names: &[&OsStr]) -> bool {
+        let Some(MergedDir { upper: Some(upper), lower: Some(lower), .. }) = dirs.last() else { return false };
+        let Some(first) = names.first().filter(|_| !names.iter().any(|name| is_of_layer(name))) else { return false };
         if !matches!(stat_at(upper, first), Ok(None)) {
-            return;
+            return false;
         }
-        let names: Vec<OsString> = rest.iter().skip(1).rev().cloned().collect();
-        let below = names.iter().fold(lower.clone(), |path, name| path.join(name));
-        let Ok(opened) = self.lower.open_dir(&below) else { return };
-        seen.name(self, dir, first);
         let mut at = lower.clone();
+        let below = names.iter().fold(at.clone(), |path, name| path.join(name));
+        let Ok(opened) = self.lower.open_dir(&below) else { return false };
         for name in names {
-            at = at.join(&name);
-            dirs.push(MergedDir { name, upper: None, lower: Some(at.clone()), lower_dir: None });
+            at.push(name);
+            dirs.push(MergedDir { name: (*name).to_owned(), upper: None, lower: Some(at.clone()), lower_dir: None });
         }
         if let Some(last) = dirs.last_mut() {
             last.lower_dir = Some(Arc::new(opened));
         }
-        rest.truncate(1);
+        true
     }
 
     /// The entry of this name in a directory.
