@@ -83,6 +83,8 @@ mod scenarios;
 mod schedule;
 mod search;
 mod served;
+mod shared_files;
+mod shared_http;
 mod shell;
 mod shell_docs;
 mod signatures;

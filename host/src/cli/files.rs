@@ -13,7 +13,7 @@ use kiso_sandbox::effect::overlay::{ShareError, SharedEdit, SharedEntry, SharedF
 use kiso_sandbox::skill::Quiet;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +83,9 @@ Examples:
   kiso undo                           take the last change back
 
 All conversations see these files at /shared, and what a task writes there is there for all of them when the task ends.";
+
+/// Bytes of a file that is printed.
+const MAX_PRINTED: u64 = 16 << 20;
 
 /// Entries of one list.
 const MAX_LISTED: usize = 10_000;
@@ -164,11 +167,16 @@ fn get(opened: &Opened, path: &Path, to: Option<&Path>) -> Result<Exit, Failure>
     }
     let mut from = files.open_file(path).map_err(unreadable)?;
     let Some(to) = to else {
-        if io::stdout().is_terminal() {
-            let text = io::read_to_string(&mut from).map_err(unreadable)?;
-            outln!("{}", super::show::printable(&text));
-        } else {
-            io::copy(&mut from, &mut io::stdout().lock()).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        from.take(MAX_PRINTED).read_to_end(&mut bytes).map_err(unreadable)?;
+        let Ok(text) = String::from_utf8(bytes) else {
+            let message =
+                format!("{SHARED}/{} is not a text that can be printed; name a file to write it to", path.display());
+            return Err(Failure::new(Exit::Usage, message));
+        };
+        match std::io::stdout().is_terminal() {
+            true => outln!("{}", super::show::printable(&text)),
+            false => out!("{text}"),
         }
         return Ok(Exit::Done);
     };
@@ -198,13 +206,13 @@ fn edit(opened: &Opened, of: &SessionArg, edits: Vec<SharedEdit>, verb: &str, js
         let path = match &edit {
             SharedEdit::Put { path, .. } | SharedEdit::Remove { path } => path.display().to_string(),
         };
-        let changes = block_on(drive.edit_shared(&session, CallerScope::Admin, edit))?.map_err(failure)?;
+        let done = block_on(drive.edit_shared(&session, CallerScope::Admin, edit))?.map_err(failure)?;
         if json {
             outln!("{}", json!({ "type": "shared_file_changed", "path": path, "change": verb }));
         } else {
             outln!("{verb} {SHARED}/{}", printable_line(&path));
         }
-        changes.notes.iter().for_each(|note| errln!("{note}"));
+        done.notes.iter().for_each(|note| errln!("{note}"));
     }
     Ok(Exit::Done)
 }
@@ -222,9 +230,15 @@ fn unreadable(error: io::Error) -> Failure {
 
 fn failure(failure: SharedFailure) -> Failure {
     let exit = match &failure {
-        SharedFailure::Share(ShareError::Path { .. }) | SharedFailure::Undo(UndoFailure::AtWork { .. }) => Exit::Usage,
+        SharedFailure::Share(ShareError::Path { .. } | ShareError::Taken { .. } | ShareError::Missing { .. })
+        | SharedFailure::Undo(UndoFailure::AtWork { .. }) => Exit::Usage,
         SharedFailure::Share(ShareError::Full { .. }) => Exit::Limit,
         _ => Exit::Failed,
     };
-    Failure::new(exit, failure.to_string())
+    match &failure {
+        SharedFailure::Share(ShareError::Taken { .. }) => {
+            Failure::new(exit, format!("{failure}; choose another place with --to, or replace a file with --replace"))
+        }
+        _ => Failure::new(exit, failure.to_string()),
+    }
 }

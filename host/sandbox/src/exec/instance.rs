@@ -16,7 +16,7 @@ use crate::engine::guest::{self, Guest};
 use crate::engine::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use kiso_base::config::Exec as ExecConfig;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::Store;
@@ -112,6 +112,7 @@ pub(super) struct ProcessCtx {
     /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
     hands_over: bool,
     listings: Vec<u32>,
+    plain_dirs: HashSet<u32>,
 }
 
 impl ProcessCtx {
@@ -137,6 +138,10 @@ impl ChargedFiles for ProcessCtx {
 
     fn label(&self) -> &LabelCell {
         &self.process.label
+    }
+
+    fn plain_dirs(&mut self) -> &mut HashSet<u32> {
+        &mut self.plain_dirs
     }
 
     fn listings(&mut self) -> &mut Vec<u32> {
@@ -218,6 +223,7 @@ pub(super) fn store(
         channels: given.channels,
         hands_over: streams == Streams::Shell,
         listings: Vec::new(),
+        plain_dirs: HashSet::new(),
     };
     let mut store = guest::store(task.engine.wasmtime(), ctx, |ctx| &mut ctx.guest);
     // A process that spins gives its thread back at every tick; kill and deadline are then seen.

@@ -7,6 +7,7 @@ use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::engine::guest::Guest;
 use crate::engine::limits::LimitHit;
+use std::collections::HashSet;
 use std::sync::Arc;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
@@ -36,6 +37,10 @@ impl ChargedFiles for Ctx {
 
     fn label(&self) -> &LabelCell {
         &self.capabilities.workspace.label
+    }
+
+    fn plain_dirs(&mut self) -> &mut HashSet<u32> {
+        &mut self.capabilities.workspace.plain_dirs
     }
 
     fn listings(&mut self) -> &mut Vec<u32> {

@@ -12,6 +12,7 @@ mod conflict;
 mod journal;
 mod labels;
 mod prepare;
+mod print;
 mod step;
 mod waiting;
 

@@ -14,6 +14,7 @@ use crate::skill::wit::ImportSpec;
 use crate::skill::workspace::{self, ControlFile, DirId, DirectoryUse, Quota, READ, Root, Roots, WRITE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wasmtime::component::Linker;
@@ -65,6 +66,8 @@ pub struct WorkspaceFiles {
     pub label: LabelCell,
     /// Handles of directory listings that may still be open.
     pub listings: Vec<u32>,
+    /// Handles of directories that are in no folder.
+    pub plain_dirs: HashSet<u32>,
     /// Of Agent Skills' files, where it sees them.
     pub published: Option<PublishedFiles>,
     /// Folders of a person that it sees.
@@ -125,6 +128,7 @@ impl Capability for WorkspaceFiles {
             roots,
             touched,
             listings: Vec::new(),
+            plain_dirs: HashSet::new(),
             published: None,
             overlays: Overlays::default(),
             control: None,

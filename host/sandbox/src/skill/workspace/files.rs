@@ -9,6 +9,7 @@ use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
 use crate::engine::limits::LimitHit;
+use std::collections::HashSet;
 use std::fs::File;
 use std::sync::Arc;
 use wasmtime::component::Resource;
@@ -25,6 +26,9 @@ pub trait ChargedFiles: WasiView + 'static {
 
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
+
+    /// Handles of directories that are in no folder.
+    fn plain_dirs(&mut self) -> &mut HashSet<u32>;
 
     /// Records that the limit of directories that are listed at once was reached.
     fn listings_hit(&self) -> LimitHit;

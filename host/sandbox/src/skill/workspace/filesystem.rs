@@ -332,6 +332,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
+        self.0.plain_dirs().remove(&fd.rep());
         HostDescriptor::drop(&mut self.wasi(), fd)
     }
 }

@@ -89,10 +89,18 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         let Some(overlays) = self.0.overlays().filter(|overlays| !overlays.is_empty()).cloned() else {
             return Ok(None);
         };
-        Ok(match self.0.ctx().table.get(fd)? {
+        // A directory does not move into a folder or out of one, so it is looked for once.
+        if self.0.plain_dirs().contains(&fd.rep()) {
+            return Ok(None);
+        }
+        let found = match self.0.ctx().table.get(fd)? {
             Descriptor::Dir(dir) => overlays.find(&*dir.dir),
-            Descriptor::File(_) => None,
-        })
+            Descriptor::File(_) => return Ok(None),
+        };
+        if found.is_none() {
+            self.0.plain_dirs().insert(fd.rep());
+        }
+        Ok(found)
     }
 
     /// Both directories of a link or a move. From a folder, none leads elsewhere.

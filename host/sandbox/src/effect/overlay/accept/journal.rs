@@ -5,8 +5,8 @@
 use super::super::base::FileState;
 use super::super::lower::{DIRECTORY, is_dir, is_missing, stat_at};
 use super::labels::{PathLabels, StageLabels};
+use super::print::LayerPrint;
 use super::step::{AcceptStep, staged_name};
-use super::waiting::LayerPrint;
 use crate::effect::undo::SessionPath;
 use rustix::fs::{AtFlags, Mode, RenameFlags, fchmod, linkat, mkdirat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;

@@ -5,10 +5,10 @@
 use super::super::base::Bases;
 use super::super::{BASES, Overlay};
 use super::journal::{AcceptLog, AcceptRecord, AcceptState, append};
+use super::print::LayerPrint;
 use super::{ACCEPTED, AcceptError};
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -19,10 +19,6 @@ use std::sync::PoisonError;
 /// Larger changes are not kept a second time beside the folder: they do not wait after an undo, and can only be accepted again.
 const MAX_BYTES: u64 = 256 << 20;
 const MAX_ENTRIES: u64 = 20_000;
-
-/// The content of an upper layer in short: names, kinds, sizes and times of files. Two layers with the same one have the same changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LayerPrint(String);
 
 impl Overlay {
     /// Whether the upper layer is small enough to be kept.
