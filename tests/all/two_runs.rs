@@ -193,8 +193,22 @@ impl World {
                 // What speaks against it is told to a person alone.
                 let of_attacker = self.session_of(session, &Step::Attacker(String::new()));
                 for session in if of_attacker == *session { vec![session] } else { vec![session, &of_attacker] } {
-                    let r = self.house(session).undo.apply(session, kind, &choice, true, LIMITS);
-                    let ends = seen.iter().flatten().any(|seen| seen.labelled);
+                    let _ = self.house(session).undo.apply(session, kind, &choice, true, LIMITS);
+                }
+            }
+        }
+        None
+    }
+
+    /// Plays a program with both texts, up to the first line of the user's that has a label: how many steps that were, and what is seen.
+    fn play(&self, names: &[String; 2], steps: &[Step]) -> (usize, [Sight; 2]) {
+        let sessions = names.each_ref().map(|name| self.session(name));
+        let mut sights = [Sight::new(), Sight::new()];
+        let mut played = 0;
+        for (number, step) in steps.iter().enumerate() {
+            let seen = [0, 1].map(|side| self.step(&sessions[side], number, step, TEXTS[side]));
+            played += 1;
+            let ends = seen.iter().flatten().any(|seen| seen.labelled);
             for (sight, seen) in sights.iter_mut().zip(seen) {
                 sight.extend(seen.map(|seen| (format!("{number:02}: {step:?}"), seen)));
             }
