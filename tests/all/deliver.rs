@@ -2,7 +2,7 @@
 
 use crate::harness::{Home, wait_for};
 use crate::model_server::{Call, ModelServer, Reply, Script, Texts};
-use crate::served::Served;
+use crate::served::{Served, ask};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -205,5 +205,36 @@ fn a_folder_that_the_users_own_words_name_needs_no_card() {
     assert_eq!(served.reply(served.send("main", message)), "Done.");
     assert_eq!(names(&photos), ["notes.txt"]);
     assert_eq!(served.get("/approvals?session=main&all=true")["items"], json!([]));
+    server.finish();
+}
+
+/// Shared files have labels, so nobody is asked when a model puts a file among them.
+#[test]
+fn a_file_for_the_shared_files_needs_no_card_and_keeps_its_label() {
+    let save = |file: &str| call("save_to_folder", json!({ "file": file, "folder": "shared" }));
+    let (server, home, _) = scripted(vec![
+        router(),
+        call("exec", json!({ "command": "cat in/a.txt; cp /shared/theirs.txt b.txt" })),
+        save("in/a.txt"),
+        expect("(9 bytes) in /shared; `kiso undo` takes it back", save("b.txt")),
+        expect("(7 bytes) in /shared", save("none")),
+        expect("is not a file of /work", text("actor", "Done.")),
+    ]);
+    let mut served = Served::start(&home);
+    let phone = home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned();
+    let root = home.kiso(&["token", "add", "root", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    ask(&served.address, Some(&phone), "PUT", "/files/theirs.txt", Some("save me")).unwrap().expect(201);
+    served.token = Some(root);
+    assert_eq!(served.request("PUT", "/sessions/main/files/in/a.txt", Some("some text")).status, 201);
+    assert_eq!(served.reply(served.send("main", "what does in/a.txt say?")), "Done.");
+    assert_eq!(served.get("/approvals?session=main&all=true")["items"], json!([]));
+    let files = served.get("/files");
+    let outside = |path: &str| {
+        files["items"].as_array().unwrap().iter().find(|file| file["path"] == path).unwrap()["from_outside"] == true
+    };
+    assert!(outside("b.txt") && outside("theirs.txt"), "{files}");
+    served.command("main", "/undo");
+    let left = served.get("/files")["items"].as_array().unwrap().len();
+    assert_eq!(left, 1, "{}", served.get("/files"));
     server.finish();
 }

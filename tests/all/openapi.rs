@@ -6,6 +6,7 @@ mod folders;
 mod listed_folders;
 mod mcp;
 mod metrics;
+mod shared_files;
 mod undo;
 
 use crate::harness::{Home, everywhere, guest, wait_until};

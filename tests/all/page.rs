@@ -7,6 +7,7 @@ pub(crate) mod browser;
 mod chat;
 mod compose;
 mod driver;
+mod files;
 mod fill;
 mod folders;
 mod health;

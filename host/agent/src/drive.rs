@@ -62,7 +62,7 @@ pub use self::clean::clean_title;
 pub use self::folder::{FolderFailure, FolderView, RestingFolders, RevertedAcceptance};
 pub use self::log::SEALED_RUN;
 pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
-pub use self::shared::SharedFailure;
+pub use self::shared::{SharedEditDone, SharedFailure};
 pub use self::undo::UndoFailure;
 pub use self::voice::{Listener, Thought};
 

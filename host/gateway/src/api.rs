@@ -23,6 +23,7 @@ mod schedules;
 mod search;
 mod sessions;
 mod settings;
+mod shared_files;
 mod skills;
 mod state;
 mod undo;
@@ -44,7 +45,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 31] = [
+const TABLES: [&[Route]; 32] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -60,6 +61,7 @@ const TABLES: [&[Route]; 31] = [
     runs::ROUTES,
     folders::ROUTES,
     listed_folders::ROUTES,
+    shared_files::ROUTES,
     undo::ROUTES,
     approvals::ROUTES,
     board::ROUTES,

@@ -19,6 +19,7 @@ pub(super) fn answers(api: &mut Api, token: Option<&str>) {
         (br#"{"file": "in/b.txt", "folder": "share"}"#, 403),
         (br#"{"file": "in/b.txt", "folder": "none"}"#, 404),
         (br#"{"file": "in/b.txt", "folder": "drop"}"#, 200),
+        (br#"{"file": "in/b.txt", "folder": "shared"}"#, 200),
     ] {
         api.ask("POST", deliver, "/sessions/listed/deliver", token, body).expect(status);
     }
@@ -28,4 +29,5 @@ pub(super) fn answers(api: &mut Api, token: Option<&str>) {
     }
     let closed = api.ask("POST", close, "/sessions/listed/folders/close", token, br#"{"at": "/project"}"#);
     assert_eq!(closed.status, 204, "{closed:?}");
+    super::shared_files::answers(api, token);
 }

@@ -5,8 +5,8 @@ use super::fill;
 use super::stage::{MESSAGE, QUICK, Stage};
 use crate::harness::Home;
 
-const SCREENS: [&str; 8] =
-    ["#/s/talk", "#/s/chat-new", "#/run", "#/skills", "#/skills/chart", "#/schedule", "#/usage", "#/health"];
+const SCREENS: [&str; 9] =
+    ["#/s/talk", "#/s/chat-new", "#/run", "#/skills", "#/skills/chart", "#/schedule", "#/files", "#/usage", "#/health"];
 
 fn stage() -> Option<Stage> {
     let long = format!(

@@ -82,6 +82,7 @@ fn no_screen_shifts_while_it_comes() {
         "#/skills/data",
         "#/pills",
         "#/schedule",
+        "#/files",
         "#/memory",
         "#/usage",
         "#/health",

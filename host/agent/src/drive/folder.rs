@@ -1,9 +1,11 @@
 //! The folders of a session: the difference that its runs have made, accepted, discarded, and taken back.
 
+use super::shared::SharedFailure;
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
 use crate::tool::deliver::{DeliveredFile, DeliveryError, DeliveryRequest};
 use kiso_base::home::{FolderRefusal, HomeError, HomeLock, SessionFolder, SessionName};
+use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::overlay::{AcceptError, Acceptance, FolderDifference, FolderSelection, HunkError, Overlay};
@@ -217,12 +219,22 @@ impl RunExecutor {
         Ok(self.newest_config().open_listed_folder(&self.home, session, (caller, name), None)?)
     }
 
-    /// Puts a file of a session at rest into a folder of `[folders]`.
+    /// Puts a file of a session at rest into a folder of `[folders]`, or among the files that all sessions share.
     pub async fn deliver(
         &self,
         session: &SessionName,
         request: DeliveryRequest,
     ) -> Result<DeliveredFile, FolderFailure> {
+        if request.is_shared() {
+            let (home, of, limit_mib) = (self.home.clone(), session.clone(), self.config.engine.shared_mib);
+            let (_, shared) = self
+                .change_shared(session, move |work| {
+                    Overlay::drop_unshared(&home, &of).map_err(AcceptError::from)?;
+                    request.share(&home, &of, &Label::session(), work, limit_mib)
+                })
+                .await?;
+            return Ok(shared?);
+        }
         let _lock = self.lock_at_rest(session).await?;
         let (home, config, of) = (self.home.clone(), self.newest_config(), session.clone());
         let delivered = tokio::task::spawn_blocking(move || request.deliver(&home, &config, &of)).await;
@@ -293,6 +305,16 @@ impl From<HunkError> for FolderFailure {
         match error {
             HunkError::Accept(error) => Self::Accept(error),
             error => Self::Hunks(error),
+        }
+    }
+}
+
+impl From<SharedFailure> for FolderFailure {
+    fn from(failure: SharedFailure) -> Self {
+        match failure {
+            SharedFailure::Share(error) => Self::Delivery(error.into()),
+            SharedFailure::Undo(failure) => Self::Rest(failure),
+            SharedFailure::Drive(error) => Self::Rest(error.into()),
         }
     }
 }

@@ -8,7 +8,7 @@ use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::overlay::{Overlay, ShareError, SharedChanges, SharedEdit};
-use kiso_sandbox::effect::undo::Origin;
+use kiso_sandbox::effect::undo::{Origin, Transaction};
 
 /// Why the shared files were not changed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,15 @@ pub enum SharedFailure {
     Drive(#[from] DriveError),
 }
 
+/// A change that was made to the shared files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedEditDone {
+    /// The name under which the session keeps it, to undo it.
+    pub run: String,
+    /// A sentence for each change that met one of somebody else.
+    pub notes: Vec<String>,
+}
+
 impl RunExecutor {
     /// Makes a change, which the session can undo.
     pub async fn edit_shared(
@@ -28,26 +37,41 @@ impl RunExecutor {
         session: &SessionName,
         caller: CallerScope,
         edit: SharedEdit,
-    ) -> Result<SharedChanges, SharedFailure> {
+    ) -> Result<SharedEditDone, SharedFailure> {
+        // A file that somebody brings may hold the words of anybody.
+        let (author, limit_mib) = (author(caller, Label::attached()), self.config.engine.shared_mib);
+        let (home, of) = (self.home.clone(), session.clone());
+        let edited =
+            self.change_shared(session, move |work| Overlay::edit_shared(&home, &of, &edit, (author, work), limit_mib));
+        let (run, changes) = edited.await?;
+        let SharedChanges { changes, notes } = changes?;
+        tracing::info!(%session, changes, "the shared files were changed by hand");
+        Ok(SharedEditDone { run, notes })
+    }
+
+    /// Does work that changes the shared files for a session at rest. Returns the name under which the session keeps it, and what came of it.
+    pub(super) async fn change_shared<T: Send + 'static>(
+        &self,
+        session: &SessionName,
+        change: impl FnOnce(Option<&Transaction>) -> T + Send + 'static,
+    ) -> Result<(String, T), SharedFailure> {
         self.home.create_session(session).map_err(DriveError::from)?;
         let lock = self.lock_at_rest(session).await?;
         self.undo.quiet(session).await;
-        let origin = Origin { run: format!("files-{}", now_ms()), task: 1, seq: 0, place: 0 };
+        let run = format!("files-{}", now_ms());
+        let origin = Origin { run: run.clone(), task: 1, seq: 0, place: 0 };
         let work = self.undo.begin(session, origin, limits(&self.config));
-        let (home, of, limit_mib) = (self.home.clone(), session.clone(), self.config.engine.shared_mib);
-        // A file that somebody brings may hold the words of anybody.
-        let author = author(caller, Label::attached());
+        // To its end, whoever waits for it: the lock goes with it.
         let done = tokio::task::spawn_blocking(move || {
-            let done = Overlay::edit_shared(&home, &of, &edit, (author, work.as_deref()), limit_mib);
+            let done = change(work.as_deref());
             if let Some(work) = work {
                 work.commit();
             }
             drop(lock);
             done
         });
-        let changes = done.await.map_err(|error| ShareError::Accept(std::io::Error::other(error).into()))??;
+        let done = done.await.map_err(|error| ShareError::Accept(std::io::Error::other(error).into()))?;
         self.count_undo(session);
-        tracing::info!(%session, changes = changes.changes, "the shared files were changed by hand");
-        Ok(changes)
+        Ok((run, done))
     }
 }

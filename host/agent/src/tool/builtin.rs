@@ -5,7 +5,7 @@
 //! somebody who did not ask for that. Nor may it change the schedule: nobody reads along.
 
 mod docs;
-mod folders;
+pub(crate) mod folders;
 mod memory;
 mod messages;
 mod schedule;
@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use super::deliver::DeliveryRequest;
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_llm::ToolSpec;
@@ -202,7 +203,7 @@ pub struct ToolFault {
 }
 
 impl ToolFault {
-    fn new(message: impl Into<String>) -> ToolFault {
+    pub(crate) fn new(message: impl Into<String>) -> ToolFault {
         ToolFault { code: ErrorCode::Failed, message: message.into(), hint: None }
     }
 
@@ -282,11 +283,11 @@ impl Builtins {
         (name == scratchpad::SCRATCHPAD).then_some(scratchpad::KEY)
     }
 
-    /// Where a call puts a file of the session, with the label of the file; `None` for other tools.
-    pub fn delivery(&self, name: &str, args: &Value, at: &CallContext) -> Option<(String, Label)> {
+    /// The file of the session that a call puts elsewhere, with its label; `None` for other tools.
+    pub fn delivery(&self, name: &str, args: &Value, at: &CallContext) -> Option<(DeliveryRequest, Label)> {
         let request = (name == folders::SAVE).then(|| folders::request(args, at))?;
         let label = request.label(self.skills.home(), &at.session);
-        Some((folder_destination(&request.folder), label))
+        Some((request, label))
     }
 
     /// Whether a tool shows what is in the scratchpad already, so that what it shows is not put there again.

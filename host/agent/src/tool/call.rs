@@ -191,6 +191,10 @@ impl Tools {
         let (task, work) = match ready {
             Ready::Builtin(args) => {
                 self.admit_builtin(&call.name, &args, caller.permit, at)?;
+                let delivery = self.builtins.delivery(&call.name, &args, at);
+                if let Some((request, _)) = delivery.filter(|(request, _)| request.is_shared()) {
+                    return self.share_file(request, &caller, at).await.map(ToolAnswer::Text);
+                }
                 return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text);
             }
             Ready::Work(ToolWork::Exec(command)) => {
@@ -212,11 +216,15 @@ impl Tools {
         at: &CallContext,
     ) -> Result<(), ToolFault> {
         let admitted = match (self.builtins.delivery(name, args, at), name) {
-            (Some((destination, label)), _) => {
+            (Some((request, label)), _) => {
                 at.read.join(&label);
                 permit.map_or(Ok(()), |permit| {
                     permit.read().join(LabelId::of(&label));
-                    permit.leave("folder", &destination, true, true)
+                    // Shared files have labels: the file does not leave kiso.
+                    if request.is_shared() {
+                        return Ok(());
+                    }
+                    permit.leave("folder", &builtin::folder_destination(&request.folder), true, true)
                 })
             }
             (None, builtin::SCHEDULE_ADD | builtin::SCHEDULE_REMOVE) => {

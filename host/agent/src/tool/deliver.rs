@@ -1,13 +1,20 @@
-//! Puts files of a session's workspace into folders that `[folders]` in `config.toml` lists.
+//! Puts files of a session's workspace into folders that `[folders]` in `config.toml` lists, and among the files that all sessions share.
 
 use super::files;
+use super::shared::author;
 use kiso_base::config::Config;
 use kiso_base::home::{FolderRefusal, Home, HomeError, SessionName};
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
-use kiso_sandbox::effect::overlay::{AcceptError, Overlay};
+use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::overlay::{AcceptError, Overlay, ShareError};
+use kiso_sandbox::effect::undo::Transaction;
+use std::fs::File;
 use std::io;
+
+/// Stands for the files that all sessions share. No folder of `[folders]` can have this name.
+pub const SHARED_FOLDER: &str = "shared";
 
 /// A file that somebody wants in a folder.
 #[derive(Debug, Clone)]
@@ -41,6 +48,8 @@ pub enum DeliveryError {
     Folder(#[from] FolderRefusal),
     #[error(transparent)]
     Accept(#[from] AcceptError),
+    #[error(transparent)]
+    Share(#[from] ShareError),
 }
 
 /// Bytes of a name; a number must fit behind it.
@@ -56,8 +65,41 @@ impl DeliveryRequest {
         home.open_work(session).map_or_else(|_| Label::session(), |work| files::label(&work, &self.file, &labels))
     }
 
+    /// Whether the file goes to the files that all sessions share.
+    pub fn is_shared(&self) -> bool {
+        self.folder == SHARED_FOLDER
+    }
+
     /// Puts a copy of the file into the folder. The caller holds the session's lock.
     pub fn deliver(&self, home: &Home, config: &Config, session: &SessionName) -> Result<DeliveredFile, DeliveryError> {
+        let (file, name) = self.open(home, session)?;
+        let folder = config.delivery_folder(home, session, (self.caller, &self.folder))?;
+        let overlay = Overlay::open(home, session, &folder).map_err(AcceptError::from)?;
+        let bytes = file.metadata().map_err(AcceptError::from)?.len();
+        let delivery = overlay.deliver(&file, name, &FileLabels::of_session(home, session))?;
+        Ok(DeliveredFile { name: delivery.name, bytes })
+    }
+
+    /// Puts a copy of the file among the files that all sessions share. It keeps its label there, joined with `decision`, the label of whatever
+    /// decided that it is put there. The caller holds the session's lock.
+    pub fn share(
+        &self,
+        home: &Home,
+        session: &SessionName,
+        decision: &Label,
+        work: Option<&Transaction>,
+        limit_mib: u64,
+    ) -> Result<DeliveredFile, DeliveryError> {
+        let (file, name) = self.open(home, session)?;
+        let bytes = file.metadata().map_err(AcceptError::from)?.len();
+        let of_file = self.label(home, session).joined(decision);
+        let label = author(self.caller, Label::default()).join(LabelId::of(&of_file));
+        let name = Overlay::add_shared(home, session, (&file, name), (label, work), limit_mib)?;
+        Ok(DeliveredFile { name, bytes })
+    }
+
+    /// The file, and the name that it is to have.
+    fn open(&self, home: &Home, session: &SessionName) -> Result<(File, &str), DeliveryError> {
         let shown = |text: &str| text.chars().take(MAX_SHOWN).collect::<String>();
         let wrong = |why: String| DeliveryError::File { path: shown(&self.file), why };
         if self.file.starts_with('/') && !self.file.starts_with("/work/") {
@@ -67,14 +109,10 @@ impl DeliveryRequest {
         let file = files::open_file(&work, &self.file).map_err(wrong)?;
         let own = self.file.rsplit('/').next().unwrap_or_default();
         let name = self.name.as_deref().unwrap_or(own);
-        if !is_plain(name) {
-            return Err(DeliveryError::Name(shown(name)));
+        match is_plain(name) {
+            true => Ok((file, name)),
+            false => Err(DeliveryError::Name(shown(name))),
         }
-        let folder = config.delivery_folder(home, session, (self.caller, &self.folder))?;
-        let overlay = Overlay::open(home, session, &folder).map_err(AcceptError::from)?;
-        let bytes = file.metadata().map_err(AcceptError::from)?.len();
-        let delivery = overlay.deliver(&file, name, &FileLabels::of_session(home, session))?;
-        Ok(DeliveredFile { name: delivery.name, bytes })
     }
 }
 

@@ -1,8 +1,14 @@
-//! Whose words are in the files that all sessions share.
+//! Whose words are in the files that all sessions share, and how a file of the workspace comes there.
 
+use super::Tools;
+use super::builtin::folders;
+use super::builtin::{CallContext, ToolFault};
+use super::deliver::{DeliveryError, DeliveryRequest, SHARED_FOLDER};
+use kiso_base::home::FolderRefusal;
 use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::skill::Caller;
 
 /// Whose words the files are that somebody writes to the shared files. A token of scope `chat` is another person's, as far as is known.
 pub(crate) fn author(caller: CallerScope, by_admin: Label) -> LabelId {
@@ -10,4 +16,33 @@ pub(crate) fn author(caller: CallerScope, by_admin: Label) -> LabelId {
         CallerScope::Admin => by_admin,
         CallerScope::User => Label { integrity: Integrity::Person, ..Label::session() },
     })
+}
+
+impl Tools {
+    /// Puts a file of the workspace among the files that all sessions share, for a model that asks for it.
+    pub(super) async fn share_file(
+        &self,
+        request: DeliveryRequest,
+        caller: &Caller<'_>,
+        at: &CallContext,
+    ) -> Result<String, ToolFault> {
+        if !caller.shared {
+            return Err(folders::fault(FolderRefusal::Unlisted(SHARED_FOLDER.to_owned()).into(), &[]));
+        }
+        // Nothing else writes there meanwhile.
+        let held = self.workspaces.of(caller.session).write_owned().await;
+        let (home, session, decision) = (self.skills.home().clone(), caller.session.clone(), at.label.clone());
+        let (work, limit_mib) = (caller.transaction.cloned(), self.skills.config().engine.shared_mib);
+        let share = move || {
+            let shared = request.share(&home, &session, &decision, work.as_deref(), limit_mib);
+            if let Some(work) = work {
+                work.commit();
+            }
+            drop(held);
+            shared
+        };
+        let shared = tokio::task::spawn_blocking(share).await.map_err(|error| ToolFault::new(error.to_string()))?;
+        let file = shared.map_err(|error: DeliveryError| folders::fault(error, &[]))?;
+        Ok(folders::saved(&file, "/shared"))
+    }
 }

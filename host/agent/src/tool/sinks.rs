@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::address::{addresses, bare, host_and_port, named_in, texts};
 use super::builtin::{CORE_UPDATE, SAVE_TO_FOLDER, SCHEDULE_ADD, SCHEDULE_REMOVE, folder_destination};
+use super::deliver::SHARED_FOLDER;
 use super::{EXEC, Tools};
 use kiso_base::home::SessionName;
 use kiso_plan::approval::{CardAccess, Destination};
@@ -221,7 +222,8 @@ impl Tools {
             CORE_UPDATE => Some(("memory", "core memory".to_owned())),
             SAVE_TO_FOLDER => {
                 let folder = args.get("folder").and_then(Value::as_str).unwrap_or_default();
-                Some(("folder", folder_destination(folder)))
+                // Shared files have labels: the file does not leave kiso.
+                (folder != SHARED_FOLDER).then(|| ("folder", folder_destination(folder)))
             }
             _ => None,
         };

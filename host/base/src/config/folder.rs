@@ -261,6 +261,7 @@ mod tests {
         for (text, part) in [
             ("[folders.\"a b\"]\npath = \"/srv\"\n", "1:10: [folders.\"a b\"]: a folder's name has 1 to 32 letters"),
             ("[folders.work]\npath = \"/srv\"\n", "1:10: [folders.work]: choose another name"),
+            ("[folders.shared]\npath = \"/srv\"\n", "1:10: [folders.shared]: choose another name"),
             ("[folders.a]\npath = \"srv\"\n", "2:8: folders.a.path must be an absolute path of this machine"),
             ("[folders.a]\npath = \"~other/x\"\n", "2:8: folders.a.path must be an absolute path of this machine"),
             ("[folders.a]\nmode = \"read\"\n", "1:10: [folders.a] needs path"),

@@ -29,12 +29,12 @@ routes! {
     POST "/sessions/{session}/folders/close" Chat => close,
         404 "The session has no such folder",
         409 "A run works in the session, or changes wait";
-    /// Copy a file of the workspace into one of them, at once. A file that is there is not replaced: the new one gets another name
+    /// Copy a file of the workspace into one of them, or with `shared` among the shared files, at once. A file that is there is not replaced: the new one gets another name
     POST "/sessions/{session}/deliver" Chat => deliver,
         403 "The folder is for reading only",
         404 "No such folder is listed for the caller, or it is not on this machine",
         409 "A run works in the session, or the folder cannot be changed",
-        507 "The file does not fit on the disk";
+        507 "The file does not fit on the disk or among the shared files";
 }
 
 /// For which session it is asked.
@@ -98,7 +98,7 @@ pub(super) struct FolderPlace {
 pub(super) struct DeliverRequest {
     /// Its path in the workspace.
     file: String,
-    /// The name of the folder.
+    /// The name of the folder; `shared` for the files that all sessions share.
     folder: String,
     /// Its name there; without it, the one that it has.
     #[serde(default)]
@@ -188,6 +188,7 @@ impl From<DeliveryError> for ApiError {
             DeliveryError::File { .. } | DeliveryError::Name(_) => ApiError::bad_request(error.to_string()),
             DeliveryError::Folder(refusal) => refusal.into(),
             DeliveryError::Accept(error) => FolderFailure::Accept(error).into(),
+            DeliveryError::Share(error) => error.into(),
         }
     }
 }

@@ -21,6 +21,10 @@ use kiso_store::store::RunId;
 routes! {
     /// What can be undone and redone in a session, the latest first
     GET "/sessions/{session}/undo" Chat => list, 404 "There is no such session";
+    /// Put files back as they were before the newest work in a session, or before the work of this name
+    POST "/sessions/{session}/undo" Chat => undo_newest,
+        404 "There is nothing to undo",
+        409 "A run works in the session, or files have changed since; nothing was changed";
     /// What undoing a run, or redoing it, would change
     GET "/runs/{run}/undo" Chat => plan, 404 "There is no such run";
     /// Put the workspace back as it was before a run, or before one of its tasks
@@ -103,6 +107,19 @@ pub(super) struct UndoRequest {
     force: bool,
 }
 
+/// The work of a session that is undone, and whether also where files have changed since.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionUndoRequest {
+    /// The `run` of the listing, or of a change to the shared files; without it, the newest.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 64))]
+    run: Option<String>,
+    /// Also where files were changed since. What is overwritten is kept, and a redo brings it back.
+    #[serde(default)]
+    force: bool,
+}
+
 /// Whether also where files have changed since.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -150,6 +167,22 @@ pub(super) async fn list(
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| last.id.to_string());
     Ok(Json(Page { items, next }))
+}
+
+pub(super) async fn undo_newest(
+    who: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Body(request): Body<SessionUndoRequest>,
+) -> JsonResult<UndoView> {
+    let of = session.clone();
+    if !app.0.drive.store.read(move |view| view.has_session(&of)).await? {
+        return Err(no_session(&session));
+    }
+    tracing::info!(%session, by = who.name(), force = request.force, "work of a session is to be undone");
+    let choice = UndoChoice { run: request.run, task: None };
+    let done = app.0.drive.newest().undo(&session, UndoKind::Undo, choice, request.force).await?;
+    Ok(Json(UndoView::of(done.plan, done.problems)))
 }
 
 pub(super) async fn plan(

@@ -66,6 +66,21 @@ impl Drop for Upload {
     }
 }
 
+/// A place among the files that are uploaded at once. It is waited for as long as a request has.
+pub(super) async fn place(app: &App) -> Result<OwnedSemaphorePermit, ApiError> {
+    let wait = Duration::from_secs(app.0.drive.newest_config().gateway.request_timeout_s);
+    let place = timeout(wait, app.0.uploads.clone().acquire_owned()).await.ok().and_then(Result::ok);
+    place.ok_or_else(|| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many files are being uploaded"))
+}
+
+/// How many bytes a file can have, and the refusal of a larger one.
+pub(super) fn limit(app: &App) -> (u64, ApiError) {
+    let max = app.0.drive.newest_config().gateway.max_upload_mib;
+    let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
+        .hint("gateway.max_upload_mib in config.toml raises this limit");
+    (max << 20, too_large)
+}
+
 pub(super) fn failed(error: std::io::Error) -> ApiError {
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ApiError::disk_full(),

@@ -1,7 +1,5 @@
 //! The files of a session's workspace.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -139,16 +137,7 @@ pub(super) async fn put(
     Query(putting): Query<PutQuery>,
     FileBody(request): FileBody,
 ) -> Result<Created<UploadedFile>, ApiError> {
-    let gateway = &app.0.drive.newest_config().gateway;
-    let wait = Duration::from_secs(gateway.request_timeout_s);
-    let place = tokio::time::timeout(wait, app.0.uploads.clone().acquire_owned()).await;
-    let _place = place
-        .ok()
-        .and_then(Result::ok)
-        .ok_or_else(|| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many files are being uploaded"))?;
-    let max = gateway.max_upload_mib;
-    let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
-        .hint("gateway.max_upload_mib in config.toml raises this limit");
+    let _place = upload::place(&app).await?;
     let (drive, of) = (app.0.drive.newest(), session.clone());
     // Before it comes, for it may be large; made is the session with the file.
     let most = drive.config.limits.max_sessions;
@@ -158,7 +147,7 @@ pub(super) async fn put(
     let (of, charged) = (session.clone(), quota.clone());
     let incoming = blocking(move || Incoming::begin(&drive.home, &of, charged));
     let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
-    let (incoming, _) = upload::pour(&app, request, incoming.await?, write, (max << 20, too_large)).await?;
+    let (incoming, _) = upload::pour(&app, request, incoming.await?, write, upload::limit(&app)).await?;
     let (at, replace) = (path.clone(), putting.replace);
     let (drive, of) = (app.0.drive.newest(), session.clone());
     // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is

@@ -21,8 +21,6 @@ pub(crate) struct LoginView {
     now_ms: i64,
     /// The last event that there was: `GET /events?after=` it misses nothing that comes after this answer.
     last_event_id: i64,
-    /// Whether there is a folder of config.toml that the caller may save files in.
-    saves_files: bool,
 }
 
 /// By what a caller is known.
@@ -43,7 +41,6 @@ impl LoginView {
             Via::Token { .. } => Way::Token,
             Via::Page { .. } => Way::Page,
         };
-        let config = app.0.drive.newest_config();
         Ok(LoginView {
             name: who.token.clone(),
             scope: who.scope,
@@ -51,7 +48,6 @@ impl LoginView {
             version: env!("CARGO_PKG_VERSION"),
             now_ms: now_ms(),
             last_event_id: app.0.drive.store.read(|view| view.feed_end()).await?,
-            saves_files: config.folders.iter().any(|folder| folder.write && folder.is_open_to(who.caller())),
         })
     }
 }

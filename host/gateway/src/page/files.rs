@@ -101,6 +101,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "markdown.css",
     "screens/call.js",
     "screens/chat.js",
+    "screens/files.js",
     "screens/health.js",
     "screens/indexes.js",
     "screens/lists.css",

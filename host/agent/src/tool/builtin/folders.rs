@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Builtins, CallContext, Tool, ToolFault, text, tool};
-use crate::tool::deliver::{DeliveryError, DeliveryRequest};
+use crate::tool::deliver::{DeliveredFile, DeliveryError, DeliveryRequest, SHARED_FOLDER};
 use kiso_base::config::Config;
 use kiso_base::home::FolderRefusal;
 use kiso_plan::code::ErrorCode;
@@ -22,7 +22,7 @@ pub(super) fn tools(config: &Config) -> Vec<Tool> {
         "Save a file of /work in a folder of the user. A file that is there is never replaced.",
         json!({
             "file": { "type": "string", "minLength": 1, "maxLength": 1_024, "description": "below /work, such as pub/chart.png" },
-            "folder": { "type": "string", "minLength": 1, "maxLength": 32, "description": "name of the folder, as the rights list it" },
+            "folder": { "type": "string", "minLength": 1, "maxLength": 32, "description": "name of the folder, as the rights list it, or shared, which is /shared" },
             "name": { "type": "string", "minLength": 1, "maxLength": 200, "description": "of the file there, if not its own" },
         }),
         &["file", "folder"],
@@ -39,27 +39,31 @@ pub(super) fn request(args: &Value, at: &CallContext) -> DeliveryRequest {
 pub(super) async fn call(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     let (request, config, home) = (request(args, at), builtins.config.clone(), builtins.skills.home().clone());
     let (session, folder) = (at.session.clone(), request.folder.clone());
-    let names: Vec<String> = config
-        .folders
-        .iter()
-        .filter(|folder| folder.write && folder.is_open_to(at.caller))
-        .map(|folder| folder.name.clone())
-        .collect();
+    let listed = config.folders.iter().filter(|folder| folder.write && folder.is_open_to(at.caller));
+    let names: Vec<String> = listed.map(|folder| folder.name.clone()).chain([SHARED_FOLDER.to_owned()]).collect();
     let deliver = move || request.deliver(&home, &config, &session);
     let done = tokio::task::spawn_blocking(deliver).await.map_err(|error| ToolFault::new(error.to_string()))?;
-    let file = done.map_err(|error| {
-        let fault = ToolFault::new(error.to_string());
-        match error {
-            DeliveryError::Folder(FolderRefusal::Unlisted(_) | FolderRefusal::ReadOnly(_)) => {
-                let hint = match names.is_empty() {
-                    true => "there is no folder to save in".to_owned(),
-                    false => format!("there are {}", names.join(", ")),
-                };
-                ToolFault { code: ErrorCode::BadArgs, ..fault }.hint(hint)
-            }
-            DeliveryError::File { .. } | DeliveryError::Name(_) => ToolFault { code: ErrorCode::BadArgs, ..fault },
-            _ => fault,
+    let file = done.map_err(|error| fault(error, &names))?;
+    Ok(saved(&file, &format!("the folder {folder}")))
+}
+
+/// The answer to a model whose file was saved.
+pub(crate) fn saved(file: &DeliveredFile, place: &str) -> String {
+    format!("Saved as {:?} ({}) in {place}; `kiso undo` takes it back.", file.name, size(file.bytes))
+}
+
+/// The answer to a model whose file was not saved. `names` are those of the folders that there are.
+pub(crate) fn fault(error: DeliveryError, names: &[String]) -> ToolFault {
+    let fault = ToolFault::new(error.to_string());
+    match error {
+        DeliveryError::Folder(FolderRefusal::Unlisted(_) | FolderRefusal::ReadOnly(_)) => {
+            let hint = match names {
+                [] => "there is no folder to save in".to_owned(),
+                names => format!("there are {}", names.join(", ")),
+            };
+            ToolFault { code: ErrorCode::BadArgs, ..fault }.hint(hint)
         }
-    })?;
-    Ok(format!("Saved as {:?} ({}) in the folder {folder}; `kiso undo` takes it back.", file.name, size(file.bytes)))
+        DeliveryError::File { .. } | DeliveryError::Name(_) => ToolFault { code: ErrorCode::BadArgs, ..fault },
+        _ => fault,
+    }
 }

@@ -21,6 +21,7 @@ const SCREENS = {
   skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js') },
   pills: { title: 'Pills', icon: 'pill', load: () => import('./screens/pills.js') },
   schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js') },
+  files: { title: 'Files', icon: 'folder', load: () => import('./screens/files.js') },
   memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), admin: true },
   usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js') },
   health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js') },

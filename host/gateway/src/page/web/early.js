@@ -13,6 +13,7 @@ const QUESTIONS = {
   skills: (name) => [name ? `/skills/${name}` : '/skills?limit=100'],
   pills: () => ['/pills'],
   schedule: () => ['/schedules'],
+  files: (dir) => (dir ? [] : ['/files?limit=100']),
   usage: () => ['/usage?limit=90'],
   health: () => ['/health/details'],
 };

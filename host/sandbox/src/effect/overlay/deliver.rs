@@ -53,7 +53,7 @@ impl Overlay {
     }
 
     /// The name, or one with a number, that nothing has in the folder or in the session's copy of it.
-    fn free_number(&self, name: &str) -> io::Result<String> {
+    pub(super) fn free_number(&self, name: &str) -> io::Result<String> {
         let path = Path::new(name);
         let stem = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
         let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();

@@ -54,6 +54,11 @@ pub enum ShareError {
     Full { limit_mib: u64 },
     #[error("{path}: {why}")]
     Path { path: String, why: &'static str },
+    /// Something is in the way that is not to be replaced, or cannot be.
+    #[error("{path}: {why}")]
+    Taken { path: String, why: &'static str },
+    #[error("{path}: there is no such file")]
+    Missing { path: String },
     #[error(transparent)]
     Accept(#[from] AcceptError),
 }

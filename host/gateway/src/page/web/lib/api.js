@@ -62,6 +62,9 @@ export const part = (text) => encodeURIComponent(text);
 /** A workspace's file, below `/sessions/NAME/files`. */
 export const fileUrl = (session, path) => `/sessions/${part(session)}/files/${path.split('/').map(part).join('/')}`;
 
+/** A file that all sessions share. */
+export const sharedUrl = (path) => `/files/${path.split('/').map(part).join('/')}`;
+
 /** Who is logged in, where the document says so: that needs no question. */
 export function known() {
   if (whoCame) greet(whoCame.who, whoCame.at_ms);
@@ -109,9 +112,6 @@ const OWNER = 'kiso.who';
 function forget(place) {
   for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
 }
-
-/** Whether there is a folder to save files in. */
-export const savesFiles = () => Boolean(me.get()?.saves_files);
 
 export const isAdmin = () => me.get()?.scope === 'admin';
 

@@ -6,32 +6,34 @@ import { plain } from './run-text.js';
 import { titleOf } from './sessions.js';
 import { Badge, Busy, Button, Dialog, Empty, Icon, Trouble, toast } from './ui.js';
 
+/** Stands for the shared files among the folders that a file is saved in. */
+const SHARED = { name: 'shared', title: 'Shared files', about: 'seen by all conversations', available: true };
+
 /** Saves a file of the workspace in a folder. `path` is the file. */
 export function FolderSaver({ session, path, onClose }) {
   const [state, set] = useState({ items: null, error: null });
   const load = async () => {
     try {
       const { items } = await get('/folders');
-      set({ items: items.filter((one) => one.write), error: null });
+      set({ items: [SHARED, ...items.filter((one) => one.write)], error: null });
     } catch (error) {
       set((old) => ({ ...old, error }));
     }
   };
   useEffect(() => { load(); }, []);
-  const save = async ({ name: folder }) => {
+  const save = async ({ name: folder, title }) => {
     const { name } = await post(`/sessions/${part(session)}/deliver`, { file: path, folder });
-    toast(`Saved as “${plain(name)}” in ${folder}. Send /undo to take it back.`, 'good');
+    toast(`Saved as “${plain(name)}” in ${title ?? folder}. Send /undo to take it back.`, 'good');
     onClose();
   };
   const { items, error } = state;
   return html`<${Dialog} title=${html`Save <bdi>${plain(path.split('/').pop())}</bdi>`} onClose=${onClose}>
     ${error && html`<${Trouble} error=${error} again=${load} />`}
     ${!items && !error && html`<${Busy} />`}
-    ${items?.length === 0 && html`<${Empty} icon="folder" title="No folder to save in">An administrator can list folders in config.toml.<//>`}
-    ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Folders">${items.map((one) => html`<li key=${one.name}>
+    ${items && html`<ul class="rows workspace" aria-label="Folders">${items.map((one) => html`<li key=${one.name}>
       <${Icon} name="folder" />
-      <div><bdi>${one.name}</bdi> ${(one.path || !one.available) && html`<span class="muted"><bdi>${plain(one.path ?? '')}</bdi>${!one.available && ' · not connected'}</span>`}</div>
-      <${Button} kind="small primary" aria-label=${`Save in ${one.name}`} disabled=${!one.available} onClick=${() => save(one)}>Save<//>
+      <div><bdi>${one.title ?? one.name}</bdi> ${(one.path || one.about || !one.available) && html`<span class="muted"><bdi>${one.about ?? plain(one.path ?? '')}</bdi>${!one.available && ' · not connected'}</span>`}</div>
+      <${Button} kind="small primary" aria-label=${`Save in ${one.title ?? one.name}`} disabled=${!one.available} onClick=${() => save(one)}>Save<//>
     </li>`)}</ul>`}
   <//>`;
 }

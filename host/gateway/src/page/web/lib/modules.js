@@ -10,6 +10,7 @@ export const SCREENS = {
   skills: ['screens/skills.js', 'screens/skills.css'],
   pills: ['screens/pills.js', 'screens/lists.css'],
   schedule: ['screens/schedule.js', 'screens/lists.css'],
+  files: ['screens/files.js', 'screens/lists.css'],
   memory: ['screens/memory.js', 'screens/lists.css'],
   usage: ['screens/usage.js', 'screens/usage.css'],
   health: ['screens/health.js', 'screens/usage.css'],

@@ -1,7 +1,7 @@
 // A reply in its parts: text, what commands and programs wrote, tables, and the files that came of it. Told as data by the daemon.
 
 import { html, useState } from './preact.js';
-import { fileUrl, savesFiles } from './api.js';
+import { fileUrl } from './api.js';
 import { bytes, count } from './format.js';
 import { isPicture, openImage } from './gallery.js';
 import { visible } from './inline.js';
@@ -86,7 +86,7 @@ export function Made({ files, blocks, session }) {
     <ul class="gallery-files" aria-label="Files">${files.map((file) => html`<li key=${file.path}>
       <a class="file-link" href=${source(file)} target="_blank" rel="noopener"><${Icon} name="file" /><bdi>${visible(file.path)}</bdi>
         ${file.bytes != null && html`<span class="muted">${bytes(file.bytes)}</span>`}</a>
-      ${savesFiles() && html`<${Button} kind="quiet small" icon="folder" label=${`Save ${visible(file.path)} to a folder`} onClick=${() => saveTo(session, file.path)} />`}</li>`)}</ul>
+      <${Button} kind="quiet small" icon="folder" label=${`Save ${visible(file.path)} to a folder`} onClick=${() => saveTo(session, file.path)} /></li>`)}</ul>
   </div>`;
 }
 

@@ -3,7 +3,7 @@
 //   #/s/SESSION            a conversation        #/s/SESSION/m/MESSAGE   with this message in view
 //   #/run/RUN              a trace               #/run/RUN/step/SEQ      with this step open
 //   #/run/RUN/diff/OTHER   two runs beside each other
-//   #/skills  #/skills/NAME  #/pills  #/schedule  #/memory  #/usage  #/health
+//   #/skills  #/skills/NAME  #/pills  #/schedule  #/files/DIRECTORY  #/memory  #/usage  #/health
 
 import { store } from './preact.js';
 

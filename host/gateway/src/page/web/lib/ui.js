@@ -166,11 +166,11 @@ me.watch((who) => {
 
 let number = 0;
 
-/** Says something at the edge of the page for a while. `kind`: "info", "good" or "bad". */
-export function toast(text, kind = 'info', hint = '') {
-  const one = { id: number += 1, text, kind, hint, at: Date.now() };
+/** Says something at the edge of the page for a while. `kind`: "info", "good" or "bad". `action`: a button in it, `{label, run}`. */
+export function toast(text, kind = 'info', hint = '', action = null) {
+  const one = { id: number += 1, text, kind, hint, action, at: Date.now() };
   toasts.set((all) => [...all.slice(-3), one]);
-  setTimeout(() => dismiss(one.id), kind === 'bad' ? 12_000 : 5_000);
+  setTimeout(() => dismiss(one.id), kind === 'bad' || action ? 12_000 : 5_000);
 }
 
 /** Says why something failed. */
@@ -188,6 +188,16 @@ route.watch((now) => {
 });
 
 const dismiss = (id) => toasts.set((all) => all.filter((one) => one.id !== id));
+
+/** Does what a toast offers, once. */
+async function act({ id, action }) {
+  dismiss(id);
+  try {
+    await action.run();
+  } catch (error) {
+    report(error);
+  }
+}
 
 const said = store('');
 
@@ -210,6 +220,7 @@ export function Overlay() {
       ${all.map((one) => html`<div key=${one.id} class=${`toast ${one.kind}`} role=${one.kind === 'bad' ? 'alert' : 'status'}>
         <${Icon} name=${one.kind === 'bad' ? 'alert' : one.kind === 'good' ? 'check' : 'info'} />
         <div><p>${one.text}</p>${one.hint && html`<p class="muted">${one.hint}</p>`}</div>
+        ${one.action && html`<${Button} kind="small" onClick=${() => act(one)}>${one.action.label}<//>`}
         <${Button} kind="quiet small" icon="close" label="Dismiss" onClick=${() => dismiss(one.id)} />
       </div>`)}
     </div>

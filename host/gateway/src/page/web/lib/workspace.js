@@ -1,7 +1,7 @@
 // The files of a session's workspace; loaded when somebody wants to see them.
 
 import { html, useEffect, useState } from './preact.js';
-import { del, fileUrl, get, part, savesFiles } from './api.js';
+import { del, fileUrl, get, part } from './api.js';
 import { bytes } from './format.js';
 import { plain } from './run-text.js';
 import { titleOf } from './sessions.js';
@@ -45,7 +45,7 @@ export function Workspace({ session, onClose }) {
         <span class="muted">${bytes(one.bytes)} · <${Time} ms=${one.modified_ms} /></span></div>
       <a class="button quiet bare" href=${fileUrl(session, one.path)} download=${one.path.split('/').pop()}
         aria-label=${`Download ${one.path}`} title="Download"><${Icon} name="download" /></a>
-      ${savesFiles() && html`<${Button} kind="quiet" icon="folder" label=${`Save ${one.path} to a folder`} onClick=${() => saveTo(one.path)} />`}
+      <${Button} kind="quiet" icon="folder" label=${`Save ${one.path} to a folder`} onClick=${() => saveTo(one.path)} />
       <${Button} kind="quiet" icon="trash" label=${`Delete ${one.path}`} onClick=${() => remove(one.path)} />
     </li>`)}</ul>`}
     ${next && html`<${Button} onClick=${() => load(next)}>Show more<//>`}

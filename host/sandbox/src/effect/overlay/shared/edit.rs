@@ -31,6 +31,9 @@ const MAX_LEVELS: usize = 15;
 /// The longest path, in bytes.
 const MAX_PATH: usize = 1_024;
 
+/// Why a file is not put where another one is.
+const EXISTS: &str = "it is there already";
+
 impl SharedEdit {
     fn path(&self) -> &Path {
         match self {
@@ -38,8 +41,8 @@ impl SharedEdit {
         }
     }
 
-    fn check(&self) -> Result<(), ShareError> {
-        let path = self.path();
+    /// Checks a path below `/shared` that somebody outside names.
+    pub fn check_path(path: &Path) -> Result<(), ShareError> {
         let wrong = |why| Err(ShareError::Path { path: path.display().to_string(), why });
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if !is_of_layer(name));
         if path.as_os_str().is_empty() || !path.components().all(is_plain) {
@@ -64,7 +67,7 @@ impl Overlay {
         (author, work): (LabelId, Option<&Transaction>),
         limit_mib: u64,
     ) -> Result<SharedChanges, ShareError> {
-        edit.check()?;
+        SharedEdit::check_path(edit.path())?;
         Self::drop_unshared(home, session).map_err(AcceptError::from)?;
         let overlay = Self::open_shared(home, session).map_err(AcceptError::from)?;
         // Until it is accepted.
@@ -76,19 +79,37 @@ impl Overlay {
         overlay.share_as(session, author, work, limit_mib)
     }
 
+    /// Puts a copy of a file there under this name, or with a number behind it if the name is taken. Returns the name. The changes of a task
+    /// that is under way in the session come to all sessions with it.
+    pub fn add_shared(
+        home: &Home,
+        session: &SessionName,
+        (file, name): (&File, &str),
+        (author, work): (LabelId, Option<&Transaction>),
+        limit_mib: u64,
+    ) -> Result<String, ShareError> {
+        SharedEdit::check_path(Path::new(name))?;
+        let overlay = Self::open_shared(home, session).map_err(AcceptError::from)?;
+        let _lock = overlay.lock_shared().map_err(AcceptError::from)?;
+        let free = overlay.free_number(name).map_err(AcceptError::from)?;
+        overlay.put(file, Path::new(&free), false)?;
+        overlay.share_as(session, author, work, limit_mib)?;
+        Ok(free)
+    }
+
     fn put(&self, file: &File, path: &Path, replaces: bool) -> Result<(), ShareError> {
-        let wrong = |why| Err(ShareError::Path { path: path.display().to_string(), why });
+        let taken = |why| Err(ShareError::Taken { path: path.display().to_string(), why });
         let mut above = PathBuf::new();
         for part in path.parent().into_iter().flatten() {
             above.push(part);
             if self.stat(&above)?.is_some_and(|found| !is_dir(&found)) {
-                return wrong("a file is in the place of one of its directories");
+                return taken("a file is in the place of one of its directories");
             }
         }
         let before = self.stat(path)?;
         match &before {
-            Some(found) if is_dir(found) => return wrong("it is a directory"),
-            Some(_) if !replaces => return wrong("it is there already; --replace replaces it"),
+            Some(found) if is_dir(found) => return taken("it is a directory"),
+            Some(_) if !replaces => return taken(EXISTS),
             _ => {}
         }
         let copy = || -> io::Result<()> {
@@ -104,7 +125,7 @@ impl Overlay {
     fn mark_deleted(&self, path: &Path) -> Result<(), ShareError> {
         let found = self.stat(path)?;
         let Some(found) = found else {
-            return Err(ShareError::Path { path: path.display().to_string(), why: "there is no such file" });
+            return Err(ShareError::Missing { path: path.display().to_string() });
         };
         let mark = || -> io::Result<()> {
             self.remember(path, Some(&found))?;

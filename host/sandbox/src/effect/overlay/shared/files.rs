@@ -1,6 +1,6 @@
 //! The shared files as a person sees them, without a session.
 
-use super::super::lower::{Lower, is_dir, kind};
+use super::super::lower::{Lower, is_dir, is_missing, kind, stat_at};
 use crate::effect::files::FileLabels;
 use crate::effect::label::LabelId;
 use crate::effect::undo::is_of_layer;
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct SharedEntry {
     /// Below `/shared`.
     pub path: PathBuf,
     pub is_dir: bool,
+    /// Whether it is a symbolic link, which no request follows.
+    pub is_link: bool,
     /// 0 for a directory.
     pub bytes: u64,
     /// Milliseconds since 1970.
@@ -57,19 +60,11 @@ impl SharedFiles {
                 if found.len() >= most {
                     return Ok((found.into_values().collect(), true));
                 }
-                let Some(stat) = self.lower.stat(&path)?.filter(|stat| is_shown(kind(stat))) else { continue };
-                if is_deep && is_dir(&stat) {
-                    pending.push(path.clone());
+                let Some(entry) = self.entry(&opened, name, path)? else { continue };
+                if is_deep && entry.is_dir {
+                    pending.push(entry.path.clone());
                 }
-                let label = self.labels.of_slot(&opened, name).join(self.labels.of_stat(&stat));
-                let entry = SharedEntry {
-                    is_dir: is_dir(&stat),
-                    bytes: if is_dir(&stat) { 0 } else { u64::try_from(stat.st_size).unwrap_or(0) },
-                    modified_ms: stat.st_mtime.saturating_mul(1_000),
-                    label: (*label.join(LabelId::session()).label()).clone(),
-                    path: path.clone(),
-                };
-                found.insert(path, entry);
+                found.insert(entry.path.clone(), entry);
             }
         }
         Ok((found.into_values().collect(), false))
@@ -83,11 +78,26 @@ impl SharedFiles {
     /// The entry at a path.
     pub fn find(&self, path: &Path) -> io::Result<Option<SharedEntry>> {
         let (dir, Some(name)) = (path.parent().unwrap_or(Path::new("")), path.file_name()) else { return Ok(None) };
-        match self.list(dir, false, usize::MAX) {
-            Ok((entries, _)) => Ok(entries.into_iter().find(|entry| entry.path.file_name() == Some(name))),
-            Err(error) if super::super::lower::is_missing(&error) => Ok(None),
+        match self.lower.open_dir(dir) {
+            Ok(opened) if !is_of_layer(name) => self.entry(&opened, name, path.to_owned()),
+            Ok(_) => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The entry with a name in a directory. `path` is its path below `/shared`.
+    fn entry(&self, dir: &OwnedFd, name: &OsStr, path: PathBuf) -> io::Result<Option<SharedEntry>> {
+        let Some(stat) = stat_at(dir, name)?.filter(|stat| is_shown(kind(stat))) else { return Ok(None) };
+        let label = self.labels.of_slot(dir, name).join(self.labels.of_stat(&stat));
+        Ok(Some(SharedEntry {
+            path,
+            is_dir: is_dir(&stat),
+            is_link: kind(&stat) == FileType::Symlink,
+            bytes: if is_dir(&stat) { 0 } else { u64::try_from(stat.st_size).unwrap_or(0) },
+            modified_ms: stat.st_mtime.saturating_mul(1_000),
+            label: (*label.join(LabelId::session()).label()).clone(),
+        }))
     }
 }
 
