@@ -34,11 +34,10 @@ mod text;
 mod tree;
 
 pub use error::HomeError;
-pub use folder::{FolderRefusal, MAX_FOLDERS, PROJECT, SessionFolder, check_folder_path, default_folder_path};
+pub use folder::{FolderRefusal, MAX_FOLDERS, PROJECT, SHARED, SessionFolder, check_folder_path, default_folder_path};
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
 pub use removal::{Leftover, MovedSession};
-pub use shared::SHARED;
 pub use text::{TextError, read_text};
 
 use std::fmt;

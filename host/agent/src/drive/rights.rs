@@ -43,7 +43,7 @@ fn rights(caller: CallerScope, mounts: &[Mount], folders: &[SessionFolder], sees
     let mut folders: Vec<_> =
         seen.into_iter().map(|(at, write)| format!("{at}{}", if write { "" } else { " (read-only)" })).collect();
     if sees_shared {
-        folders.push(format!("{SHARED} (files that all of the user's conversations share, such as lists)"));
+        folders.push(format!("{SHARED} (files and lists of all conversations)"));
     }
     match folders.is_empty() {
         true => may.to_owned(),
@@ -75,6 +75,6 @@ mod tests {
             format!("{user}; command lines also see /scans, /project (read-only)")
         );
         assert_eq!(rights(CallerScope::User, &mounts[..1], &[], false), user);
-        assert!(rights(CallerScope::User, &mounts[..1], &[], true).contains("also see /shared (files that all"));
+        assert!(rights(CallerScope::User, &mounts[..1], &[], true).contains("also see /shared (files and lists"));
     }
 }

@@ -6,7 +6,7 @@ use kiso_base::home::{SHARED, SessionName};
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::{LogLine, TaskError, TaskReport};
+use kiso_plan::report::{LogLine, TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
@@ -70,6 +70,7 @@ impl Tools {
             Err(error) => {
                 let error = TaskError::of_host(format!("its changes to {SHARED} were dropped: {error}"));
                 report.error.get_or_insert(error);
+                report.status = TaskStatus::Failed;
             }
         }
     }

@@ -7,10 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Home, HomeError, SHARED, SessionName};
+use super::{Home, HomeError, SessionName};
 
 /// Where tasks see the first folder, unless its user says otherwise.
 pub const PROJECT: &str = "/project";
+
+/// Where tasks see the files that all sessions share.
+pub const SHARED: &str = "/shared";
 
 /// Folders that a session can have open.
 pub const MAX_FOLDERS: usize = 8;

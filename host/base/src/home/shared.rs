@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::folder::SHARED;
 use super::{Home, HomeError, SessionFolder};
-
-/// Where tasks see the shared files.
-pub const SHARED: &str = "/shared";
 
 impl Home {
     /// The directory of the shared files, their labels and their lock.
