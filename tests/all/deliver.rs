@@ -216,8 +216,8 @@ fn a_file_for_the_shared_files_needs_no_card_and_keeps_its_label() {
         router(),
         call("exec", json!({ "command": "cat in/a.txt; cp /shared/theirs.txt b.txt" })),
         save("in/a.txt"),
-        expect("(9 bytes) in /shared; `kiso undo` takes it back", save("b.txt")),
-        expect("(7 bytes) in /shared", save("none")),
+        expect("(9 B) in /shared; `kiso undo` takes it back", save("b.txt")),
+        expect("(7 B) in /shared", save("none")),
         expect("is not a file of /work", text("actor", "Done.")),
     ]);
     let mut served = Served::start(&home);
