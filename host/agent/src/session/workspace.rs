@@ -40,7 +40,7 @@ const MAX_ENTRIES: usize = 20_000;
 /// What names of files begin with that are not whole yet; they stand beside the workspace.
 const UPLOAD: &str = "upload-";
 
-/// A path in a workspace: names joined by slashes, none of them hidden.
+/// A path in a workspace or among the shared files: names joined by slashes, none of them hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(!try_from, inline)]
