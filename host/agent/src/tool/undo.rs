@@ -61,9 +61,8 @@ impl Tools {
         match Overlay::share_changes(self.skills.home(), session, author, work, limit_mib) {
             Ok(shared) => {
                 for note in shared.notes {
-                    if report.task.kind == TaskKind::Exec {
-                        report.stderr.push_str(&format!("kiso: {note}\n"));
-                    }
+                    // Both a model and a person are to know of it.
+                    report.text.push_str(&format!("\nkiso: {note}\n"));
                     report.log.push(LogLine { level: "warn".to_owned(), message: note });
                 }
             }

@@ -12,7 +12,7 @@ pub use self::files::{SharedEntry, SharedFiles};
 
 use super::Overlay;
 use super::accept::AcceptError;
-use super::difference::{FolderChange, FolderChangeKind, FolderSelection};
+use super::difference::{FolderChange, FolderChangeKind, FolderDifference, FolderSelection};
 use super::lower::{is_dir, stat_at};
 use super::walk::{MergedDir, SeenLabels, last};
 use crate::effect::files::FileLabels;
@@ -26,7 +26,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The overlay of the shared files has these besides.
@@ -181,8 +181,8 @@ impl Overlay {
                 self.empty_upper().map_err(AcceptError::from)?;
                 break;
             }
-            let added: u64 = difference.changes.iter().filter_map(|change| Some(change.after?.bytes)).sum();
-            if added > 0 && self.lower_bytes().map_err(AcceptError::from)? + added > limit_mib << 20 {
+            let added: u64 = difference.changes.iter().filter_map(written).sum();
+            if added > 0 && self.bytes_after(&difference).map_err(AcceptError::from)? > limit_mib << 20 {
                 return Err(ShareError::Full { limit_mib });
             }
             let lines: Vec<ChangeLine> = difference.changes.iter().flat_map(lines).collect();
@@ -241,9 +241,24 @@ impl Overlay {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// The size of all shared files.
-    fn lower_bytes(&self) -> io::Result<u64> {
-        let (mut bytes, mut pending) = (0, vec![PathBuf::new()]);
+    /// The size of all shared files with the changes.
+    fn bytes_after(&self, difference: &FolderDifference) -> io::Result<u64> {
+        let mut bytes = self.lower_bytes(Path::new(""))?;
+        for change in &difference.changes {
+            bytes += written(change).unwrap_or(0);
+            let lost = match (&change.kind, change.before) {
+                (FolderChangeKind::Deleted, Some(before)) if before.is_dir() => self.lower_bytes(&change.path)?,
+                (FolderChangeKind::Deleted | FolderChangeKind::Changed, Some(before)) => before.bytes,
+                _ => 0,
+            };
+            bytes = bytes.saturating_sub(lost);
+        }
+        Ok(bytes)
+    }
+
+    /// The size of the files in a directory.
+    fn lower_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let (mut bytes, mut pending) = (0, vec![dir.to_owned()]);
         while let Some(path) = pending.pop() {
             for entry in rustix::fs::Dir::read_from(self.lower.open_dir(&path)?)? {
                 let entry = entry?;
@@ -286,6 +301,11 @@ impl Overlay {
 fn has_unshared(home: &Home, session: &SessionName) -> bool {
     let upper = home.folder_dir(session, SHARED).join(super::UPPER);
     std::fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Bytes of the file that a change brings. `None` for a move, which brings none.
+fn written(change: &FolderChange) -> Option<u64> {
+    matches!(change.kind, FolderChangeKind::Added | FolderChangeKind::Changed).then_some(change.after?.bytes)
 }
 
 /// A change in the words of a plan that takes it back.
