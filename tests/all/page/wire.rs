@@ -70,7 +70,6 @@ fn nothing_is_asked_for_twice() {
         ("#/pills", vec!["/pills"]),
         ("#/schedule", vec!["/schedules"]),
         ("#/files", vec!["/files?limit=100"]),
-        ("#/files/lists", vec![]),
         ("#/memory", vec![]),
         ("#/usage", vec!["/usage?limit=90"]),
         ("#/health", vec!["/health/details"]),
