@@ -68,7 +68,7 @@ fn a_file_that_two_sessions_change_at_once_is_kept_twice() {
         line(&home, "b", "echo b > /shared/x.txt; touch /shared/go");
         first.join().unwrap()
     });
-    ran.says(&["/shared/x.txt", "another conversation changed it meanwhile", "x (a).txt"]);
+    ran.prints(&["/shared/x.txt", "another conversation changed it meanwhile", "x (a).txt"]);
     assert_eq!(paths(&home), ["go", "x (a).txt", "x.txt"]);
     home.kiso(&["files", "get", "x.txt"]).ok().prints(&["b"]);
     home.kiso(&["files", "get", "x (a).txt"]).ok().prints(&["a"]);

@@ -77,7 +77,7 @@ fn a_file_comes_in_goes_out_is_deleted_and_put_back() {
     assert!(undone["changes"].to_string().contains("/shared/lists"), "{undone}");
     assert_eq!(entries(&served, ""), root.map(|(path, bytes, outside)| (path, bytes.min(3), outside)));
     served.request("POST", "/sessions/s/undo", Some(&undo)).refuses(404, "not_found");
-    served.request("POST", "/sessions/none/undo", Some("{}")).refuses(404, "not_found");
+    served.request("POST", "/sessions/nobody/undo", Some("{}")).refuses(404, "not_found");
     // Without a name, the newest: the file was put there before.
     served.request("POST", "/sessions/s/undo", Some("{}")).expect(200);
     assert_eq!(entries(&served, "").len(), 1);
