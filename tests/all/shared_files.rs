@@ -1,6 +1,6 @@
 //! The files that all sessions share: what a task writes there is there for all when it ends, with its labels, and an undo takes it back.
 
-use crate::harness::{Home, wait_until};
+use crate::harness::{Home, guest, wait_until};
 use crate::served::{Served, ask};
 use serde_json::json;
 use std::fs;
@@ -122,6 +122,17 @@ fn files_come_in_and_go_out_by_hand() {
     assert_eq!(paths(&home), Vec::<String>::new());
     home.kiso(&["undo"]).ok();
     assert_eq!(paths(&home), ["work", "work/2026", "work/2026/report.txt"]);
+}
+
+/// Others were promised the files of one session.
+#[test]
+fn installed_skills_do_not_see_them() {
+    let home = home();
+    home.kiso(&["skill", "add", guest("probe").to_str().unwrap(), "--grant", "all"]).ok();
+    line(&home, "a", "echo mine > /shared/x; echo here > /work/y");
+    let ran = home.kiso(&["shell", "--session", "a", "-c", "probe read /work/y; probe read /shared/x"]);
+    ran.exit(1).prints(&["here"]).says(&["/shared/x: "]);
+    assert!(!ran.stdout.contains("mine"), "{ran:?}");
 }
 
 #[test]

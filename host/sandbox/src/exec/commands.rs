@@ -184,10 +184,12 @@ impl Commands {
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
-        let mut shared = dirs.shared().map(|layer| (layer.to_owned(), true));
+        let is_package = package::of_source(skill.source()).is_some();
+        // Others were promised one session's files, and may have been granted hosts for those.
+        let sees_shared = is_package || skill.is_bundled();
+        let mut shared = dirs.shared().filter(|_| sees_shared).map(|layer| (layer.to_owned(), true));
         let mut folders = dirs.folders();
         let published = dirs.published().clone();
-        let is_package = package::of_source(skill.source()).is_some();
         if let Some(package) = package::of_source(skill.source()) {
             // What an older kiso installed cannot.
             let is_current = skill.manifest.version == package.version;
