@@ -29,6 +29,7 @@ fn shared_files_are_uploaded_opened_deleted_and_put_back() {
     tab.choose_file(css("main input[type=file]"), &report);
     tab.wait_for(role("link", "report.txt"));
     assert_eq!(stage.daemon.request("GET", "/files/report.txt", None).body, "figures\n");
+    tab.click(role("button", "Dismiss"));
     // The same name again: it is asked about first.
     fs::write(&report, "newer figures\n").unwrap();
     tab.expects("answer: 409 /files/report.txt");
@@ -36,6 +37,8 @@ fn shared_files_are_uploaded_opened_deleted_and_put_back() {
     tab.wait_for(role("dialog", "Replace “report.txt”?"));
     tab.click(role("button", "Replace"));
     tab.wait("it is replaced", || stage.daemon.request("GET", "/files/report.txt", None).body == "newer figures\n");
+    tab.click(role("button", "Undo"));
+    tab.wait("the old one is back", || stage.daemon.request("GET", "/files/report.txt", None).body == "figures\n");
 
     let token = stage.home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned();
     ask(&stage.daemon.address, Some(&token), "PUT", "/files/lists/2026/shop.txt", Some("milk")).unwrap().expect(201);

@@ -18,19 +18,30 @@ export default function Screen() {
   const [sending, setSending] = useState('');
   const chooser = useRef(null);
   const upload = async (files) => {
-    let done = 0;
+    const done = [];
     for (const [at, file] of files.entries()) {
       setSending(`Uploading ${file.name}${files.length > 1 ? ` (${at + 1} of ${files.length})` : ''}…`);
       try {
-        if (await send(file, dir)) done += 1;
+        const change = await send(file, dir);
+        if (change) done.push(change);
       } catch (error) {
         report(error);
       }
     }
     setSending('');
     pages.reload();
-    if (done) toast(done === 1 ? 'Uploaded' : `${done} files uploaded`, 'good');
+    if (done.length === 1) toast('Uploaded', 'good', '', undo(done[0], 'The upload is undone'));
+    else if (done.length) toast(`${done.length} files uploaded`, 'good');
   };
+  /** The button that takes a change back. */
+  const undo = ({ session, run }, words) => ({
+    label: 'Undo',
+    run: async () => {
+      await post(`/sessions/${part(session)}/undo`, { run });
+      pages.reload();
+      announce(words);
+    },
+  });
   const picked = async ({ target }) => {
     const files = [...target.files];
     target.value = '';
@@ -41,15 +52,10 @@ export default function Screen() {
     const name = nameOf(one.path);
     const text = `${one.is_directory ? 'Everything in it is deleted' : 'It is deleted'} for all conversations. You can undo this.`;
     if (!await confirm({ title: `Delete “${name}”?`, text, action: 'Delete' })) return;
-    const { session, run } = await del(sharedUrl(one.path));
+    const change = await del(sharedUrl(one.path));
     pages.change((items) => items.filter((other) => other.path !== one.path));
     document.querySelector('#main h1')?.focus();
-    const undo = async () => {
-      await post(`/sessions/${part(session)}/undo`, { run });
-      pages.reload();
-      announce(`${name} is back`);
-    };
-    toast(`“${name}” is deleted`, 'good', '', { label: 'Undo', run: undo });
+    toast(`“${name}” is deleted`, 'good', '', undo(change, `${name} is back`));
   };
   const empty = dir ? html`<${Empty} icon="folder" title="This directory is empty">Drop files here to upload them.<//>`
     : html`<${Empty} icon="folder" title="No shared files yet">Upload files, or ask kiso to put something in /shared: “put milk on my shopping list in /shared”.<//>`;
@@ -89,19 +95,18 @@ function Line({ of, onRemove }) {
   </li>`;
 }
 
-/** Sends a file to a directory; asks before it replaces one. Returns whether it is there. */
+/** Sends a file to a directory; asks before it replaces one. Returns the change, or null if it is not made. */
 async function send(file, dir) {
   const name = safeName(file.name);
   const path = sharedUrl(dir ? `${dir}/${name}` : name);
   const raw = new Blob([file], { type: 'application/octet-stream' });
   try {
-    await request('PUT', path, { raw });
+    return await request('PUT', path, { raw });
   } catch (error) {
     if (error.code !== 'taken') throw error;
-    if (!await confirm({ title: `Replace “${name}”?`, text: 'Something with this name is there already. You can undo this.', action: 'Replace' })) return false;
-    await request('PUT', path, { raw, query: { replace: true } });
+    if (!await confirm({ title: `Replace “${name}”?`, text: 'Something with this name is there already. You can undo this.', action: 'Replace' })) return null;
+    return request('PUT', path, { raw, query: { replace: true } });
   }
-  return true;
 }
 
 /** A name that the daemon takes: no name that is hidden, or that has control characters or slashes. */
