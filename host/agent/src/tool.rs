@@ -18,7 +18,8 @@ pub mod schedules;
 mod shared_use;
 mod sinks;
 mod start;
-pub(crate) mod shared;
+pub(crate) mod author;
+mod shared;
 mod undo;
 mod work;
 

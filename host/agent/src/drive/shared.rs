@@ -2,7 +2,7 @@
 
 use super::undo::{UndoFailure, limits};
 use super::{DriveError, RunExecutor};
-use crate::tool::shared::author;
+use crate::tool::author::author;
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;

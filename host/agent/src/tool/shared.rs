@@ -1,22 +1,11 @@
-//! Whose words are in the files that all sessions share, and how a file of the workspace comes there.
+//! Puts files of the workspace among the files that all sessions share.
 
 use super::Tools;
 use super::builtin::folders;
 use super::builtin::{CallContext, ToolFault};
 use super::deliver::{DeliveryError, DeliveryRequest, SHARED_FOLDER};
 use kiso_base::home::FolderRefusal;
-use kiso_plan::label::{Integrity, Label};
-use kiso_plan::plan::CallerScope;
-use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::Caller;
-
-/// Whose words the files are that somebody writes to the shared files. A token of scope `chat` is another person's, as far as is known.
-pub(crate) fn author(caller: CallerScope, by_admin: Label) -> LabelId {
-    LabelId::of(&match caller {
-        CallerScope::Admin => by_admin,
-        CallerScope::User => Label { integrity: Integrity::Person, ..Label::session() },
-    })
-}
 
 impl Tools {
     /// Puts a file of the workspace among the files that all sessions share, for a model that asks for it.

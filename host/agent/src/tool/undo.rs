@@ -1,6 +1,6 @@
 //! How the work of a task or a call ends: it can be undone from now on, or it was cut off, and is rolled back.
 
-use super::shared::author;
+use super::author::author;
 use super::{CallerScope, EXEC, Tools, editor};
 use kiso_base::home::{SHARED, SessionName};
 use kiso_plan::code::ErrorCode;
