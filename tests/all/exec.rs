@@ -155,7 +155,7 @@ fn unknown_commands_and_missing_files_are_named() {
     home.shell("sotr kept.txt").exit(127).says(&["sotr: command not found", "sort"]);
     home.shell("curl -s https://example.org").exit(127).says(&["curl: command not found", "the skill `fetch`"]);
     home.shell("git clone https://example.org/x").exit(127).says(&["git: command not found", "`diff -ru`"]);
-    home.shell("node -e 1").exit(127).says(&["node: command not found", "`js FILE`"]);
+    home.shell("npm install x").exit(127).says(&["npm: command not found", "`node` runs JavaScript"]);
     home.shell("pip install numpy").exit(127).says(&["pip: command not found", "`kiso package add python-sci`"]);
     home.shell("echo a.py | xargs python3").exit(127).says(&["python3: command not found", "`js`"]);
     home.shell("/opt/tool").exit(127).says(&["/opt/tool"]);

@@ -64,6 +64,7 @@ mod memory;
 mod model_server;
 mod models;
 mod modes;
+mod node;
 mod openapi;
 mod page;
 mod page_files;

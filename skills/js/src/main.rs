@@ -1,103 +1,159 @@
-//! `js`: JavaScript on the engine boa, with files, arguments and input.
+//! `js` and `node`: JavaScript on the engine boa, with modules, files, arguments, input and other commands.
 
-mod console;
-mod host;
+mod library;
+mod loader;
+mod native;
+mod resolve;
+mod run;
 
 use std::io::Read;
 
-use boa_engine::{Context, JsError, JsResult, JsValue, Source};
+use run::{Failed, Runtime};
 
 const USAGE: &str = "Usage: js [FILE [ARG]...]
        js -e CODE [ARG]...     run CODE
        js -p CODE [ARG]...     run CODE and print its value
-Run JavaScript from a file or from standard input.
+Run JavaScript from a file or from standard input. `node` is the same command.
 
-  console.log(...)  print(...)           scriptArgs, process.argv, process.env, process.exit(code)
-  readFile(path)  writeFile(path, text)  the same as require('fs').readFileSync and so on
+  require('./x')  import './x.js'        modules from files, JSON, and packages in node_modules
+  require('node:fs') and so on           assert buffer child_process crypto events fs module os path process
+                                         querystring readline stream timers url util
+  print(...)  scriptArgs                 console.log and the arguments
+  readFile(path)  writeFile(path, text)  the same as fs.readFileSync and so on
   readStdin()  readLines()               all of standard input, as a text or as an array
-There are no modules from elsewhere, no network and no timers.
+There is no npm, no network and no TypeScript.
 ";
 
 /// What node ends with when an exception is not caught.
 const UNCAUGHT: i32 = 1;
 
-/// Of an exception's text; an endless recursion has fifty.
-const MOST_LINES: usize = 10;
+/// What node ends with when an option is wrong.
+const BAD_OPTION: i32 = 9;
+
+/// Options that change nothing here.
+const IGNORED: [&str; 8] = [
+    "--enable-source-maps",
+    "--no-deprecation",
+    "--no-warnings",
+    "--trace-uncaught",
+    "--trace-warnings",
+    "--unhandled-rejections=strict",
+    "--unhandled-rejections=throw",
+    "--use-strict",
+];
+
+enum Program {
+    Code { code: String, print: bool, is_module: bool },
+    File(String),
+    Input { is_module: bool },
+}
 
 fn main() {
     command::start();
-    std::process::exit(run(std::env::args().skip(1).collect()));
+    let mut arguments = std::env::args();
+    let name = arguments.next().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or("js").to_owned();
+    std::process::exit(run(&name, arguments.collect()));
 }
 
-fn run(mut arguments: Vec<String>) -> i32 {
-    let mut print = false;
-    let source = match arguments.first().map(String::as_str) {
-        Some("--help") => {
-            print!("{USAGE}");
-            return 0;
-        }
-        Some("--version") => {
-            println!("js (kiso) {}", env!("CARGO_PKG_VERSION"));
-            return 0;
-        }
-        Some(option @ ("-e" | "--eval" | "-p" | "--print" | "-pe")) => {
-            print = option.contains('p');
-            arguments.remove(0);
-            if arguments.is_empty() {
-                eprintln!("js: code is needed after the option");
-                return 9;
-            }
-            std::mem::replace(&mut arguments[0], "[eval]".to_owned())
-        }
-        Some(option) if option.starts_with('-') && option != "-" => {
-            eprintln!("js: bad option: {option} (see js --help)");
-            return 9;
-        }
-        path => {
-            let path = path.unwrap_or("-").to_owned();
-            let text = if path == "-" { read_stdin() } else { std::fs::read_to_string(&path) };
-            match text {
-                Ok(text) => text,
-                Err(e) => {
-                    eprintln!("js: {path}: {e}");
-                    return UNCAUGHT;
-                }
-            }
+fn run(name: &str, arguments: Vec<String>) -> i32 {
+    let (program, words) = match parse(name, arguments) {
+        Ok(Some(parsed)) => parsed,
+        Ok(None) => return 0,
+        Err(message) => {
+            eprintln!("{name}: {message}");
+            return BAD_OPTION;
         }
     };
-    let mut context = Context::default();
-    match evaluate(&source, &arguments, print, &mut context) {
-        Ok(()) => 0,
+    let path = match &program {
+        Program::File(path) => path.as_str(),
+        Program::Input { .. } if words.is_empty() => "",
+        Program::Input { .. } => "-",
+        Program::Code { .. } => "",
+    };
+    let mut runtime = match Runtime::new(path, &words) {
+        Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("{}", describe(&error));
-            UNCAUGHT
+            eprintln!("{name}: {error}");
+            return UNCAUGHT;
+        }
+    };
+    let started = match program {
+        Program::Code { code, print, is_module } => runtime.evaluate(&code, "[eval]", print, is_module),
+        Program::File(path) => runtime.start(&path),
+        Program::Input { is_module } => match read_stdin() {
+            Ok(bytes) => runtime.evaluate(&String::from_utf8_lossy(&bytes), "[stdin]", false, is_module),
+            Err(e) => {
+                eprintln!("{name}: standard input: {e}");
+                return UNCAUGHT;
+            }
+        },
+    };
+    match started.and_then(|()| runtime.finish()) {
+        Ok(code) => code,
+        Err(Failed) => UNCAUGHT,
+    }
+}
+
+/// The program and the words for it; nothing if there was only something to print.
+fn parse(name: &str, arguments: Vec<String>) -> Result<Option<(Program, Vec<String>)>, String> {
+    let mut code = None;
+    let (mut print, mut is_module) = (false, false);
+    let mut rest = arguments.into_iter().peekable();
+    while let Some(option) = rest.next_if(|word| word.starts_with('-') && word != "-") {
+        let (option, value) = match option.split_once('=') {
+            Some((before, value)) if ["--eval", "--print", "--input-type"].contains(&before) => {
+                (before.to_owned(), Some(value.to_owned()))
+            }
+            _ => (option, None),
+        };
+        match option.as_str() {
+            "--help" | "-h" => {
+                print!("{USAGE}");
+                return Ok(None);
+            }
+            "--version" | "-v" if name.starts_with("node") => {
+                println!("v{}", library::NODE_VERSION);
+                return Ok(None);
+            }
+            "--version" | "-v" => {
+                println!("js (kiso) {}", env!("CARGO_PKG_VERSION"));
+                return Ok(None);
+            }
+            "-e" | "--eval" | "-p" | "--print" | "-pe" => {
+                print |= option.starts_with("-p") || option == "--print";
+                let given = value.or_else(|| rest.next());
+                code = Some(given.ok_or_else(|| format!("{option} requires an argument"))?);
+            }
+            "--input-type" => {
+                let kind = value.or_else(|| rest.next()).unwrap_or_default();
+                is_module = match kind.as_str() {
+                    "module" => true,
+                    "commonjs" => false,
+                    _ => return Err("--input-type must be \"module\" or \"commonjs\"".to_owned()),
+                };
+            }
+            "--" => break,
+            option if IGNORED.contains(&option) => {}
+            option if option.contains("strip-types") => {
+                return Err(format!("bad option: {option}; TypeScript does not run here"));
+            }
+            _ => return Err(format!("bad option: {option} (see {name} --help)")),
         }
     }
-}
-
-fn evaluate(source: &str, arguments: &[String], print: bool, context: &mut Context) -> JsResult<()> {
-    // A script that was made for node may name its interpreter in the first line.
-    let source = if source.starts_with("#!") { format!("//{source}") } else { source.to_owned() };
-    let inspect = host::install(arguments, context)?;
-    let value = context.eval(Source::from_bytes(&source))?;
-    context.run_jobs()?;
-    if print && let Some(inspect) = inspect.as_callable() {
-        let text = inspect.call(&JsValue::undefined(), &[value], context)?.to_string(context)?;
-        println!("{}", text.to_std_string_lossy());
+    if let Some(code) = code {
+        return Ok(Some((Program::Code { code, print, is_module }, rest.collect())));
     }
-    Ok(())
+    let program = match rest.next() {
+        Some(path) if path != "-" => Program::File(path),
+        _ => Program::Input { is_module },
+    };
+    Ok(Some((program, rest.collect())))
 }
 
-/// The exception with the innermost of the functions that it came through.
-fn describe(error: &JsError) -> String {
-    let text = error.to_string();
-    let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
-    format!("Uncaught {}", lines.join("\n"))
-}
-
-/// All of standard input, which need not be valid UTF-8.
-fn read_stdin() -> std::io::Result<String> {
+/// All of standard input.
+fn read_stdin() -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }

@@ -59,6 +59,9 @@ const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
 /// The names that `skills/image` answers to.
 const IMAGE_NAMES: [&str; 7] = ["convert", "exiftool", "identify", "image", "magick", "mogrify", "montage"];
 
+/// The names that `skills/js` answers to.
+const JS_NAMES: [&str; 3] = ["js", "node", "nodejs"];
+
 /// The bundled skill that is a command by more names than its own.
 const DOCUMENT: &str = "document";
 
@@ -90,7 +93,7 @@ fn is_coreutils(name: &str) -> bool {
 /// The names of commands that are no part of `coreutils`.
 #[cfg(test)]
 pub(super) fn further_names() -> Vec<&'static str> {
-    [&IMAGE_NAMES[..], &DOCUMENT_NAMES[..]].concat()
+    [&IMAGE_NAMES[..], &JS_NAMES[..], &DOCUMENT_NAMES[..]].concat()
 }
 
 /// Every name that can be started, sorted.
@@ -105,7 +108,7 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
     let mut names: Vec<String> = commands.flat_map(all).collect();
     names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
     names.extend(IMAGE_NAMES.map(str::to_owned));
-    names.push("js".to_owned());
+    names.extend(JS_NAMES.map(str::to_owned));
     names.extend(SHELLS.map(str::to_owned));
     names.sort();
     names.dedup();
@@ -136,7 +139,7 @@ impl Commands {
         if IMAGE_NAMES.contains(&name) {
             return Some(Program::Image);
         }
-        if name == "js" {
+        if JS_NAMES.contains(&name) {
             return Some(Program::Js);
         }
         let packaged = package::with_command(name).find_map(|package| installed_package(&self.skills, package));

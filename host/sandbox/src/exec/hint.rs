@@ -26,8 +26,12 @@ const SCIENCE: &str = "python3-sci";
 
 /// By name; only asked for names that no command has.
 const HINTS: &[Hint] = &[
-    hint(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "run JavaScript with `js FILE` or `js -e CODE`"),
-    hint(&["npm", "npx", "pnpm", "yarn"], "there are no npm packages here; `js` runs plain JavaScript"),
+    hint(&["bun", "deno"], "run JavaScript with `node FILE` or `node -e CODE`"),
+    hint(&["ts-node", "tsx"], "TypeScript does not run here; `node` runs JavaScript"),
+    hint(
+        &["npm", "npx", "pnpm", "yarn"],
+        "npm packages cannot be installed here; `node` runs JavaScript with the modules of Node and those in node_modules",
+    ),
     hint(&["aria2c", "curl", "http", "wget"], "commands have no network; use the skill `fetch`"),
     hint(
         &[
@@ -221,7 +225,7 @@ pub fn commands(packages: &[&Package]) -> String {
     let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
     let wanted = [("python3", "python"), ("git", "git")];
     let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
-    let never = ["node (use js)", "curl (skill fetch)", "perl", "make", "compilers"];
+    let never = ["npm", "curl (skill fetch)", "perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
     format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
@@ -232,9 +236,9 @@ mod tests {
     use crate::exec::embedded::COREUTILS_NAMES;
 
     /// Commands and skills that a hint may lead to, where they are there or anyway.
-    const KNOWN: [&str; 15] = [
+    const KNOWN: [&str; 16] = [
         "COMMAND", "cc", "chart", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js", "kiso",
-        "sh", "soffice",
+        "node", "sh", "soffice",
     ];
 
     #[test]
@@ -309,7 +313,7 @@ mod tests {
         assert!(told.contains(", convert. Not there: python3 (`kiso package add python`), git ("), "{told}");
         let told = commands(&[python, git]);
         assert!(
-            told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: node"),
+            told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: npm"),
             "{told}"
         );
         let told = commands(&[python, sci, git]);
