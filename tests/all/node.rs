@@ -72,6 +72,9 @@ fn a_script_ends_as_in_node() {
     shell(&home, "node syntax.js").exit(1).says(&["SyntaxError", "(/work/syntax.js:2:9)"]);
     shell(&home, "node types.ts").exit(1).says(&["does not strip types"]);
     shell(&home, "node later.js").exit(4).prints(&["later\nexit 4"]);
+    shell(&home, "mkdir -p d/e; node -e \"require('fs').rmdirSync('d')\"")
+        .exit(1)
+        .says(&["ENOTEMPTY: directory not empty, rmdir 'd'"]);
     shell(&home, "node -e 'process.exit(3)'").exit(3);
     shell(&home, "node -e 'Promise.reject(new Error(\"late\"))'").exit(1).says(&["Uncaught Error: late"]);
     shell(&home, "node --version; nodejs -p '[1, {a: 2}]'; echo 'console.log(process.argv.slice(2))' | node - a b")

@@ -28,7 +28,7 @@ pub(crate) fn read(message: &str, in_use: &[Instructions]) -> Option<Result<Stri
     };
     let by = match file.rsplit_once('.').map(|(_, ending)| ending) {
         Some("sh" | "bash") => "sh ",
-        Some("js" | "mjs") => "js ",
+        Some("js" | "mjs" | "cjs") => "js ",
         Some("py") => "python3 ",
         _ => "",
     };

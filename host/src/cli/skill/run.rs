@@ -92,7 +92,7 @@ impl CallArgs {
 fn start_of(path: &str) -> String {
     let by = match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("sh" | "bash") => "sh ",
-        Some("js" | "mjs") => "js ",
+        Some("js" | "mjs" | "cjs") => "js ",
         Some("py") => "python3 ",
         _ => "",
     };

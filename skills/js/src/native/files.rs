@@ -165,9 +165,23 @@ fn truncate(_: &JsValue, arguments: &[JsValue], context: &mut Context) -> JsResu
     Ok(JsValue::undefined())
 }
 
+/// The standard library has no kinds for some numbers of WASI.
+fn kind_of_error(error: &io::Error) -> io::ErrorKind {
+    match error.raw_os_error() {
+        Some(libc::EXDEV) => io::ErrorKind::CrossesDevices,
+        Some(libc::EISDIR) => io::ErrorKind::IsADirectory,
+        Some(libc::ENAMETOOLONG) => io::ErrorKind::InvalidFilename,
+        Some(libc::ENOSPC | libc::EDQUOT) => io::ErrorKind::StorageFull,
+        Some(libc::ENOTDIR) => io::ErrorKind::NotADirectory,
+        Some(libc::ENOTEMPTY) => io::ErrorKind::DirectoryNotEmpty,
+        Some(libc::EROFS) => io::ErrorKind::ReadOnlyFilesystem,
+        _ => error.kind(),
+    }
+}
+
 /// The error that Node throws, with its `code`, `syscall` and `path`.
 pub fn failed(call: &str, path: &str, to: Option<&str>, error: &io::Error, context: &mut Context) -> JsError {
-    let (code, number, words) = match error.kind() {
+    let (code, number, words) = match kind_of_error(error) {
         io::ErrorKind::NotFound => ("ENOENT", -2, "no such file or directory"),
         io::ErrorKind::AlreadyExists => ("EEXIST", -17, "file already exists"),
         io::ErrorKind::IsADirectory => ("EISDIR", -21, "illegal operation on a directory"),
