@@ -11,7 +11,7 @@ use crate::native;
 /// The version of Node whose behaviour scripts find.
 pub const NODE_VERSION: &str = "22.12.0";
 
-/// By name, with the source and the property of its value that the module is, if it is not the whole.
+/// By name, with the source: an expression for the function that makes it.
 const MODULES: &[(&str, &str)] = &[
     ("assert", include_str!("lib/assert.js")),
     ("assert/strict", "(_, need) => need('assert').strict"),
@@ -43,7 +43,7 @@ const MODULES: &[(&str, &str)] = &[
     ("util/types", "(_, need) => need('util').types"),
 ];
 
-/// What only the library uses.
+/// Modules that only the library uses.
 const INTERNAL: &[(&str, &str)] = &[
     ("internal/console", include_str!("lib/internal/console.js")),
     ("internal/errors", include_str!("lib/internal/errors.js")),

@@ -24,10 +24,10 @@ Run JavaScript from a file or from standard input. `node` is the same command.
 There is no npm, no network and no TypeScript.
 ";
 
-/// What node ends with when an exception is not caught.
+/// The exit code of node when an exception is not caught.
 const UNCAUGHT: i32 = 1;
 
-/// What node ends with when an option is wrong.
+/// The exit code of node when an option is wrong.
 const BAD_OPTION: i32 = 9;
 
 /// Options that change nothing here.

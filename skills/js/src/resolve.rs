@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-/// What the words stand for.
+/// The meaning of the words of `require` and `import`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Target {
     /// A module of the library, without `node:`.

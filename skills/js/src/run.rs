@@ -21,7 +21,7 @@ pub struct Failed;
 /// Of an exception's text; an endless recursion has hundreds.
 const MAX_LINES: usize = 10;
 
-/// What node ends with when its first module still waits and nothing is left to be done.
+/// The exit code of node when its first module still waits and nothing is left to be done.
 const UNSETTLED: i32 = 13;
 
 type Promise = JsObject<boa_engine::builtins::promise::Promise>;

@@ -102,7 +102,7 @@ fn run(
     milliseconds: u32,
     most: u64,
 ) -> Result<Ended, Refused> {
-    // What this process has written comes before what the command writes.
+    // The output of this process comes before what the command writes.
     let _ = io::stdout().flush();
     let files: [Scratch; 3] = std::array::from_fn(|_| Scratch::new());
     let inherited = spawn::inherited();

@@ -28,7 +28,7 @@ const MAX_MODULE: u64 = 8 << 20;
 const MAX_MODULES: usize = 2000;
 const MAX_TOTAL: u64 = 64 << 20;
 
-/// What stands before a module for `require`: on its first line, so that the others keep their numbers.
+/// The text before a module for `require`. It has no line break, so that lines keep their numbers.
 pub const WRAPPER: &str = "(function (exports, require, module, __filename, __dirname) {";
 
 /// `resolve(words, directory)`.

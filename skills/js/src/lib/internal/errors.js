@@ -9,7 +9,7 @@
       ? `an instance of ${(value.constructor && value.constructor.name) || "Object"}` : `type ${typeof value} (${String(value)})`;
     return coded(TypeError, "ERR_INVALID_ARG_TYPE", `The "${name}" argument must be ${expected}. Received ${shown}`);
   };
-  // What stands before a module on its first line; see native/scripts.rs.
+  // The text before a module on its first line; see native/scripts.rs.
   const wrapper = "(function (exports, require, module, __filename, __dirname) {".length;
   const wrapped = new Set();
   const frames = (stack) => {

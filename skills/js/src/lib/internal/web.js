@@ -1,4 +1,4 @@
-// What browsers have too, and the forms of numbers and dates.
+// The globals that browsers have too, and the forms of numbers and dates.
 (native, need) => {
   const { coded } = need("internal/errors");
   class TextEncoder {
