@@ -3,23 +3,23 @@
 
 mod address;
 mod approval;
+pub(crate) mod author;
 pub mod builtin;
 mod call;
 mod categories;
+pub mod deliver;
 mod editor;
 mod exec_spec;
-pub mod deliver;
 pub mod files;
 mod mcp;
 mod narrow;
 pub mod pills;
 mod refs;
 pub mod schedules;
+mod shared;
 mod shared_use;
 mod sinks;
 mod start;
-pub(crate) mod author;
-mod shared;
 mod undo;
 mod work;
 

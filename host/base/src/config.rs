@@ -611,8 +611,18 @@ mod tests {
 
     fn odd() -> impl proptest::strategy::Strategy<Value = String> {
         use proptest::prelude::*;
-        const NAMES: &[&str] =
-            &["providers", "model_settings", "pills", "models", "fallbacks", "exec", "mounts", "folders", "llm", "routing"];
+        const NAMES: &[&str] = &[
+            "providers",
+            "model_settings",
+            "pills",
+            "models",
+            "fallbacks",
+            "exec",
+            "mounts",
+            "folders",
+            "llm",
+            "routing",
+        ];
         const KEYS: &[&str] = &[
             "kind",
             "base_url",

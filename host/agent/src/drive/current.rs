@@ -49,8 +49,10 @@ impl RunExecutor {
         let old = self.newest();
         let models = old.models.reopened(&config)?;
         let changes = old.config.changes(&config);
-        let sandboxed =
-            |name: &str| matches!(name, "[exec.mounts]" | "[folders]") || OF_THE_SANDBOX.iter().any(|section| name.starts_with(section));
+        let sandboxed = |name: &str| {
+            matches!(name, "[exec.mounts]" | "[folders]")
+                || OF_THE_SANDBOX.iter().any(|section| name.starts_with(section))
+        };
         let tools = match changes.iter().any(|change| change.effect == Effect::NextRun && sandboxed(&change.name)) {
             false => old.tools.under(&config),
             true => {

@@ -1,7 +1,7 @@
 //! Puts files of a session's workspace into folders that `[folders]` in `config.toml` lists, and among the files that all sessions share.
 
-use super::files;
 use super::author::author;
+use super::files;
 use kiso_base::config::Config;
 use kiso_base::home::{FolderRefusal, Home, HomeError, SessionName};
 use kiso_plan::label::Label;

@@ -73,7 +73,8 @@ impl FolderRefusal {
 }
 
 /// Paths that are kiso's own, with everything below them.
-const OWN: [&str; 11] = ["/deliveries", "/work", "/tmp", "/skills", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys"];
+const OWN: [&str; 11] =
+    ["/deliveries", "/work", "/tmp", "/skills", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys"];
 
 /// Directories, below the home directory, that hold keys or the data of a browser.
 const SENSITIVE: [&str; 13] = [

@@ -16,6 +16,14 @@ impl Home {
     pub fn shared_folder(&self) -> Result<SessionFolder, HomeError> {
         let path = self.shared_dir().join("work");
         fs::create_dir_all(&path).map_err(|error| HomeError::from_io(&path, "create", error))?;
-        Ok(SessionFolder { at: SHARED.to_owned(), path, write: true, secrets: true, entry: None, deliveries: false, opened_ms: 0 })
+        Ok(SessionFolder {
+            at: SHARED.to_owned(),
+            path,
+            write: true,
+            secrets: true,
+            entry: None,
+            deliveries: false,
+            opened_ms: 0,
+        })
     }
 }

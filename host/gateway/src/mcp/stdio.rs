@@ -16,10 +16,10 @@ use tokio::task::AbortHandle;
 use super::changes::{Changes, LOOK, list_changed};
 use super::era::{Era, RequestMeta};
 use super::local::LocalRunner;
-use super::{method, tools};
 use super::progress::ProgressTeller;
 use super::roots::ClientRoots;
 use super::server::{Asker, Server, session_for, session_for_folder};
+use super::{method, tools};
 use kiso_agent::drive::RunExecutor;
 use kiso_base::home::SessionName;
 use kiso_base::rpc::{self, BUSY, INVALID_REQUEST, RequestId, RpcError, RpcMessage};
@@ -205,7 +205,8 @@ impl Connection {
         // Whoever starts the program may do what its user may.
         let asker = Asker { caller: CallerScope::Admin, session };
         let progress = ProgressTeller::new(meta.progress, self.out.clone());
-        let mut answer = method::answer(&self.server, (meta.era, method), params, &asker, &self.runner, &progress).await;
+        let mut answer =
+            method::answer(&self.server, (meta.era, method), params, &asker, &self.runner, &progress).await;
         if let (Ok(result), "tools/call") = (&mut answer, method) {
             for why in self.roots.take_refused() {
                 tools::add_text(result, format!("A folder of this client is not open: {why}."));

@@ -28,8 +28,8 @@ mod transaction;
 mod tree;
 
 pub(crate) use self::bytes::{DELETED, SessionPath, is_of_layer};
-pub use self::log::{Origin, UndoKind};
 pub use self::line::{ChangeLine, UndoVerb};
+pub use self::log::{Origin, UndoKind};
 pub use self::plan::UndoPlan;
 pub use self::shared::SharedAcceptances;
 pub use self::shelf::{UndoEntry, boot};
