@@ -42,8 +42,7 @@ impl Api {
         for dir in [&drop, &share] {
             std::fs::create_dir(dir).unwrap();
         }
-        let listed =
-            |name: &str, path: &std::path::Path| format!("[folders.{name}]\npath = {path:?}\nrole = \"user\"\n");
+        let listed = |name, path: &std::path::Path| format!("[folders.{name}]\npath = {path:?}\nrole = \"user\"\n");
         home.config(&format!("{config}{}{}mode = \"read\"\n", listed("drop", &drop), listed("share", &share)));
         let mut served = Served::start(&home);
         let add = |args: &[&str]| home.kiso(&[&["token", "add"], args].concat()).ok().stdout.trim().to_owned();
