@@ -5,6 +5,7 @@ use super::{Times, row, skills, summary};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
 use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::overlay::SharedHistory;
 use kiso_sandbox::effect::undo::{Origin, Transaction, Undo, UndoLimits};
 use kiso_sandbox::exec::{Channel, Exec, Line, Scratch};
 use kiso_store::secret::Secrets;
@@ -103,6 +104,7 @@ impl Shell {
             source,
             session: &self.session,
             role: CallerScope::Admin,
+            shared: true,
             locale: "en",
             secrets: &self.secrets,
             stdin: Channel::Null,
