@@ -196,7 +196,7 @@ fn df_shows_what_the_workspace_holds_and_may_hold() {
     assert_eq!(df(&home, "-B1 /work").remove(0), before);
     let all = df(&home, "");
     let places: Vec<&str> = all.iter().map(|row| row[5].as_str()).collect();
-    assert_eq!(places, ["/work", "/tmp", "/books"]);
+    assert_eq!(places, ["/work", "/tmp", "/books", "/shared"]);
     assert_eq!(all[2][1..5], ["-", "-", "-", "-"]);
     home.shell("df none").exit(1).says(&["df: none: No such file"]);
     home.shell("df --output=nonsense").exit(1).says(&["'nonsense' unknown"]);

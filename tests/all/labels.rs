@@ -157,26 +157,26 @@ fn the_machine_is_asked(undo: &str) {
     let (home, address) = fetching();
     let shared = home.dir.path().join("shared");
     std::fs::create_dir(&shared).unwrap();
-    let mount = format!("\"/shared\" = {{ path = {shared:?}, write = true, role = \"user\" }}");
+    let mount = format!("\"/common\" = {{ path = {shared:?}, write = true, role = \"user\" }}");
     home.config(&format!("model = \"reflex\"\n[approvals]\nexpires_s = 1\n{undo}[exec.mounts]\n{mount}\n"));
     home.kiso(&["run", &format!("fetch url=http://{address}/p save=page.txt")]).ok();
-    home.kiso(&["run", "$ exec 3> /shared/open.txt; echo mine >&3; cat page.txt >&3"]);
-    home.kiso(&["run", "$ touch \"/shared/$(cat page.txt)\"; mkdir \"/shared/d-$(cat page.txt)\""]);
-    home.kiso(&["run", "$ (echo mine; cat page.txt) | tee /shared/tee.txt"]);
+    home.kiso(&["run", "$ exec 3> /common/open.txt; echo mine >&3; cat page.txt >&3"]);
+    home.kiso(&["run", "$ touch \"/common/$(cat page.txt)\"; mkdir \"/common/d-$(cat page.txt)\""]);
+    home.kiso(&["run", "$ (echo mine; cat page.txt) | tee /common/tee.txt"]);
     // By a second name, in both directions.
     std::fs::write(shared.join("theirs.txt"), "theirs\n").unwrap();
-    home.kiso(&["run", "$ ln /shared/theirs.txt name.txt; cat page.txt >> name.txt"]);
-    home.kiso(&["run", "$ echo mine > own.txt; ln own.txt /shared/own.txt"]);
+    home.kiso(&["run", "$ ln /common/theirs.txt name.txt; cat page.txt >> name.txt"]);
+    home.kiso(&["run", "$ echo mine > own.txt; ln own.txt /common/own.txt"]);
     home.kiso(&["run", "$ cat page.txt >> own.txt"]);
     home.kiso(&[
         "run",
-        "$ echo mine > moved-away.txt; exec 3>> moved-away.txt; mv moved-away.txt /shared; cat page.txt >&3",
+        "$ echo mine > moved-away.txt; exec 3>> moved-away.txt; mv moved-away.txt /common; cat page.txt >&3",
     ]);
     home.kiso(&[
         "run",
-        "$ cp page.txt /shared/copy.txt; mv page.txt /shared/moved.txt; ln -s page.txt /shared/link.txt",
+        "$ cp page.txt /common/copy.txt; mv page.txt /common/moved.txt; ln -s page.txt /common/link.txt",
     ]);
-    home.kiso(&["run", "$ echo mine > /shared/mine.txt"]).ok();
+    home.kiso(&["run", "$ echo mine > /common/mine.txt"]).ok();
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&shared).unwrap() {
         let entry = entry.unwrap();
@@ -189,7 +189,7 @@ fn the_machine_is_asked(undo: &str) {
     assert!(has("open.txt") && has("mine.txt"), "{names:?}");
     // Whoever wants to be asked about everything is not passed over: what no card can name is refused.
     home.config(&format!("model = \"reflex\"\n[policy]\neffects = \"ask_always\"\n{undo}[exec.mounts]\n{mount}\n"));
-    home.kiso(&["run", "$ echo more >> /shared/mine.txt; rm /shared/mine.txt; mkdir /shared/more"]);
+    home.kiso(&["run", "$ echo more >> /common/mine.txt; rm /common/mine.txt; mkdir /common/more"]);
     assert_eq!(std::fs::read_to_string(shared.join("mine.txt")).unwrap(), "mine\n");
     assert!(!shared.join("more").exists());
 }

@@ -36,7 +36,7 @@ fn nothing_outside_of_the_workspace_can_be_reached() {
     }
     let ran = home.shell("cd /; ls; ls -R; pwd");
     assert!(!ran.stdout.contains("secret.txt") && !ran.stdout.contains("etc"), "{ran:?}");
-    assert!(ran.stdout.starts_with("tmp\nwork\n") && ran.stdout.ends_with("/\n"), "{ran:?}");
+    assert!(ran.stdout.starts_with("shared\ntmp\nwork\n") && ran.stdout.ends_with("/\n"), "{ran:?}");
     assert!(!home.path().join("sessions/default/escaped").exists());
     intact(&home);
 }

@@ -63,7 +63,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
 const PATH_RULE: &str = "must be an absolute path of this machine";
 
 /// Names that are taken.
-const TAKEN: [&str; 9] = ["/work", "/tmp", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];
+const TAKEN: [&str; 10] = ["/work", "/tmp", "/shared", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];
 
 /// Reads one line of the table: a path, or a table of its own.
 pub(super) fn read<'a>(
