@@ -35,7 +35,7 @@ fn paths(served: &Served, query: &str) -> Vec<String> {
 fn beside(home: &Home, session: &str) -> Vec<String> {
     let dir = home.work(session).parent().unwrap().to_owned();
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    entries.filter(|name| !["labels", "lock", "tmp", "work"].contains(&name.as_str())).collect()
+    entries.filter(|name| !["labels", "lock", "shared", "tmp", "work"].contains(&name.as_str())).collect()
 }
 
 #[test]

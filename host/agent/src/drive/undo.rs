@@ -4,7 +4,7 @@ use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
 use kiso_base::compute;
 use kiso_base::config::Config;
-use kiso_base::home::{HomeError, HomeLock, SessionName};
+use kiso_base::home::{HomeError, HomeLock, SHARED, SessionName};
 use kiso_graph::run::{PendingStep, Run};
 use kiso_sandbox::effect::member::FleetMember;
 use kiso_sandbox::effect::overlay::Overlay;
@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often it is looked whether a session is at rest that no run works in any more.
 const LOOKS: u32 = 300;
+
+/// Begins the commands that a refusal names.
+const PROGRAM: &str = "kiso";
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -223,8 +226,8 @@ impl RunExecutor {
         };
         let Ok(folders) = self.folders(session, None).await else { return Ok(None) };
         let command = |words: &str| match session.as_str() {
-            "default" => format!("`kiso {words}`"),
-            name => format!("`kiso {words} --session {name}`"),
+            "default" => format!("`{PROGRAM} {words}`"),
+            name => format!("`{PROGRAM} {words} --session {name}`"),
         };
         for view in folders.iter() {
             let at = &view.folder.at;
@@ -274,7 +277,9 @@ impl RunExecutor {
             if let Err(error) = self.undo.sweep(&session, before) {
                 tracing::warn!(%session, "what is kept to undo runs could not be dropped: {error}");
             }
-            let shared = self.home.shared_folder().ok();
+            // Most sessions have changed no shared files.
+            let has_shared = self.home.folder_dir(&session, SHARED).is_dir();
+            let shared = self.home.shared_folder().ok().filter(|_| has_shared);
             for folder in self.home.folders(&session).unwrap_or_default().into_iter().chain(shared) {
                 let opened = Overlay::open(&self.home, &session, &folder);
                 if let Err(error) = opened.and_then(|overlay| overlay.sweep_acceptances(before)) {
