@@ -30,7 +30,7 @@ routes! {
     /// Another file of the page, which may be kept for good
     GET "/page/{digest}/{*file}" Open => file,
         200 "The file, as gzip where the client accepts it",
-        404 "There is no such file, or the digest is that of another version of the page";
+        404 "The file does not exist, or the digest is that of another version of the page";
 }
 
 /// What the page may load and run: its own files. Nothing that a model or a skill says can become a script, and no request

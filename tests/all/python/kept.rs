@@ -175,13 +175,13 @@ fn it_goes_on_in_a_folder_as_it_does_in_the_workspace() {
         if is_kept {
             for line in lines {
                 // With what it leaves in the folder.
-                let [kept, anew] = [line.to_owned(), format!("export {ANEW}; {line}")].map(|line| {
+                let [kept, cold] = [line.to_owned(), format!("export {ANEW}; {line}")].map(|line| {
                     let said = run(&line);
                     let changes = home.kiso(&["--json", "diff", "--session", session]).stdout.clone();
                     home.kiso(&["diff", "--session", session, "--discard"]);
                     (said, changes)
                 });
-                assert_eq!(kept, anew, "{line}");
+                assert_eq!(kept, cold, "{line}");
             }
         }
     }

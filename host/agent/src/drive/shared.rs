@@ -44,7 +44,7 @@ impl RunExecutor {
         let edited =
             self.change_shared(session, move |work| Overlay::edit_shared(&home, &of, &edit, (author, work), limit_mib));
         let (run, changes) = edited.await?;
-        let SharedChanges { changes, notes } = changes?;
+        let SharedChanges { changes, notes, .. } = changes?;
         tracing::info!(%session, changes, "the shared files were changed by hand");
         Ok(SharedEditDone { run, notes })
     }

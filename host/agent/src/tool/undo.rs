@@ -4,7 +4,7 @@ use super::author::author;
 use super::{CallerScope, EXEC, Tools, editor};
 use kiso_base::home::{SHARED, SessionName};
 use kiso_plan::code::ErrorCode;
-use kiso_plan::label::Label;
+use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{LogLine, TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::overlay::Overlay;
@@ -60,6 +60,7 @@ impl Tools {
         let work = transaction.map(|work| &**work);
         match Overlay::share_changes(self.skills.home(), session, author, work, limit_mib) {
             Ok(shared) => {
+                report.label.join(&shared.label);
                 for note in shared.notes {
                     // Both a model and a person are to know of it.
                     report.text.push_str(&format!("\nkiso: {note}\n"));
@@ -67,6 +68,8 @@ impl Tools {
                 }
             }
             Err(error) => {
+                // It may name paths, and tasks choose those.
+                report.label.join(&Label { integrity: Integrity::World, ..Label::session() });
                 let error = TaskError::of_host(format!("its changes to {SHARED} were dropped: {error}"));
                 report.error.get_or_insert(error);
                 report.status = TaskStatus::Failed;

@@ -21,18 +21,18 @@ routes! {
     /// Approvals that are waiting, or all, the latest first
     GET "/approvals" Chat => list;
     /// An approval
-    GET "/approvals/{id}" Chat => one, 404 "There is no such approval";
+    GET "/approvals/{id}" Chat => one, 404 "The approval does not exist";
     /// Accept or refuse what an approval asks; its run goes on
     POST "/approvals/{id}" Chat => answer,
         400 "A number that it does not have, or an answer that accepts nothing and is to be remembered",
         403 "Only an administrator accepts for every session",
-        404 "There is no such approval",
+        404 "The approval does not exist",
         409 "It was answered, has expired or was withdrawn",
         507 "Too many decisions are remembered";
     /// Decisions that are remembered
     GET "/remembered_approvals" Chat => remembered;
     /// Forget a decision, so that it is asked again
-    DELETE "/remembered_approvals/{id}" Chat => forget, 404 "There is no such decision";
+    DELETE "/remembered_approvals/{id}" Chat => forget, 404 "The decision does not exist";
 }
 
 /// Which approvals.

@@ -15,13 +15,13 @@ use kiso_sandbox::skill::AuditView;
 
 routes! {
     /// What a component has used of its grant, and the least that would have done
-    GET "/skills/{name}/audit" Admin => audit, 404 "There is no such skill", 422 "The skill is damaged";
+    GET "/skills/{name}/audit" Admin => audit, 404 "The skill does not exist", 422 "The skill is damaged";
     /// Grant a component the least that would have done
     /// This never grants anything more.
     POST "/skills/{name}/tighten" Admin => tighten,
         200 "What it is allowed no more",
         400 "No call of it was recorded",
-        404 "There is no such skill";
+        404 "The skill does not exist";
 }
 
 /// What a skill is allowed no more, and what it is allowed instead.

@@ -23,7 +23,7 @@ use kiso_store::store::{RunId, RunLine, RunStatus, Scope, StoreError, TaskRow, T
 
 routes! {
     /// A run with its tasks, its outcome and what it used
-    GET "/runs/{run}" Chat => show, 404 "There is no such run";
+    GET "/runs/{run}" Chat => show, 404 "The run does not exist";
 }
 
 /// Characters of what a task was to do, and of what it wrote to standard error. The trace has all of it.

@@ -18,7 +18,7 @@ routes! {
     /// A session as lines of JSON: the session, its messages, its runs with tasks and usage
     GET "/sessions/{session}/export" Chat => export,
         200 "An object a line, each with its `type`: \"session\", \"message\", \"run\", \"task\", \"usage\", and \"end\" as the last",
-        404 "There is no such session";
+        404 "The session does not exist";
 }
 
 /// A part at a time, so that it may be as long as it

@@ -25,7 +25,7 @@ routes! {
     PATCH "/memory/core" Admin => change_core,
         200 "The new document", 400 "The body is not what is expected, or contains a secret";
     /// Forget a passage
-    DELETE "/memory/{id}" Admin => forget, 404 "There is no such passage";
+    DELETE "/memory/{id}" Admin => forget, 404 "The passage does not exist";
     /// What was learned, the newest first
     GET "/facts" Admin => facts, 400 "A parameter is not valid, or there are both `q` and `before`";
     /// Add a fact
@@ -34,9 +34,9 @@ routes! {
     PUT "/facts/{id}" Admin => change_fact,
         200 "The fact has a new id",
         400 "The body is not what is expected, or contains a secret",
-        404 "There is no such fact";
+        404 "The fact does not exist";
     /// Forget a fact
-    DELETE "/facts/{id}" Admin => forget_fact, 404 "There is no such fact";
+    DELETE "/facts/{id}" Admin => forget_fact, 404 "The fact does not exist";
 }
 
 /// Characters of a question.

@@ -29,7 +29,7 @@ routes! {
         507 "The limit of pills is reached, or the disk is full; nothing was saved";
     /// Remove a pill that was made
     DELETE "/pills/{name}" Chat => remove,
-        403 "The pill is an administrator's", 404 "There is no such pill", 409 "It is defined in config.toml";
+        403 "The pill is an administrator's", 404 "The pill does not exist", 409 "It is defined in config.toml";
 }
 
 /// A pill to make.

@@ -22,13 +22,13 @@ routes! {
     /// Runs, the latest first
     GET "/runs" Chat => list, 404 "`before` is not a run";
     /// The events of a run in order
-    GET "/runs/{run}/trace" Chat => trace, 404 "There is no such run";
+    GET "/runs/{run}/trace" Chat => trace, 404 "The run does not exist";
     /// Cancel a run; it stops between its steps
-    POST "/runs/{run}/cancel" Chat => cancel, 200 "It is stopping", 404 "There is no such run", 409 "It has ended";
+    POST "/runs/{run}/cancel" Chat => cancel, 200 "It is stopping", 404 "The run does not exist", 409 "It has ended";
     /// Try a run again that is held because kiso was cut off while it worked on it
     POST "/runs/{run}/retry" Chat => retry,
         200 "It is taken up again",
-        404 "There is no such run",
+        404 "The run does not exist",
         409 "It is not held: it is running, or has ended";
 }
 

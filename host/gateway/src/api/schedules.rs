@@ -29,26 +29,26 @@ routes! {
     PATCH "/schedules/{name}" Chat => change,
         400 "The body, a time or a name is not valid",
         403 "The schedule is an administrator's",
-        404 "There is no such schedule",
+        404 "The schedule does not exist",
         413 "The message or the body is too large";
     /// Remove a schedule and its receipts
     DELETE "/schedules/{name}" Chat => remove,
-        403 "The schedule is an administrator's", 404 "There is no such schedule";
+        403 "The schedule is an administrator's", 404 "The schedule does not exist";
     /// What came of each time that it was due, the latest first
-    GET "/schedules/{name}/receipts" Chat => receipts, 404 "There is no such schedule";
+    GET "/schedules/{name}/receipts" Chat => receipts, 404 "The schedule does not exist";
     /// Send its message now; its times stay as they are
     POST "/schedules/{name}/run" Chat => run,
         202 "The message is on disk and will be answered",
         403 "The schedule is an administrator's",
-        404 "There is no such schedule",
+        404 "The schedule does not exist",
         409 "Its previous message is still waiting",
         507 "There are too many sessions, or the disk is full; nothing was sent";
     /// Pause a schedule
     POST "/schedules/{name}/pause" Chat => pause,
-        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "There is no such schedule";
+        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
     /// Resume a schedule; times missed while it was paused are skipped
     POST "/schedules/{name}/resume" Chat => resume,
-        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "There is no such schedule";
+        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "The schedule does not exist";
 }
 
 /// A schedule to add.

@@ -23,21 +23,21 @@ routes! {
     /// Sessions, most recently active first
     GET "/sessions" Chat => list;
     /// Rename, pin or archive a session
-    PATCH "/sessions/{session}" Chat => change, 200 "The session", 404 "There is no such session";
+    PATCH "/sessions/{session}" Chat => change, 200 "The session", 404 "The session does not exist";
     /// Delete a session with everything that is its own, and the subagents that it spawned
     DELETE "/sessions/{session}" Admin => delete,
         200 "The sessions that are gone",
-        404 "There is no such session",
+        404 "The session does not exist",
         409 "A message is waiting there, or a run is working on one";
     /// Say up to which message the session was read
     /// The mark only moves forward.
     POST "/sessions/{session}/read" Chat => read,
         204 "It is noted; other clients are told by the event `session`",
-        404 "There is no such session";
+        404 "The session does not exist";
     /// Messages, the newest page first, each page oldest first
-    GET "/sessions/{session}/messages" Chat => of_session, 404 "There is no such session";
+    GET "/sessions/{session}/messages" Chat => of_session, 404 "The session does not exist";
     /// How a session stands
-    GET "/status/{session}" Chat => status, 404 "There is no such session";
+    GET "/status/{session}" Chat => status, 404 "The session does not exist";
 }
 
 /// Which part of the listing of sessions: it is in the order of activity, of which two sessions may have the same.

@@ -26,9 +26,9 @@ use kiso_sandbox::skill::media_type;
 
 routes! {
     /// The files and directories in a directory of the shared files, by name; hidden ones and links are left out
-    GET "/files" Chat => list, 404 "There is no such directory";
+    GET "/files" Chat => list, 404 "The directory does not exist";
     /// A shared file, whole or one part of it (Range)
-    GET "/files/{*path}" Chat => show, 200 "The file", 404 "There is no such file";
+    GET "/files/{*path}" Chat => show, 200 "The file", 404 "The file does not exist";
     /// Put a file among the shared files, with the directories around it
     PUT "/files/{*path}" Chat => put,
         408 "The file did not arrive in time",
@@ -37,7 +37,7 @@ routes! {
         503 "Too many files are being uploaded, or the daemon is shutting down",
         507 "The shared files would be larger than engine.shared_mib, a limit of the home is reached, or the disk is full; nothing was saved";
     /// Delete a shared file, or a directory with everything in it
-    DELETE "/files/{*path}" Chat => remove, 404 "There is no such file", 409 "A run works in the session";
+    DELETE "/files/{*path}" Chat => remove, 404 "The file does not exist", 409 "A run works in the session";
 }
 
 /// Entries of a directory that are looked at.

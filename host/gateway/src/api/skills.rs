@@ -32,20 +32,20 @@ routes! {
         413 "The file is too large",
         422 "It does not load, or its self-test failed";
     /// What a skill takes, needs and was granted
-    GET "/skills/{name}" Chat => show, 404 "There is no such skill", 422 "The skill is damaged";
+    GET "/skills/{name}" Chat => show, 404 "The skill does not exist", 422 "The skill is damaged";
     /// Remove a skill and its grant
-    DELETE "/skills/{name}" Admin => remove, 404 "There is no such skill", 409 "It is a bundled one";
+    DELETE "/skills/{name}" Admin => remove, 404 "The skill does not exist", 409 "It is a bundled one";
     /// Replace what a skill may do beyond what every skill may
     PUT "/skills/{name}/grants" Admin => grant,
         200 "What is granted now",
         400 "The body is not what is expected, or grants what the skill does not ask for",
-        404 "There is no such skill";
+        404 "The skill does not exist";
     /// Call a skill, or SKILL.FUNCTION, by hand
     /// The answer comes when the call has ended, well or not: `ok` says so.
     POST "/skills/{name}/call" Chat => call,
         200 "How it ended",
         400 "The session or the arguments are not valid",
-        404 "There is no such skill",
+        404 "The skill does not exist",
         409 "A run is working in the session",
         507 "There are too many sessions, or the disk is full; nothing was called";
 }

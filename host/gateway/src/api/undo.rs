@@ -20,20 +20,20 @@ use kiso_store::store::RunId;
 
 routes! {
     /// What can be undone and redone in a session, the latest first
-    GET "/sessions/{session}/undo" Chat => list, 404 "There is no such session";
+    GET "/sessions/{session}/undo" Chat => list, 404 "The session does not exist";
     /// Put files back as they were before the newest work in a session, or before the work of this name
     POST "/sessions/{session}/undo" Chat => undo_newest,
         404 "There is nothing to undo",
         409 "A run works in the session, or files have changed since; nothing was changed";
     /// What undoing a run, or redoing it, would change
-    GET "/runs/{run}/undo" Chat => plan, 404 "There is no such run";
+    GET "/runs/{run}/undo" Chat => plan, 404 "The run does not exist";
     /// Put the workspace back as it was before a run, or before one of its tasks
     POST "/runs/{run}/undo" Chat => undo,
-        404 "There is no such run, or nothing to undo",
+        404 "The run does not exist, or there is nothing to undo",
         409 "A run works in the session, or files have changed since; nothing was changed";
     /// Take an undo back
     POST "/runs/{run}/redo" Chat => redo,
-        404 "There is no such run, or nothing to redo",
+        404 "The run does not exist, or there is nothing to redo",
         409 "A run works in the session, or files have changed since; nothing was changed";
 }
 

@@ -22,9 +22,9 @@ use kiso_sandbox::skill::media_type;
 
 routes! {
     /// The files of the session's workspace, by path; hidden ones are left out
-    GET "/sessions/{session}/files" Chat => list, 404 "There is no such session";
+    GET "/sessions/{session}/files" Chat => list, 404 "The session does not exist";
     /// A file of the workspace, whole or one part of it (Range)
-    GET "/sessions/{session}/files/{*path}" Chat => show, 200 "The file", 404 "There is no such file";
+    GET "/sessions/{session}/files/{*path}" Chat => show, 200 "The file", 404 "The file does not exist";
     /// Put a file into the workspace; a session that is new is made
     PUT "/sessions/{session}/files/{*path}" Chat => put,
         408 "The file did not arrive in time",
@@ -33,7 +33,7 @@ routes! {
         503 "Too many files are being uploaded, or the daemon is shutting down",
         507 "The file does not fit into the workspace or the storage limit, there are too many sessions, or the disk is full; nothing was saved";
     /// Delete a file of the workspace
-    DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "There is no such file", 409 "It is a directory";
+    DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "The file does not exist", 409 "It is a directory";
 }
 
 /// Which part of the listing.

@@ -43,19 +43,19 @@ routes! {
         200 "The result, or an error of the method; as events where it is told how a call goes on",
         202 "A notification, which has no answer",
         400 "It is no message, or its headers do not fit it",
-        404 "There is no such method (2026-07-28), no such session (older versions), or no such folder for the token",
+        404 "The method (2026-07-28), the session (older versions) or the folder does not exist, or the token may not open the folder",
         406 "The client takes neither JSON nor events",
         409 "A run works in the session, or another folder is in the way of this one";
     /// Model Context Protocol, older versions: what happens outside of requests, as events
     GET "/mcp" Chat => listen,
         200 "Notifications, until the session ends",
-        404 "There is no such session",
+        404 "The session does not exist",
         405 "No Mcp-Session-Id was sent; version 2026-07-28 has no such stream",
         409 "The session has this stream already",
         503 "Too many streams are open";
     /// Model Context Protocol, older versions: end a session
     DELETE "/mcp" Chat => end,
-        404 "There is no such session",
+        404 "The session does not exist",
         405 "No Mcp-Session-Id was sent; version 2026-07-28 has no sessions";
 }
 

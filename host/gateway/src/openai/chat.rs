@@ -29,7 +29,7 @@ routes! {
     /// The last message is a message to a session, which the chat's id or all that was said before decides on.
     POST "/v1/chat/completions" Chat => complete,
         200 "The answer, or with `stream` the events that lead to it",
-        404 "There is no such model",
+        404 "The model does not exist",
         409 "The Idempotency-Key was used for another request, or the run waits for a person",
         413 "The body is larger than 16 MiB, or the message is too large",
         429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",

@@ -20,7 +20,7 @@ routes! {
     /// `kiso`, then pills and sessions as `kiso/NAME`; sessions that other programs began here are left out.
     GET "/v1/models" Chat => list, 200 "All of them, and the last 50 sessions";
     /// OpenAI's interface: one model
-    GET "/v1/models/{*model}" Chat => show, 200 "The model", 404 "There is no such model";
+    GET "/v1/models/{*model}" Chat => show, 200 "The model", 404 "The model does not exist";
 }
 
 /// Kiso itself.

@@ -31,22 +31,22 @@ routes! {
     /// OpenAI's interface: answer a conversation, or go on from an earlier response
     POST "/v1/responses" Chat => create,
         200 "The response, or with `stream` the events that lead to it; with `background`, it is not answered yet",
-        404 "There is no such model, or no such earlier response",
+        404 "The model or the earlier response does not exist",
         409 "The Idempotency-Key was used for another request, or the run waits for a person",
         413 "The body is larger than 16 MiB, or the message is too large",
         429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
         503 "The daemon is shutting down, or too many requests are waited for",
         507 "There are too many sessions, the files do not fit, or the disk is full; nothing was saved";
     /// OpenAI's interface: what became of a response
-    GET "/v1/responses/{id}" Chat => show, 200 "The response as it stands", 404 "There is no such response of this token";
+    GET "/v1/responses/{id}" Chat => show, 200 "The response as it stands", 404 "The token has no response of this id";
     /// OpenAI's interface: forget a response
     /// The session keeps its messages.
-    DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "There is no such response of this token";
+    DELETE "/v1/responses/{id}" Chat => delete, 200 "It is forgotten", 404 "The token has no response of this id";
     /// OpenAI's interface: stop what works on a response
     /// One that has ended stays as it is.
     POST "/v1/responses/{id}/cancel" Chat => cancel,
         200 "The response as it stands; it is stopping",
-        404 "There is no such response of this token",
+        404 "The token has no response of this id",
         409 "It waits behind something else in its session and has not begun";
 }
 

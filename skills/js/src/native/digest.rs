@@ -12,7 +12,7 @@ pub const FUNCTIONS: &[(&str, Function)] = &[("digest", digest), ("random", rand
 /// Random bytes of one call.
 const MAX_RANDOM: u32 = 64 << 20;
 
-/// `digest(algorithm, bytes)`; undefined if there is no such algorithm.
+/// `digest(algorithm, bytes)`; undefined for an unknown algorithm.
 fn digest(_: &JsValue, arguments: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let (algorithm, bytes) = (text(arguments, 0, context)?, content(arguments, 1, context)?);
     let digest = match algorithm.as_str() {

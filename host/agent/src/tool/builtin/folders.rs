@@ -1,4 +1,4 @@
-//! `save_to_folder`: a file of the workspace becomes one of the user's. There is no such tool where config.toml lists no folder for it.
+//! `save_to_folder`: a file of the workspace becomes one of the user's. It is offered if config.toml lists a folder for it.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ pub(crate) fn fault(error: DeliveryError, names: &[String]) -> ToolFault {
     match error {
         DeliveryError::Folder(FolderRefusal::Unlisted(_) | FolderRefusal::ReadOnly(_)) => {
             let hint = match names {
-                [] => "there is no folder to save in".to_owned(),
+                [] => "config.toml lists no folder to save in".to_owned(),
                 names => format!("there are {}", names.join(", ")),
             };
             ToolFault { code: ErrorCode::BadArgs, ..fault }.hint(hint)

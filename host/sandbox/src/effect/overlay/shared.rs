@@ -45,6 +45,8 @@ pub struct SharedChanges {
     pub changes: usize,
     /// A sentence for each change that met one of another session.
     pub notes: Vec<String>,
+    /// The label of the notes: tasks choose the paths in them.
+    pub label: Label,
 }
 
 /// Why the changes of a task to shared files did not come to other sessions. They are dropped.
@@ -57,7 +59,7 @@ pub enum ShareError {
     /// Something is in the way that is not to be replaced, or cannot be.
     #[error("{path}: {why}")]
     Taken { path: String, why: &'static str },
-    #[error("{path}: there is no such file")]
+    #[error("{path} does not exist")]
     Missing { path: String },
     #[error(transparent)]
     Accept(#[from] AcceptError),
@@ -172,6 +174,7 @@ impl Overlay {
             let colliding: Vec<&FolderChange> =
                 difference.changes.iter().filter(|change| change.collision.is_some()).collect();
             for change in &colliding {
+                shared.label.join(&change.label);
                 shared.notes.push(self.step_aside(session, change, &labels).map_err(AcceptError::from)?);
             }
             if !colliding.is_empty() {
@@ -218,7 +221,8 @@ impl Overlay {
         };
         let name = change.path.file_name().unwrap_or_default();
         let free = self.free_name(dir, name, session)?;
-        labels.naming(upper, &free, labels.of_slot(upper, name))?.done()?;
+        // Both sessions have decided on it.
+        labels.naming(upper, &free, self.name_label(labels, dir, name))?.done()?;
         renameat(upper, name, upper, &free)?;
         let free = free.to_string_lossy();
         Ok(format!("{SHARED}/{path}: another conversation changed it meanwhile; this version is {free:?} beside it"))

@@ -165,6 +165,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
 
     /// Drops such a handle, and returns what came of the operation.
     pub(super) fn leave<V>(&mut self, fd: Fd, done: FsResult<V>) -> FsResult<V> {
+        self.0.plain_dirs().remove(&fd.rep());
         self.0.ctx().table.delete(fd)?;
         done
     }
