@@ -25,11 +25,6 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// The folders of the session, which are not listed while a run works there.
-fn at_rest(served: &Served) -> Value {
-    wait_for("the end of the run", || Some(served.get("/sessions/s/folders")).filter(|list| list["at_work"] == false))
-}
-
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
 #[test]
@@ -79,7 +74,7 @@ fn a_file_is_saved_beside_what_is_there_and_taken_back() {
     served.command("s", "/undo");
     undo().expect(200);
     assert_eq!(names(&photos), ["old.txt"]);
-    let waiting = at_rest(&served);
+    let waiting = served.folders("s");
     assert!(waiting["items"].as_array().unwrap().iter().all(|folder| folder["changes"] == json!([])), "{waiting}");
 }
 
@@ -99,7 +94,7 @@ fn what_waits_in_a_folder_goes_on_waiting() {
     // Two names that are taken by what waits.
     assert_eq!((deliver("x.txt"), deliver("new.txt")), ("x.txt".to_owned(), "new (2).txt".to_owned()));
     assert_eq!(names(&photos), ["new (2).txt", "old.txt", "x.txt"]);
-    let waiting = at_rest(&served);
+    let waiting = served.folders("s");
     assert_eq!(waiting["items"][0]["changes"].as_array().unwrap().len(), 2, "{waiting}");
     let reply = served.reply(served.send("s", "$ ls"));
     assert!(reply.contains("new.txt") && reply.contains("x.txt") && !reply.contains("old.txt"), "{reply}");

@@ -374,7 +374,7 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     let mut served = Served::start(&desk.home);
     served.token = Some(token["token"].as_str().unwrap().to_owned());
     served.reply(served.send("default", "$ echo ours > a.txt; mv sub/deep deeper; rm sub/b.txt"));
-    let listed = served.get("/sessions/default/folders");
+    let listed = served.folders("default");
     let folder = &listed["items"][0];
     assert_eq!(
         (folder["at"].as_str(), folder["write"].as_bool(), folder["more"].as_u64()),
@@ -401,8 +401,8 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     post("undo", json!({})).expect(200);
     assert_eq!(desk.read("a.txt"), "one\ntwo\n");
     assert_eq!(post("discard", json!({ "at": "/project" })).expect(200)["changes"], 2);
-    assert_eq!(served.get("/sessions/default/folders")["items"][0]["changes"], json!([]));
-    assert_eq!(served.get("/sessions/nobody/folders")["items"], json!([]));
+    assert_eq!(served.folders("default")["items"][0]["changes"], json!([]));
+    assert_eq!(served.folders("nobody")["items"], json!([]));
     // In a channel it is a command.
     assert_eq!(served.command("default", "/diff"), "No changes are waiting.");
     served.reply(served.send("default", "$ echo again > a.txt"));
@@ -418,7 +418,7 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     for command in ["/diff", "/diff accept", "/diff discard"] {
         assert_eq!(served.command("default", command), "This session has no folder open that you may see.");
     }
-    assert_eq!(served.get("/sessions/default/folders")["items"], json!([]));
+    assert_eq!(served.folders("default")["items"], json!([]));
     for verb in ["accept", "discard"] {
         let path = format!("/sessions/default/folders/{verb}");
         served.request("POST", &path, Some(r#"{"at": "/project"}"#)).refuses(404, "not_found");

@@ -1,6 +1,6 @@
 //! `[folders]` in config.toml: folders that are opened by their names, by whoever may.
 
-use crate::harness::{Home, wait_for, wait_until};
+use crate::harness::{Home, wait_until};
 use crate::served::Served;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -100,8 +100,7 @@ fn who_chats_opens_only_what_is_for_everyone() {
     let reply = line("pwd; cat a.txt; cat .env; echo two > b.txt; rm a.txt");
     assert!(reply.contains("/project") && reply.contains("first words") && !reply.contains("KEY"), "{reply}");
     assert!(photos.join("a.txt").exists() && !photos.join("b.txt").exists());
-    let at_rest = || Some(served.get("/sessions/s/folders")).filter(|list| list["at_work"] == false);
-    let folders = wait_for("the end of the run", at_rest);
+    let folders = served.folders("s");
     assert_eq!(folders["items"][0]["changes"].as_array().unwrap().len(), 2, "{folders}");
     assert!(served.command("s", "/diff").contains("D  a.txt"));
     served.request("POST", "/sessions/s/folders/close", Some(r#"{"at": "/project"}"#)).refuses(409, "taken");
@@ -145,7 +144,7 @@ fn what_an_administrator_opened_is_not_shown_to_who_chats() {
     served.token = Some(chat);
     let reply = served.reply(served.send("s", "$ cat /project/a.txt /app/a.txt"));
     assert!(!reply.contains("first words"), "{reply}");
-    assert_eq!(served.get("/sessions/s/folders")["items"].as_array().unwrap().len(), 0);
+    assert_eq!(served.folders("s")["items"].as_array().unwrap().len(), 0);
     served.request("POST", "/sessions/s/folders/accept", Some(r#"{"at": "/project"}"#)).refuses(404, "not_found");
     served.request("POST", "/sessions/s/folders/close", Some(r#"{"at": "/project"}"#)).refuses(404, "not_found");
     // It would show the files that the administrator opened with their credentials.

@@ -1,6 +1,6 @@
 //! A daemon of a home, and a client that does no more than the protocol asks for.
 
-use crate::harness::{Home, everywhere, wait_until};
+use crate::harness::{Home, everywhere, wait_for, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -158,6 +158,13 @@ impl Served {
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Value {
         self.request("GET", path, None).expect(200)
+    }
+
+    /// The folders of a session once no run works there.
+    #[track_caller]
+    pub(crate) fn folders(&self, session: &str) -> Value {
+        let list = || self.get(&format!("/sessions/{session}/folders"));
+        wait_for("the end of the run", || Some(list()).filter(|list| list["at_work"] == false))
     }
 
     /// Sends a message; its id.

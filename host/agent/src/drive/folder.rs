@@ -4,7 +4,7 @@ use super::shared::SharedFailure;
 use super::undo::UndoFailure;
 use super::{DriveError, RunExecutor};
 use crate::tool::deliver::{DeliveredFile, DeliveryError, DeliveryRequest};
-use kiso_base::home::{FolderRefusal, HomeError, HomeLock, SessionFolder, SessionName};
+use kiso_base::home::{FolderRefusal, HomeLock, SessionFolder, SessionName};
 use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
@@ -85,7 +85,7 @@ impl RunExecutor {
         self.open_folders(session, (at, caller), lock).await
     }
 
-    /// The same without a wait. `None` while a run works in the session.
+    /// The same. `None` while a run works in the session.
     pub async fn folders_if_at_rest(
         &self,
         session: &SessionName,
@@ -95,10 +95,9 @@ impl RunExecutor {
         if self.home.folders(session).is_ok_and(|folders| folders.is_empty()) {
             return Err(FolderFailure::NoFolder { session: session.clone() });
         }
-        match self.home.lock_session(session) {
-            Err(HomeError::Busy { .. }) => Ok(None),
-            Ok(lock) => self.open_folders(session, (None, caller), lock).await.map(Some),
-            Err(error) => Err(UndoFailure::from(DriveError::from(error)).into()),
+        match self.lock_soon(session).await {
+            Err(UndoFailure::AtWork { .. }) => Ok(None),
+            lock => self.open_folders(session, (None, caller), lock?).await.map(Some),
         }
     }
 

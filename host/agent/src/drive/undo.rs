@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked whether a session is at rest that no run works in any more.
 const LOOKS: u32 = 300;
 
+/// The same for a question that can be asked again.
+const LOOKS_SOON: u32 = 20;
+
 /// Begins the commands that a refusal names.
 const PROGRAM: &str = "kiso";
 
@@ -251,7 +254,16 @@ impl RunExecutor {
 
     /// The session's lock, if no run works in it. One whose reply was just told may still hold it for a moment.
     pub(super) async fn lock_at_rest(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
-        for _ in 0..LOOKS {
+        self.lock_after(session, LOOKS).await
+    }
+
+    /// The same for a question that is asked often, and that a shell of a terminal in this session must not hold up.
+    pub(super) async fn lock_soon(&self, session: &SessionName) -> Result<HomeLock, UndoFailure> {
+        self.lock_after(session, LOOKS_SOON).await
+    }
+
+    async fn lock_after(&self, session: &SessionName, looks: u32) -> Result<HomeLock, UndoFailure> {
+        for _ in 0..looks {
             match self.home.lock_session(session) {
                 Err(HomeError::Busy { .. }) => {}
                 taken => return Ok(taken.map_err(DriveError::from)?),
