@@ -14,6 +14,7 @@ pub mod effort;
 pub mod estimate;
 pub mod label;
 pub mod limits;
+pub mod network;
 pub mod picture;
 pub mod pill;
 pub mod plan;

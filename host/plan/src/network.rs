@@ -1,0 +1,314 @@
+//! Which hosts command lines may reach: rules, and what they say of a request.
+//!
+//! ```text
+//! rules of config.toml, the first that fits ─▶ allow, deny
+//!                │ ask, or none
+//!                ▼
+//! rules that were remembered: deny before allow ─▶ what this run was allowed ─▶ the default
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
+
+use crate::label::{Integrity, Label};
+use crate::plan::CallerScope;
+
+/// Methods that change nothing at a host.
+pub const READING: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
+
+/// Methods that a rule can name.
+pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// Longest host of a rule, in bytes.
+const MAX_HOST: usize = 260;
+
+/// What a rule says.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum NetworkAccess {
+    Allow,
+    /// A person is asked.
+    #[default]
+    Ask,
+    Deny,
+}
+
+impl NetworkAccess {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A rule about hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkRule {
+    /// "example.org", "*.example.org" (any name below, not the name itself) or "*", each with an optional ":PORT". Without a port, the
+    /// scheme's own is meant.
+    pub host: String,
+    pub access: NetworkAccess,
+    /// In upper case; those that read (GET, HEAD, OPTIONS) where there are none. A rule that denies and names none is about all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// Also where the host's address is in the machine's own network (127.0.0.1, 192.168.…). Needs a host by its full name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+    /// Whose command lines it is about; all where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<CallerScope>,
+    /// It is about command lines that have read words of these people, or of less trusted ones; about all where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Integrity>,
+}
+
+impl NetworkRule {
+    pub fn new(host: &str, access: NetworkAccess) -> Self {
+        let (methods, private) = (Vec::new(), false);
+        Self { host: host.to_owned(), access, methods, private, role: None, label: None }
+    }
+
+    /// Why it cannot be one.
+    pub fn check(&self) -> Result<(), String> {
+        let (name, port) = split_port(&self.host);
+        let plain = name.strip_prefix("*.").unwrap_or(name);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+        let fits = self.host.len() <= MAX_HOST
+            && !plain.is_empty()
+            && !plain.starts_with('.')
+            && (name == "*" || plain.chars().all(is_part))
+            && (!plain.contains(':') || plain.starts_with('[') && plain.ends_with(']'))
+            && port != Some(0);
+        if !fits {
+            return Err(format!(
+                "{:?} is not a host: a name such as \"example.org\", \"*.example.org\" or \"*\", with an optional \":PORT\"",
+                self.host
+            ));
+        }
+        if let Some(method) = self.methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
+            return Err(format!("{method:?} is not a method; there are {}", METHODS.join(", ")));
+        }
+        if self.private && name.starts_with('*') {
+            return Err("`private` needs a host by its full name".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether it names its host, and not many at once.
+    pub fn names_host(&self) -> bool {
+        !self.host.starts_with('*')
+    }
+
+    fn fits(&self, request: &NetworkRequest<'_>) -> bool {
+        let names = match self.methods.is_empty() {
+            true => self.access == NetworkAccess::Deny || request.reads,
+            false => self.methods.iter().any(|method| method == request.method) || self.reads() && request.reads,
+        };
+        names
+            && self.role.is_none_or(|role| role == request.role)
+            && self.label.is_none_or(|label| request.label.integrity >= label)
+            && covers(&self.host, request.host, request.port)
+    }
+
+    /// Whether it is about methods that change nothing.
+    fn reads(&self) -> bool {
+        self.methods.iter().any(|method| method == "GET")
+    }
+}
+
+/// A request of a command line.
+#[derive(Debug, Clone)]
+pub struct NetworkRequest<'a> {
+    /// In lower case; an address of IPv6 in brackets.
+    pub host: &'a str,
+    /// `None` for the scheme's own.
+    pub port: Option<u16>,
+    pub method: &'a str,
+    /// Whether it changes nothing there.
+    pub reads: bool,
+    pub role: CallerScope,
+    /// Of all that the process has read.
+    pub label: &'a Label,
+}
+
+/// What the rules say of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetworkDecision {
+    pub access: NetworkAccess,
+    pub private: bool,
+    /// Whether whoever made the rule has named this very host.
+    pub by_name: bool,
+}
+
+impl NetworkDecision {
+    fn of(rule: &NetworkRule) -> Self {
+        Self { access: rule.access, private: rule.private, by_name: rule.names_host() }
+    }
+}
+
+/// The rules for one command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NetworkRules {
+    /// Of `config.toml`, in their order.
+    pub configured: Vec<NetworkRule>,
+    /// Of `kiso network`, and of what people have answered for a conversation or for all.
+    pub remembered: Vec<NetworkRule>,
+    /// Of this run alone: what was accepted in it, and what the user's own message names.
+    pub accepted: Vec<NetworkRule>,
+    pub default: NetworkAccess,
+}
+
+impl NetworkRules {
+    pub fn decide(&self, request: &NetworkRequest<'_>) -> NetworkDecision {
+        let fits = |rule: &&NetworkRule| rule.fits(request);
+        let configured = self.configured.iter().find(fits);
+        if let Some(rule) = configured.filter(|rule| rule.access != NetworkAccess::Ask) {
+            return NetworkDecision::of(rule);
+        }
+        let of =
+            |access: NetworkAccess| self.remembered.iter().find(|rule| rule.access == access && rule.fits(request));
+        let remembered = of(NetworkAccess::Deny).or_else(|| of(NetworkAccess::Allow));
+        let found = remembered.or_else(|| self.accepted.iter().find(fits));
+        if let Some(rule) = found.or_else(|| of(NetworkAccess::Ask)).or(configured) {
+            return NetworkDecision::of(rule);
+        }
+        NetworkDecision { access: self.default, private: false, by_name: false }
+    }
+}
+
+/// Whether a host of a rule covers a host at a port (`None` for the scheme's own).
+pub fn covers(pattern: &str, host: &str, port: Option<u16>) -> bool {
+    let (name, of_port) = split_port(pattern);
+    let is_below = |domain: &str| {
+        host.len() > domain.len() + 1
+            && host.as_bytes()[host.len() - domain.len() - 1] == b'.'
+            && host[host.len() - domain.len()..].eq_ignore_ascii_case(domain)
+    };
+    of_port == port
+        && match name.strip_prefix("*.") {
+            Some(domain) => host.is_char_boundary(host.len().saturating_sub(domain.len())) && is_below(domain),
+            None => name == "*" || name.eq_ignore_ascii_case(host),
+        }
+}
+
+/// `host:port` and `[v6]:port` in their parts.
+pub fn split_port(host: &str) -> (&str, Option<u16>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
+            Ok(port) => (name, Some(port)),
+            Err(_) => (host, None),
+        },
+        _ => (host, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(host: &str, access: NetworkAccess) -> NetworkRule {
+        NetworkRule::new(host, access)
+    }
+
+    fn decide(rules: &NetworkRules, host: &str, method: &str, label: &Label) -> NetworkDecision {
+        let reads = READING.contains(&method);
+        let (name, port) = split_port(host);
+        rules.decide(&NetworkRequest { host: name, port, method, reads, role: CallerScope::User, label })
+    }
+
+    #[test]
+    fn a_host_is_covered_by_its_name_and_port() {
+        for (pattern, host, covered) in [
+            ("example.org", "example.org", true),
+            ("example.org", "EXAMPLE.org", true),
+            ("example.org", "www.example.org", false),
+            ("example.org", "evilexample.org", false),
+            ("example.org", "example.org:8080", false),
+            ("example.org:8080", "example.org:8080", true),
+            ("*.example.org", "a.b.example.org", true),
+            ("*.example.org", "example.org", false),
+            ("*.example.org", ".example.org", false),
+            ("*.example.org", "evilexample.org", false),
+            ("*", "example.org", true),
+            ("*", "example.org:8080", false),
+            ("[::1]:80", "[::1]:80", true),
+            ("*.ünï", "a.ünï", true),
+            ("*.nï", "ün", false),
+        ] {
+            let (name, port) = split_port(host);
+            assert_eq!(covers(pattern, name, port), covered, "{pattern} {host}");
+        }
+    }
+
+    #[test]
+    fn the_administrators_file_comes_first_and_a_denial_before_what_was_allowed() {
+        use NetworkAccess::{Allow, Ask, Deny};
+        let rules = NetworkRules {
+            configured: vec![
+                rule("deny.example", Deny),
+                rule("ask.example", Ask),
+                NetworkRule { label: Some(Integrity::World), ..rule("*.mixed.example", Deny) },
+                rule("*.mixed.example", Allow),
+                NetworkRule { role: Some(CallerScope::Admin), ..rule("admin.example", Allow) },
+            ],
+            remembered: vec![
+                rule("deny.example", Allow),
+                rule("never.example", Allow),
+                rule("never.example", Deny),
+                rule("kept.example", Allow),
+            ],
+            accepted: vec![
+                rule("ask.example", Allow),
+                rule("never.example", Allow),
+                NetworkRule { methods: vec!["POST".to_owned()], ..rule("post.example", Allow) },
+            ],
+            default: Ask,
+        };
+        let (own, world) = (Label::default(), Label::world("web:x.example"));
+        for (host, method, label, access) in [
+            ("deny.example", "GET", &own, Deny),
+            ("deny.example", "POST", &own, Deny),
+            ("ask.example", "GET", &own, Allow),
+            ("ask.example", "POST", &own, Ask),
+            ("a.mixed.example", "GET", &own, Allow),
+            ("a.mixed.example", "GET", &world, Deny),
+            ("admin.example", "GET", &own, Ask),
+            ("never.example", "GET", &own, Deny),
+            ("kept.example", "HEAD", &own, Allow),
+            ("kept.example", "PUT", &own, Ask),
+            ("post.example", "POST", &own, Allow),
+            ("post.example", "GET", &own, Ask),
+            ("other.example", "GET", &own, Ask),
+        ] {
+            assert_eq!(decide(&rules, host, method, label).access, access, "{method} {host}");
+        }
+        assert!(decide(&rules, "kept.example", "GET", &own).by_name);
+        assert!(!decide(&rules, "a.mixed.example", "GET", &own).by_name);
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_one_says_why() {
+        for (host, private, fits) in [
+            ("example.org", false, true),
+            ("example.org:8080", true, true),
+            ("[::1]:8080", true, true),
+            ("*", false, true),
+            ("*", true, false),
+            ("*.example.org", true, false),
+            ("", false, false),
+            ("*.", false, false),
+            ("a b", false, false),
+            ("https://example.org", false, false),
+            ("example.org/x", false, false),
+            ("example.org:0", false, false),
+        ] {
+            let rule = NetworkRule { private, ..rule(host, NetworkAccess::Allow) };
+            assert_eq!(rule.check().is_ok(), fits, "{host} {private}");
+        }
+        let methods = vec!["BREW".to_owned()];
+        assert!(NetworkRule { methods, ..rule("a.example", NetworkAccess::Allow) }.check().is_err());
+    }
+}
