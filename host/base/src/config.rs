@@ -21,6 +21,7 @@ mod key;
 mod mcp;
 mod model;
 mod mount;
+mod network;
 mod own;
 mod page;
 mod parse;
@@ -52,6 +53,7 @@ pub use webhook::{WEBHOOK_EVENTS, WebhookSettings, WebhookUrl, check_webhook_url
 use crate::home::Home;
 use crate::role::Role;
 use key::settings;
+use kiso_plan::network::NetworkRule;
 use std::io::Read;
 
 settings! {
@@ -388,6 +390,18 @@ settings! {
         connect_timeout_s: Int(10, 1, 300),
     }
 
+    /// Requests of command lines to other hosts. See docs/network.md.
+    network: Network from NextRun {
+        /// Access to a host that no rule is about: its request is made (allow), you are asked (ask), or it is refused (deny).
+        default: Word("ask", &["ask", "allow", "deny"]),
+        /// File with certificates (PEM) that are trusted in addition to the system's; a relative path begins in the home.
+        ca_file: Choice() from Restart,
+        /// Size in MiB of a response.
+        max_response_mib: Int(1_024, 1, 1_048_576),
+        /// Seconds to establish a connection.
+        connect_timeout_s: Int(10, 1, 300),
+    }
+
     tables {
         /// Where models are reached, in the order of the file: the first serves model strings without a prefix.
         providers: Provider from provider::TABLE,
@@ -397,6 +411,8 @@ settings! {
         pills: PillSettings from pill::TABLE,
         /// Directories of this machine that exec tasks see.
         mounts: Mount from mount::TABLE,
+        /// Which hosts command lines may reach, in the order of the file; the first that fits counts.
+        network_rules: NetworkRule from network::TABLE,
         /// Folders that may be opened by name, in the order of the file.
         folders: FolderSettings from folder::TABLE,
         /// Who is told of replies, in the order of the file.
@@ -515,7 +531,7 @@ mod tests {
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
-        assert_eq!(config.folders.len(), 1);
+        assert_eq!((config.folders.len(), config.network_rules.len()), (1, 2));
         let tables =
             [config.webhooks.len(), config.hooks.len(), config.mcp.len(), config.channels.len(), config.commands.len()];
         assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 2, 2]));
@@ -542,7 +558,7 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [approvals], [audio], [channels], [commands], [context], \
-             [daemon], [engine], [exec], [fallbacks], [fleet], [folders], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
+             [daemon], [engine], [exec], [fallbacks], [fleet], [folders], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], [network], \
              [pills], [policy], [providers], [retention], [routing], [schedule], [skills], [subagents], [undo], [user], [webhooks]\n"
         );
         assert_eq!(
@@ -619,6 +635,8 @@ mod tests {
             "fallbacks",
             "exec",
             "mounts",
+            "network",
+            "rules",
             "folders",
             "llm",
             "routing",
@@ -644,6 +662,7 @@ mod tests {
             "[]",
             "[\"reflex\", 1]",
             "{ kind = \"openai\" }",
+            "[{ host = \"a\" }]",
             "nan",
             "1979-05-27",
         ];

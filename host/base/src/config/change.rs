@@ -17,7 +17,10 @@ impl Config {
         let keys = KEYS.iter().filter(|key| key.value_in(&own) != key.value_in(&others));
         let keys = keys.map(|key| ConfigChange { name: key.path(), effect: key.effect });
         let tables = NAMED.iter().filter(|table| own[table.field()] != others[table.field()]);
-        let tables = tables.map(|table| ConfigChange { name: format!("[{}]", table.name), effect: table.effect });
+        let tables = tables.map(|table| ConfigChange {
+            name: if table.is_list() { format!("[[{}]]", table.name) } else { format!("[{}]", table.name) },
+            effect: table.effect,
+        });
         keys.chain(tables).collect()
     }
 }

@@ -177,6 +177,7 @@ impl<'a> TableFields<'a> {
         let (default, most): (&[&str], _) = match self.kind(key) {
             Kind::Listed(default, _) => (default, MAX_LISTED),
             Kind::List(most) => (&[], most),
+            Kind::Named(words, _) => (&[], words.len()),
             _ => (&[], 0),
         };
         let mut texts = Vec::new();

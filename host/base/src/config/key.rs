@@ -73,6 +73,10 @@ pub enum Kind {
     Listed(&'static [&'static str], &'static [&'static str]),
     /// A table of tools, each with what it does; the most that there may be.
     Effects(usize),
+    /// One of these words, which may be absent; and what holds without it.
+    OneOf(&'static [&'static str], &'static str),
+    /// A list of these words, which may be absent; and what holds without it.
+    Named(&'static [&'static str], &'static str),
     /// Not a key of a table but each line of it: the most characters of its text, and what holds without the line.
     Line(usize, &'static str),
 }
@@ -101,7 +105,7 @@ impl Key {
             Kind::Int(..) | Kind::Scaled(..) | Kind::Count(..) => "integer",
             Kind::Dollars(..) => "number",
             Kind::Bool(_) => "boolean",
-            Kind::List(_) | Kind::Listed(..) => "list of strings",
+            Kind::List(_) | Kind::Listed(..) | Kind::Named(..) => "list of strings",
             Kind::Ports(_) => "list of integers",
             Kind::Effects(_) => "table",
             Kind::Text(_)
@@ -110,6 +114,7 @@ impl Key {
             | Kind::Characters(..)
             | Kind::Path
             | Kind::Variable
+            | Kind::OneOf(..)
             | Kind::Line(..) => "string",
         }
     }
@@ -129,7 +134,11 @@ impl Key {
             Kind::List(_) | Kind::Ports(_) => "[]".to_owned(),
             Kind::Effects(_) => "{}".to_owned(),
             Kind::Listed(default, _) => format!("{default:?}"),
-            Kind::Count(_, _, without) | Kind::Dollars(_, without) | Kind::Line(_, without) => without.to_owned(),
+            Kind::Count(_, _, without)
+            | Kind::Dollars(_, without)
+            | Kind::OneOf(_, without)
+            | Kind::Named(_, without)
+            | Kind::Line(_, without) => without.to_owned(),
         }
     }
 
@@ -148,7 +157,9 @@ impl Key {
                 Some(format!("{} to {}", group(min), group(max)))
             }
             Kind::Dollars(most, _) => Some(format!("0 to {}", group(most.into()))),
-            Kind::Word(_, words) | Kind::Listed(_, words) => Some(words.join(", ")),
+            Kind::Word(_, words) | Kind::Listed(_, words) | Kind::OneOf(words, _) | Kind::Named(words, _) => {
+                Some(words.join(", "))
+            }
             Kind::Characters(most, _) | Kind::Line(most, _) => Some(format!("1 to {} characters", group(most as u64))),
             Kind::List(most) | Kind::Ports(most) | Kind::Effects(most) => Some(format!("at most {most}")),
             Kind::Path => Some("absolute".to_owned()),
@@ -172,15 +183,23 @@ pub struct NamedTable {
     pub after: &'static str,
     /// When a daemon that reads its configuration anew goes by it.
     pub effect: Effect,
-    /// The field that holds the user's name.
+    /// The field that holds the user's name; empty for a list of tables without names.
     pub id: &'static str,
     pub keys: &'static [Key],
 }
 
 impl NamedTable {
     /// The field of the configuration that has it.
-    pub fn field(&self) -> &'static str {
-        self.name.rsplit('.').next().unwrap_or_default()
+    pub fn field(&self) -> String {
+        match self.is_list() {
+            true => self.name.replace('.', "_"),
+            false => self.name.rsplit('.').next().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Whether its tables have no names, and only an order.
+    pub fn is_list(&self) -> bool {
+        self.id.is_empty()
     }
 
     /// Whether the table has a line for each name, and not a table.

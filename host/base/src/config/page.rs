@@ -84,6 +84,7 @@ mod tests {
             "[model_settings.reflex]\nzzz = 1\n",
             "[pills.a]\ntemplate = \"x\"\nzzz = 1\n",
             "[exec.mounts]\n\"/a\" = { path = \"/s\", zzz = 1 }\n",
+            "[[network.rules]]\nhost = \"a\"\naccess = \"ask\"\nzzz = 1\n",
             "[folders.a]\npath = \"/s\"\nzzz = 1\n",
             "[webhooks.a]\nurl = \"https://x.example\"\nzzz = 1\n",
             "[hooks.a]\nauth = \"token\"\ntemplate = \"x\"\nzzz = 1\n",

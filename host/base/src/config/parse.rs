@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::key::{FieldSlot, ValueError, article, near, u64_of};
 use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, NAMED, ORDERED, SECTIONS};
-use super::{channel, command, folder, hook, mcp, mount, pill, provider, user, webhook};
+use super::{channel, command, folder, hook, mcp, mount, network, pill, provider, user, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -65,7 +65,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
     };
     for (name, value) in document.get_ref() {
         let known = name.get_ref().as_ref();
-        if NAMED.iter().any(|table| table.name == known) {
+        if NAMED.iter().any(|table| table.name == known && !known.contains('.')) {
             reading.named_tables(known, value);
             continue;
         }
@@ -73,11 +73,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
             (false, _) => reading.key("", name.get_ref(), name.span(), value),
             (true, DeValue::Table(table)) => {
                 for (key, value) in table {
-                    if (known, key.get_ref().as_ref()) == ("exec", "mounts") {
-                        reading.named_tables("exec.mounts", value);
-                        continue;
+                    match (known, key.get_ref().as_ref()) {
+                        ("exec", "mounts") => reading.named_tables("exec.mounts", value),
+                        ("network", "rules") => reading.network_rules(value),
+                        (_, name) => reading.key(known, name, key.span(), value),
                     }
-                    reading.key(known, key.get_ref(), key.span(), value);
                 }
             }
             (true, other) => {
@@ -189,6 +189,12 @@ impl Reading<'_> {
                 self.wrong(span, message);
             }
         }
+    }
+
+    fn network_rules(&mut self, value: &Spanned<DeValue<'_>>) {
+        let (rules, wrong) = network::read_all(value);
+        self.config.network_rules = rules;
+        wrong.into_iter().for_each(|(span, message)| self.wrong(span, message));
     }
 
     /// Every model string names something, and settings stand once for a model. A provider that is there but wrong is

@@ -46,8 +46,11 @@ impl Config {
                     let _ = writeln!(out, "{id} = {}", toml_value(&row["description"]));
                     continue;
                 }
-                let id = if is_name(id) { id.to_owned() } else { text(id) };
-                let _ = write!(out, "\n[{}.{id}]\n", table.name);
+                let _ = match table.is_list() {
+                    true => write!(out, "\n{}\n", table.heading),
+                    false if is_name(id) => write!(out, "\n[{}.{id}]\n", table.name),
+                    false => write!(out, "\n[{}.{}]\n", table.name, text(id)),
+                };
                 for key in table.keys {
                     let value = match (key.kind, &row[key.name]) {
                         (_, Value::Null) => continue,
