@@ -20,13 +20,14 @@ pub enum Deletion {
 /// found by the session (`?1`). A test compares them with the tables that there are.
 ///
 /// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
-const OWNED: [(&str, &str); 22] = [
+const OWNED: [(&str, &str); 23] = [
     ("chats", "session = ?1"),
     ("chat_requests", "session = ?1"),
     ("prompts", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("tasks", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("approvals", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("approval_rules", "session = ?1"),
+    ("network_rules", "session = ?1"),
     ("events", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("usage_totals", "scope = 'run' AND key IN (SELECT num FROM runs WHERE session = ?1)"),
     ("usage", "session = ?1"),
@@ -210,6 +211,9 @@ mod tests {
             until_ms: None,
         };
         tx.remember_approvals(&[rule], 1)?;
+        let rule = kiso_plan::network::NetworkRule::new("a.example", kiso_plan::network::NetworkAccess::Allow);
+        let rule = crate::store::NewNetworkRule { session: Some(s.clone()), rule, by: "x".into() };
+        tx.remember_network_rule(&rule, 1)?;
         tx.publish(
             s,
             Publication { path: "pub/a.txt", media_type: "text/plain", title: None, label: &Label::default() },

@@ -64,6 +64,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "marks of any name", sql: include_str!("migrations/0044_marks_of_any_name.sql") },
     Migration { name: "labels of published files", sql: include_str!("migrations/0045_published_labels.sql") },
     Migration { name: "pictures", sql: include_str!("migrations/0046_pictures.sql") },
+    Migration { name: "rules of the network", sql: include_str!("migrations/0047_network_rules.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@ mod facts;
 mod ids;
 mod life;
 mod logins;
+mod network_rules;
 mod outbox;
 mod remembered;
 mod spawned;
