@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use wasmtime::Engine;
 
 /// In the order of a listing.
-const BUNDLED: [&str; 5] = ["chart", "data", "document", "feed", "fetch"];
+const BUNDLED: [&str; 6] = ["chart", "data", "document", "feed", "fetch", "search"];
 
 /// Channels, which no plan can call.
 const CHANNELS: [&str; 2] = ["ntfy", "telegram"];

@@ -195,7 +195,7 @@ fn listings_have_a_json_form() {
     let home = Home::new();
     let skills = home.kiso(&["skill", "list", "--json"]).json_lines();
     let names: Vec<&str> = skills.iter().map(|s| s["skill"].as_str().unwrap()).collect();
-    assert_eq!(names, ["chart", "data", "document", "feed", "fetch"]);
+    assert_eq!(names, ["chart", "data", "document", "feed", "fetch", "search"]);
     // In the shape in which programs get them over HTTP.
     let served = Served::start(&home);
     let mut listed = served.get("/skills")["items"].take();

@@ -76,11 +76,11 @@ fn the_manifest_of_the_page_can_be_packed_and_installed() {
     let home = Home::new();
     let page = std::fs::read_to_string(root().join("docs/skills.md")).expect("the page is there");
     let manifest = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it shows one");
-    let toml = home.file("search.toml", manifest);
-    let wasm = home.file("search.wasm", std::fs::read(guest("echo")).expect("it was built"));
+    let toml = home.file("news.toml", manifest);
+    let wasm = home.file("news.wasm", std::fs::read(guest("echo")).expect("it was built"));
     let [wasm, toml] = [&wasm, &toml].map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "pack", wasm, "--manifest", toml]).ok();
-    home.kiso(&["skill", "add", wasm, "--grant", "all"]).ok().prints(&["loaded search"]);
+    home.kiso(&["skill", "add", wasm, "--grant", "all"]).ok().prints(&["loaded news"]);
 }
 
 fn collect(dir: &Path, pages: &mut Vec<std::path::PathBuf>) {

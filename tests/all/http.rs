@@ -146,9 +146,14 @@ fn an_injected_secret_cannot_be_read_and_says_why() {
             value.map(|value| command.env("KISO_SKILL_READER_API_KEY", value));
         });
         let data = &ran.ok().json()["data"];
-        assert_eq!(data["api_key"], "denied", "{data}");
+        // A skill may learn that it is not set.
+        let (code, words) = match value {
+            Some(_) => ("denied", "goes into the headers of requests"),
+            None => ("not-found", "set KISO_SKILL_READER_API_KEY"),
+        };
+        assert_eq!(data["api_key"], code, "{data}");
         let message = data["message"].as_str().unwrap();
-        assert!(message.contains("goes into the headers of requests") && !message.contains("declare"), "{message}");
+        assert!(message.contains(words) && !message.contains("declare"), "{message}");
     }
 }
 

@@ -107,5 +107,6 @@ mod wal;
 mod watching;
 mod wats;
 mod web;
+mod web_search;
 mod webhooks;
 mod workspace;

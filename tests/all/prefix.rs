@@ -114,12 +114,13 @@ fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
     };
     let tools = seen.body["tools"].as_array().expect("it has tools");
     let sizes: Vec<_> = tools.iter().map(|tool| (tool["function"]["name"].to_string(), size(tool))).collect();
-    let is_skill = |name: &str| ["chart", "data", "document", "feed", "fetch"].iter().any(|skill| name.contains(skill));
+    let skills = ["chart", "data", "document", "feed", "fetch", "search"];
+    let is_skill = |name: &str| skills.iter().any(|skill| name.trim_matches('"') == *skill);
     let of =
         |skills: bool| sizes.iter().filter(|(name, _)| is_skill(name) == skills).map(|(_, size)| size).sum::<usize>();
-    println!("{} tokens for kiso's own tools, {} for those of the five skills", of(false), of(true));
+    println!("{} tokens for kiso's own tools, {} for those of the six skills", of(false), of(true));
     assert!(of(false) <= 1_000, "kiso's own tools have {} tokens: {sizes:?}", of(false));
-    assert!(of(true) <= 1_000, "the five skills have {} tokens: {sizes:?}", of(true));
+    assert!(of(true) <= 1_150, "the six skills have {} tokens: {sizes:?}", of(true));
     assert!(sizes.iter().any(|(name, _)| name.contains("file_edit")), "{sizes:?}");
     server.finish();
 }

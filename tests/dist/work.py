@@ -97,7 +97,7 @@ def first_job(kiso, home, env):
 def skills(kiso, home, env):
     listed = [json.loads(line) for line in run(kiso, "skill", "list", "--json", home=home, env=env).splitlines()]
     bundled = {skill["skill"] for skill in listed if skill["origin"] == "bundled"}
-    must(bundled == {"chart", "data", "document", "feed", "fetch"}, f"bundled skills: {bundled}")
+    must(bundled == {"chart", "data", "document", "feed", "fetch", "search"}, f"bundled skills: {bundled}")
     described = run(kiso, "skill", "run", "data", "file=weather.csv", "describe=true", home=home, env=env)
     must("city" in described, described)
     drawn = run(kiso, "skill", "run", "chart", "file=weather.csv", "out=pub/again.svg", home=home, env=env)

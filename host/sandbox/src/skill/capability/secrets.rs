@@ -32,7 +32,7 @@ pub struct ReadableSecrets {
     injected: BTreeSet<String>,
     /// Declared, but not granted.
     denied: Vec<String>,
-    /// Declared and granted, but nobody has set it: name and how to set it.
+    /// Declared and granted, or injected, but nobody has set it: name and how to set it.
     unset: Vec<(String, String)>,
     /// Whether the guest asked for one that it may not have.
     refusal: Option<String>,
@@ -78,6 +78,12 @@ impl Capability for ReadableSecrets {
                     secrets.values.insert(name.clone(), value);
                 }
                 Err(how) => secrets.unset.push((name.clone(), how)),
+            }
+        }
+        // A skill may know that there is none, to do without.
+        for name in &secrets.injected {
+            if let Ok(Err(how)) = find(call, name) {
+                secrets.unset.push((name.clone(), how));
             }
         }
         Ok(secrets)
@@ -197,7 +203,10 @@ impl Host for ReadableSecrets {
             self.received.insert(name);
             return Ok(Ok(value));
         }
-        let refusal = if self.injected.contains(&name) {
+        let unset = self.unset.iter().find(|(unset, _)| *unset == name);
+        let refusal = if unset.is_some() {
+            None
+        } else if self.injected.contains(&name) {
             Some(format!(
                 "the secret `{name}` goes into the headers of requests (`inject` in kiso.toml); kiso adds it there, and no skill can read it"
             ))
@@ -210,7 +219,7 @@ impl Host for ReadableSecrets {
             self.refusal = Some(message.clone());
             return Ok(Err(failure(ErrorCode::Denied, message)));
         }
-        Ok(Err(match self.unset.iter().find(|(unset, _)| *unset == name) {
+        Ok(Err(match unset {
             Some((_, how)) => failure(ErrorCode::NotFound, format!("the secret `{name}` is not set; {how}")),
             None => {
                 failure(ErrorCode::Undeclared, format!("the skill's kiso.toml does not declare the secret `{name}`"))
