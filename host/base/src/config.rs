@@ -456,7 +456,9 @@ impl Config {
         }
         let bytes = read_file(&path).map_err(|error| ConfigError::Unreadable { path: path.clone(), error })?;
         let checked = |config: Config| {
-            own::check(&config, &String::from_utf8_lossy(&bytes), home)?;
+            let text = String::from_utf8_lossy(&bytes);
+            own::check(&config, &text, home)?;
+            own::trust_ca_file(&config, &text, home)?;
             Ok(config)
         };
         Config::parse(&bytes).and_then(checked).map_err(|problems| ConfigError::Invalid { path, problems })

@@ -5,16 +5,17 @@
 
 pub mod pool;
 pub mod retry_after;
+pub mod roots;
 pub mod sse;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use tokio_rustls::rustls::{ClientConfig, pki_types::ServerName};
 
 /// Why there is no connection. Says nothing of what was to be sent over it.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +74,7 @@ async fn resolve_and_connect<F: Future<Output = io::Result<Vec<SocketAddr>>>>(
 /// Encrypts a connection, and checks that the other side is `host`.
 pub async fn secure(stream: TcpStream, host: &str) -> Result<TlsStream<TcpStream>, NetError> {
     let name = ServerName::try_from(bare(host).to_owned()).map_err(|_| NetError::BadName)?;
-    TlsConnector::from(tls_config()).connect(name, stream).await.map_err(NetError::Tls)
+    TlsConnector::from(tls_config().await).connect(name, stream).await.map_err(NetError::Tls)
 }
 
 /// An address of IPv6 without its brackets.
@@ -120,15 +121,12 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     }
 }
 
-/// Built on first use: most programs need no TLS.
-fn tls_config() -> Arc<ClientConfig> {
-    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    CONFIG
-        .get_or_init(|| {
-            let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
-            Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
-        })
-        .clone()
+/// Built on first use, when the system's certificates are read: hundreds of files where the disk is slow.
+async fn tls_config() -> Arc<ClientConfig> {
+    match roots::ready_config() {
+        Some(config) => config,
+        None => tokio::task::spawn_blocking(roots::client_config).await.unwrap_or_else(|_| roots::client_config()),
+    }
 }
 
 #[cfg(test)]

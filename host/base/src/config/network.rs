@@ -196,6 +196,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_certificates_that_cannot_be_used_is_reported_where_it_stands() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let load = |file: &str| {
+            std::fs::write(home.config_path(), format!("[network]\nca_file = {file:?}\n")).unwrap();
+            Config::load(&home).map_err(|error| error.to_string())
+        };
+        let (reported, at) = (load("ca.pem").unwrap_err(), home.path().join("ca.pem"));
+        let expected =
+            format!("config.toml:2:1: network.ca_file: {} cannot be used: failed to read it: ", at.display());
+        assert!(reported.contains(&expected), "{reported}");
+    }
+
+    #[test]
     fn a_relative_path_begins_in_the_home() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();

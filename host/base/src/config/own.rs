@@ -1,9 +1,10 @@
-//! Settings that would hand kiso's own home, or its own port, to what is not to reach it.
+//! Settings that are about this machine: those that would hand over kiso's own home or port, and the file of certificates.
 
 use super::Config;
 use super::mcp::McpPlace;
 use super::parse::{Problem, problem};
 use crate::home::{FolderRefusal, Home, SessionFolder};
+use crate::net::roots::trust_file;
 use std::path::Path;
 
 /// Checks the tables of a configuration that was read from `text`.
@@ -50,6 +51,15 @@ pub(super) fn check(config: &Config, text: &str, home: &Home) -> Result<(), Vec<
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Trusts the certificates of `[network] ca_file`, in the whole process.
+pub(super) fn trust_ca_file(config: &Config, text: &str, home: &Home) -> Result<(), Vec<Problem>> {
+    let Some(file) = config.ca_file(home) else { return Ok(()) };
+    trust_file(&file).map_err(|why| {
+        let message = format!("network.ca_file: {} cannot be used: {why}", file.display());
+        vec![problem(text, place(text, "network", "ca_file", ""), message)]
+    })
 }
 
 /// Where a key of a named table stands in a text that is known to be valid; where the table begins, if its value has no keys.

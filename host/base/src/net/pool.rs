@@ -16,7 +16,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, HttpInfo, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::{Instant, timeout_at};
-use tokio_rustls::rustls;
+use tokio_rustls::rustls::{self, ClientConfig};
+
+use super::roots;
 
 /// How long a connection is kept that nobody uses. Many servers and routers drop theirs after a minute or so.
 const IDLE: Duration = Duration::from_secs(45);
@@ -40,15 +42,9 @@ struct Pool {
 static POOL: LazyLock<Pool> =
     LazyLock::new(|| Pool { kept: client(MAX_IDLE), fresh: client(0), known: Mutex::new(VecDeque::new()) });
 
-#[expect(clippy::expect_used, reason = "ring has the cipher suites of the default TLS versions")]
 fn client(max_idle: usize) -> Connections {
-    let ring = rustls::crypto::ring::default_provider();
-    let connector = HttpsConnectorBuilder::new()
-        .with_provider_and_webpki_roots(ring)
-        .expect("ring has the cipher suites of the default TLS versions")
-        .https_or_http()
-        .enable_http1()
-        .build();
+    let trusted = ClientConfig::clone(&roots::client_config());
+    let connector = HttpsConnectorBuilder::new().with_tls_config(trusted).https_or_http().enable_http1().build();
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
