@@ -38,6 +38,7 @@ mod heard;
 mod log;
 mod member;
 mod models;
+mod network;
 mod pause;
 mod perform;
 mod place;

@@ -1,7 +1,7 @@
 //! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
 //! checks plans against them, and the driver runs tasks through them.
 
-mod address;
+pub(crate) mod address;
 mod approval;
 pub(crate) mod author;
 pub mod builtin;
@@ -13,6 +13,7 @@ mod exec_spec;
 pub mod files;
 mod mcp;
 mod narrow;
+pub(crate) mod network;
 pub mod pills;
 mod refs;
 pub mod schedules;

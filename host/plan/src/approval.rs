@@ -7,6 +7,11 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use crate::network::READING;
+
+/// What a question about hosts stands for in the place of a tool.
+pub const NETWORK: &str = "network";
+
 /// Effects of one card. A person reads no more with care; the others get a card of their own.
 pub const MAX_EFFECTS: usize = 20;
 
@@ -32,6 +37,17 @@ pub struct Destination {
     pub host: String,
     /// In upper case.
     pub methods: Vec<String>,
+}
+
+impl Destination {
+    /// For a person; `in_full` says of reading that it is that.
+    fn words(&self, in_full: bool) -> String {
+        let reads = self.methods.iter().all(|method| READING.contains(&method.as_str()));
+        match in_full && reads {
+            true => format!("reading from {}", place(&self.host)),
+            false => format!("{} to {}", self.methods.join("/"), place(&self.host)),
+        }
+    }
 }
 
 /// What an effect may use of one grant that is "ask".
@@ -135,8 +151,7 @@ impl CallEffect {
     pub fn destination(&self) -> String {
         let mut parts = Vec::new();
         for access in &self.access {
-            let hosts = access.hosts.iter().map(|to| format!("{} to {}", to.methods.join("/"), place(&to.host)));
-            let hosts: Vec<_> = hosts.collect();
+            let hosts: Vec<_> = access.hosts.iter().map(|to| to.words(access.of == NETWORK)).collect();
             let secrets: Vec<_> = access.secrets.iter().map(|name| format!("`{}`", safe(name, MAX_NAME))).collect();
             let mut part = match (hosts.is_empty(), access.of.split_once('.')) {
                 (false, _) => hosts.join(", "),

@@ -139,13 +139,13 @@ pub struct NetworkRequest<'a> {
 pub struct NetworkDecision {
     pub access: NetworkAccess,
     pub private: bool,
-    /// Whether whoever made the rule has named this very host.
+    /// Whether the administrator's file names this very host, as a grant does: then its requests may go by words that work has read.
     pub by_name: bool,
 }
 
 impl NetworkDecision {
     fn of(rule: &NetworkRule) -> Self {
-        Self { access: rule.access, private: rule.private, by_name: rule.names_host() }
+        Self { access: rule.access, private: rule.private, by_name: false }
     }
 }
 
@@ -166,7 +166,7 @@ impl NetworkRules {
         let fits = |rule: &&NetworkRule| rule.fits(request);
         let configured = self.configured.iter().find(fits);
         if let Some(rule) = configured.filter(|rule| rule.access != NetworkAccess::Ask) {
-            return NetworkDecision::of(rule);
+            return NetworkDecision { by_name: rule.names_host(), ..NetworkDecision::of(rule) };
         }
         let of =
             |access: NetworkAccess| self.remembered.iter().find(|rule| rule.access == access && rule.fits(request));
@@ -285,7 +285,8 @@ mod tests {
         ] {
             assert_eq!(decide(&rules, host, method, label).access, access, "{method} {host}");
         }
-        assert!(decide(&rules, "kept.example", "GET", &own).by_name);
+        assert!(decide(&rules, "deny.example", "GET", &own).by_name);
+        assert!(!decide(&rules, "kept.example", "GET", &own).by_name);
         assert!(!decide(&rules, "a.mixed.example", "GET", &own).by_name);
     }
 

@@ -24,6 +24,8 @@ mod embedded;
 mod engine;
 mod errno;
 pub mod hint;
+mod http;
+mod http_requests;
 mod instance;
 mod line;
 mod permissions;
@@ -44,12 +46,14 @@ pub use self::watch::Watch;
 
 use self::commands::Commands;
 use self::dirs::{Dirs, MountPoint, unusable};
+use self::http::LineNetwork;
 use self::instance::Components;
 use self::process::ProcessSpec;
 use self::start::{ShellWork, start_shell};
 use self::task::{ExecTask, Parts};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::effect::label::LabelId;
+use crate::effect::network::Network;
 use crate::effect::overlay::Overlay;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
@@ -111,6 +115,8 @@ pub struct Line<'a> {
     pub accepted: Option<Arc<[CardAccess]>>,
     /// What it may do outside by the rules of labels.
     pub permit: Permit,
+    /// What it may reach.
+    pub network: Network,
 }
 
 /// How a line ended.
@@ -198,9 +204,11 @@ impl Exec {
             running: AtomicUsize::new(0),
             skill_ran: AtomicBool::new(false),
             permit: line.permit.clone(),
+            network: line.network.clone(),
         };
+        let network = LineNetwork::new(line.network, &config.network);
         let (timeout, allowed) = (budget.timeout, budget.allowance());
-        let task = ExecTask::new(Parts { engine, budget, hit, quota, dirs, commands, place });
+        let task = ExecTask::new(Parts { engine, budget, hit, quota, dirs, commands, network, place });
         let words_to = to_err.clone();
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
         let spec = ProcessSpec {

@@ -58,6 +58,7 @@ mod workspace;
 pub use self::agent::{
     AgentCandidate, AgentFile, AgentSkill, FolderError, ProjectSkill, ProjectSkillState, SKILLS_MOUNT,
 };
+pub(crate) use self::capability::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
 pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
 pub use self::audit::AuditView;
@@ -108,6 +109,7 @@ use self::reserve::SpaceLimits;
 use self::usage::UseLedger;
 use self::workspace::{HomeSpace, SessionSpace, SpaceUsage};
 use crate::effect::files::FileLabels;
+use crate::effect::network::Network;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::{Budget, HitCell};
@@ -184,12 +186,23 @@ pub struct Caller<'a> {
     pub accepted: Option<&'a [CardAccess]>,
     /// What the call may do outside by the rules of labels; without it, a person makes it by hand.
     pub permit: Option<&'a Permit>,
+    /// What a command line, or a bundled skill beside its grant, may reach; without it, nothing.
+    pub network: Option<&'a Network>,
 }
 
 impl<'a> Caller<'a> {
     /// A call by hand: a part of no work, and nothing was asked for it.
     pub fn by_hand(session: &'a SessionName, secrets: &'a Secrets) -> Self {
-        Self { session, locale: "en", secrets, shared: true, transaction: None, accepted: None, permit: None }
+        Self {
+            session,
+            locale: "en",
+            secrets,
+            shared: true,
+            transaction: None,
+            accepted: None,
+            permit: None,
+            network: None,
+        }
     }
 }
 
@@ -463,6 +476,9 @@ impl Skills {
             declared: manifest.declared_secrets(),
             secrets: caller.secrets,
             http: self.config().http.clone(),
+            network: caller.network.filter(|_| is_bundled(&manifest.name)).map(|network| {
+                (network.clone(), manifest.needs.http.clone())
+            }),
             store: self.0.store.clone(),
             observer: self.observer().clone(),
             keep,

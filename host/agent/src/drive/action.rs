@@ -8,6 +8,7 @@ use crate::context;
 use crate::node::{actor, retrieval, summarizer};
 use crate::tool::ToolUses;
 use crate::tool::builtin::{self, Builtins};
+use kiso_base::json;
 use kiso_base::role::Role;
 use kiso_graph::lane::KEPT_EXCHANGES;
 use kiso_graph::reflection::Status;
@@ -156,6 +157,10 @@ impl RunContext<'_> {
                 at.label.integrity = at.label.integrity.min(Label::default().integrity);
             }
         }
+        let mut networks = Vec::with_capacity(calls.len());
+        for _ in calls {
+            networks.push(self.network(run).await?);
+        }
         let transactions: Vec<_> = (0..calls.len()).map(|place| self.transaction(run, place)).collect();
         let caller = |place: usize| Caller {
             session: &self.session,
@@ -165,6 +170,7 @@ impl RunContext<'_> {
             transaction: transactions[place].as_ref(),
             accepted: clearances[place].0.accepted(),
             permit: Some(&clearances[place].1),
+            network: Some(&networks[place]),
         };
         let calling = calls.iter().zip(&at).enumerate();
         let uses: Vec<_> = calls.iter().map(|call| self.drive.tools.shared_use(call)).collect();
@@ -188,6 +194,15 @@ impl RunContext<'_> {
             self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await
         });
         let mut results = futures_util::future::join_all(running).await;
+        // What others have done beside it would be done twice.
+        if let ([call], [network], [(_, permit)], [result]) = (calls, &*networks, &*clearances, &*results)
+            && result.status != Status::Ok
+        {
+            let task = self.drive.tools.as_task(call, json::parse(call.args.trim().as_bytes()).unwrap_or_default());
+            if let Some(card) = self.card_for_wanted(run, (network, permit), &task).await? {
+                return Ok(StepResult::ApprovalWanted { card });
+            }
+        }
         for result in &mut results {
             self.guard(run, result, limit).await;
         }

@@ -11,21 +11,24 @@
 use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
 use crate::tool::CallLabels;
+use crate::tool::address::bare;
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_base::json;
 use kiso_graph::run::{Run, Starting};
 use kiso_graph::step::StepResult;
-use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, MAX_EFFECTS};
+use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, Destination, MAX_EFFECTS, NETWORK};
 use kiso_plan::call::ToolCall;
+use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::Task;
 use kiso_plan::report::TaskError;
+use kiso_sandbox::effect::network::is_near;
 use kiso_sandbox::effect::sink::{Enforcement, Permit};
-use kiso_store::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, StoreError};
+use kiso_store::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, NewNetworkRule, StoreError};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use strum::{EnumString, IntoStaticStr};
 
 /// For how long a decision is remembered that is not bound to its session.
@@ -60,19 +63,24 @@ impl RunContext<'_> {
     pub(super) async fn wanted_card(&self, run: &Run) -> Result<Option<Card>, DriveError> {
         let tools = &self.drive.tools;
         let mut effects: Vec<CallEffect> = Vec::new();
+        let network = self.network(run).await?;
         match run.starting() {
             Some(Starting::Tasks(tasks)) => {
                 for (number, task, decision) in tasks {
                     // What is bound to a task that has not ended cannot be foreseen. It is asked for when it comes.
                     let Ok((task, labels)) = self.with_labels(run, task, decision).await? else { continue };
                     let effect = tools.effect_of_task(&task, &labels);
-                    effects.extend(effect.map(|effect| CallEffect { task: Some(number), ..effect }));
+                    let hosts = self.named_hosts(&network, &task, &labels).await;
+                    let all = with_hosts(effect, hosts).into_iter();
+                    effects.extend(all.map(|effect| CallEffect { task: Some(number), ..effect }));
                 }
             }
             Some(Starting::Calls(calls)) => {
                 for call in calls {
                     let labels = self.labels_of_call(run, call).await?;
-                    effects.extend(tools.effect_of_call(call, &labels));
+                    let task = tools.as_task(call, json::parse(call.args.trim().as_bytes()).unwrap_or_default());
+                    let hosts = self.named_hosts(&network, &task, &labels).await;
+                    effects.extend(with_hosts(tools.effect_of_call(call, &labels), hosts));
                 }
             }
             None => {}
@@ -88,6 +96,11 @@ impl RunContext<'_> {
                 asked.push(effect);
             }
         }
+        self.card(asked).await
+    }
+
+    /// A card with these effects, unless it would be empty or too many wait already.
+    pub(super) async fn card(&self, mut asked: Vec<CallEffect>) -> Result<Option<Card>, DriveError> {
         asked.truncate(MAX_EFFECTS);
         if asked.is_empty() {
             return Ok(None);
@@ -181,7 +194,7 @@ impl RunContext<'_> {
     ) -> Result<(Clearance, Permit), DriveError> {
         let tools = &self.drive.tools;
         let clearance = self.clear(run, tools.effect_of_task(task, labels)).await?;
-        let permit = tools.permit(task, labels, clearance.accepted_by_person());
+        let permit = tools.permit(task, labels, clearance.accepted_by_person(), accepted_hosts(run));
         if let Clearance::Denied(error) = &clearance {
             tools.log_denied(&permit, task, labels, &error.message);
         }
@@ -194,7 +207,7 @@ impl RunContext<'_> {
         let clearance = self.clear(run, tools.effect_of_call(call, &labels)).await?;
         let args = json::parse(call.args.trim().as_bytes()).unwrap_or_default();
         let task = tools.as_task(call, args);
-        let permit = tools.permit(&task, &labels, clearance.accepted_by_person());
+        let permit = tools.permit(&task, &labels, clearance.accepted_by_person(), accepted_hosts(run));
         if let Clearance::Denied(error) = &clearance {
             tools.log_denied(&permit, &task, &labels, &error.message);
         }
@@ -231,6 +244,22 @@ impl RunContext<'_> {
         let session = self.session.clone();
         Ok(self.drive.store.read(move |view| view.approval_rules(Some(&session), now_ms())).await?)
     }
+}
+
+/// Hosts of which a person has accepted that something goes there though the rules of labels do not allow it.
+fn accepted_hosts(run: &Run) -> BTreeSet<String> {
+    let accepted = run.decisions().filter(|(decision, _)| *decision == Decision::Accepted).map(|(_, effect)| effect);
+    let asked = accepted.filter(|effect| effect.tool == NETWORK && !effect.because.is_empty());
+    let hosts = asked.flat_map(|effect| &effect.access).flat_map(|access| &access.hosts);
+    hosts.map(|to| format!("host:{}", bare(&to.host))).collect()
+}
+
+/// An effect, and what is asked about hosts beside it: not those that it asks for itself.
+fn with_hosts(effect: Option<CallEffect>, mut hosts: Vec<CallEffect>) -> Vec<CallEffect> {
+    let asked = effect.iter().flat_map(|effect| &effect.access).flat_map(|access| &access.hosts);
+    let asked: Vec<&str> = asked.map(|to| to.host.as_str()).collect();
+    hosts.retain(|effect| !effect.access.iter().flat_map(|access| &access.hosts).all(|to| asked.contains(&&*to.host)));
+    effect.into_iter().chain(hosts).collect()
 }
 
 /// The decision that covers all of an effect, whatever its arguments. None covers one that somebody else may have had a hand in: whose
@@ -321,9 +350,27 @@ impl RunExecutor {
         if let Some(number) = accepted.iter().find(|number| !(1..=most).contains(number)) {
             return Err(CardReplyError::Number { id, number: *number, most });
         }
-        if reply.always.is_some() && accepted.is_empty() {
+        let about_hosts = |effect: &&CallEffect| effect.tool == NETWORK && effect.because.is_empty();
+        // That a host is never reached can be remembered; that a call was refused cannot.
+        let refuses_hosts = accepted.is_empty() && asked.card.effects.iter().all(|effect| about_hosts(&effect));
+        if reply.always.is_some() && accepted.is_empty() && !refuses_hosts {
             return Err(CardReplyError::Nothing);
         }
+        let access = if refuses_hosts { NetworkAccess::Deny } else { NetworkAccess::Allow };
+        let hosts = asked.card.effects.iter().enumerate().filter(|(at, _)| refuses_hosts || accepted.contains(&(at + 1)));
+        let hosts = hosts.map(|(_, effect)| effect).filter(about_hosts).flat_map(|effect| &effect.access);
+        let by = format!("approval {id}{}", if reply.by.is_empty() { String::new() } else { format!(" ({})", reply.by) });
+        let host_rule = |to: &Destination| NewNetworkRule {
+            session: (reply.always == Some(AlwaysScope::Session)).then(|| asked.session.clone()),
+            rule: NetworkRule {
+                methods: if refuses_hosts { Vec::new() } else { to.methods.clone() },
+                ..NetworkRule::new(&to.host, access)
+            },
+            by: by.clone(),
+        };
+        // What is near this machine is remembered by an administrator's command alone.
+        let hosts = hosts.flat_map(|access| &access.hosts).filter(|to| refuses_hosts || !is_near(&to.host));
+        let host_rules: Vec<_> = hosts.filter(|_| reply.always.is_some()).map(host_rule).collect();
         let rule = |always: AlwaysScope, effect: &CallEffect| NewApprovalRule {
             session: (always == AlwaysScope::Session).then(|| asked.session.clone()),
             tool: effect.tool.clone(),
@@ -331,6 +378,7 @@ impl RunExecutor {
             until_ms: (always == AlwaysScope::ThirtyDays).then(|| now.saturating_add(REMEMBERED_MS)),
         };
         let chosen = accepted.iter().filter_map(|number| asked.card.effects.get(number - 1));
+        let chosen = chosen.filter(|effect| effect.tool != NETWORK);
         let rules: Vec<_> = chosen.filter_map(|effect| Some(rule(reply.always?, effect))).collect();
         let answer = CardAnswer { accepted, expired: false, by: reply.by };
         let said = answer.clone();
@@ -338,6 +386,9 @@ impl RunExecutor {
             let taken = tx.answer_approval(id, &said, now_ms())?;
             if taken {
                 tx.remember_approvals(&rules, now)?;
+                for rule in &host_rules {
+                    tx.remember_network_rule(rule, now)?;
+                }
             }
             Ok((taken, tx.approval(id)?))
         });

@@ -77,6 +77,7 @@ impl RunContext<'_> {
             transaction: None,
             accepted: None,
             permit: None,
+            network: None,
         };
         let mut attached = self.drive.tools.attached(&named, context_budget, self.caller, &caller).await;
         for file in named.iter().filter(|file| file.came_along && is_sound(&file.card.path)) {

@@ -271,7 +271,17 @@ impl RunContext<'_> {
                 let (session, secrets, accepted) = (&self.session, &self.secrets, clearance.accepted());
                 let permit = Some(&permit);
                 let shared = rights::sees_shared(run);
-                let caller = skill::Caller { session, locale, secrets, shared, transaction, accepted, permit };
+                let network = self.network(run).await?;
+                let caller = skill::Caller {
+                    session,
+                    locale,
+                    secrets,
+                    shared,
+                    transaction,
+                    accepted,
+                    permit,
+                    network: Some(&network),
+                };
                 let watch = Watch::default();
                 let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
                 let report = match (self.narrowed(run, &brief.task), &clearance) {
@@ -288,6 +298,13 @@ impl RunContext<'_> {
                         () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
                     },
                 };
+                let permit = permit.filter(|_| report.error.is_some());
+                let wanted = permit.map(|permit| self.card_for_wanted(run, (&network, permit), &bound));
+                if let Some(wanted) = wanted
+                    && let Some(card) = wanted.await?
+                {
+                    return Ok(StepResult::ApprovalWanted { card });
+                }
                 (report, None)
             }
         };

@@ -18,7 +18,7 @@ pub(super) fn texts(value: &Value) -> Vec<&str> {
 }
 
 /// The host of an address, with its port where that is not the scheme's own.
-pub(super) fn host_and_port(text: &str) -> Option<String> {
+pub(crate) fn host_and_port(text: &str) -> Option<String> {
     let uri: http::Uri = text.trim().parse().ok()?;
     let own = match uri.scheme_str()? {
         "http" => 80,
@@ -33,7 +33,7 @@ pub(super) fn host_and_port(text: &str) -> Option<String> {
 }
 
 /// A host without its port.
-pub(super) fn bare(host: &str) -> &str {
+pub(crate) fn bare(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
@@ -41,7 +41,7 @@ pub(super) fn bare(host: &str) -> &str {
 }
 
 /// The addresses among the words of a text.
-pub(super) fn addresses(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn addresses(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
 }
 

@@ -7,6 +7,7 @@ use kiso_plan::code::ErrorCode;
 use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{LogLine, TaskError, TaskReport, TaskStatus};
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
 use std::sync::Arc;
@@ -16,12 +17,15 @@ impl Tools {
     pub(super) fn conclude(
         &self,
         (session, role): (&SessionName, CallerScope),
+        network: Option<&Network>,
         transaction: Option<&Arc<Transaction>>,
         writes: bool,
         report: &mut TaskReport,
     ) {
         let is_cut_off =
             report.error.as_ref().is_some_and(|error| error.limit.is_some() || error.code == ErrorCode::Trap);
+        let wanting = network.filter(|network| network.is_wanting());
+        let is_cut_off = is_cut_off || wanting.is_some() && report.error.is_some();
         if writes {
             match is_cut_off {
                 true => self.drop_unshared(session),
@@ -34,7 +38,11 @@ impl Tools {
             report.log.push(LogLine { level: "warn".to_owned(), message });
         }
         let Some(error) = report.error.as_mut().filter(|_| is_cut_off) else { return work.commit() };
-        let said = match work.roll_back() {
+        let back = work.roll_back();
+        if let Some(network) = wanting.filter(|_| back != RollBack::Impossible) {
+            network.set_rolled_back();
+        }
+        let said = match back {
             RollBack::Nothing => return,
             RollBack::Done if report.task.kind == TaskKind::Exec => {
                 "; all changes to files by the whole command line were undone, also those that its output tells of"

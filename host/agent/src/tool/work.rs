@@ -103,7 +103,7 @@ impl Tools {
             Touches::Reads => (Some(lock.read_owned().await), None),
             Touches::Writes => (None, Some(lock.write_owned().await)),
         };
-        let (session, transaction) = (caller.session, caller.transaction);
+        let (session, transaction, network) = (caller.session, caller.transaction, caller.network);
         let before = (touches == Touches::Writes).then(|| PublicFiles::look(self.skills.home(), session));
         let mut report = match work {
             ToolWork::Exec(command) => self.exec(task, &command, role, caller, watch).await,
@@ -112,7 +112,7 @@ impl Tools {
             ToolWork::Skill(checked) => self.call_skill(task, checked, caller).await,
         };
         // Before anybody else works there.
-        self.conclude((session, role), transaction, touches == Touches::Writes, &mut report);
+        self.conclude((session, role), network, transaction, touches == Touches::Writes, &mut report);
         if let Some(before) = before {
             before.note_made(self.skills.home(), session, &mut report);
         }

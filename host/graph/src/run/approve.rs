@@ -1,4 +1,5 @@
-//! Waiting for a person: before tasks or calls start whose effects nobody has accepted.
+//! Waiting for a person: before tasks or calls start whose effects nobody has accepted, or when they turn out to want more, and nothing
+//! of them remains.
 //!
 //! The run stays where it is, and passes the node `approval` before it goes on. What was decided holds for the rest of the run, so
 //! that nobody is asked twice about the same effect.
@@ -69,6 +70,11 @@ impl Run {
         // The last word about it counts.
         let found = decided.iter().rev().find(|(decided, _)| effect.is_within(decided));
         found.map(|(decided, decision)| (*decision, decided))
+    }
+
+    /// All that a person has decided in this run, the last first.
+    pub fn decisions(&self) -> impl Iterator<Item = (Decision, &CallEffect)> {
+        self.approvals.decided.iter().rev().map(|(effect, decision)| (*decision, effect))
     }
 
     /// Whether the run may show another card.

@@ -51,7 +51,11 @@ impl Run {
                     false => malformed("it reports about another task"),
                 }
             }
-            (Step::Start { .. } | Step::StartCalls { .. }, StepResult::ApprovalWanted { card }) => {
+            // Work that wants more than was foreseen has been rolled back, and is done once more after the answer.
+            (
+                Step::Start { .. } | Step::StartCalls { .. } | Step::Execute { .. } | Step::Call { .. },
+                StepResult::ApprovalWanted { card },
+            ) => {
                 match (1..=MAX_EFFECTS).contains(&card.effects.len()) {
                     true => Ok(()),
                     false => malformed("a card without effects, or with too many"),

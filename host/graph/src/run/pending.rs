@@ -17,6 +17,10 @@ pub enum PendingStep<'a> {
 impl Run {
     /// What has started and has no result.
     pub fn pending(&self) -> Option<PendingStep<'_>> {
+        // What asks for more than was foreseen has been rolled back before.
+        if self.card().is_some() {
+            return None;
+        }
         match &self.state {
             State::Acting { task, .. } if task.kind != TaskKind::Msg => Some(PendingStep::Task(task)),
             State::Looping { stage: Stage::Calling { calls, .. }, .. } => Some(PendingStep::Calls(calls)),

@@ -5,6 +5,7 @@
 //! below the user had a hand in it, something confidential is among what it was made of, and the place does not know that already.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::label::{LabelCell, LabelId};
@@ -154,6 +155,8 @@ struct Inner {
     /// Of all that the call has read.
     read: LabelCell,
     log: Mutex<Vec<SinkDecision>>,
+    /// Whether something outside was changed; the same for all processes of a line.
+    changed: Arc<AtomicBool>,
 }
 
 /// What a permit is made of.
@@ -179,13 +182,25 @@ impl Default for Permit {
 impl Permit {
     pub fn new(parts: PermitParts) -> Self {
         let label = Label::join_all(parts.args.iter().map(|arg| &arg.label)).joined(&parts.decision);
-        Self::with(parts, LabelCell::new(LabelId::of(&label)))
+        Self::with(parts, LabelCell::new(LabelId::of(&label)), Arc::default())
     }
 
-    fn with(parts: PermitParts, read: LabelCell) -> Self {
+    fn with(parts: PermitParts, read: LabelCell, changed: Arc<AtomicBool>) -> Self {
         let PermitParts { enforcement, tool, decision, args, named, declared, steered, accepted } = parts;
         let log = Mutex::default();
-        Self(Arc::new(Inner { enforcement, tool, decision, args, named, declared, steered, accepted, read, log }))
+        Self(Arc::new(Inner {
+            enforcement,
+            tool,
+            decision,
+            args,
+            named,
+            declared,
+            steered,
+            accepted,
+            read,
+            log,
+            changed,
+        }))
     }
 
     /// The same for a skill that a command line calls: its arguments are what the process was started with.
@@ -205,7 +220,7 @@ impl Permit {
             steered: inner.steered,
             accepted: inner.accepted.clone(),
         };
-        Self::with(parts, read.clone())
+        Self::with(parts, read.clone(), inner.changed.clone())
     }
 
     /// Whether every effect needs a person's word, whoever decided it.
@@ -243,10 +258,27 @@ impl Permit {
         log.extend(lines.into_iter().take(room));
     }
 
+    /// Whether something outside was changed, so that the same work done once more would change it twice.
+    pub fn has_changed(&self) -> bool {
+        self.0.changed.load(Relaxed)
+    }
+
+    /// Why a request may not be sent to a host. Nothing is put down.
+    pub fn refuses_request(&self, host: &str, changes: bool, by_name: bool) -> Option<String> {
+        let (destination, fixed) = (format!("host:{host}"), self.is_fixed(host, by_name));
+        let call = self.sink_call("request", &destination, changes, self.args_of(fixed, changes));
+        let problems = self.problems(&call, fixed);
+        let refuses = self.0.enforcement.refuses() && !problems.is_empty() && !self.has_accepted(&destination);
+        refuses.then(|| problems.join("; "))
+    }
+
+    fn is_fixed(&self, host: &str, by_name: bool) -> bool {
+        self.0.declared || by_name || self.0.named.contains(host)
+    }
+
     /// Whether a request may be sent to a host, which an administrator may have granted by its name; why not, where it may not.
     pub fn request(&self, host: &str, changes: bool, by_name: bool) -> Result<(), String> {
-        let fixed = self.0.declared || by_name || self.0.named.contains(host);
-        self.leave("request", &format!("host:{host}"), fixed, changes)
+        self.leave("request", &format!("host:{host}"), self.is_fixed(host, by_name), changes)
     }
 
     /// Whether the tool may be called that the permit is for; why not, where it may not.
@@ -264,12 +296,37 @@ impl Permit {
     /// Whether something may be done outside; why not, where it may not. Where it goes may be `fixed` by somebody who is trusted, whatever
     /// the call has read.
     pub fn leave(&self, sink: &'static str, destination: &str, fixed: bool, changes: bool) -> Result<(), String> {
-        let inner = &*self.0;
-        let read = (*inner.read.get().label()).clone();
+        self.decide(sink, destination, changes, self.args_of(fixed, changes), fixed)
+    }
+
+    /// What goes out with something that is done outside.
+    fn args_of(&self, fixed: bool, changes: bool) -> Vec<SinkArgument> {
+        let read = (*self.0.read.get().label()).clone();
         let role = if fixed { ArgumentRole::Content } else { ArgumentRole::Address };
-        let mut args = if changes { inner.args.clone() } else { Vec::new() };
+        let mut args = if changes { self.0.args.clone() } else { Vec::new() };
         args.push(SinkArgument { name: "what it has read".to_owned(), role, label: read });
-        self.decide(sink, destination, changes, args, fixed)
+        args
+    }
+
+    fn sink_call(&self, sink: &'static str, destination: &str, changes: bool, args: Vec<SinkArgument>) -> SinkCall {
+        let (tool, decision) = (self.0.tool.clone(), self.0.decision.clone());
+        SinkCall { sink, tool, destination: destination.to_owned(), changes, decision, args }
+    }
+
+    fn problems(&self, call: &SinkCall, fixed: bool) -> Vec<String> {
+        // Where the user's own words have named the place and what is asked there, it may be read from.
+        let mut problems = match !call.changes && fixed && !self.0.steered && call.decision.is_trusted() {
+            true => call.where_to(),
+            false => call.problems(),
+        };
+        if self.asks_always() && call.changes && problems.is_empty() {
+            problems.push(ASKED_ALWAYS.to_owned());
+        }
+        problems
+    }
+
+    fn has_accepted(&self, destination: &str) -> bool {
+        self.0.accepted.iter().any(|accepted| covers(accepted, destination))
     }
 
     fn decide(
@@ -281,20 +338,15 @@ impl Permit {
         fixed: bool,
     ) -> Result<(), String> {
         let inner = &*self.0;
-        let (tool, decision) = (inner.tool.clone(), inner.decision.clone());
-        let call = SinkCall { sink, tool, destination: destination.to_owned(), changes, decision, args };
-        // Where the user's own words have named the place and what is asked there, it may be read from.
-        let mut problems = match !changes && fixed && !inner.steered && call.decision.is_trusted() {
-            true => call.where_to(),
-            false => call.problems(),
-        };
-        let accepted = inner.accepted.iter().any(|accepted| covers(accepted, destination));
-        if inner.enforcement == Enforcement::AskAlways && changes && problems.is_empty() {
-            problems.push(ASKED_ALWAYS.to_owned());
-        }
+        let call = self.sink_call(sink, destination, changes, args);
+        let problems = self.problems(&call, fixed);
+        let accepted = self.has_accepted(destination);
         let because = problems.join("; ");
         let (verdict, done) = match (problems.is_empty(), accepted, inner.enforcement) {
-            (_, _, Enforcement::Off) => return Ok(()),
+            (_, _, Enforcement::Off) => {
+                inner.changed.fetch_or(changes, Relaxed);
+                return Ok(());
+            }
             (true, ..) => (SinkVerdict::Allowed, Ok(())),
             (false, true, _) => (SinkVerdict::Accepted, Ok(())),
             (false, false, Enforcement::Warn) => (SinkVerdict::Warned, Ok(())),
@@ -303,6 +355,7 @@ impl Permit {
         if verdict == SinkVerdict::Warned {
             tracing::warn!(tool = inner.tool, destination, "an effect that was not decided by the user: {because}");
         }
+        inner.changed.fetch_or(changes && done.is_ok(), Relaxed);
         // What only reads, and may, is no news.
         let mut log = self.lock();
         if log.len() < MAX_LINES && (changes || verdict != SinkVerdict::Allowed) {

@@ -52,6 +52,8 @@ pub enum Limit {
     Undo,
     /// Processes of an exec task that run at once.
     Processes,
+    /// A host that nobody has allowed yet.
+    Network,
     /// Processor time of the compiler.
     CompileTime,
     /// Memory of the compiler.
@@ -98,6 +100,7 @@ impl fmt::Display for LimitHit {
             Limit::Home => "all sessions and the store together would hold more than their",
             Limit::Undo => "it would change what could not be undone:",
             Limit::Processes => "it ran more processes at once than its",
+            Limit::Network => "it was to reach a host that nobody has allowed:",
             Limit::CompileTime => "compiling it took more processor time than",
             Limit::CompileMemory => "compiling it took more memory than",
         };
@@ -336,7 +339,7 @@ impl Budget {
             Limit::Home => ("room".to_owned(), "[limits] home_mib in config.toml"),
             Limit::Undo => ("room".to_owned(), "[undo] max_mib and too_large in config.toml"),
             Limit::Processes => ("1".to_owned(), "fixed; a skill starts nothing"),
-            Limit::CompileTime | Limit::CompileMemory => unreachable!("no call compiles"),
+            Limit::CompileTime | Limit::CompileMemory | Limit::Network => unreachable!("no budget has it"),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::hint;
 use super::process::{CRASHED, ProcessSpec};
 use super::streams::Stdio;
 use crate::effect::label::LabelCell;
+use crate::effect::network::Network;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::LimitHit;
@@ -51,6 +52,8 @@ pub(super) struct Commands {
     pub skill_ran: AtomicBool,
     /// What the line may do outside.
     pub permit: Permit,
+    /// What it may reach.
+    pub network: Network,
 }
 
 /// Names that scripts call a shell by.
@@ -184,6 +187,7 @@ impl Commands {
             transaction,
             accepted,
             permit: Some(&permit),
+            network: Some(&self.network),
         };
         let (mut argv, mut env, mut support) = (given.argv.clone(), given.env.clone(), Vec::new());
         let (mut goes_on, mut skills) = (false, dirs.skills().map(Path::to_owned));
@@ -265,7 +269,7 @@ impl Commands {
 }
 
 /// The hosts of the addresses among a command's words.
-fn hosts_named(argv: &[String]) -> BTreeSet<String> {
+pub(super) fn hosts_named(argv: &[String]) -> BTreeSet<String> {
     let host = |word: &String| {
         let uri: http::Uri = word.trim().parse().ok()?;
         uri.scheme()?;

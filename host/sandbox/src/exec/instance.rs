@@ -3,6 +3,7 @@
 use super::channel::Channel;
 use super::embedded;
 use super::engine::Engine;
+use super::http;
 use super::process::{Process, ProcessSpec};
 use super::streams::Stdio;
 use super::task::ExecTask;
@@ -12,8 +13,9 @@ use crate::effect::label::LabelCell;
 use crate::effect::overlay::Overlays;
 use crate::effect::published::PublishedFiles;
 use crate::effect::sink::MountSink;
+use crate::skill::HttpGate;
 use crate::engine::guest::{self, Guest};
-use crate::engine::limits::{Limit, LimitHit};
+use crate::engine::limits::{HEADER_BYTES, Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots, charge_files};
 use kiso_base::config::Exec as ExecConfig;
 use std::collections::{BTreeMap, HashSet};
@@ -23,6 +25,7 @@ use wasmtime::Store;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 /// The bundled components, each compiled code that is ready to be instantiated.
 pub(super) struct Components {
@@ -97,6 +100,7 @@ impl<T> Loaded<T> {
 
 fn link(linker: &mut Linker<ProcessCtx>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
     charge_files(linker)?;
     spawn::add_to_linker::<ProcessCtx, HasSelf<ProcessCtx>>(linker, |ctx| ctx)
 }
@@ -107,6 +111,8 @@ pub(super) struct ProcessCtx {
     pub task: Arc<ExecTask>,
     pub process: Arc<Process>,
     pub components: Arc<Components>,
+    http: WasiHttpCtx,
+    gate: HttpGate,
     /// What `inherited` gives out.
     channels: BTreeMap<u32, Channel>,
     /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
@@ -128,6 +134,12 @@ impl ProcessCtx {
 impl WasiView for ProcessCtx {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.guest.wasi()
+    }
+}
+
+impl WasiHttpView for ProcessCtx {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.guest.table, hooks: &mut self.gate }
     }
 }
 
@@ -215,11 +227,16 @@ pub(super) fn store(
         // Four times faster than a hop to another thread, and these threads run nothing else.
         .allow_blocking_current_thread(true);
     task.dirs.give(&mut wasi)?;
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(HEADER_BYTES);
+    let gate = http::gate(task, process, &given.argv, given.channel(2));
     let ctx = ProcessCtx {
         guest: Guest::new(&mut wasi, task.meter()),
         task: task.clone(),
         process: process.clone(),
         components: components.clone(),
+        http,
+        gate,
         channels: given.channels,
         hands_over: streams == Streams::Shell,
         listings: Vec::new(),

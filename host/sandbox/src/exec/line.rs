@@ -25,6 +25,7 @@ impl<'a> Line<'a> {
             transaction: caller.transaction.cloned(),
             accepted: caller.accepted.map(Arc::from),
             permit: caller.permit.cloned().unwrap_or_default(),
+            network: caller.network.cloned().unwrap_or_default(),
         }
     }
 }

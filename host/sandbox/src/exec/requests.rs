@@ -7,6 +7,7 @@
 
 use super::channel::{Channel, IoError, TaskEnded};
 use super::errno::Errno;
+use super::http_requests::{HttpRequests, RequestHead};
 use super::instance::Components;
 use super::process::{Child, Process, ProcessSpec};
 use super::task::ExecTask;
@@ -67,6 +68,7 @@ pub(super) struct ChildRequests {
     pipes: BTreeMap<u32, Channel>,
     children: BTreeMap<u32, Child>,
     pipes_made: u32,
+    http: HttpRequests,
 }
 
 impl std::fmt::Debug for ChildRequests {
@@ -114,6 +116,16 @@ enum Request {
     Exists {
         name: String,
     },
+    /// Sends an HTTP request, whose body is the bytes.
+    Http(RequestHead),
+    /// Reads on in the body of an answer.
+    HttpRead {
+        body: u32,
+        max: usize,
+    },
+    HttpClose {
+        body: u32,
+    },
 }
 
 /// What a stream of a command is.
@@ -149,10 +161,11 @@ macro_rules! told {
 }
 
 impl ChildRequests {
-    pub(super) fn new(parent: Parent<'_>, own: [Channel; 3], start: StartCommand) -> Self {
+    pub(super) fn new(parent: Parent<'_>, argv: &[String], own: [Channel; 3], start: StartCommand) -> Self {
         let (components, task, process) = (parent.components.clone(), parent.task.clone(), parent.process.clone());
         let (pipes, children) = (BTreeMap::new(), BTreeMap::new());
-        Self { components, task, process, start, own, pipes, children, pipes_made: 0 }
+        let http = HttpRequests::new(super::http::gate(&task, &process, argv, own[2].clone()));
+        Self { components, task, process, start, own, pipes, children, pipes_made: 0, http }
     }
 
     async fn answered(&mut self, request: &[u8]) -> Answer {
@@ -191,6 +204,18 @@ impl ChildRequests {
             }
             Request::Exists { name } => {
                 Ok(Ok((json!({ "exists": self.task.commands.find(&name).is_some() }), Bytes::new())))
+            }
+            Request::Http(head) => {
+                let sent = self.http.send(head, Bytes::copy_from_slice(bytes)).await;
+                self.going_on(sent.map(|head| (head, Bytes::new())))
+            }
+            Request::HttpRead { body, max } => {
+                let read = self.http.read(body, max).await;
+                self.going_on(read)
+            }
+            Request::HttpClose { body } => {
+                self.http.close(body);
+                Ok(Ok((json!({}), Bytes::new())))
             }
         }
     }
@@ -311,6 +336,14 @@ impl ChildRequests {
                 return Ok(Ok((answer, bytes)));
             }
             moved.possible(until).await;
+        }
+    }
+
+    /// The same, unless the line was stopped meanwhile.
+    fn going_on(&self, answer: Result<(Value, Bytes), Errno>) -> Answer {
+        match self.task.limit() {
+            Some(hit) => Err(hit.into()),
+            None => Ok(answer),
         }
     }
 

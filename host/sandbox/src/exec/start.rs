@@ -79,7 +79,7 @@ fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Res
             Program::Skill(skill) => {
                 let parent = Parent { components: &components, task: &task, process: &running.process };
                 let own = [0, 1, 2].map(|number| spec.channel(number));
-                let requests = Box::new(ChildRequests::new(parent, own, self::start));
+                let requests = Box::new(ChildRequests::new(parent, &spec.argv, own, self::start));
                 let (dirs, label) = (&task.dirs, &running.process.label);
                 let ran = task.commands.run_skill(&skill, spec, dirs, (&stderr, label), requests).await;
                 ran.map_err(|hit| task.hit_with(hit).into())

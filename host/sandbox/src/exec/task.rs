@@ -4,6 +4,7 @@ use super::channel::{PipeReader, PipeWriter, pipe_of};
 use super::commands::Commands;
 use super::dirs::Dirs;
 use super::engine::Engine;
+use super::http::LineNetwork;
 use super::process::Process;
 use crate::effect::label::{LabelCell, LabelId};
 use crate::engine::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
@@ -23,6 +24,7 @@ pub(super) struct ExecTask {
     pub quota: Arc<Quota>,
     pub dirs: Dirs,
     pub commands: Commands,
+    pub network: LineNetwork,
     /// Those that run, by number.
     processes: Mutex<BTreeMap<u32, Arc<Process>>>,
     /// A process ended, or a limit was reached.
@@ -57,12 +59,13 @@ pub(super) struct Parts {
     pub quota: Arc<Quota>,
     pub dirs: Dirs,
     pub commands: Commands,
+    pub network: LineNetwork,
     pub place: OwnedSemaphorePermit,
 }
 
 impl ExecTask {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { engine, budget, hit, quota, dirs, commands, place } = parts;
+        let Parts { engine, budget, hit, quota, dirs, commands, network, place } = parts;
         engine.ticker.enter();
         Arc::new(Self {
             engine,
@@ -70,6 +73,7 @@ impl ExecTask {
             quota,
             dirs,
             commands,
+            network,
             processes: Mutex::default(),
             changed: Notify::new(),
             closing: AtomicBool::new(false),

@@ -50,12 +50,15 @@ pub(super) const STARTED: StartedInterpreter = StartedInterpreter {
 };
 
 /// What makes up for what an interpreter on WASI cannot know or do.
-pub(super) const START_FILES: [(&str, &[u8]); 6] = [
+pub(super) const START_FILES: [(&str, &[u8]); 9] = [
     ("sitecustomize.py", include_bytes!("../../../../packages/python/sitecustomize.py")),
     ("_thread_pool.py", include_bytes!("../../../../packages/python/_thread_pool.py")),
     ("_kiso_subprocess.py", include_bytes!("../../../../packages/python/_kiso_subprocess.py")),
     ("_kiso_host.py", include_bytes!("../../../../packages/python/_kiso_host.py")),
     ("_kiso_asyncio.py", include_bytes!("../../../../packages/python/_kiso_asyncio.py")),
+    ("_kiso_http.py", include_bytes!("../../../../packages/python/_kiso_http.py")),
+    ("_kiso_socket.py", include_bytes!("../../../../packages/python/_kiso_socket.py")),
+    ("ssl.py", include_bytes!("../../../../packages/python/ssl.py")),
     (CONTROL_FILE, b"Programs ask for commands here; see _kiso_host.py.\n"),
 ];
 

@@ -227,6 +227,7 @@ impl ChannelComponent {
             declared: DeclaredSecrets::default(),
             secrets: &none,
             http: self.skills.config().http.clone(),
+            network: None,
             store: self.skills.0.store.clone(),
             observer: self.skills.observer().clone(),
             keep: Keep::Disk(owner.clone()),

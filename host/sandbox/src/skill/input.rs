@@ -1,7 +1,9 @@
 //! What one call brings with it, before anything of it is made ready.
 
+use super::capability::HttpNeed;
 use super::workspace::SpaceUsage;
 use crate::effect::files::FileLabels;
+use crate::effect::network::Network;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::Budget;
@@ -39,6 +41,8 @@ pub struct CallInput<'a> {
     /// What the run knows; a skill sees of it what it declares and was granted.
     pub secrets: &'a Secrets,
     pub http: HttpConfig,
+    /// What a bundled skill may reach beside its grant, and what its manifest asks for.
+    pub network: Option<(Network, Vec<HttpNeed>)>,
     pub store: Store,
     pub observer: Arc<dyn Observer>,
     pub keep: Keep,

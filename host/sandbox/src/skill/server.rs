@@ -117,6 +117,7 @@ impl ServerComponent {
             declared: DeclaredSecrets::default(),
             secrets: &none,
             http: self.skills.config().http.clone(),
+            network: None,
             store: self.skills.0.store.clone(),
             observer: self.skills.observer().clone(),
             keep: Keep::Nothing,

@@ -89,6 +89,8 @@ struct Audit {
     batches: Vec<Vec<(String, String)>>,
     pending: Vec<ToolCall>,
     calling: bool,
+    /// Where it was when a person was asked.
+    asked: Option<Node>,
     compressed: bool,
     /// A limit of the whole run or its user has ended the work.
     stopped: bool,
@@ -120,6 +122,7 @@ impl Audit {
             batches: Vec::new(),
             pending: Vec::new(),
             calling: false,
+            asked: None,
             compressed: false,
             stopped: false,
             cancelled: false,
@@ -217,11 +220,11 @@ impl Audit {
                 self.write_again(report, &whys)?;
             }
             StepResult::ApprovalWanted { .. } => {
-                must!(whys == [Why::NeedsApproval], "nothing starts before the answer");
+                must!(whys == [Why::NeedsApproval], "nothing goes on before the answer");
+                self.asked = Some(before);
             }
             StepResult::ApprovalGiven { .. } => {
-                let back = if self.pending.is_empty() { Node::Reasoning } else { Node::Action };
-                must!(self.at == back, "it goes on where it was asked");
+                must!(Some(self.at) == self.asked.take(), "it goes on where it was asked");
             }
             StepResult::Acted { calls, .. } => self.answer(calls, &whys)?,
             StepResult::CallsStarted => {

@@ -108,7 +108,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
         Step::Plan(_) => a_plan(dice, limits.max_tasks),
         Step::Reason(_) if dice.one_in(3) => StepResult::Unbriefed { correction: correction(), call: some_call(dice) },
         Step::Reason(_) => StepResult::Briefed { brief: execution_brief("look"), call: some_call(dice) },
-        Step::Start { .. } | Step::StartCalls { .. } if dice.one_in(16) => {
+        Step::Start { .. } | Step::StartCalls { .. } | Step::Execute { .. } | Step::Call { .. } if dice.one_in(16) => {
             StepResult::ApprovalWanted { card: fits::card(dice.of(&[1, 2])) }
         }
         Step::Approve { .. } => StepResult::ApprovalGiven { answer: fits::accepts(dice.of(&[&[1], &[]])) },

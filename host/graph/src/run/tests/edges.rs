@@ -228,6 +228,15 @@ fn every_edge_is_taken() {
         live.feed(answer);
         collect(live);
     }
+    // And in the middle of a task, which begins once more.
+    for answer in [given(), StepResult::Cancelled] {
+        let mut live = Live::planned(vec![skill(true), msg()]);
+        live.start();
+        live.feed(wanted());
+        assert!(live.run.pending().is_none());
+        live.feed(answer);
+        collect(live);
+    }
     let mut live = Live::planned(vec![act(false), msg()]);
     live.brief();
     live.feed(acted("", vec![find("1", "x")]));

@@ -1,10 +1,11 @@
 //! What an administrator grants with "ask": hosts and secrets that a call may use only after a person has accepted that.
 
-use super::http::{HttpGrant, HttpNeed, OutgoingHttp, add_host, split_port};
+use super::http::{HttpGrant, HttpNeed, OutgoingHttp, add_host};
 use super::list::{Flag, FlagValues};
 use super::secrets::ReadableSecrets;
 use super::{Capability, Grantable, Needs};
 use kiso_plan::approval::CardAccess;
+use kiso_plan::network::split_port;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;

@@ -3,13 +3,13 @@
 mod channel_host;
 mod gate;
 mod masked;
+mod network;
 
 pub(crate) use self::channel_host::ChannelHost;
-pub(crate) use self::gate::{HttpGate, RefusedRequest};
+pub(crate) use self::gate::{HttpGate, HttpRules, RefusedRequest, TellRefused};
+pub(crate) use self::network::OpenNetwork;
 
-pub(super) use self::gate::split_port;
-
-use self::gate::{HttpRule, HttpRules, Injection, PRIVATE};
+use self::gate::{HttpRule, Injection, PRIVATE};
 use super::secrets::find;
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::engine::limits::{HEADER_BYTES, HitCell};
@@ -18,6 +18,7 @@ use crate::skill::input::CallInput;
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
 use http::HeaderName;
+use kiso_plan::network::METHODS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -136,7 +137,16 @@ impl Capability for OutgoingHttp {
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(HEADER_BYTES);
         let (transaction, permit) = (call.transaction.clone(), call.permit.clone());
-        Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), transaction, permit, ..HttpGate::default() } })
+        let open = call.network.as_ref().map(|(network, needs)| {
+            let need = |need: &HttpNeed| {
+                let (host, methods) = (need.host.clone(), need.methods.clone());
+                Ok::<_, SkillError>(HttpRule { host, methods, private: false, inject: inject(need)?, mask: None })
+            };
+            let needs = Some(needs.iter().map(need).collect::<Result<_, _>>()?);
+            Ok::<_, SkillError>(OpenNetwork { network: network.clone(), needs, stop: Arc::new(|_| ()) })
+        });
+        let (rules, open) = (Arc::new(rules), open.transpose()?);
+        Ok(Self { ctx, gate: HttpGate { rules, open, transaction, permit, ..HttpGate::default() } })
     }
 
     fn used(&self) -> CapabilityUse {
@@ -324,9 +334,6 @@ pub(crate) fn add_host(
     grant.push(HttpGrant::of(need, host, private));
     Ok(())
 }
-
-/// Methods that can be asked for.
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 fn check_need(need: &HttpNeed, declared: &[&str]) -> Result<(), String> {
     check_host(&need.host)?;

@@ -107,6 +107,7 @@ impl Skills {
             declared: DeclaredSecrets::default(),
             secrets,
             http: self.config().http.clone(),
+            network: None,
             store: self.0.store.clone(),
             observer: self.observer().clone(),
             keep: Keep::Nothing,

@@ -3,10 +3,11 @@
 
 use super::gate::{HttpRule, HttpRules, Injection};
 use super::masked::SecretMask;
-use super::{METHODS, OutgoingHttp};
+use super::OutgoingHttp;
 use http::Uri;
 use http::header::AUTHORIZATION;
 use kiso_base::config::{Http as HttpConfig, TokenPlace};
+use kiso_plan::network::METHODS;
 use kiso_store::secret::SecretValue;
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,6 +4,7 @@
 //! Which addresses these are is the matter of [`net`].
 
 use super::masked::{MaskedBody, SecretMask};
+use super::network::{OpenNetwork, Wanted, is_reading};
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
@@ -15,6 +16,7 @@ use hyper::body::{Body, Frame};
 use kiso_base::net::{self, NetError};
 use kiso_plan::code::{Blame, ErrorCode};
 use kiso_plan::label::{Confidentiality, Integrity, Label, PUBLIC};
+use kiso_plan::network::split_port;
 use kiso_store::secret::SecretValue;
 use std::io;
 use std::pin::Pin;
@@ -85,7 +87,7 @@ impl HttpRule {
         }
     }
 
-    fn allows(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> bool {
+    pub(super) fn allows(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> bool {
         let (name, allowed_port) = split_port(&self.host);
         let methods = &self.methods;
         methods.iter().any(|m| m == method.as_str())
@@ -101,24 +103,20 @@ impl HttpRule {
     }
 }
 
-/// `host:port` and `[v6]:port` in their parts.
-pub(crate) fn split_port(host: &str) -> (&str, Option<u16>) {
-    match host.rsplit_once(':') {
-        Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
-            Ok(port) => (name, Some(port)),
-            Err(_) => (host, None),
-        },
-        _ => (host, None),
-    }
-}
-
 /// How a host is noted that was reached at a private address, beside the method.
 pub(super) const PRIVATE: &str = "private";
 
-/// The door between one call and the network.
-#[derive(Debug, Default)]
+/// Tells somebody of a request that was refused.
+pub(crate) type TellRefused = Arc<dyn Fn(RefusedRequest) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// The door between one call and the network. Clones are the same door.
+#[derive(Clone, Default)]
 pub struct HttpGate {
     pub rules: Arc<HttpRules>,
+    /// Beside the rules: what `[network]` and people allow.
+    pub open: Option<OpenNetwork>,
+    /// Hears at once what was refused.
+    pub tell: Option<TellRefused>,
     /// The last request that was refused, for the person who can allow it.
     pub refused: Arc<Mutex<Option<RefusedRequest>>>,
     /// What was reached, and by which method.
@@ -129,11 +127,19 @@ pub struct HttpGate {
     pub permit: Permit,
 }
 
+impl std::fmt::Debug for HttpGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpGate").field("rules", &self.rules).field("open", &self.open).finish_non_exhaustive()
+    }
+}
+
 /// A request that the grant does not cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefusedRequest {
     /// The host is not granted, or not for this method.
     Host { host: String, method: String },
+    /// No rule allows the host, and no person has.
+    Network { host: String, why: String },
     /// The host is granted, but its address is private.
     Private { host: String },
     /// The host is granted, but the secret for it has no value.
@@ -153,6 +159,7 @@ impl RefusedRequest {
                     "{skill} may not send {method} requests to {host}; allow it with `kiso skill grant {skill} --host {host}`"
                 )
             }
+            Self::Network { host, why } => format!("{host} may not be reached; {why}"),
             Self::Private { host } => {
                 format!(
                     "{host} has a private address; allow it with `kiso skill grant {skill} --host {host} --private`"
@@ -173,7 +180,7 @@ impl RefusedRequest {
     /// Who has to change something, and the code of the error where the guest gave it this one.
     pub fn blame(&self, code: ErrorCode) -> (Blame, ErrorCode) {
         match self {
-            Self::Host { .. } | Self::Private { .. } => (Blame::Policy, code),
+            Self::Host { .. } | Self::Network { .. } | Self::Private { .. } => (Blame::Policy, code),
             Self::Labels { .. } => (Blame::Policy, ErrorCode::EffectDenied),
             Self::Unset { .. } => (Blame::Caller, ErrorCode::SecretMissing),
             Self::Clear { .. } => (Blame::Skill, code),
@@ -184,6 +191,7 @@ impl RefusedRequest {
     /// failed for a reason of its own.
     pub fn is_told_by(&self, message: &str) -> bool {
         let (Self::Host { host, .. }
+        | Self::Network { host, .. }
         | Self::Private { host }
         | Self::Unset { host, .. }
         | Self::Clear { host }
@@ -193,7 +201,8 @@ impl RefusedRequest {
     }
 }
 
-type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
+/// The same as the trait has it.
+type Answered = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 impl WasiHttpHooks for HttpGate {
     fn send_request(
@@ -201,29 +210,52 @@ impl WasiHttpHooks for HttpGate {
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
-        let (rules, refused, transaction) = (self.rules.clone(), self.refused.clone(), self.transaction.clone());
-        let (reached, permit) = (self.reached.clone(), self.permit.clone());
+    ) -> Box<dyn Future<Output = Result<Answered, Error>> + Send> {
+        let gate = self.clone();
         Box::new(async move {
-            let method = request.method().to_string();
-            // As it stands in a grant: with its port where the URL has one.
-            let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
-            let sent = send(&rules, request, options, transaction.as_deref(), (&reached, &permit)).await;
-            sent.map_err(|SendError { error, why }| {
+            let sent = gate.send(request, options).await;
+            sent.map(|(response, connection)| (response, Box::new(connection) as Box<dyn Future<Output = _> + Send>))
+        })
+    }
+}
+
+impl HttpGate {
+    /// Sends a request; the second future is the connection, which has to be driven while the answer is read.
+    pub async fn send(
+        &self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> Result<Sent, Error> {
+        let method = request.method().to_string();
+        // As it stands in a grant: with its port where the URL has one.
+        let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
+        match send(self, request, options).await {
+            Ok(sent) => Ok(sent),
+            Err(SendError { error, why }) => {
                 let note = match (why, &error) {
                     (Why::Unset { secret, how }, _) => Some(RefusedRequest::Unset { host, secret, how }),
                     (Why::Clear, _) => Some(RefusedRequest::Clear { host }),
                     (Why::Labels(why), _) => Some(RefusedRequest::Labels { host, why }),
+                    (Why::Network(refused), _) => Some(refused),
                     (Why::Other, Error::HttpRequestDenied) => Some(RefusedRequest::Host { host, method }),
+                    (Why::Other, Error::DestinationIpProhibited) if self.open.is_some() => {
+                        let why = format!(
+                            "it has an address in this machine's own network; `kiso network allow {host} --private` allows it"
+                        );
+                        Some(RefusedRequest::Network { host, why })
+                    }
                     (Why::Other, Error::DestinationIpProhibited) => Some(RefusedRequest::Private { host }),
                     (Why::Other, _) => None,
                 };
-                if note.is_some() {
-                    *refused.lock().unwrap_or_else(PoisonError::into_inner) = note;
+                if let Some(note) = note {
+                    if let Some(tell) = &self.tell {
+                        tell(note.clone()).await;
+                    }
+                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
                 }
-                error
-            })
-        })
+                Err(error)
+            }
+        }
     }
 }
 
@@ -244,6 +276,7 @@ enum Why {
     Clear,
     /// What the call has read may not go there, or has decided that it goes.
     Labels(String),
+    Network(RefusedRequest),
 }
 
 impl From<Error> for SendError {
@@ -252,13 +285,17 @@ impl From<Error> for SendError {
     }
 }
 
+type Sent = (Response<WasiBody>, Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>);
+
 async fn send(
-    rules: &HttpRules,
-    mut request: Request<WasiBody>,
+    gate: &HttpGate,
+    request: Request<WasiBody>,
     options: Option<RequestOptions>,
-    transaction: Option<&Transaction>,
-    (reached, permit): (&Mutex<CapabilityUse>, &Permit),
 ) -> Result<Sent, SendError> {
+    let (rules, permit) = (&*gate.rules, &gate.permit);
+    let (parts, body) = request.into_parts();
+    let reads = is_reading(&parts);
+    let mut request = Request::from_parts(parts, body);
     let mut uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
     let (tls, default_port) = match uri.scheme_str() {
@@ -267,10 +304,20 @@ async fn send(
         _ => return Err(Error::HttpRequestUriInvalid.into()),
     };
     let port = uri.port_u16().unwrap_or(default_port);
-    let rule = rules.find(request.method(), &host, port, default_port).ok_or(Error::HttpRequestDenied)?;
-    let changes = !matches!(*request.method(), http::Method::GET | http::Method::HEAD | http::Method::OPTIONS);
+    let granted = rules.find(request.method(), &host, port, default_port);
+    let rule = match (granted, &gate.open) {
+        (Some(rule), _) => rule.clone(),
+        (None, None) => return Err(Error::HttpRequestDenied.into()),
+        (None, Some(open)) => {
+            let wanted = Wanted { method: request.method(), host: &host, port, default_port, reads };
+            open.rule(wanted, permit).map_err(|refused| SendError {
+                error: Error::HttpRequestDenied,
+                why: refused.map_or(Why::Other, Why::Network),
+            })?
+        }
+    };
     permit
-        .request(&host, changes, !rule.host.contains('*'))
+        .request(&host, !reads, !rule.host.contains('*'))
         .map_err(|why| SendError { error: Error::HttpRequestDenied, why: Why::Labels(why) })?;
     match &rule.inject {
         None => {}
@@ -301,13 +348,13 @@ async fn send(
     let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let late = |_| Error::ConnectionTimeout;
     // On record before anybody can hear of it.
-    if let Some(error) = transaction.and_then(|work| work.leaving(&host).err()) {
+    if let Some(error) = gate.transaction.as_ref().and_then(|work| work.leaving(&host).err()) {
         return Err(Error::InternalError(Some(error.to_string())).into());
     }
     let stream = timeout(connect_limit, net::connect(&host, port, rule.private)).await.map_err(late)?;
     let stream = stream.map_err(unreached)?;
     let is_private = stream.peer_addr().is_ok_and(|peer| !net::is_public(peer.ip()));
-    note(reached, request.method(), &rule.named(&host, port, default_port), is_private);
+    note(&gate.reached, request.method(), &rule.named(&host, port, default_port), is_private);
     // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
     if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
         return Err(SendError { error: Error::HttpRequestDenied, why: Why::Clear });
@@ -320,7 +367,7 @@ async fn send(
     };
 
     // From here on the host can say something. That there is no connection is the host's own network's word.
-    permit.read().join(LabelId::of(&answer_label(&host, rule)));
+    permit.read().join(LabelId::of(&answer_label(&host, &rule, request.headers())));
     *request.uri_mut() = Uri::builder()
         .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))
         .build()
@@ -356,12 +403,13 @@ async fn send(
             None => body.boxed_unsync(),
         }
     });
-    Ok((body, Box::new(async move { connection.await.map_err(Error::Hyper) })))
+    Ok((body, Box::pin(async move { connection.await.map_err(Error::Hyper) })))
 }
 
 /// Of what a host answers: everybody can have what it gives without a secret.
-fn answer_label(host: &str, rule: &HttpRule) -> Label {
-    match rule.inject.is_some() || rule.private {
+fn answer_label(host: &str, rule: &HttpRule, headers: &http::HeaderMap) -> Label {
+    let shows_who = [http::header::AUTHORIZATION, http::header::COOKIE].iter().any(|header| headers.contains_key(header));
+    match rule.inject.is_some() || rule.private || shows_who {
         true => Label::of(Integrity::World, Confidentiality::Session, &format!("host:{host}")),
         false => Label::world(&format!("{PUBLIC}{host}")),
     }

@@ -1,0 +1,107 @@
+//! What the command lines of a run may reach: the rules that there are, what was accepted in the run, and what its own message names.
+
+use super::run_context::RunContext;
+use super::{DriveError, RunExecutor};
+use crate::tool::address::{addresses, host_and_port};
+use crate::tool::network::host_effects;
+use crate::tool::{CallLabels, EXEC};
+use kiso_base::home::SessionName;
+use kiso_graph::run::Run;
+use kiso_plan::approval::{CallEffect, Card, Decision};
+use kiso_plan::network::{NetworkAccess, NetworkRule, NetworkRules};
+use kiso_plan::plan::{CallerScope, Task};
+use kiso_plan::prompt::said;
+use kiso_sandbox::effect::network::{Network, is_near};
+use kiso_sandbox::effect::sink::Permit;
+use kiso_store::store::StoreError;
+use std::collections::BTreeSet;
+
+impl RunExecutor {
+    /// The rules for a session, apart from any run.
+    async fn network_rules(&self, session: &SessionName) -> Result<NetworkRules, StoreError> {
+        let of = session.clone();
+        let remembered = self.store.read(move |view| view.network_rules(&of)).await?;
+        let config = self.newest_config();
+        let (configured, default) = (config.network_rules.clone(), config.network_default());
+        Ok(NetworkRules { configured, remembered, accepted: Vec::new(), default })
+    }
+
+    /// What a command line may reach that a person runs by hand, or a program with an administrator's rights.
+    pub async fn network_by_hand(&self, session: &SessionName) -> Result<Network, StoreError> {
+        Ok(Network::new(self.network_rules(session).await?, CallerScope::Admin, false))
+    }
+}
+
+impl RunContext<'_> {
+    /// What a command line of this run, or a call of a bundled skill, may reach.
+    pub(super) async fn network(&self, run: &Run) -> Result<Network, DriveError> {
+        let mut rules = self.drive.network_rules(&self.session).await?;
+        for (decision, effect) in run.decisions() {
+            let access = match decision {
+                Decision::Accepted => NetworkAccess::Allow,
+                Decision::Refused | Decision::Expired => NetworkAccess::Deny,
+            };
+            if !self.drive.tools.is_about_hosts(&effect.tool) {
+                continue;
+            }
+            for to in effect.access.iter().flat_map(|access| &access.hosts) {
+                rules.accepted.push(self.rule(&to.host, access, to.methods.clone()));
+            }
+        }
+        if run.spec().label.is_trusted() {
+            let own = said(run.message());
+            let hosts: BTreeSet<String> = addresses(own).filter_map(host_and_port).collect();
+            rules.accepted.extend(hosts.iter().map(|host| self.rule(host, NetworkAccess::Allow, Vec::new())));
+        }
+        Ok(Network::new(rules, self.caller, run.may_ask()))
+    }
+
+    fn rule(&self, host: &str, access: NetworkAccess, methods: Vec<String>) -> NetworkRule {
+        // To others, this machine's own network is closed whatever they say.
+        let private = self.caller == CallerScope::Admin && is_near(host);
+        NetworkRule { methods, private, ..NetworkRule::new(host, access) }
+    }
+
+    /// What has to be asked about the hosts that a task names, before it starts.
+    pub(super) async fn named_hosts(
+        &self,
+        network: &Network,
+        task: &Task,
+        labels: &CallLabels,
+    ) -> Vec<CallEffect> {
+        let mut wanted = self.drive.tools.named_requests(task, labels);
+        wanted.retain(|wanted| {
+            let decision = network.decide(&wanted.host, (&wanted.method, wanted.reads), &labels.all());
+            let asks = match decision.access {
+                NetworkAccess::Allow => wanted.because.is_some() && !decision.by_name,
+                NetworkAccess::Ask => true,
+                NetworkAccess::Deny => false,
+            };
+            asks && (self.caller == CallerScope::Admin || !is_near(&wanted.host))
+        });
+        host_effects(&wanted, &shown(task))
+    }
+
+    /// The card for what a task turned out to want, if it can be done once more after the answer.
+    pub(super) async fn card_for_wanted(
+        &self,
+        run: &Run,
+        (network, permit): (&Network, &Permit),
+        task: &Task,
+    ) -> Result<Option<Card>, DriveError> {
+        if !network.is_wanting() || !network.is_rolled_back() || permit.has_changed() || !run.may_ask() {
+            return Ok(None);
+        }
+        let effects = host_effects(&network.wanted(), &shown(task));
+        let effects = effects.into_iter().filter(|effect| run.decision(effect).is_none());
+        self.card(effects.collect()).await
+    }
+}
+
+/// The call that wants hosts, as a card shows it.
+fn shown(task: &Task) -> Vec<(String, String)> {
+    match &task.skill {
+        Some(skill) => vec![("for".to_owned(), skill.clone())],
+        None => vec![("for".to_owned(), format!("{EXEC}: {}", task.detail))],
+    }
+}

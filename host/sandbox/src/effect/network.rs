@@ -1,0 +1,172 @@
+//! What a command line, or a call of a bundled skill, may reach, and what it wanted to reach and nobody has allowed yet.
+//!
+//! [`kiso_plan::network`] has the rules. This is what one piece of work knows of them: clones share what was wanted.
+
+use kiso_plan::label::Label;
+use kiso_plan::network::{NetworkAccess, NetworkDecision, NetworkRequest, NetworkRules, split_port};
+use kiso_plan::plan::CallerScope;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Hosts that one piece of work can want; what it wants beyond these is refused.
+const MAX_WANTED: usize = 20;
+
+/// What may be reached. The default reaches nothing, and nobody is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Network(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: NetworkRules,
+    role: CallerScope,
+    /// Whether a person can be asked.
+    asks: bool,
+    wanted: Mutex<Vec<WantedHost>>,
+    /// Hosts of which it was said that they may not be reached.
+    told: Mutex<BTreeSet<String>>,
+    rolled_back: AtomicBool,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        let (wanted, told, rolled_back) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        Self { rules: NetworkRules::default(), role: CallerScope::User, asks: false, wanted, told, rolled_back }
+    }
+}
+
+/// A host that work wanted to reach, and that somebody has to allow first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedHost {
+    /// With its port, where that is not the scheme's own.
+    pub host: String,
+    /// In upper case.
+    pub method: String,
+    pub reads: bool,
+    /// Why the rules of labels ask for it, where they do.
+    pub because: Option<String>,
+}
+
+impl Network {
+    /// With `asks`, work that wants a host which nobody has decided about is stopped, so that a person is asked.
+    pub fn new(rules: NetworkRules, role: CallerScope, asks: bool) -> Self {
+        Self(Arc::new(Inner { rules, role, asks, ..Inner::default() }))
+    }
+
+    /// What the rules say of a request.
+    pub fn decide(&self, host: &str, (method, reads): (&str, bool), label: &Label) -> NetworkDecision {
+        let (name, port) = split_port(host);
+        let request = NetworkRequest { host: name, port, method, reads, role: self.0.role, label };
+        self.0.rules.decide(&request)
+    }
+
+    /// Notes a host that somebody has to allow first. Whether a person can be asked.
+    pub fn want(&self, wanted: WantedHost) -> bool {
+        // Others must not reach what is near this machine by asking.
+        if !self.0.asks || is_near(&wanted.host) && self.0.role != CallerScope::Admin {
+            return false;
+        }
+        let mut all = lock(&self.0.wanted);
+        if !all.contains(&wanted) {
+            if all.len() >= MAX_WANTED {
+                return false;
+            }
+            all.push(wanted);
+        }
+        true
+    }
+
+    /// What was wanted.
+    pub fn wanted(&self) -> Vec<WantedHost> {
+        lock(&self.0.wanted).clone()
+    }
+
+    /// Whether something was wanted that a person is asked for.
+    pub fn is_wanting(&self) -> bool {
+        !lock(&self.0.wanted).is_empty()
+    }
+
+    /// Notes that nothing of the work remains, so that it can be done once more when a person has answered.
+    pub fn set_rolled_back(&self) {
+        self.0.rolled_back.store(true, Relaxed);
+    }
+
+    /// Whether nothing of the work remains.
+    pub fn is_rolled_back(&self) -> bool {
+        self.0.rolled_back.load(Relaxed)
+    }
+
+    /// Whether this is the first time that somebody is told of this host.
+    pub fn tell(&self, host: &str) -> bool {
+        let mut told = lock(&self.0.told);
+        told.len() < MAX_WANTED && told.insert(host.to_owned())
+    }
+}
+
+/// Whether a host is in the machine's own network by its name alone: an address that is none of the open internet, or a name that only
+/// a local network has. Nothing is looked up.
+pub fn is_near(host: &str) -> bool {
+    let (name, _) = split_port(host);
+    if let Ok(ip) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return !kiso_base::net::is_public(ip);
+    }
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let local = ["localhost", "local", "lan", "internal", "intranet", "home", "corp", "private"];
+    let last = name.rsplit('.').next().unwrap_or_default();
+    !name.contains('.') || local.contains(&last) || name.ends_with(".home.arpa")
+}
+
+/// The command that would allow a request, for whoever reads of its refusal.
+pub fn command_to_allow(host: &str, method: &str, reads: bool, private: bool) -> String {
+    let method = if reads { String::new() } else { format!(" --method {method}") };
+    let private = if private { " --private" } else { "" };
+    format!("kiso network allow {host}{method}{private}")
+}
+
+/// Whether a decision lets a request out.
+pub fn is_allowed(decision: NetworkDecision) -> bool {
+    decision.access == NetworkAccess::Allow
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_the_own_network_is_known_by_its_name() {
+        for (host, near) in [
+            ("127.0.0.1", true),
+            ("127.0.0.1:8080", true),
+            ("[::1]:80", true),
+            ("192.168.1.1", true),
+            ("localhost:3000", true),
+            ("LOCALHOST.", true),
+            ("printer", true),
+            ("nas.local", true),
+            ("a.home.arpa", true),
+            ("example.org", false),
+            ("1.1.1.1", false),
+            ("local.example.org", false),
+        ] {
+            assert_eq!(is_near(host), near, "{host}");
+        }
+    }
+
+    #[test]
+    fn nothing_near_is_asked_for_by_others() {
+        let want = |role, host: &str| {
+            let network = Network::new(NetworkRules::default(), role, true);
+            let (host, method) = (host.to_owned(), "GET".to_owned());
+            network.want(WantedHost { host, method, reads: true, because: None })
+        };
+        assert!(want(CallerScope::User, "example.org") && want(CallerScope::Admin, "127.0.0.1"));
+        assert!(!want(CallerScope::User, "127.0.0.1"));
+        let host = || WantedHost { host: "a.example".into(), method: "GET".into(), reads: true, because: None };
+        assert!(!Network::default().want(host()));
+    }
+}

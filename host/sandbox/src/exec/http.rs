@@ -1,0 +1,63 @@
+//! Requests of a line's processes: one door for each process, with the rules of the line and the label of what the process has read.
+
+use super::channel::Channel;
+use super::commands::hosts_named;
+use super::process::Process;
+use super::task::ExecTask;
+use crate::effect::network::Network;
+use crate::engine::limits::{Limit, LimitHit};
+use crate::skill::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
+use kiso_base::config::Network as NetworkConfig;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What all processes of a line may reach, and how much comes back.
+#[derive(Debug)]
+pub(super) struct LineNetwork {
+    pub network: Network,
+    pub rules: Arc<HttpRules>,
+}
+
+impl LineNetwork {
+    pub(super) fn new(network: Network, config: &NetworkConfig) -> Self {
+        let rules = HttpRules {
+            rules: Vec::new(),
+            max_response: usize::try_from(config.max_response_mib << 20).unwrap_or(usize::MAX),
+            connect_timeout: Duration::from_secs(config.connect_timeout_s),
+        };
+        Self { network, rules: Arc::new(rules) }
+    }
+}
+
+/// The door of a process that was started with these words.
+pub(super) fn gate(task: &Arc<ExecTask>, process: &Process, argv: &[String], stderr: Channel) -> HttpGate {
+    let name = argv.first().map_or("", String::as_str);
+    let (network, of_task) = (task.network.network.clone(), task.clone());
+    let stop: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(move |host| {
+        let setting = format!("an approval, or `kiso network allow {host}`");
+        of_task.hit_with(LimitHit { limit: Limit::Network, value: host.to_owned(), setting });
+    });
+    HttpGate {
+        rules: task.network.rules.clone(),
+        open: Some(OpenNetwork { network: network.clone(), needs: None, stop }),
+        tell: Some(tell(network, stderr)),
+        transaction: task.commands.transaction.clone(),
+        permit: task.commands.permit.of_process(name, &process.label, hosts_named(argv)),
+        ..HttpGate::default()
+    }
+}
+
+/// Says on a process's standard error what was refused, once for each host.
+fn tell(network: Network, stderr: Channel) -> TellRefused {
+    Arc::new(move |refused: RefusedRequest| {
+        let said = refused.hint("kiso");
+        let is_first = network.tell(&said);
+        let stderr = stderr.clone();
+        Box::pin(async move {
+            if is_first {
+                // Nobody may read it any more.
+                let _ = stderr.write(format!("kiso: {said}\n").as_bytes()).await;
+            }
+        })
+    })
+}

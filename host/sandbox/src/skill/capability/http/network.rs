@@ -1,0 +1,88 @@
+//! Hosts that no grant names, for command lines and bundled skills: whether `[network]` or a person allows them.
+
+use super::covers;
+use super::gate::{HttpRule, RefusedRequest};
+use crate::effect::network::{Network, WantedHost, command_to_allow, is_allowed};
+use crate::effect::sink::Permit;
+use http::Method;
+use http::request::Parts;
+use kiso_plan::network::{NetworkAccess, READING};
+use std::fmt;
+use std::sync::Arc;
+
+/// What of the network is open to a call beside its grant.
+#[derive(Clone)]
+pub struct OpenNetwork {
+    pub network: Network,
+    /// What a manifest asks for; `None` for a command line, which may want every host.
+    pub needs: Option<Vec<HttpRule>>,
+    /// Ends the work, because a person is asked first.
+    pub stop: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl fmt::Debug for OpenNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenNetwork").field("network", &self.network).finish_non_exhaustive()
+    }
+}
+
+/// A request, as rules see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub method: &'a Method,
+    /// In lower case.
+    pub host: &'a str,
+    pub port: u16,
+    pub default_port: u16,
+    /// Whether it changes nothing there.
+    pub reads: bool,
+}
+
+impl OpenNetwork {
+    /// The rule for a request; or why nothing is sent, unless no grant could be about it either.
+    pub(super) fn rule(&self, wanted: Wanted<'_>, permit: &Permit) -> Result<HttpRule, Option<RefusedRequest>> {
+        let Wanted { method, host, port, default_port, reads } = wanted;
+        let named = if port == default_port { host.to_owned() } else { format!("{host}:{port}") };
+        let asked_for = match &self.needs {
+            None => None,
+            Some(needs) => {
+                let of_method = |need: &&HttpRule| need.methods.iter().any(|known| known == method.as_str());
+                let need = needs.iter().filter(of_method).find(|need| covers(&need.host, &named));
+                Some(need.ok_or(None)?)
+            }
+        };
+        let label = permit.read().get().label();
+        let decision = self.network.decide(&named, (method.as_str(), reads), &label);
+        let problem = permit.refuses_request(host, !reads, decision.by_name);
+        let command = || command_to_allow(&named, method.as_str(), reads, false);
+        if decision.access == NetworkAccess::Deny {
+            let why = "a rule denies it; `kiso network` lists the rules".to_owned();
+            return Err(Some(RefusedRequest::Network { host: named, why }));
+        }
+        if !is_allowed(decision) || problem.is_some() {
+            let (host, method) = (named.clone(), method.to_string());
+            if self.network.want(WantedHost { host, method, reads, because: problem.clone() }) {
+                (self.stop)(&named);
+                return Err(Some(RefusedRequest::Network { host: named, why: "you are asked about it first".to_owned() }));
+            }
+            if let Some(why) = problem {
+                return Err(Some(RefusedRequest::Labels { host: named, why }));
+            }
+            let why = format!("`{}` allows it", command());
+            return Err(Some(RefusedRequest::Network { host: named, why }));
+        }
+        let host = if decision.by_name { named } else { "*".to_owned() };
+        let methods = vec![method.to_string()];
+        let (inject, mask) = asked_for.map_or((None, None), |need| (need.inject.clone(), need.mask.clone()));
+        Ok(HttpRule { host, methods, private: decision.private, inject, mask })
+    }
+}
+
+/// Whether a request changes nothing: by its method, or because it is how git reads a repository.
+pub(super) fn is_reading(parts: &Parts) -> bool {
+    let media_type = parts.headers.get(http::header::CONTENT_TYPE);
+    let reads_git = parts.method == Method::POST
+        && parts.uri.path().ends_with("/git-upload-pack")
+        && media_type.is_some_and(|media_type| media_type == "application/x-git-upload-pack-request");
+    reads_git || READING.contains(&parts.method.as_str())
+}
