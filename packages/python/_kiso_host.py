@@ -59,7 +59,10 @@ def _ask(request, data):
     answer = json.loads(_read(int.from_bytes(sizes[:4], "little")))
     data = _read(int.from_bytes(sizes[4:], "little"))
     if "errno" in answer:
-        raise OSError(getattr(errno, answer["errno"]), answer["said"])
+        error = OSError(getattr(errno, answer["errno"], errno.EIO), answer["said"])
+        # Some kinds have no number here.
+        error.kind = answer["errno"]
+        raise error
     return answer, data
 
 

@@ -13,8 +13,8 @@ CHUNK = 64 << 10
 # What ends with a signal has a code of its own in command lines.
 _SIGNALS = {134: 6, 137: 9, 141: 13}
 
-# Commands that read or write files of this program.
-_unfinished = set()
+# Commands that read or write files of this program; and what takes the place of a stream of it that they have, too, by its number.
+_unfinished, instead_of_own = set(), {}
 
 
 @atexit.register
@@ -203,12 +203,10 @@ def patch(module):
             if not isinstance(bufsize, int):
                 raise TypeError("bufsize must be an integer")
             if text is not None and universal_newlines is not None and bool(universal_newlines) != bool(text):
-                raise module.SubprocessError(
-                    "Cannot disambiguate when both text and universal_newlines are supplied but different. Pass one or the other."
-                )
+                both = "Cannot disambiguate when both text and universal_newlines are supplied but different."
+                raise module.SubprocessError(f"{both} Pass one or the other.")
             self.args = args
-            self.stdin = self.stdout = self.stderr = None
-            self.returncode = None
+            self.stdin = self.stdout = self.stderr = self.returncode = None
             self.encoding = encoding
             self.errors = errors
             self.text_mode = encoding or errors or text or universal_newlines
@@ -252,7 +250,10 @@ def patch(module):
         def _plug(self, stream, number):
             """What the host is told of a stream."""
             if stream is None:
-                return {"own": number}
+                if number not in instead_of_own:
+                    return {"own": number}
+                self._to_files[number] = instead_of_own[number]
+                return "pipe"
             if stream == PIPE:
                 return "pipe"
             if stream == DEVNULL:
@@ -452,7 +453,7 @@ def patch(module):
         def _decoded(self, stream, data):
             if data is None or not self.text_mode:
                 return data
-            file = self.stdout if stream == 1 else self.stderr
+            file = (None, self.stdout, self.stderr)[stream]
             return self._translate_newlines(data, file.encoding, file.errors)
 
         def send_signal(self, sig):
@@ -478,9 +479,9 @@ def patch(module):
 
 
 def system(command):
-    import subprocess
+    from subprocess import Popen
 
-    code = subprocess.Popen(command, shell=True).wait()
+    code = Popen(command, shell=True).wait()
     return code << 8 if code >= 0 else -code
 
 

@@ -6,7 +6,6 @@ import sys
 NO_NETWORK = "Python has no network here; the skill `fetch` reads web addresses"
 NO_PACKAGES = "packages cannot be installed here; Python imports what lies in /work"
 NO_PROCESSES = "Python cannot copy itself into another process here; start a command with subprocess, or use asyncio"
-NO_THREADS = "Python has no threads here; call the function itself, or use asyncio"
 NO_SCREEN = "Python has no screen here; write text, HTML or pictures to files"
 
 _IN_PYTHON_SCI = frozenset(
@@ -157,6 +156,10 @@ def _patch_selectors(module):
     import time
 
     class Selector(module.SelectSelector):
+        def _select(self, *files):
+            # As it is now: sockets are known to it once there are any.
+            return module.select.select(*files)
+
         def select(self, timeout=None):
             if self.get_map():
                 return super().select(timeout)
@@ -171,29 +174,39 @@ def _patch_selectors(module):
 
 
 def _patch_threading(module):
-    def explained(start):
-        def start_new_thread(*args, **kwargs):
-            try:
-                return start(*args, **kwargs)
-            except RuntimeError:
-                raise RuntimeError(NO_THREADS) from None
+    import _kiso_threads
 
-        return start_new_thread
+    _kiso_threads.patch(module)
 
-    # The second is that of CPython 3.13 and later.
-    for name in ("_start_new_thread", "_start_joinable_thread"):
-        start = getattr(module, name, None)
-        if start is not None:
-            setattr(module, name, explained(start))
+
+def _patch_queue(module):
+    import _kiso_threads
+
+    _kiso_threads.patch_queue(module)
+
+
+def _patch_pytest_capture(module):
+    import _kiso_pytest
+
+    _kiso_pytest.patch_capture(module)
+
+
+def _patch_pytest_logging(module):
+    import _kiso_pytest
+
+    _kiso_pytest.patch_logging(module)
+
+
+def _patch_pytest_faulthandler(module):
+    import _kiso_pytest
+
+    _kiso_pytest.patch_faulthandler(module)
 
 
 def _patch_socket(module):
-    def no_network(*_args, **_kwargs):
-        raise OSError(58, NO_NETWORK)
+    import _kiso_socket
 
-    module.create_connection = module.getaddrinfo = module.gethostbyname = no_network
-    # As `hostname` says it.
-    module.gethostname = lambda: "kiso"
+    _kiso_socket.patch(module)
 
 
 def _patch_traceback(module):
@@ -206,19 +219,6 @@ def _patch_traceback(module):
             self._str = self._str.partition(". Site initialization is disabled, ")[0]
 
     module.TracebackException.__init__ = __init__
-
-
-def _patch_urllib_request(module):
-    def open_with(own):
-        def open(self, fullurl, data=None, *args, **kwargs):
-            url = fullurl if isinstance(fullurl, str) else fullurl.full_url
-            if url.split(":", 1)[0].lower() in ("http", "https", "ftp"):
-                raise module.URLError(NO_NETWORK)
-            return own(self, fullurl, data, *args, **kwargs)
-
-        return open
-
-    module.OpenerDirector.open = open_with(module.OpenerDirector.open)
 
 
 def _patch_multiprocessing(module):
@@ -238,11 +238,15 @@ def _patch_futures(module):
 
 
 _PATCHES = {
+    "_pytest.capture": _patch_pytest_capture,
+    "_pytest.faulthandler": _patch_pytest_faulthandler,
+    "_pytest.logging": _patch_pytest_logging,
     "asyncio.base_events": _patch_base_events,
     "asyncio.subprocess": _patch_asyncio_subprocess,
     "asyncio.selector_events": _patch_selector_events,
     "concurrent.futures": _patch_futures,
     "multiprocessing.process": _patch_multiprocessing,
+    "queue": _patch_queue,
     "runpy": _patch_runpy,
     "selectors": _patch_selectors,
     "shutil": _patch_shutil,
@@ -250,7 +254,6 @@ _PATCHES = {
     "subprocess": _patch_subprocess,
     "threading": _patch_threading,
     "traceback": _patch_traceback,
-    "urllib.request": _patch_urllib_request,
 }
 
 

@@ -16,7 +16,7 @@ pub(super) static PYTHON: Package = Package {
     name: "python",
     // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew; before the
     // fourth, it started no commands; before the fifth, it could not make a directory that is mounted, where that may be there.
-    version: "3.12.0+7",
+    version: "3.12.0+8",
     summary: "CPython 3.12 with its standard library, as python3 in every command line, and sqlite3",
     licence: "PSF-2.0",
     url: "https://github.com/vmware-labs/webassembly-language-runtimes/releases/download/python%2F3.12.0%2B20231211-040d5a6/python-3.12.0.wasm",
@@ -50,7 +50,7 @@ pub(super) const STARTED: StartedInterpreter = StartedInterpreter {
 };
 
 /// What makes up for what an interpreter on WASI cannot know or do.
-pub(super) const START_FILES: [(&str, &[u8]); 9] = [
+pub(super) const START_FILES: [(&str, &[u8]); 11] = [
     ("sitecustomize.py", include_bytes!("../../../../packages/python/sitecustomize.py")),
     ("_thread_pool.py", include_bytes!("../../../../packages/python/_thread_pool.py")),
     ("_kiso_subprocess.py", include_bytes!("../../../../packages/python/_kiso_subprocess.py")),
@@ -58,6 +58,8 @@ pub(super) const START_FILES: [(&str, &[u8]); 9] = [
     ("_kiso_asyncio.py", include_bytes!("../../../../packages/python/_kiso_asyncio.py")),
     ("_kiso_http.py", include_bytes!("../../../../packages/python/_kiso_http.py")),
     ("_kiso_socket.py", include_bytes!("../../../../packages/python/_kiso_socket.py")),
+    ("_kiso_threads.py", include_bytes!("../../../../packages/python/_kiso_threads.py")),
+    ("_kiso_pytest.py", include_bytes!("../../../../packages/python/_kiso_pytest.py")),
     ("ssl.py", include_bytes!("../../../../packages/python/ssl.py")),
     (CONTROL_FILE, b"Programs ask for commands here; see _kiso_host.py.\n"),
 ];
@@ -258,6 +260,11 @@ mod tests {
             "_kiso_subprocess.py",
             "_kiso_host.py",
             "_kiso_asyncio.py",
+            "_kiso_http.py",
+            "_kiso_socket.py",
+            "_kiso_threads.py",
+            "_kiso_pytest.py",
+            "ssl.py",
             "_kiso_started.py",
         ] {
             let (_, bytes) = FILES.iter().find(|(path, _)| path == name).unwrap();
@@ -266,7 +273,7 @@ mod tests {
         let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
         assert_eq!(
             (PYTHON.version, digest.as_str()),
-            ("3.12.0+7", "e7160d865f4d8905"),
+            ("3.12.0+8", "8801f45d310e7616"),
             "raise the version in python.rs and kiso.toml"
         );
     }
