@@ -157,6 +157,12 @@ impl std::fmt::Debug for Line<'_> {
 #[error("the line could not be run: {0}")]
 pub struct ExecError(String);
 
+impl ExecError {
+    pub fn new(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl Exec {
     /// For the home that these skills belong to. Starts nothing yet.
     pub fn new(home: Home, config: Config, skills: Skills) -> Self {

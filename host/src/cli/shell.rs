@@ -6,12 +6,15 @@ use super::folder::FolderArgs;
 use super::history::InputHistory;
 use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
+use kiso_base::config::Config;
 use kiso_base::home::{Home, SHARED, SessionName};
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::exec::{Channel, CommandResult, Exec, ExecError, Line, PipeWriter, Scratch, pipe};
 use kiso_store::secret::Secrets;
+use kiso_store::store::Store;
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -92,7 +95,8 @@ struct Hand {
     scratch: Scratch,
     json: bool,
     home: Home,
-    shared_mib: u64,
+    store: Store,
+    config: Config,
 }
 
 impl Hand {
@@ -104,7 +108,8 @@ impl Hand {
             secrets: environment_secrets(),
             json,
             home: opened.home.clone(),
-            shared_mib: opened.config.engine.shared_mib,
+            store: opened.store.clone(),
+            config: opened.config.clone(),
         })
     }
 
@@ -138,6 +143,7 @@ impl Hand {
     ) -> Result<CommandResult, ExecError> {
         let drains = (!self.json).then(|| (Drain::to(std::io::stdout()), Drain::to(std::io::stderr())));
         let outputs = drains.as_ref().map(|(out, err)| (out.channel(), err.channel()));
+        let network = Network::by_hand(&self.store, &self.config, &self.session, CallerScope::Admin).await;
         let line = Line {
             source,
             session: &self.session,
@@ -156,6 +162,7 @@ impl Hand {
             transaction: None,
             accepted: None,
             permit: Default::default(),
+            network: network.map_err(ExecError::new)?,
         };
         let done = self.exec.run(line).await;
         self.share(&done);
@@ -174,9 +181,15 @@ impl Hand {
             true => Overlay::drop_unshared(&self.home, &self.session)
                 .map(|()| Vec::new())
                 .map_err(|error| error.to_string()),
-            false => Overlay::share_changes(&self.home, &self.session, LabelId::default(), None, self.shared_mib)
-                .map(|shared| shared.notes)
-                .map_err(|error| error.to_string()),
+            false => Overlay::share_changes(
+                &self.home,
+                &self.session,
+                LabelId::default(),
+                None,
+                self.config.engine.shared_mib,
+            )
+            .map(|shared| shared.notes)
+            .map_err(|error| error.to_string()),
         };
         match shared {
             Ok(notes) => notes.iter().for_each(|note| errln!("kiso: {note}")),

@@ -19,9 +19,9 @@ use kiso_graph::run::{Run, Starting};
 use kiso_graph::step::StepResult;
 use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, Destination, MAX_EFFECTS, NETWORK};
 use kiso_plan::call::ToolCall;
-use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::{Integrity, Label};
+use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_plan::plan::Task;
 use kiso_plan::report::TaskError;
 use kiso_sandbox::effect::network::is_near;
@@ -357,9 +357,11 @@ impl RunExecutor {
             return Err(CardReplyError::Nothing);
         }
         let access = if refuses_hosts { NetworkAccess::Deny } else { NetworkAccess::Allow };
-        let hosts = asked.card.effects.iter().enumerate().filter(|(at, _)| refuses_hosts || accepted.contains(&(at + 1)));
+        let hosts =
+            asked.card.effects.iter().enumerate().filter(|(at, _)| refuses_hosts || accepted.contains(&(at + 1)));
         let hosts = hosts.map(|(_, effect)| effect).filter(about_hosts).flat_map(|effect| &effect.access);
-        let by = format!("approval {id}{}", if reply.by.is_empty() { String::new() } else { format!(" ({})", reply.by) });
+        let by =
+            format!("approval {id}{}", if reply.by.is_empty() { String::new() } else { format!(" ({})", reply.by) });
         let host_rule = |to: &Destination| NewNetworkRule {
             session: (reply.always == Some(AlwaysScope::Session)).then(|| asked.session.clone()),
             rule: NetworkRule {

@@ -1,41 +1,23 @@
 //! What the command lines of a run may reach: the rules that there are, what was accepted in the run, and what its own message names.
 
+use super::DriveError;
 use super::run_context::RunContext;
-use super::{DriveError, RunExecutor};
 use crate::tool::address::{addresses, host_and_port};
 use crate::tool::network::host_effects;
 use crate::tool::{CallLabels, EXEC};
-use kiso_base::home::SessionName;
 use kiso_graph::run::Run;
 use kiso_plan::approval::{CallEffect, Card, Decision};
-use kiso_plan::network::{NetworkAccess, NetworkRule, NetworkRules};
+use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_plan::plan::{CallerScope, Task};
 use kiso_plan::prompt::said;
-use kiso_sandbox::effect::network::{Network, is_near};
+use kiso_sandbox::effect::network::{Network, is_near, rules_of};
 use kiso_sandbox::effect::sink::Permit;
-use kiso_store::store::StoreError;
 use std::collections::BTreeSet;
-
-impl RunExecutor {
-    /// The rules for a session, apart from any run.
-    async fn network_rules(&self, session: &SessionName) -> Result<NetworkRules, StoreError> {
-        let of = session.clone();
-        let remembered = self.store.read(move |view| view.network_rules(&of)).await?;
-        let config = self.newest_config();
-        let (configured, default) = (config.network_rules.clone(), config.network_default());
-        Ok(NetworkRules { configured, remembered, accepted: Vec::new(), default })
-    }
-
-    /// What a command line may reach that a person runs by hand, or a program with an administrator's rights.
-    pub async fn network_by_hand(&self, session: &SessionName) -> Result<Network, StoreError> {
-        Ok(Network::new(self.network_rules(session).await?, CallerScope::Admin, false))
-    }
-}
 
 impl RunContext<'_> {
     /// What a command line of this run, or a call of a bundled skill, may reach.
     pub(super) async fn network(&self, run: &Run) -> Result<Network, DriveError> {
-        let mut rules = self.drive.network_rules(&self.session).await?;
+        let mut rules = rules_of(&self.drive.store, &self.drive.config, &self.session).await?;
         for (decision, effect) in run.decisions() {
             let access = match decision {
                 Decision::Accepted => NetworkAccess::Allow,
@@ -63,12 +45,7 @@ impl RunContext<'_> {
     }
 
     /// What has to be asked about the hosts that a task names, before it starts.
-    pub(super) async fn named_hosts(
-        &self,
-        network: &Network,
-        task: &Task,
-        labels: &CallLabels,
-    ) -> Vec<CallEffect> {
+    pub(super) async fn named_hosts(&self, network: &Network, task: &Task, labels: &CallLabels) -> Vec<CallEffect> {
         let mut wanted = self.drive.tools.named_requests(task, labels);
         wanted.retain(|wanted| {
             let decision = network.decide(&wanted.host, (&wanted.method, wanted.reads), &labels.all());

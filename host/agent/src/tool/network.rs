@@ -108,15 +108,16 @@ pub(crate) fn host_effects(wanted: &[WantedHost], shown: &[(String, String)]) ->
         }
     }
     let effect = |((_, because), hosts): ((String, Option<String>), BTreeMap<String, BTreeSet<String>>)| {
-        let destination = |(host, methods): (String, BTreeSet<String>)| Destination {
-            host,
-            methods: methods.into_iter().collect(),
-        };
+        let destination =
+            |(host, methods): (String, BTreeSet<String>)| Destination { host, methods: methods.into_iter().collect() };
         let hosts = hosts.into_iter().map(destination).collect();
         let access = CardAccess { of: NETWORK.to_owned(), hosts, secrets: Vec::new() };
         let canonical = because.clone().unwrap_or_default();
         let shown = &shown[..shown.len().min(MAX_ARGS)];
-        CallEffect { because: because.into_iter().collect(), ..CallEffect::new(NETWORK, vec![access], shown, &canonical) }
+        CallEffect {
+            because: because.into_iter().collect(),
+            ..CallEffect::new(NETWORK, vec![access], shown, &canonical)
+        }
     };
     sites.into_iter().map(effect).collect()
 }
@@ -154,7 +155,11 @@ mod tests {
             ("/usr/bin/curl https://a.example", &["a.example"], "GET"),
         ] {
             let (found, found_method) = of_line(line);
-            assert_eq!((found.iter().map(String::as_str).collect::<Vec<_>>(), found_method.as_str()), (hosts.to_vec(), method), "{line}");
+            assert_eq!(
+                (found.iter().map(String::as_str).collect::<Vec<_>>(), found_method.as_str()),
+                (hosts.to_vec(), method),
+                "{line}"
+            );
         }
     }
 
@@ -169,10 +174,16 @@ mod tests {
         let all = [wanted("a.example.org", "GET"), wanted("b.example.org", "POST"), wanted("a.other.co.uk", "GET")];
         let effects = host_effects(&all, &[("command".to_owned(), "curl".to_owned())]);
         let hosts = |effect: &CallEffect| effect.access[0].hosts.iter().map(|to| to.host.clone()).collect::<Vec<_>>();
-        assert_eq!(effects.iter().map(hosts).collect::<Vec<_>>(), [vec!["a.example.org", "b.example.org"], vec!["a.other.co.uk"]]);
-        for (host, expected) in
-            [("a.b.example.org", "example.org"), ("127.0.0.1:80", "127.0.0.1"), ("example.org", "example.org"), ("x.other.co.uk", "other.co.uk")]
-        {
+        assert_eq!(
+            effects.iter().map(hosts).collect::<Vec<_>>(),
+            [vec!["a.example.org", "b.example.org"], vec!["a.other.co.uk"]]
+        );
+        for (host, expected) in [
+            ("a.b.example.org", "example.org"),
+            ("127.0.0.1:80", "127.0.0.1"),
+            ("example.org", "example.org"),
+            ("x.other.co.uk", "other.co.uk"),
+        ] {
             assert_eq!(site(host), expected);
         }
     }

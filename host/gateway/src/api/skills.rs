@@ -17,6 +17,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::compute::{self, Overdue};
 use kiso_base::home::{HomeError, SessionName, SkillName};
 use kiso_plan::code::{Blame, ErrorClass, ErrorCode};
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::skill::grant::Grant;
 use kiso_sandbox::skill::{Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine};
 
@@ -311,7 +312,7 @@ pub(super) struct CallRequest {
 }
 
 pub(super) async fn call(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Path(name): Path<String>,
     Body(CallRequest { session, args }): Body<CallRequest>,
@@ -330,7 +331,8 @@ pub(super) async fn call(
     })?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = args.unwrap_or_else(|| Map::new().into());
-    let caller = Caller::by_hand(&session, &secrets);
+    let network = Network::by_hand(&drive.store, &drive.config, &session, who.caller()).await?;
+    let caller = Caller { network: Some(&network), ..Caller::by_hand(&session, &secrets) };
     let ended = drive.tools.skills().call(&name, &args, caller).await;
     if let Err(error) = &ended.result
         && error.blame == Blame::Caller

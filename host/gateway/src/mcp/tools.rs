@@ -17,6 +17,7 @@ use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::limits::Usage;
 use kiso_plan::report::{TaskReport, TaskStatus};
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::skill::Caller;
 
 /// Largest message of it, in bytes; more belongs into a file.
@@ -194,7 +195,9 @@ async fn call_tool(
             at.meanings.push((question, meaning));
         }
     }
-    let caller = Caller::by_hand(session, &secrets);
+    let network = Network::by_hand(&drive.store, &drive.config, session, asker.caller).await;
+    let network = network.map_err(|error| RpcError::internal(&error))?;
+    let caller = Caller { network: Some(&network), ..Caller::by_hand(session, &secrets) };
     let called = drive.tools.perform(&call, std::slice::from_ref(spec), asker.caller, caller, &at).await;
     Ok(match called {
         Ok(ToolAnswer::Text(text)) => Ok(ToolAnswer::Text(secrets.redact(&text))),

@@ -2,9 +2,12 @@
 //!
 //! [`kiso_plan::network`] has the rules. This is what one piece of work knows of them: clones share what was wanted.
 
+use kiso_base::config::Config;
+use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
 use kiso_plan::network::{NetworkAccess, NetworkDecision, NetworkRequest, NetworkRules, split_port};
 use kiso_plan::plan::CallerScope;
+use kiso_store::store::{Store, StoreError};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -52,6 +55,16 @@ impl Network {
     /// With `asks`, work that wants a host which nobody has decided about is stopped, so that a person is asked.
     pub fn new(rules: NetworkRules, role: CallerScope, asks: bool) -> Self {
         Self(Arc::new(Inner { rules, role, asks, ..Inner::default() }))
+    }
+
+    /// For work by hand, with the rules that there are for its session; nobody is asked.
+    pub async fn by_hand(
+        store: &Store,
+        config: &Config,
+        session: &SessionName,
+        role: CallerScope,
+    ) -> Result<Self, StoreError> {
+        Ok(Self::new(rules_of(store, config, session).await?, role, false))
     }
 
     /// What the rules say of a request.
@@ -102,6 +115,14 @@ impl Network {
         let mut told = lock(&self.0.told);
         told.len() < MAX_WANTED && told.insert(host.to_owned())
     }
+}
+
+/// The rules for the command lines of a session, apart from any run.
+pub async fn rules_of(store: &Store, config: &Config, session: &SessionName) -> Result<NetworkRules, StoreError> {
+    let of = session.clone();
+    let remembered = store.read(move |view| view.network_rules(&of)).await?;
+    let (configured, default) = (config.network_rules.clone(), config.network_default());
+    Ok(NetworkRules { configured, remembered, accepted: Vec::new(), default })
 }
 
 /// Whether a host is in the machine's own network by its name alone: an address that is none of the open internet, or a name that only

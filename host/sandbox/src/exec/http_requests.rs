@@ -1,19 +1,26 @@
-//! HTTP requests of programs that know WASI alone: the answer's head at once, its body piece by piece.
+//! HTTP requests of programs that know WASI alone: the answer's head at once or when it is there, its body piece by piece.
 
 use super::errno::Errno;
 use crate::skill::HttpGate;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::select_all;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
-use tokio::task::AbortHandle;
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::timeout;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// Bodies that are read at once.
-const MAX_BODIES: usize = 64;
+/// Requests that are not answered yet, and bodies that are read, at once.
+const MAX_OPEN: usize = 64;
+
+/// Most milliseconds that somebody waits for at once; a line ends long before.
+const MAX_MILLIS: u64 = 86_400_000;
 
 /// Header fields of a request.
 const MAX_HEADERS: usize = 200;
@@ -21,12 +28,33 @@ const MAX_HEADERS: usize = 200;
 /// Bytes of a piece, at most.
 const MAX_PIECE: usize = 1 << 20;
 
+/// Drives an answer while it is read.
+type Connection = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+type Sent = (Response<WasiBody>, Connection);
+
 /// The requests of one process.
 #[derive(Debug)]
 pub(super) struct HttpRequests {
     gate: HttpGate,
+    pending: BTreeMap<u32, PendingRequest>,
     bodies: BTreeMap<u32, OpenBody>,
     opened: u32,
+}
+
+/// A request on its way.
+struct PendingRequest(JoinHandle<Result<Sent, Error>>);
+
+impl std::fmt::Debug for PendingRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("PendingRequest").field(&self.0.id()).finish()
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// A body that is being read.
@@ -50,46 +78,84 @@ pub(super) struct RequestHead {
     method: String,
     url: String,
     headers: Vec<(String, String)>,
+    /// Longest wait for the answer.
+    millis: Option<u64>,
+    /// The program asks for the answer later.
+    #[serde(default)]
+    later: bool,
 }
 
 impl HttpRequests {
     pub(super) fn new(gate: HttpGate) -> Self {
-        Self { gate, bodies: BTreeMap::new(), opened: 0 }
+        Self { gate, pending: BTreeMap::new(), bodies: BTreeMap::new(), opened: 0 }
     }
 
-    /// Sends a request, and tells the head of the answer; or an error number and words.
+    /// Sends a request. Returns the head of the answer, or the request's number where the program asks later; or an error number and words.
     pub(super) async fn send(&mut self, head: RequestHead, body: Bytes) -> Result<Value, Errno> {
-        if self.bodies.len() >= MAX_BODIES || head.headers.len() > MAX_HEADERS {
+        if self.bodies.len() + self.pending.len() >= MAX_OPEN || head.headers.len() > MAX_HEADERS {
             return Err(Errno::Invalid);
         }
+        let (millis, later) = (head.millis, head.later);
         let request = request(head, body).ok_or(Errno::Invalid)?;
-        let (response, connection) = match self.gate.send(request, None).await {
-            Ok(sent) => sent,
-            Err(error) => return Ok(failure(&error)),
+        let gate = self.gate.clone();
+        self.opened += 1;
+        let number = self.opened;
+        let sent = tokio::spawn(async move { gate.send(request, None).await });
+        self.pending.insert(number, PendingRequest(sent));
+        if later {
+            return Ok(json!({ "request": number }));
+        }
+        let answer = self.wait(&[number], millis).await?;
+        Ok(answer.unwrap_or_else(|| {
+            self.close(number);
+            failure(&Error::ConnectionReadTimeout)
+        }))
+    }
+
+    /// Waits for the answer to one of these requests; none where the time is over.
+    pub(super) async fn wait(&mut self, requests: &[u32], millis: Option<u64>) -> Result<Option<Value>, Errno> {
+        let mut pending: Vec<_> = self.pending.iter_mut().filter(|(number, _)| requests.contains(number)).collect();
+        if pending.is_empty() || pending.len() != requests.len() {
+            return Err(Errno::BadChannel);
+        }
+        let first = within(millis, select_all(pending.iter_mut().map(|(_, request)| &mut request.0))).await;
+        let Some((answer, at, _)) = first else { return Ok(None) };
+        let number = *pending[at].0;
+        self.pending.remove(&number);
+        let mut told = match answer.unwrap_or_else(|_| Err(Error::InternalError(None))) {
+            Ok((response, connection)) => self.answered(number, response, connection),
+            Err(error) => failure(&error),
         };
+        told["request"] = number.into();
+        Ok(Some(told))
+    }
+
+    /// The head of an answer, whose body has the number of the request.
+    fn answered(&mut self, number: u32, response: Response<WasiBody>, connection: Connection) -> Value {
         let connection = tokio::spawn(async { _ = connection.await }).abort_handle();
         let (parts, body) = response.into_parts();
-        self.opened += 1;
-        self.bodies.insert(self.opened, OpenBody { body, rest: Bytes::new(), connection });
+        self.bodies.insert(number, OpenBody { body, rest: Bytes::new(), connection });
         let headers = parts.headers.iter().map(|(name, value)| json!([name.as_str(), latin1(value.as_bytes())]));
-        Ok(json!({ "status": parts.status.as_u16(), "headers": headers.collect::<Vec<_>>(), "body": self.opened }))
+        json!({ "status": parts.status.as_u16(), "headers": headers.collect::<Vec<_>>(), "body": number })
     }
 
     /// The next piece of a body; nothing at its end.
-    pub(super) async fn read(&mut self, number: u32, max: usize) -> Result<(Value, Bytes), Errno> {
+    pub(super) async fn read(&mut self, number: u32, max: usize, millis: Option<u64>) -> Result<(Value, Bytes), Errno> {
         let open = self.bodies.get_mut(&number).ok_or(Errno::BadChannel)?;
         let max = max.clamp(1, MAX_PIECE);
         while open.rest.is_empty() {
-            match open.body.frame().await {
-                Some(Ok(frame)) => open.rest = frame.into_data().unwrap_or_default(),
-                Some(Err(error)) => {
+            match within(millis, open.body.frame()).await {
+                Some(Some(Ok(frame))) => open.rest = frame.into_data().unwrap_or_default(),
+                Some(Some(Err(error))) => {
                     self.bodies.remove(&number);
                     return Ok((failure(&error), Bytes::new()));
                 }
-                None => {
+                Some(None) => {
                     self.bodies.remove(&number);
                     return Ok((json!({}), Bytes::new()));
                 }
+                // It can be asked for again.
+                None => return Ok((failure(&Error::ConnectionReadTimeout), Bytes::new())),
             }
         }
         let piece = open.rest.split_to(max.min(open.rest.len()));
@@ -97,7 +163,15 @@ impl HttpRequests {
     }
 
     pub(super) fn close(&mut self, number: u32) {
+        self.pending.remove(&number);
         self.bodies.remove(&number);
+    }
+}
+
+async fn within<T>(millis: Option<u64>, future: impl Future<Output = T>) -> Option<T> {
+    match millis {
+        Some(millis) => timeout(Duration::from_millis(millis.min(MAX_MILLIS)), future).await.ok(),
+        None => Some(future.await),
     }
 }
 
@@ -133,9 +207,7 @@ fn failure(error: &Error) -> Value {
     let (errno, said) = match error {
         Error::HttpRequestDenied => ("EACCES", "it may not be reached".to_owned()),
         Error::DestinationIpProhibited => ("EACCES", "its address is private".to_owned()),
-        Error::DnsError { .. } | Error::DestinationNotFound => {
-            ("EAI_NONAME", "Name or service not known".to_owned())
-        }
+        Error::DnsError { .. } | Error::DestinationNotFound => ("EAI_NONAME", "Name or service not known".to_owned()),
         Error::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             ("ECONNREFUSED", "Connection refused".to_owned())
         }

@@ -122,6 +122,12 @@ enum Request {
     HttpRead {
         body: u32,
         max: usize,
+        millis: Option<u64>,
+    },
+    /// Waits for the answer to one of the requests that were sent so.
+    HttpWait {
+        requests: Vec<u32>,
+        millis: Option<u64>,
     },
     HttpClose {
         body: u32,
@@ -209,9 +215,13 @@ impl ChildRequests {
                 let sent = self.http.send(head, Bytes::copy_from_slice(bytes)).await;
                 self.going_on(sent.map(|head| (head, Bytes::new())))
             }
-            Request::HttpRead { body, max } => {
-                let read = self.http.read(body, max).await;
+            Request::HttpRead { body, max, millis } => {
+                let read = self.http.read(body, max, millis).await;
                 self.going_on(read)
+            }
+            Request::HttpWait { requests, millis } => {
+                let answer = self.http.wait(&requests, millis).await;
+                self.going_on(answer.map(|answer| (answer.unwrap_or_else(|| json!({})), Bytes::new())))
             }
             Request::HttpClose { body } => {
                 self.http.close(body);

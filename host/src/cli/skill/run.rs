@@ -5,6 +5,8 @@ use crate::cli::show::{Show, printable};
 use crate::cli::{Exit, Failure, Opened, Shared, block_on, environment_secrets, pairs, session, shell};
 use kiso_base::home::SessionName;
 use kiso_base::json;
+use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::skill::{AgentSkill, Caller, from_words};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -41,8 +43,11 @@ impl CallArgs {
         opened.copy_in(&session, &self.file, &show)?;
         show.busy(&self.name);
         let secrets = environment_secrets();
-        let caller = Caller::by_hand(&session, &secrets);
-        let ended = block_on(opened.skills.call(&self.name, &args, caller))?;
+        let ended = block_on(async {
+            let network = Network::by_hand(&opened.store, &opened.config, &session, CallerScope::Admin).await?;
+            let caller = Caller { network: Some(&network), ..Caller::by_hand(&session, &secrets) };
+            Ok::<_, Failure>(opened.skills.call(&self.name, &args, caller).await)
+        })??;
         print_ended(ended, &self.name, &session, &opened.home.work_dir(&session), &show, shared.json)
     }
 }

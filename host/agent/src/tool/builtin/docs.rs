@@ -42,6 +42,7 @@ const PAGES: &[(&str, &str)] = &[
     ("memory/how-memory-works.md", include_str!("../../../../../docs/memory/how-memory-works.md")),
     ("memory/recall-memory.md", include_str!("../../../../../docs/memory/recall-memory.md")),
     ("models.md", include_str!("../../../../../docs/models.md")),
+    ("network.md", include_str!("../../../../../docs/network.md")),
     ("page.md", include_str!("../../../../../docs/page.md")),
     ("policy.md", include_str!("../../../../../docs/policy.md")),
     ("python.md", include_str!("../../../../../docs/python.md")),

@@ -1,9 +1,9 @@
 //! The one host of a channel, with the token for it. Its grant is what the administrator wrote into `config.toml`, so there is no
 //! manifest that asks and no pattern: requests go to this host and port, or nowhere.
 
+use super::OutgoingHttp;
 use super::gate::{HttpRule, HttpRules, Injection};
 use super::masked::SecretMask;
-use super::OutgoingHttp;
 use http::Uri;
 use http::header::AUTHORIZATION;
 use kiso_base::config::{Http as HttpConfig, TokenPlace};

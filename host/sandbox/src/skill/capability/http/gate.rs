@@ -221,11 +221,7 @@ impl WasiHttpHooks for HttpGate {
 
 impl HttpGate {
     /// Sends a request; the second future is the connection, which has to be driven while the answer is read.
-    pub async fn send(
-        &self,
-        request: Request<WasiBody>,
-        options: Option<RequestOptions>,
-    ) -> Result<Sent, Error> {
+    pub async fn send(&self, request: Request<WasiBody>, options: Option<RequestOptions>) -> Result<Sent, Error> {
         let method = request.method().to_string();
         // As it stands in a grant: with its port where the URL has one.
         let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
@@ -271,7 +267,10 @@ enum Why {
     /// The error says all.
     Other,
     /// The secret for the request has no value.
-    Unset { secret: String, how: String },
+    Unset {
+        secret: String,
+        how: String,
+    },
     /// The secret would go in clear.
     Clear,
     /// What the call has read may not go there, or has decided that it goes.
@@ -287,11 +286,7 @@ impl From<Error> for SendError {
 
 type Sent = (Response<WasiBody>, Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>);
 
-async fn send(
-    gate: &HttpGate,
-    request: Request<WasiBody>,
-    options: Option<RequestOptions>,
-) -> Result<Sent, SendError> {
+async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<RequestOptions>) -> Result<Sent, SendError> {
     let (rules, permit) = (&*gate.rules, &gate.permit);
     let (parts, body) = request.into_parts();
     let reads = is_reading(&parts);
@@ -408,7 +403,8 @@ async fn send(
 
 /// Of what a host answers: everybody can have what it gives without a secret.
 fn answer_label(host: &str, rule: &HttpRule, headers: &http::HeaderMap) -> Label {
-    let shows_who = [http::header::AUTHORIZATION, http::header::COOKIE].iter().any(|header| headers.contains_key(header));
+    let shows_who =
+        [http::header::AUTHORIZATION, http::header::COOKIE].iter().any(|header| headers.contains_key(header));
     match rule.inject.is_some() || rule.private || shows_who {
         true => Label::of(Integrity::World, Confidentiality::Session, &format!("host:{host}")),
         false => Label::world(&format!("{PUBLIC}{host}")),

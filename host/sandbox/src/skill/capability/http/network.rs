@@ -63,7 +63,10 @@ impl OpenNetwork {
             let (host, method) = (named.clone(), method.to_string());
             if self.network.want(WantedHost { host, method, reads, because: problem.clone() }) {
                 (self.stop)(&named);
-                return Err(Some(RefusedRequest::Network { host: named, why: "you are asked about it first".to_owned() }));
+                return Err(Some(RefusedRequest::Network {
+                    host: named,
+                    why: "you are asked about it first".to_owned(),
+                }));
             }
             if let Some(why) = problem {
                 return Err(Some(RefusedRequest::Labels { host: named, why }));
