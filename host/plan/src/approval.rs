@@ -189,14 +189,23 @@ pub struct Card {
 }
 
 impl Card {
+    /// Whether it asks about hosts alone, and by no rule of labels: then it can be answered for good.
+    pub fn is_about_hosts(&self) -> bool {
+        self.effects.iter().all(|effect| effect.tool == NETWORK && effect.because.is_empty())
+    }
+
     /// What a person reads where the card comes as a text, and how they answer.
     pub fn question(&self, number: i64) -> String {
         let lines: Vec<_> = self.lines().iter().map(|line| format!("    {line}")).collect();
+        let never = match self.is_about_hosts() {
+            true => format!("\n- `/refuse {number} always` refuses it for the rest of this session."),
+            false => String::new(),
+        };
         format!(
             "Approval {number}: this needs your approval before it is done.\n\n{}\n\n\
              - `/approve {number}` accepts all of it, and `/approve {number} 1 2` only these numbers.\n\
              - `/approve {number} always` also accepts the same for the rest of this session.\n\
-             - `/refuse {number}` refuses it.",
+             - `/refuse {number}` refuses it.{never}",
             lines.join("\n")
         )
     }

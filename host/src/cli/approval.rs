@@ -44,6 +44,9 @@ pub(super) enum ApprovalCommand {
     Refuse {
         /// Number of the approval
         id: i64,
+        /// Never reach its hosts again, in this session or in any. For an approval that asks about hosts alone
+        #[arg(long, value_name = "WHERE", value_parser = ["session", "everywhere"])]
+        never: Option<String>,
     },
     /// List what is accepted without asking you (`--always`)
     Remembered {
@@ -85,7 +88,13 @@ impl ApprovalCommand {
                 });
                 answer(shared, &opened, *id, accepted, always)?;
             }
-            Self::Refuse { id } => answer(shared, &opened, *id, Some(Vec::new()), None)?,
+            Self::Refuse { id, never } => {
+                let always = never.as_deref().map(|never| match never {
+                    "session" => AlwaysScope::Session,
+                    _ => AlwaysScope::ThirtyDays,
+                });
+                answer(shared, &opened, *id, Some(Vec::new()), always)?;
+            }
             Self::Remembered { session } => {
                 let session = session_of(session)?;
                 let rules = store.read_blocking(|view| view.approval_rules(session.as_ref(), now_ms()))?;

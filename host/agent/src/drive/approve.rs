@@ -352,7 +352,7 @@ impl RunExecutor {
         }
         let about_hosts = |effect: &&CallEffect| effect.tool == NETWORK && effect.because.is_empty();
         // That a host is never reached can be remembered; that a call was refused cannot.
-        let refuses_hosts = accepted.is_empty() && asked.card.effects.iter().all(|effect| about_hosts(&effect));
+        let refuses_hosts = accepted.is_empty() && asked.card.is_about_hosts();
         if reply.always.is_some() && accepted.is_empty() && !refuses_hosts {
             return Err(CardReplyError::Nothing);
         }

@@ -43,7 +43,7 @@ impl CommandContext<'_> {
         let effects = rest.iter().filter(|word| *word != "always");
         let effects = effects.flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
         let Ok(effects) = effects.map(str::parse).collect::<Result<Vec<usize>, _>>() else { return usage() };
-        if !accepts && !rest.is_empty() {
+        if !accepts && rest.iter().any(|word| *word != "always") {
             return usage();
         }
         let accepted = match accepts {
@@ -55,7 +55,10 @@ impl CommandContext<'_> {
         let here = self.session.clone();
         let is_shown = store.read(move |view| view.shows_approval(&here, id)).await?;
         Ok(match self.drive.answer_card(id, (!is_shown).then_some(within), reply).await {
-            Ok(answer) if answer.accepted.is_empty() => format!("Refused approval {id}."),
+            Ok(answer) if answer.accepted.is_empty() => {
+                let always = if always { ", and its hosts for the rest of this session" } else { "" };
+                format!("Refused approval {id}{always}.")
+            }
             Ok(answer) => {
                 let numbers: Vec<_> = answer.accepted.iter().map(ToString::to_string).collect();
                 let always = if always { ", and the same for the rest of this session" } else { "" };

@@ -62,7 +62,7 @@ pub(super) async fn until_answered(
                             Err(error) => show.line(&error.to_string()),
                         }
                     } else {
-                        show.line("answer with y (all), n (none), numbers such as 1,3, s (all, always in this session) or m (all, for 30 days)");
+                        show.line("answer with y (all), n (none), numbers such as 1,3, s (all, always in this session) or m (all, for 30 days; hosts always); v refuses hosts for good");
                     }
                     prompt(true, &asked);
                 }
@@ -89,7 +89,10 @@ pub(super) async fn until_answered(
 fn prompt(asks: bool, asked: &ApprovalLine) {
     if asks {
         let some = if asked.card.effects.len() > 1 { ", or numbers" } else { "" };
-        err!("Accept? [y]es, [n]o, always in this [s]ession, for a [m]onth{some}: ");
+        match asked.card.is_about_hosts() {
+            true => err!("Allow? [y]es, once; in this [s]ession; [a]lways; [n]o; ne[v]er{some}: "),
+            false => err!("Accept? [y]es, [n]o, always in this [s]ession, for a [m]onth{some}: "),
+        }
     }
 }
 
@@ -98,7 +101,8 @@ fn reply(line: &str) -> Option<CardReply> {
         "y" | "yes" => (None, None),
         "n" | "no" => (Some(Vec::new()), None),
         "s" => (None, Some(AlwaysScope::Session)),
-        "m" => (None, Some(AlwaysScope::ThirtyDays)),
+        "m" | "a" | "always" => (None, Some(AlwaysScope::ThirtyDays)),
+        "v" | "never" => (Some(Vec::new()), Some(AlwaysScope::ThirtyDays)),
         text => (Some(numbers(text)?), None),
     };
     Some(CardReply { accepted, always, by: "terminal".to_owned() })

@@ -1,13 +1,17 @@
 // What a run asks before it goes on: each effect with where it goes and what with, and buttons that answer.
 
 import { html, useEffect, useState } from './preact.js';
-import { get, post } from './api.js';
+import { get, isAdmin, post } from './api.js';
 import { plural } from './format.js';
 import { Badge, Button, Time, Trouble, announce } from './ui.js';
 
+/** Methods that change nothing at a host. */
+const READING = ['GET', 'HEAD', 'OPTIONS'];
+
 /** What an effect may use, in words. */
 function destination({ hosts = [], secrets = [], of }) {
-  const parts = hosts.map(({ host, methods }) => `${methods.join(', ')} to ${host === '*' ? 'any public host' : host}`);
+  const reads = (methods) => of === 'network' && methods.every((method) => READING.includes(method));
+  const parts = hosts.map(({ host, methods }) => `${reads(methods) ? 'reading from' : `${methods.join(', ')} to`} ${host === '*' ? 'any public host' : host}`);
   if (!parts.length && of.includes('.')) parts.push(`MCP server ${of.split('.')[0]}`);
   return [...parts, ...secrets.map((name) => `with the secret ${name}`)].join(', ');
 }
@@ -33,6 +37,8 @@ export function ApprovalCard({ run, session }) {
   const many = card.effects.length > 1;
   // What is asked because of where its words came from is asked each time.
   const lasts = card.effects.some((effect) => !effect.because?.length);
+  // A question about hosts alone can be answered for good.
+  const hosts = card.effects.every((effect) => effect.tool === 'network' && !effect.because?.length);
   const toggle = (number, on) => choose(on ? [...chosen, number].sort((a, b) => a - b) : chosen.filter((one) => one !== number));
   const answer = (accept, always) => post(`/approvals/${card.id}`, { accept, ...(always ? { always } : {}) });
   return html`<div class="card approval" role="group" aria-label=${`Approval ${card.id}`}>
@@ -52,8 +58,10 @@ export function ApprovalCard({ run, session }) {
     })}</ol>
     <div class="actions">
       <${Button} kind="primary" disabled=${!chosen.length} onClick=${() => answer(chosen)}>${many && chosen.length < card.effects.length ? `Approve ${chosen.length}` : 'Approve'}<//>
-      ${lasts && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>Always in this session<//>`}
+      ${lasts && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, 'session')}>${hosts ? 'In this conversation' : 'Always in this session'}<//>`}
+      ${hosts && isAdmin() && html`<${Button} disabled=${!chosen.length} onClick=${() => answer(chosen, '30_days')}>Always<//>`}
       <${Button} kind="danger" onClick=${() => answer([])}>Refuse<//>
+      ${hosts && html`<${Button} kind="danger" onClick=${() => answer([], 'session')}>Never here<//>`}
       <span class="muted">until <${Time} ms=${card.expires_ms} /></span>
     </div>
   </div>`;
