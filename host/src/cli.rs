@@ -35,6 +35,7 @@ mod log;
 mod man;
 mod mcp;
 mod memory;
+mod network;
 mod open;
 mod package;
 mod pill;
@@ -182,6 +183,8 @@ enum Command {
     /// Approve or refuse what runs ask for before they continue
     #[command(subcommand)]
     Approval(approval::ApprovalCommand),
+    /// List and change which hosts command lines can reach
+    Network(network::NetworkArgs),
     /// Stop a run that is under way, in this terminal or another
     Cancel(cancel::CancelArgs),
     /// Show what runs changed in folders, and accept or discard it
@@ -281,6 +284,7 @@ pub fn main() -> ExitCode {
         Command::Trace(command) => command.execute(shared),
         Command::Policy(command) => command.execute(shared),
         Command::Approval(command) => command.execute(shared),
+        Command::Network(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
         Command::Diff(command) => command.execute(shared),
         Command::Files(command) => command.execute(shared),

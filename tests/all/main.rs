@@ -64,6 +64,7 @@ mod memory;
 mod model_server;
 mod models;
 mod modes;
+mod network;
 mod node;
 mod openapi;
 mod page;

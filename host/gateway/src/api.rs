@@ -16,6 +16,7 @@ mod login;
 mod memory;
 mod messages;
 mod metrics;
+mod network;
 mod pills;
 mod range;
 mod runs;
@@ -45,7 +46,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 32] = [
+const TABLES: [&[Route]; 33] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -64,6 +65,7 @@ const TABLES: [&[Route]; 32] = [
     shared_files::ROUTES,
     undo::ROUTES,
     approvals::ROUTES,
+    network::ROUTES,
     board::ROUTES,
     schedules::ROUTES,
     pills::ROUTES,

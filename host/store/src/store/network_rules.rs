@@ -2,7 +2,7 @@
 //!
 //! Of a host, a session (or all) has one rule for each method: a new rule takes its methods from those that were there.
 
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -47,6 +47,12 @@ impl View<'_> {
         ))?;
         let rows = query.query_map([session.as_str()], |row| json(row, 2))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The rule of this number.
+    pub fn network_rule_line(&self, id: i64) -> Result<Option<NetworkRuleLine>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE n.id = ?1"))?;
+        Ok(query.query_row([id], line).optional()?)
     }
 
     /// The rules for one session or all, as they are listed: those for all first, by their hosts.
