@@ -37,6 +37,12 @@ class Git:
             # dulwich takes a git directory that is named by itself for a bare repository.
             self.store.bare = False
         self.bare = bool(self.store.bare) and not worktree
+        # Of a repository that was cloned in part: fetches objects that are missing.
+        self.fetch_missing = None
+        if self.config.has("remote", b"promisor"):
+            from _git_wire import promise
+
+            self.fetch_missing = promise(self)
         self.root = None if self.bare else os.path.abspath(worktree or (here if gitdir else os.fsdecode(self.store.path)))
         inside = self.root is not None and (here + "/").startswith(self.root.rstrip("/") + "/")
         in_gitdir = (here + "/").startswith(self.gitdir + "/")

@@ -1,12 +1,12 @@
-# `git fetch` and `git pull`, from repositories that are directories.
+# `git fetch` and `git pull`.
 import os
 import re
 
 import _git_core as core
 from _git_core import Failure, error, say
 from _git_merge import write_state
-from _git_remote import address, copy_objects, open_remote, remote_refs
-from dulwich.objects import Commit, Tag
+from _git_remote import address, bring, has_server, is_http, open_remote, peeled, positive, remote_refs
+from dulwich.objects import Commit
 
 OPTIONS = """
 -q --quiet
@@ -19,6 +19,7 @@ OPTIONS = """
 --all
 --depth =
 --unshallow
+--filter =
 --dry-run
 --progress
 -j --jobs =
@@ -79,8 +80,6 @@ def find_ref(refs, head_sha, name):
 def cmd_fetch(argv, call):
     options = core.parse("fetch", argv, OPTIONS)
     git, words = call.git(), options.all_words()
-    if options.unshallow or options.depth:
-        raise error("--depth and --unshallow are not there for fetch", 129)
     if options.all:
         from _git_remotes import names
 
@@ -95,7 +94,8 @@ def cmd_fetch(argv, call):
 def fetch(git, name, specs, options, merging=None):
     """Fetches, writes FETCH_HEAD, and says whether something was refused."""
     url = url_of(git, name)
-    other = open_remote(git, url)
+    other = open_remote(git, url, **({"prefixes": prefixes(git, name, specs)} if is_http(url) else {}))
+    how = deepened(git, name, other, options)
     refs, head = remote_refs(other)
     try:
         head_sha = other.refs[b"HEAD"]
@@ -149,22 +149,19 @@ def fetch(git, name, specs, options, merging=None):
     if getattr(options, "n", None):
         tags = False
     if not options.dry_run:
-        copy_objects(other.object_store, git.store.object_store, {row[1] for row in wanted})
+        bring(other, git, {row[1] for row in wanted}, **how)
     stored = any(row[2] for row in wanted)
     for ref, sha in refs.items():
         if not ref.startswith(b"refs/tags/") or any(row[2] == ref for row in wanted):
             continue
         if tags:
-            if not options.dry_run:
-                copy_objects(other.object_store, git.store.object_store, {sha})
             wanted.append([ref, sha, ref, bool(options.force), None])
         elif tags is None and stored and ref not in before:
-            found = other.object_store[sha]
-            while isinstance(found, Tag):
-                found = other.object_store[found.object[1]]
-            if found.id in git.store.object_store:
-                copy_objects(other.object_store, git.store.object_store, {sha})
+            if peeled(other, ref, sha) in git.store.object_store:
                 wanted.append([ref, sha, ref, False, None])
+    missing = {row[1] for row in wanted} - {row[1] for row in wanted if row[1] in git.store.object_store}
+    if missing and not options.dry_run:
+        bring(other, git, missing)
     lines, refused = [], False
     if options.prune or options.prune is None and git.config.truth("fetch.prune"):
         lines += pruned(git, configured, refs, options)
@@ -201,6 +198,26 @@ def fetch(git, name, specs, options, merging=None):
     if merging is not None:
         merging += [(sha, ref, shown) for sha, merged, ref, _ in records if merged]
     return refused
+
+
+def prefixes(git, name, specs):
+    """Beginnings of the references that a server is to list."""
+    sources = [Spec(text).source for text in (*specs, *configured_specs(git, name))]
+    named = [source.partition("*")[0] for source in sources if source.startswith("refs/")]
+    return [b"HEAD", b"refs/heads/", b"refs/tags/", *map(os.fsencode, named)]
+
+
+def deepened(git, name, other, options):
+    """How much of the history is fetched, where a server has it."""
+    depth = positive(options.depth)
+    if not has_server(other):
+        if depth or options.unshallow:
+            raise error("--depth and --unshallow are not there for a fetch from a directory", 129)
+        return {}
+    if options.unshallow and not git.store.get_shallow():
+        raise Failure("--unshallow on a complete repository does not make sense")
+    filter = options.filter or git.config.get(f"remote.{name}.partialclonefilter")
+    return {"depth": depth, "unshallow": bool(options.unshallow), "filter": filter}
 
 
 def configured_specs(git, name):
@@ -352,7 +369,7 @@ def cmd_pull(argv, call):
     if diverged and rebase is None and options.ff is None and not options.ff_only:
         raise Failure(DIVERGENT, 128, "")
     if rebase:
-        if git.head() is not None and git.is_ancestor(head, sha) and head != sha:
+        if git.head() is not None and git.is_ancestor(head, sha):
             return _merge(git, options, call, merging, words, True)
         extra = (["--autostash"] if options.autostash else []) + (["-q"] if options.quiet else [])
         return call.run(["rebase", *extra, sha.decode()])

@@ -1,12 +1,12 @@
-# `git push` to repositories that are directories.
+# `git push`.
 import os
 
 import _git_core as core
 from _git_core import Failure, error, out, say
 from _git_receive import Receiver, say_remote
 from _git_fetch import Spec, configured_specs, default_remote, short_name, url_of
-from _git_remote import copy_objects, open_remote, remote_refs
-from dulwich.objects import Commit
+from _git_remote import copy_objects, has_server, is_http, open_remote, remote_refs
+from dulwich.objects import Commit, Tag
 
 OPTIONS = """
 -q --quiet
@@ -92,12 +92,13 @@ def cmd_push(argv, call):
     if not words[1:] and not (options.branches or options.tags or options.mirror):
         refuse_default(git, name, options, bool(words))
     url = url_of(git, name, True)
-    other = open_remote(git, url)
+    other = open_remote(git, url, **({"service": "git-receive-pack"} if is_http(url) else {}))
     refs, head = remote_refs(other)
     try:
         updates = wanted(git, name, words[1:], options, refs)
     except Failure as failure:
-        raise Failure(f"{failure.prefix}{failure.text}\nerror: failed to push some refs to '{url}'", 1, "")
+        shown = other.server.shown if has_server(other) else url
+        raise Failure(f"{failure.prefix}{failure.text}\nerror: failed to push some refs to '{shown}'", 1, "")
     return Push(git, options, name, url, other, refs, head).run(updates)
 
 
@@ -207,11 +208,23 @@ def wanted(git, name, specs, options, refs):
                         f"- Checking if the <src> being pushed ('{spec.source}')\n"
                         '  is a ref in "refs/{heads,tags}/". If so we add a corresponding\n'
                         "  refs/{heads,tags}/ prefix on the remote side.\n\nNeither worked, so we gave up. You must fully "
-                        "qualify the ref."
+                        "qualify the ref." + _meant(git, sha, spec)
                     )
         updates.append(Update(ref or os.fsencode(spec.source), sha, target, spec.force))
         updates[-1].shown = "HEAD" if spec.source in ("HEAD", "@") else None
     return updates
+
+
+def _meant(git, sha, spec):
+    """The hint on what could be meant by a name that the other side does not know."""
+    what, place = ("tag", "tags") if isinstance(git.store[sha], Tag) else ("branch", "heads")
+    if not isinstance(git.store[sha], (Commit, Tag)):
+        return ""
+    kind = "tag" if what == "tag" else "commit"
+    return (
+        f"\nhint: The <src> part of the refspec is a {kind} object.\nhint: Did you mean to create a new {what} by pushing to\n"
+        f"hint: '{spec.source}:refs/{place}/{spec.target}'?"
+    )
 
 
 def existing(refs, name):
@@ -226,6 +239,7 @@ class Push:
         self.git, self.options, self.name, self.url = git, options, name, url
         self.other, self.refs, self.head = other, refs, head
         self.hints = set()
+        self.shown = other.server.shown if has_server(other) else url
 
     def run(self, updates):
         git, options = self.git, self.options
@@ -254,12 +268,15 @@ class Push:
         if options.set_upstream and not options.dry_run:
             self.follow([one for one in updates if not one.problem])
         if failed:
-            say(f"error: failed to push some refs to '{self.url}'\n" + "".join(sorted(self.hints)))
+            say(f"error: failed to push some refs to '{self.shown}'\n" + "".join(sorted(self.hints)))
             return 1
         return 0
 
     def send(self, updates):
         """Changes the other repository, as far as its hooks agree."""
+        if has_server(self.other):
+            self.send_to_server(updates)
+            return
         receiver = Receiver(self.other)
         receiver.refuse_unknown(self.url)
         for one in updates:
@@ -273,6 +290,26 @@ class Push:
             self.store(one)
         receiver.after(done)
 
+    def send_to_server(self, updates):
+        for one in updates:
+            one.before = self.refs.get(one.target)
+        refused = self.other.push(self.git, updates, bool(self.options.atomic)) if updates else {}
+        for one in updates:
+            if one.target in refused:
+                self.reject(one, "[remote rejected]", refused[one.target])
+            else:
+                self.track(one)
+
+    def track(self, one):
+        """Notes what was pushed in the reference that follows it."""
+        tracked = self.tracked(one.target)
+        if tracked and one.sha:
+            self.git.update_ref(tracked, one.sha, "update by push")
+        elif tracked and tracked in self.git.refs:
+            from _git_refbase import delete_ref
+
+            delete_ref(self.git, tracked)
+
     def judge(self, one):
         git = self.git
         before = self.refs.get(one.target)
@@ -280,7 +317,7 @@ class Push:
         if before == one.sha:
             return
         if one.sha is None:
-            if one.target == self.head and not self.deletable():
+            if one.target == self.head and not has_server(self.other) and not self.deletable():
                 self.reject(one, "[remote rejected]", "deletion of the current branch prohibited")
             else:
                 one.line = ("-", "[deleted]", None)
@@ -360,11 +397,7 @@ class Push:
         git, other = self.git, self.other
         if one.sha is None:
             other.refs.remove_if_equals(one.target, None)
-            before_tracked = self.tracked(one.target)
-            if before_tracked and before_tracked in git.refs:
-                from _git_refbase import delete_ref
-
-                delete_ref(git, before_tracked)
+            self.track(one)
             return
         from dulwich.refs import check_ref_format
 
@@ -379,9 +412,7 @@ class Push:
                 import _git_work
 
                 _git_work.move(target, target.tree(before), target.tree(one.sha))
-        tracked = self.tracked(one.target)
-        if tracked:
-            git.update_ref(tracked, one.sha, "update by push")
+        self.track(one)
 
     def tracked(self, ref):
         for spec in configured_specs(self.git, self.name):
@@ -398,7 +429,7 @@ class Push:
             return
         if self.options.quiet and not any(one.problem for one in shown):
             return
-        say(f"To {self.url}\n")
+        say(f"To {self.shown}\n")
         for one in sorted(shown, key=lambda one: bool(one.problem)):
             mark, summary, note = one.line
             note = f" ({note})" if note else ""

@@ -1,4 +1,4 @@
-# Other repositories, which are directories here: opening them, copying objects, and clone, ls-remote, gc and submodule.
+# Other repositories, in directories and at addresses: opening them, copying objects, and clone, ls-remote, gc and submodule.
 import os
 import re
 import shutil
@@ -27,13 +27,15 @@ Please make sure you have the correct access rights
 and the repository exists."""
 
 
-def is_network(url):
-    return bool(re.match(r"(https?|ssh|git|ftps?|git\+ssh)://", url)) or bool(re.match(r"([\w.-]+@)?[\w.-]{2,}:(?!//)", url))
+def is_http(url):
+    return bool(re.match(r"https?://", url, re.I))
 
 
 def refuse_network(url):
-    if is_network(url) and not os.path.exists(url):
-        raise Failure(f"unable to access '{url}': command lines have no network; the skill fetch reads web addresses")
+    """HTTP is spoken here, and nothing else."""
+    other = re.match(r"(ssh|git|ftps?|git\+ssh)://", url) or re.match(r"([\w.-]+@)?[\w.-]{2,}:(?!//)", url)
+    if other and not os.path.exists(url):
+        raise Failure(f"unable to access '{url}': command lines speak https only; use an address that begins with https://")
 
 
 def directory_of(url, base):
@@ -49,10 +51,14 @@ def directory_of(url, base):
     return None
 
 
-def open_remote(git, url):
-    """dulwich's repository of a directory."""
+def open_remote(git, url, settings=None, **how):
+    """dulwich's repository of a directory, or one that a server has."""
     from dulwich.repo import Repo
 
+    if is_http(url):
+        from _git_wire import HttpRemote
+
+        return HttpRemote(url, settings or git.config, **how)
     refuse_network(url)
     base = (git.root or git.gitdir) if git else os.getcwd()
     found = directory_of(url, base)
@@ -64,8 +70,32 @@ def open_remote(git, url):
         raise Failure(f"'{url}' cannot be read: {why}")
 
 
+def has_server(other):
+    return getattr(other, "is_http", False)
+
+
+def peeled(other, ref, sha):
+    """The object that a tag of another repository leads to."""
+    if has_server(other):
+        return other.peel(ref, sha)
+    found = other.object_store[sha]
+    while isinstance(found, Tag):
+        found = other.object_store[found.object[1]]
+    return found.id
+
+
+def bring(other, git, wants, depth=None, **how):
+    """Brings what the wanted objects need; returns the commits at which a history was cut and that are not noted yet."""
+    if has_server(other):
+        other.fetch_into(git, wants, depth, **how)
+        return set()
+    return copy_objects(other.object_store, git.store.object_store, wants, depth)
+
+
 def remote_refs(other):
     """References with their digits, without HEAD; and the full name of HEAD's branch, or None."""
+    if has_server(other):
+        return dict(sorted(other.listed.items())), other.head_target if other.head_target in other.listed else None
     refs = {}
     for ref in sorted(other.refs.allkeys()):
         try:
@@ -138,6 +168,10 @@ def copy_objects(source, target, wants, depth=None):
 
 def address(url):
     """How an address is shown behind `From`."""
+    if is_http(url):
+        from _git_http import without_password
+
+        url = without_password(url)
     return re.sub(r"(/|\.git)$", "", url.rstrip("/"))
 
 
@@ -152,6 +186,7 @@ CLONE = """
 --mirror
 -n --no-checkout
 --depth =
+--filter =
 --single-branch
 -l --local
 --no-local
@@ -177,19 +212,16 @@ def cmd_clone(argv, call):
     bare = bool(options.bare or options.mirror)
     name = re.sub(r"(/?\.git)?/*$", "", url.rstrip("/")).rpartition("/")[2].rpartition(":")[2]
     directory = words[1] if len(words) > 1 else name + (".git" if bare else "")
+    if is_http(url):
+        return _clone_http(call, options, url, directory, bare)
     refuse_network(url)
     if directory_of(url, os.getcwd()) is None:
         raise Failure(f"repository '{url}' does not exist")
-    if not directory:
-        raise Failure("The repository's address has no name; name a directory.")
-    there = os.path.isdir(directory)
-    if os.path.exists(directory) and (not there or os.listdir(directory)):
-        raise Failure(f"destination path '{directory}' already exists and is not an empty directory.")
-    depth = None
-    if options.depth is not None:
-        if not options.depth.isdigit() or not int(options.depth):
-            raise Failure(f"depth {options.depth} is not a positive number")
-        depth = int(options.depth)
+    there = _free_directory(directory)
+    depth = positive(options.depth)
+    if options.filter:
+        say("warning: --filter is ignored in local clones; use file:// instead.\n")
+    if depth is not None:
         if not url.startswith("file://"):
             say("warning: --depth is ignored in local clones; use file:// instead.\n")
             depth = None
@@ -197,12 +229,7 @@ def cmd_clone(argv, call):
     refs, head = remote_refs(other)
     if not options.quiet:
         say(f"Cloning into {'bare repository ' if bare else ''}'{directory}'...\n")
-    branch = head
-    if options.branch:
-        named = [b"refs/heads/" + os.fsencode(options.branch), b"refs/tags/" + os.fsencode(options.branch)]
-        branch = next((ref for ref in named if ref in refs), None)
-        if branch is None:
-            raise Failure(f"Remote branch {options.branch} not found in upstream {options.origin or 'origin'}")
+    branch = _branch_of(options, refs, head)
     source = url if url.startswith("file://") else os.path.abspath(url)
     whole = os.path.abspath(directory)
     value = other.refs.read_ref(b"HEAD") or b""
@@ -220,6 +247,56 @@ def cmd_clone(argv, call):
         if not refs and other.refs.read_ref(b"HEAD") is not None:
             say("warning: You appear to have cloned an empty repository.\n")
         say("done.\n")
+
+
+def _free_directory(directory):
+    """Whether the directory for a clone is there already; one with something in it is an error."""
+    if not directory:
+        raise Failure("The repository's address has no name; name a directory.")
+    there = os.path.isdir(directory)
+    if os.path.exists(directory) and (not there or os.listdir(directory)):
+        raise Failure(f"destination path '{directory}' already exists and is not an empty directory.")
+    return there
+
+
+def positive(depth):
+    if depth is not None and (not depth.isdigit() or not int(depth)):
+        raise Failure(f"depth {depth} is not a positive number")
+    return None if depth is None else int(depth)
+
+
+def _branch_of(options, refs, head):
+    """The reference that a clone begins with, by its full name."""
+    if not options.branch:
+        return head
+    named = [b"refs/heads/" + os.fsencode(options.branch), b"refs/tags/" + os.fsencode(options.branch)]
+    branch = next((ref for ref in named if ref in refs), None)
+    if branch is None:
+        raise Failure(f"Remote branch {options.branch} not found in upstream {options.origin or 'origin'}")
+    return branch
+
+
+def _clone_http(call, options, url, directory, bare):
+    from _git_init import make
+
+    there, depth = _free_directory(directory), positive(options.depth)
+    if not options.quiet:
+        say(f"Cloning into {'bare repository ' if bare else ''}'{directory}'...\n")
+    prefixes = [b"HEAD", b"refs/"] if options.mirror else [b"HEAD", b"refs/heads/", b"refs/tags/"]
+    other = open_remote(None, url, core.Settings(call.given), prefixes=prefixes)
+    refs, head = remote_refs(other)
+    branch, whole = _branch_of(options, refs, head), os.path.abspath(directory)
+    named = branch if branch and branch.startswith(b"refs/heads/") else other.head_target or b"refs/heads/master"
+    try:
+        os.makedirs(whole, exist_ok=True)
+        gitdir, _ = make(whole, bare, os.fsdecode(named)[11:])
+        _clone_into(call, options, other, refs, head, branch, gitdir, whole, url, bare, depth, url)
+    except BaseException:
+        if not there:
+            shutil.rmtree(whole, ignore_errors=True)
+        raise
+    if not refs:
+        say("warning: You appear to have cloned an empty repository.\n")
 
 
 def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source, bare, depth, url):
@@ -240,6 +317,10 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
     if short and not bare:
         file.set(f"branch.{short}.remote", remote)
         file.set(f"branch.{short}.merge", f"refs/heads/{short}")
+    network = has_server(other)
+    if options.filter and network:
+        file.set(f"remote.{remote}.promisor", "true")
+        file.set(f"remote.{remote}.partialclonefilter", options.filter)
     for setting in options.config:
         key, _, text = setting.partition("=")
         file.add(key, text)
@@ -247,7 +328,8 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
     git = core.Git(call.given, gitdir, None if bare else whole)
     if single and branch:
         refs = {ref: sha for ref, sha in refs.items() if ref == branch or ref.startswith(b"refs/tags/") and depth is None}
-    wants = set(refs.values())
+    # Of one branch, only the tags that come with it are brought.
+    wants = {refs[branch]} if network and single and branch else set(refs.values())
     detached = None
     if head is None and not options.branch:
         try:
@@ -255,9 +337,11 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
             wants.add(detached)
         except KeyError:
             pass
-    if not any(True for _ in other.object_store.alternates) and depth is None and not single and _copy_files(other, git):
+    if not network and not any(True for _ in other.object_store.alternates) and depth is None and not single and _copy_files(other, git):
         git = core.Git(call.given, gitdir, None if bare else whole)
-    cut = copy_objects(other.object_store, git.store.object_store, wants, depth)
+    cut = bring(other, git, wants, depth, **({"filter": options.filter} if network else {}))
+    if network and single:
+        refs = {ref: sha for ref, sha in refs.items() if ref == branch or sha in git.store.object_store}
     if cut:
         with open(os.path.join(gitdir, "shallow"), "wb") as file:
             file.write(b"".join(sha + b"\n" for sha in sorted(cut)))
@@ -277,7 +361,7 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
         elif detached or branch:
             _head_file(git, git.peel(detached or refs[branch], Commit))
         return
-    if head and not single:
+    if head and (not single or head == branch):
         os.makedirs(os.path.join(gitdir, "refs", "remotes", remote), exist_ok=True)
         git.refs.set_symbolic_ref(
             b"refs/remotes/%s/HEAD" % os.fsencode(remote), b"refs/remotes/%s/" % os.fsencode(remote) + head[11:]
@@ -293,6 +377,10 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
             from _git_go import DETACHED
 
             say(DETACHED.format(name=target.decode()))
+    if options.filter and network:
+        from _git_wire import promise
+
+        git.fetch_missing = promise(git)
     if not options.no_checkout:
         _git_work.move(git, {}, git.tree(target), force=True)
 
@@ -341,7 +429,7 @@ def cmd_ls_remote(argv, call):
     if options.get_url:
         out(url + "\n")
         return 0
-    other = open_remote(git, url)
+    other = open_remote(git, url, core.Settings(call.given))
     refs, head = remote_refs(other)
     rows = []
     if not (options.branches or options.tags or options.refs):
@@ -355,11 +443,9 @@ def cmd_ls_remote(argv, call):
         ):
             continue
         rows.append((ref, sha))
-        found = other.object_store[sha]
-        if isinstance(found, Tag) and not options.refs:
-            while isinstance(found, Tag):
-                found = other.object_store[found.object[1]]
-            rows.append((ref + b"^{}", found.id))
+        target = sha if options.refs else peeled(other, ref, sha)
+        if target != sha:
+            rows.append((ref + b"^{}", target))
     import fnmatch
 
     shown = 0

@@ -65,6 +65,10 @@ class Settings:
         except KeyError:
             return default
 
+    def has(self, section, name):
+        """Whether a name is set in any section of a kind."""
+        return any(found[0] == section.encode() and name in file[found] for file in self._files for found in file.sections())
+
     def truth(self, key, default=None):
         value = self.get(key)
         if value is None:

@@ -391,6 +391,8 @@ def move(git, old, new, force=False, action="checkout"):
         differing = set(new) | set(entries) | set(old)
     else:
         differing = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+    if git.fetch_missing:
+        git.fetch_missing(new[path][1] for path in differing if path in new and new[path][0] & 0o170000 != 0o160000)
     removed, put, local, untracked, lost = [], [], set(), set(), set()
     ignores = Ignores(git)
     for path in sorted(differing):

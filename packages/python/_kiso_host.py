@@ -60,8 +60,8 @@ def _ask(request, data):
     data = _read(int.from_bytes(sizes[4:], "little"))
     if "errno" in answer:
         error = OSError(getattr(errno, answer["errno"], errno.EIO), answer["said"])
-        # Some kinds have no number here.
-        error.kind = answer["errno"]
+        # Some kinds have no number here; and which request it was that failed.
+        error.kind, error.request = answer["errno"], answer.get("request")
         raise error
     return answer, data
 

@@ -139,6 +139,8 @@ class Connection:
         self.closed_by_us = self.closed = False
         self._sent, self._received = bytearray(), bytearray()
         self._request = None
+        # A request that is not answered yet, and its number, where the program does not wait.
+        self._asked = self.pending_request = None
         # The body of a response that is still to be read, its number and whether it is written in chunks; and what ends it all.
         self._body = self._chunked = None
         self._closes = False
@@ -158,7 +160,7 @@ class Connection:
 
     def _advance(self, within):
         try:
-            while self._body is None and not self.closed and self._next():
+            while self._body is self.pending_request is None and not self.closed and self._next():
                 self._perform(within)
         except TimeoutError:
             # A program that sends has not begun to wait.
@@ -217,13 +219,26 @@ class Connection:
         authority = self.authority()
         url = request.url("http" if self.tls is None else "https", authority)
         asked = {"op": "http", "method": request.method, "url": url, "headers": request.headers}
-        if within is not None:
+        if within == 0:
+            asked["later"] = True
+        elif within is not None:
             asked["millis"] = max(1, int(within * 1000))
         try:
             answer, _ = ask(asked, bytes(request.content.body))
         except OSError as error:
             raise as_error(error) from None
-        self._answer(request, answer)
+        if within == 0:
+            self._asked, self.pending_request = request, answer["request"]
+        else:
+            self._answer(request, answer)
+
+    def answered(self, answer):
+        """The host has the answer to the request that is pending, or the error."""
+        request, self._asked, self.pending_request = self._asked, None, None
+        if isinstance(answer, OSError):
+            self._error = as_error(answer)
+        else:
+            self._answer(request, answer)
 
     def _answer(self, request, answer):
         from http.client import responses
@@ -263,16 +278,18 @@ class Connection:
         if not self._received and self._body is None and self._sent and not self.closed and self._error is None:
             # Requests that were sent before the last one was answered.
             try:
-                self._advance(None)
+                self._advance(0)
             except OSError:
                 pass
         return bool(self._received) or self._body is not None or self.closed or self.closed_by_us or self._error is not None
 
     def receive(self, count, keep=False, within=None):
+        if self.pending_request is not None and not wait_for([self], within):
+            raise TimeoutError("timed out")
         if not self._received and self._body is not None:
-            self._read(within)
+            self._read(within or None)
         if not self._received and self._error is None and self._sent:
-            self._advance(within)
+            self._advance(within or None)
         if not self._received and self._error is not None:
             raise self._again()
         data = bytes(self._received[:count])
@@ -307,12 +324,30 @@ class Connection:
             return error
 
     def close(self):
-        if self._body is not None:
-            tell({"op": "http-close", "body": self._body})
-            self._body = None
+        number = self._body if self.pending_request is None else self.pending_request
+        if number is not None:
+            tell({"op": "http-close", "body": number})
+        self._body = self.pending_request = None
         self.closed = True
         self._sent.clear()
         self._received.clear()
+
+
+def wait_for(connections, within):
+    """Waits for the answer to one of the requests that are pending; whether there was one."""
+    asked = {"op": "http-wait", "requests": [connection.pending_request for connection in connections]}
+    if within is not None:
+        asked["millis"] = max(0, int(within * 1000))
+    try:
+        answer = ask(asked)[0]
+        number = answer.get("request")
+    except OSError as error:
+        answer, number = error, getattr(error, "request", None)
+    for connection in connections:
+        if number is not None and connection.pending_request == number:
+            connection.answered(answer)
+            return True
+    return False
 
 
 def as_error(error):

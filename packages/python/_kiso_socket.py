@@ -265,12 +265,8 @@ def patch(module):
         def getsockname(self):
             return ("0.0.0.0", 0) if self._state().family == module.AF_INET else ("::", 0, 0, 0)
 
-        def _within(self):
-            # What does not block waits all the same: nothing else can run meanwhile.
-            return self._timeout or None
-
         def send(self, data, flags=0):
-            return self._connected().send(memoryview(data).cast("B"), self._within())
+            return self._connected().send(memoryview(data).cast("B"), self._timeout)
 
         def sendall(self, data, flags=0):
             self.send(data, flags)
@@ -280,14 +276,14 @@ def patch(module):
 
         def recv(self, bufsize, flags=0):
             connection = self._connected()
-            if not connection.readable():
+            if not connection.readable() and (self._timeout == 0.0 or connection.pending_request is None):
                 if self._timeout == 0.0:
                     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
                 if self._timeout is not None:
                     time.sleep(self._timeout)
                     raise TimeoutError("timed out")
                 raise _kiso_http.other_protocol(NEVER)
-            return connection.receive(bufsize, bool(flags & module.MSG_PEEK), self._within())
+            return connection.receive(bufsize, bool(flags & module.MSG_PEEK), self._timeout)
 
         def recv_into(self, buffer, nbytes=0, flags=0):
             view = memoryview(buffer).cast("B")
@@ -343,6 +339,18 @@ def _is_readable(number):
     return state is None or state.connection is not None and state.connection.readable()
 
 
+def _wait_for(numbers, timeout):
+    """Waits until an answer has come to one of these sockets, or the time is over."""
+    connections = [_open[number].connection for number in numbers if number in _open]
+    pending = [connection for connection in connections if connection is not None and connection.pending_request is not None]
+    if pending:
+        _kiso_http.wait_for(pending, timeout)
+    elif timeout is None:
+        raise _kiso_http.other_protocol(NEVER)
+    elif timeout > 0:
+        time.sleep(timeout)
+
+
 def _patch_select(module):
     """`select` and `poll` that know these sockets, too."""
     select_files, PollFiles = module.select, module.poll
@@ -361,9 +369,8 @@ def _patch_select(module):
             found = select_files(*files, timeout)
             return ready + found[0], writable + found[1], found[2]
         if not ready and not writable:
-            if timeout is None:
-                raise _kiso_http.other_protocol(NEVER)
-            time.sleep(timeout)
+            _wait_for([_number(file) for file in rlist], timeout)
+            ready = [file for file in rlist if _is_readable(_number(file))]
         return ready, writable, []
 
     class poll:
@@ -381,7 +388,7 @@ def _patch_select(module):
         def unregister(self, fd):
             del self._masks[_number(fd)]
 
-        def poll(self, timeout=None):
+        def _ready(self):
             found = []
             for number, mask in self._masks.items():
                 if number > _FIRST:
@@ -390,6 +397,10 @@ def _patch_select(module):
                         events |= module.POLLIN
                     if events:
                         found.append((number, events))
+            return found
+
+        def poll(self, timeout=None):
+            found = self._ready()
             files = {number: mask for number, mask in self._masks.items() if number <= _FIRST}
             if files:
                 real = PollFiles()
@@ -397,9 +408,8 @@ def _patch_select(module):
                     real.register(number, mask)
                 found += real.poll(0 if found else timeout)
             elif not found:
-                if timeout is None or timeout < 0:
-                    raise _kiso_http.other_protocol(NEVER)
-                time.sleep(timeout / 1000)
+                _wait_for(self._masks, None if timeout is None or timeout < 0 else timeout / 1000)
+                found = self._ready()
             return found
 
     module.select, module.poll = select, poll

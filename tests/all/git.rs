@@ -142,7 +142,7 @@ fn a_repository_of_an_attacker_stays_in_its_directory() {
         run(&format!("cd r && ! git checkout -q {commit}")).ok().says(&["invalid path"]);
         run("test ! -e out && test ! -e /work/out && test ! -e r/.git/hooks/x && cat r/a").ok().prints(&["x"]);
     }
-    run("git clone https://example.com/x.git").exit(128).says(&["no network"]);
+    run("git clone git@example.com:x.git").exit(128).says(&["speak https only"]);
     run("cd r && git config alias.x '!echo from the alias' && git x").ok().prints(&["from the alias"]);
     run("git -C r show 0000000000000000000000000000000000000001").exit(128).says(&["fatal: "]);
     run("printf 'junk' > r/.git/index && git -C r status").says(&["fatal: "]);
