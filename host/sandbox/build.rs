@@ -18,7 +18,7 @@ const BUNDLED: [&str; 6] = ["chart", "data", "document", "feed", "fetch", "searc
 const CHANNELS: [&str; 2] = ["ntfy", "telegram"];
 
 /// The components of exec tasks: the shell, and those that hold commands.
-const COMMANDS: [&str; 4] = ["coreutils", "image", "js", "shell"];
+const COMMANDS: [&str; 5] = ["coreutils", "curl", "image", "js", "shell"];
 
 /// Those of them that lie in the program as they are mapped: what is rarely used is unpacked when it is.
 const UNPACKED: [&str; 2] = ["coreutils", "shell"];

@@ -153,7 +153,7 @@ fn syntax_errors_name_their_place_and_run_nothing() {
 fn unknown_commands_and_missing_files_are_named() {
     let home = small();
     home.shell("sotr kept.txt").exit(127).says(&["sotr: command not found", "sort"]);
-    home.shell("curl -s https://example.org").exit(127).says(&["curl: command not found", "the skill `fetch`"]);
+    home.shell("aria2c https://example.org/x").exit(127).says(&["aria2c: command not found", "`curl`"]);
     home.shell("git clone https://example.org/x").exit(127).says(&["git: command not found", "`diff -ru`"]);
     home.shell("npm install x").exit(127).says(&["npm: command not found", "`node` runs JavaScript"]);
     home.shell("pip install numpy").exit(127).says(&["pip: command not found", "`kiso package add python-sci`"]);

@@ -25,7 +25,7 @@ pub use bindings::kiso::exec::spawn;
 #[cfg(target_os = "wasi")]
 pub use paths::copies_keep_permissions;
 #[cfg(target_os = "wasi")]
-pub use stdio::rewrite_lines;
+pub use stdio::{flush, rewrite_lines};
 
 /// What a shell reports for a command that died of SIGPIPE.
 pub const NOBODY_READS: i32 = 141;

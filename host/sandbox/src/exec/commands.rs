@@ -29,6 +29,7 @@ pub(super) enum Program {
     /// A shell of its own, started by a command such as `xargs sh -c`.
     Shell,
     Coreutils,
+    Curl,
     Image,
     Js,
     Skill(Arc<InstalledSkill>),
@@ -58,6 +59,9 @@ pub(super) struct Commands {
 
 /// Names that scripts call a shell by.
 const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
+
+/// The names that `skills/curl` answers to.
+const CURL_NAMES: [&str; 2] = ["curl", "wget"];
 
 /// The names that `skills/image` answers to.
 const IMAGE_NAMES: [&str; 7] = ["convert", "exiftool", "identify", "image", "magick", "mogrify", "montage"];
@@ -96,7 +100,7 @@ fn is_coreutils(name: &str) -> bool {
 /// The names of commands that are no part of `coreutils`.
 #[cfg(test)]
 pub(super) fn further_names() -> Vec<&'static str> {
-    [&IMAGE_NAMES[..], &JS_NAMES[..], &DOCUMENT_NAMES[..]].concat()
+    [&CURL_NAMES[..], &IMAGE_NAMES[..], &JS_NAMES[..], &DOCUMENT_NAMES[..]].concat()
 }
 
 /// Every name that can be started, sorted.
@@ -110,6 +114,7 @@ pub(super) fn names(skills: &Skills) -> Vec<String> {
     };
     let mut names: Vec<String> = commands.flat_map(all).collect();
     names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
+    names.extend(CURL_NAMES.map(str::to_owned));
     names.extend(IMAGE_NAMES.map(str::to_owned));
     names.extend(JS_NAMES.map(str::to_owned));
     names.extend(SHELLS.map(str::to_owned));
@@ -138,6 +143,9 @@ impl Commands {
         }
         if is_coreutils(name) {
             return Some(Program::Coreutils);
+        }
+        if CURL_NAMES.contains(&name) {
+            return Some(Program::Curl);
         }
         if IMAGE_NAMES.contains(&name) {
             return Some(Program::Image);

@@ -32,7 +32,7 @@ const HINTS: &[Hint] = &[
         &["npm", "npx", "pnpm", "yarn"],
         "npm packages cannot be installed here; `node` runs JavaScript with the modules of Node and those in node_modules",
     ),
-    hint(&["aria2c", "curl", "http", "wget"], "commands have no network; use the skill `fetch`"),
+    hint(&["aria2c", "http", "httpie", "lynx", "w3m"], "use `curl` or `wget`, or the skill `fetch` for pages as text"),
     hint(
         &[
             "dig", "ftp", "host", "ifconfig", "ip", "nc", "netstat", "nslookup", "ping", "rsync", "scp", "sftp", "ss",
@@ -64,7 +64,7 @@ const HINTS: &[Hint] = &[
         &[(SCIENCE, "it is not included; use `python3` with numpy, scipy and pandas")],
         "it is not included; use `js`, `awk` or the skill `data`",
     ),
-    hint(&["gh", "glab"], "commands have no network; the skill `fetch` and MCP servers reach such services"),
+    hint(&["gh", "glab"], "it is not included; use `curl` with the service's API, or an MCP server"),
     ways(
         &["unoconv"],
         &[
@@ -210,8 +210,8 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
     Some(way.map_or(hint.otherwise, |(_, way)| way))
 }
 
-/// Commands for documents and pictures, as models are told of them.
-const DOCUMENTS: &str = "pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
+/// Commands for requests, documents and pictures, as models are told of them.
+const OFTEN: &str = "curl, wget, pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
 
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
 pub fn commands(packages: &[&Package]) -> String {
@@ -221,11 +221,11 @@ pub fn commands(packages: &[&Package]) -> String {
     let told = PACKAGES.iter().flat_map(|of| of.told.iter().map(move |told| (of, told)));
     let told = told.filter(|(of, (name, _))| is_reached(of, name));
     let there: Vec<_> = told.map(|(_, (name, what))| format!("{name}{what}")).collect();
-    let also = [DOCUMENTS.to_owned()].into_iter().chain(there).collect::<Vec<_>>().join(", ");
+    let also = [OFTEN.to_owned()].into_iter().chain(there).collect::<Vec<_>>().join(", ");
     let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
     let wanted = [("python3", "python"), ("git", "git")];
     let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
-    let never = ["npm", "curl (skill fetch)", "perl", "make", "compilers"];
+    let never = ["npm", "perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
     format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
@@ -236,9 +236,9 @@ mod tests {
     use crate::exec::embedded::COREUTILS_NAMES;
 
     /// Commands and skills that a hint may lead to, where they are there or anyway.
-    const KNOWN: [&str; 16] = [
-        "COMMAND", "cc", "chart", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js", "kiso",
-        "node", "sh", "soffice",
+    const KNOWN: [&str; 18] = [
+        "COMMAND", "cc", "chart", "curl", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js",
+        "kiso", "node", "sh", "soffice", "wget",
     ];
 
     #[test]

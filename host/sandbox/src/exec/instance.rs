@@ -33,6 +33,7 @@ pub(super) struct Components {
     linker: Linker<ProcessCtx>,
     shell: Loaded<ShPre<ProcessCtx>>,
     coreutils: Loaded<CommandPre<ProcessCtx>>,
+    curl: Loaded<CommandPre<ProcessCtx>>,
     image: Loaded<CommandPre<ProcessCtx>>,
     js: Loaded<CommandPre<ProcessCtx>>,
 }
@@ -50,8 +51,8 @@ impl Components {
         let mut linker = Linker::new(engine.wasmtime());
         link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
         let (shell, coreutils) = (Loaded::default(), Loaded::default());
-        let (image, js) = (Loaded::default(), Loaded::default());
-        Ok(Self { engine, linker, shell, coreutils, image, js })
+        let (curl, image, js) = (Loaded::default(), Loaded::default(), Loaded::default());
+        Ok(Self { engine, linker, shell, coreutils, curl, image, js })
     }
 
     pub(super) fn shell(&self) -> wasmtime::Result<&ShPre<ProcessCtx>> {
@@ -61,6 +62,10 @@ impl Components {
     pub(super) fn coreutils(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
         self.coreutils
             .get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.embedded(embedded::COREUTILS)?)?))
+    }
+
+    pub(super) fn curl(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {
+        self.curl.get(|| CommandPre::new(self.linker.instantiate_pre(&self.engine.unpacked(&embedded::CURL)?)?))
     }
 
     pub(super) fn image(&self) -> wasmtime::Result<&CommandPre<ProcessCtx>> {

@@ -53,7 +53,7 @@ pub(super) fn start(parent: Parent<'_>, mut spec: ProcessSpec) -> Result<Result<
             let Parent { components, task, process } = parent;
             Ok(Ok(start_shell(components, task, Some(process), work, spec)?.0))
         }
-        Program::Coreutils | Program::Image | Program::Js | Program::Skill(_) => {
+        Program::Coreutils | Program::Curl | Program::Image | Program::Js | Program::Skill(_) => {
             start_program(parent, program, spec).map(Ok)
         }
     }
@@ -73,6 +73,7 @@ fn start_program(parent: Parent<'_>, program: Program, spec: ProcessSpec) -> Res
         let title = running.process.title.clone();
         let result = match program {
             Program::Coreutils => command(&running, &components, components.coreutils(), spec).await,
+            Program::Curl => command(&running, &components, components.curl(), spec).await,
             Program::Image => command(&running, &components, components.image(), spec).await,
             Program::Js => command(&running, &components, components.js(), spec).await,
             Program::Shell => unreachable!("a shell is started as one"),
