@@ -89,6 +89,7 @@ impl Shell {
             transaction: None,
             accepted: None,
             permit: Default::default(),
+            network: Default::default(),
             scratch: &scratch,
         };
         let done = self.runtime.block_on(self.exec.run(line)).map_err(|error| error.to_string())?;

@@ -117,6 +117,7 @@ impl Shell {
             transaction,
             accepted: None,
             permit: Default::default(),
+            network: Default::default(),
         };
         let done = self.exec.run(line).await.expect("it runs");
         assert_eq!(done.code, 0, "{}", done.stderr);

@@ -43,6 +43,14 @@ impl NetworkAccess {
     }
 }
 
+/// A secret that kiso puts into the requests to a host, so that no command line ever has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkSecret {
+    pub name: String,
+    pub header: Option<String>,
+    pub user: Option<String>,
+}
+
 /// A rule about hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -63,12 +71,32 @@ pub struct NetworkRule {
     /// It is about command lines that have read words of these people, or of less trusted ones; about all where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Integrity>,
+    /// The name of a secret that is put into each request that it allows: of the session, or of the environment
+    /// (`KISO_SKILL_NETWORK_NAME`). Needs a host by its full name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The header that it goes into; "authorization" where it is missing, with "Bearer " before the secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_header: Option<String>,
+    /// A user, whose password it is: then the header is one of basic authentication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_user: Option<String>,
 }
 
 impl NetworkRule {
     pub fn new(host: &str, access: NetworkAccess) -> Self {
         let (methods, private) = (Vec::new(), false);
-        Self { host: host.to_owned(), access, methods, private, role: None, label: None }
+        Self {
+            host: host.to_owned(),
+            access,
+            methods,
+            private,
+            role: None,
+            label: None,
+            secret: None,
+            secret_header: None,
+            secret_user: None,
+        }
     }
 
     /// Why it cannot be one.
@@ -90,6 +118,23 @@ impl NetworkRule {
         }
         if let Some(method) = self.methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
             return Err(format!("{method:?} is not a method; there are {}", METHODS.join(", ")));
+        }
+        if self.secret.is_none() && (self.secret_header.is_some() || self.secret_user.is_some()) {
+            return Err("a header or user of a secret needs `secret`".to_owned());
+        }
+        if self.secret.is_some() {
+            if name.starts_with('*') || self.access != NetworkAccess::Allow {
+                return Err("`secret` needs `allow` and a host by its full name: it goes to nobody else".to_owned());
+            }
+            let is_token = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@".contains(c));
+            let header = self.secret_header.as_deref().unwrap_or_default();
+            let user = self.secret_user.as_deref().unwrap_or_default();
+            if !is_token(header) || !is_token(user) || header.len() > MAX_HOST || user.len() > MAX_HOST {
+                return Err("the header or the user of `secret` is no plain name".to_owned());
+            }
+            if self.secret_header.is_some() && self.secret_user.is_some() {
+                return Err("`secret` has a header or a user, and not both".to_owned());
+            }
         }
         if self.private && name.starts_with('*') {
             return Err("`private` needs a host by its full name".to_owned());
@@ -135,17 +180,20 @@ pub struct NetworkRequest<'a> {
 }
 
 /// What the rules say of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkDecision {
     pub access: NetworkAccess,
     pub private: bool,
     /// Whether the administrator's file names this very host, as a grant does: then its requests may go by words that work has read.
     pub by_name: bool,
+    pub secret: Option<NetworkSecret>,
 }
 
 impl NetworkDecision {
     fn of(rule: &NetworkRule) -> Self {
-        Self { access: rule.access, private: rule.private, by_name: false }
+        let NetworkRule { secret, secret_header, secret_user, .. } = rule.clone();
+        let secret = secret.map(|name| NetworkSecret { name, header: secret_header, user: secret_user });
+        Self { access: rule.access, private: rule.private, by_name: false, secret }
     }
 }
 
@@ -175,7 +223,7 @@ impl NetworkRules {
         if let Some(rule) = found.or_else(|| of(NetworkAccess::Ask)).or(configured) {
             return NetworkDecision::of(rule);
         }
-        NetworkDecision { access: self.default, private: false, by_name: false }
+        NetworkDecision { access: self.default, private: false, by_name: false, secret: None }
     }
 }
 

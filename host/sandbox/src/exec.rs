@@ -28,6 +28,7 @@ mod http;
 mod http_requests;
 mod instance;
 mod line;
+mod line_network;
 mod permissions;
 mod process;
 mod requests;
@@ -46,8 +47,8 @@ pub use self::watch::Watch;
 
 use self::commands::Commands;
 use self::dirs::{Dirs, MountPoint, unusable};
-use self::http::LineNetwork;
 use self::instance::Components;
+use self::line_network::LineNetwork;
 use self::process::ProcessSpec;
 use self::start::{ShellWork, start_shell};
 use self::task::{ExecTask, Parts};
@@ -382,7 +383,7 @@ fn environment(zone: &str) -> Vec<(String, String)> {
         ("HOME", "/work"),
         ("LANG", "C.UTF-8"),
         ("LOGNAME", "kiso"),
-        ("PATH", "/usr/bin:/bin"),
+        ("PATH", "/usr/bin:/bin:/work/.python/bin"),
         ("SHELL", "/bin/sh"),
         ("TERM", "dumb"),
         ("TMPDIR", "/tmp"),

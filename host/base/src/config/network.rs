@@ -65,6 +65,9 @@ pub(super) const TABLE: NamedTable = NamedTable {
         ("methods", Kind::Named(&METHODS, "those that read: GET, HEAD, OPTIONS; all if access is `\"deny\"`"), "Methods that the rule is about; GET stands for all that read."),
         ("private", Kind::Bool(false), "Whether the host can be in the machine's own network, such as 127.0.0.1. Needs a host without `*`."),
         ("role", Kind::OneOf(&words(ROLES), "both"), "Whose command lines the rule is about."),
+        ("secret", Kind::Characters(64, false), "The name of a secret that kiso puts into each request, such as `\"github_token\"`; command lines never have it. Of the session (`kiso secret set`) or of the environment (`KISO_SKILL_NETWORK_NAME`). Needs access `\"allow\"` and a host without `*`."),
+        ("secret_header", Kind::Characters(260, false), "The header that the secret goes into; without it, `Authorization: Bearer`."),
+        ("secret_user", Kind::Characters(260, false), "The user whose password the secret is, for basic authentication, as `git` needs it."),
         ("label", Kind::OneOf(&words(LABELS), "all"), "The rule is about command lines that have read words of these people, or of less trusted ones."),
     ]),
 };
@@ -83,10 +86,16 @@ pub(super) fn read<'a>(value: &'a Spanned<DeValue<'a>>, others: usize) -> Result
     let rule = format!("must be a list of methods: {}", METHODS.join(", "));
     let methods = fields.list("methods", &rule, |method| METHODS.contains(&method));
     let private = fields.bool("private");
+    let mut named = |key: &'static str| match fields.has(key) {
+        true => fields.text(key).map(|(text, _)| text),
+        false => None,
+    };
+    let (secret, secret_header, secret_user) = (named("secret"), named("secret_header"), named("secret_user"));
     let role = fields.one_of("role", &ROLES);
     let label = fields.one_of("label", &LABELS);
     let read = host.zip(access).map(|((host, span), access)| {
-        let plain = NetworkRule { methods, role, label, ..NetworkRule::new(&host, access) };
+        let plain =
+            NetworkRule { methods, role, label, secret, secret_header, secret_user, ..NetworkRule::new(&host, access) };
         let checked = plain.check().map_err(|why| fields.wrong(span, "host", &format!("= {why}")));
         let rule = NetworkRule { private, ..plain };
         if checked.is_ok() && rule.check().is_err() {

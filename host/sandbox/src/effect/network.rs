@@ -5,7 +5,7 @@
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_plan::label::Label;
-use kiso_plan::network::{NetworkAccess, NetworkDecision, NetworkRequest, NetworkRules, split_port};
+use kiso_plan::network::{NetworkDecision, NetworkRequest, NetworkRules, split_port};
 use kiso_plan::plan::CallerScope;
 use kiso_store::store::{Store, StoreError};
 use std::collections::BTreeSet;
@@ -143,11 +143,6 @@ pub fn command_to_allow(host: &str, method: &str, reads: bool, private: bool) ->
     let method = if reads { String::new() } else { format!(" --method {method}") };
     let private = if private { " --private" } else { "" };
     format!("kiso network allow {host}{method}{private}")
-}
-
-/// Whether a decision lets a request out.
-pub fn is_allowed(decision: NetworkDecision) -> bool {
-    decision.access == NetworkAccess::Allow
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

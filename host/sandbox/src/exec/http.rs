@@ -6,28 +6,8 @@ use super::process::Process;
 use super::task::ExecTask;
 use crate::effect::network::Network;
 use crate::engine::limits::{Limit, LimitHit};
-use crate::skill::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
-use kiso_base::config::Network as NetworkConfig;
+use crate::skill::{HttpGate, OpenNetwork, RefusedRequest, TellRefused};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// What all processes of a line may reach, and how much comes back.
-#[derive(Debug)]
-pub(super) struct LineNetwork {
-    pub network: Network,
-    pub rules: Arc<HttpRules>,
-}
-
-impl LineNetwork {
-    pub(super) fn new(network: Network, config: &NetworkConfig) -> Self {
-        let rules = HttpRules {
-            rules: Vec::new(),
-            max_response: usize::try_from(config.max_response_mib << 20).unwrap_or(usize::MAX),
-            connect_timeout: Duration::from_secs(config.connect_timeout_s),
-        };
-        Self { network, rules: Arc::new(rules) }
-    }
-}
 
 /// The door of a process that was started with these words.
 pub(super) fn gate(task: &Arc<ExecTask>, process: &Process, argv: &[String], stderr: Channel) -> HttpGate {
@@ -39,7 +19,7 @@ pub(super) fn gate(task: &Arc<ExecTask>, process: &Process, argv: &[String], std
     });
     HttpGate {
         rules: task.network.rules.clone(),
-        open: Some(OpenNetwork { network: network.clone(), needs: None, stop }),
+        open: Some(OpenNetwork { network: network.clone(), needs: None, secrets: task.commands.secrets.clone(), stop }),
         tell: Some(tell(network, stderr)),
         transaction: task.commands.transaction.clone(),
         permit: task.commands.permit.of_process(name, &process.label, hosts_named(argv)),

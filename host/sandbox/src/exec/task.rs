@@ -4,7 +4,7 @@ use super::channel::{PipeReader, PipeWriter, pipe_of};
 use super::commands::Commands;
 use super::dirs::Dirs;
 use super::engine::Engine;
-use super::http::LineNetwork;
+use super::line_network::LineNetwork;
 use super::process::Process;
 use crate::effect::label::{LabelCell, LabelId};
 use crate::engine::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};

@@ -4,12 +4,15 @@ mod channel_host;
 mod gate;
 mod masked;
 mod network;
+mod rule;
 
 pub(crate) use self::channel_host::ChannelHost;
-pub(crate) use self::gate::{HttpGate, HttpRules, RefusedRequest, TellRefused};
+pub(crate) use self::gate::{HttpGate, TellRefused};
 pub(crate) use self::network::OpenNetwork;
+pub(crate) use self::rule::{HttpRules, RefusedRequest};
 
-use self::gate::{HttpRule, Injection, PRIVATE};
+use self::gate::PRIVATE;
+use self::rule::{HttpRule, Injection};
 use super::secrets::find;
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::engine::limits::{HEADER_BYTES, HitCell};
@@ -19,6 +22,7 @@ use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
 use http::HeaderName;
 use kiso_plan::network::METHODS;
+use kiso_store::secret::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -143,7 +147,7 @@ impl Capability for OutgoingHttp {
                 Ok::<_, SkillError>(HttpRule { host, methods, private: false, inject: inject(need)?, mask: None })
             };
             let needs = Some(needs.iter().map(need).collect::<Result<_, _>>()?);
-            Ok::<_, SkillError>(OpenNetwork { network: network.clone(), needs, stop: Arc::new(|_| ()) })
+            Ok::<_, SkillError>(OpenNetwork { network: network.clone(), needs, secrets: Secrets::default(), stop: Arc::new(|_| ()) })
         });
         let (rules, open) = (Arc::new(rules), open.transpose()?);
         Ok(Self { ctx, gate: HttpGate { rules, open, transaction, permit, ..HttpGate::default() } })

@@ -2,8 +2,8 @@
 //! manifest that asks and no pattern: requests go to this host and port, or nowhere.
 
 use super::OutgoingHttp;
-use super::gate::{HttpRule, HttpRules, Injection};
 use super::masked::SecretMask;
+use super::rule::{HttpRule, HttpRules, Injection};
 use http::Uri;
 use http::header::AUTHORIZATION;
 use kiso_base::config::{Http as HttpConfig, TokenPlace};

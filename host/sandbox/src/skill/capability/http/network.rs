@@ -1,12 +1,18 @@
 //! Hosts that no grant names, for command lines and bundled skills: whether `[network]` or a person allows them.
 
+use super::channel_host::LEAST_TOKEN;
 use super::covers;
-use super::gate::{HttpRule, RefusedRequest};
-use crate::effect::network::{Network, WantedHost, command_to_allow, is_allowed};
+use super::masked::SecretMask;
+use super::rule::{HttpRule, Injection, RefusedRequest};
+use crate::effect::network::{Network, WantedHost, command_to_allow};
 use crate::effect::sink::Permit;
-use http::Method;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
-use kiso_plan::network::{NetworkAccess, READING};
+use http::{HeaderName, Method};
+use kiso_base::home::SkillName;
+use kiso_plan::approval::NETWORK;
+use kiso_plan::network::{NetworkAccess, NetworkSecret, READING};
+use kiso_store::secret::{SecretValue, Secrets};
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,6 +22,8 @@ pub struct OpenNetwork {
     pub network: Network,
     /// What a manifest asks for; `None` for a command line, which may want every host.
     pub needs: Option<Vec<HttpRule>>,
+    /// What the call knows; a rule names those that go into its requests.
+    pub secrets: Secrets,
     /// Ends the work, because a person is asked first.
     pub stop: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -59,7 +67,7 @@ impl OpenNetwork {
             let why = "a rule denies it; `kiso network` lists the rules".to_owned();
             return Err(Some(RefusedRequest::Network { host: named, why }));
         }
-        if !is_allowed(decision) || problem.is_some() {
+        if decision.access != NetworkAccess::Allow || problem.is_some() {
             let (host, method) = (named.clone(), method.to_string());
             if self.network.want(WantedHost { host, method, reads, because: problem.clone() }) {
                 (self.stop)(&named);
@@ -76,8 +84,32 @@ impl OpenNetwork {
         }
         let host = if decision.by_name { named } else { "*".to_owned() };
         let methods = vec![method.to_string()];
-        let (inject, mask) = asked_for.map_or((None, None), |need| (need.inject.clone(), need.mask.clone()));
+        let of_need = || asked_for.map_or((None, None), |need| (need.inject.clone(), need.mask.clone()));
+        let (inject, mask) = decision.secret.map_or_else(of_need, |secret| self.injection(&secret));
         Ok(HttpRule { host, methods, private: decision.private, inject, mask })
+    }
+}
+
+impl OpenNetwork {
+    /// A rule's secret as it goes into a request, and what takes it out of the answer.
+    fn injection(&self, secret: &NetworkSecret) -> (Option<Injection>, Option<Arc<SecretMask>>) {
+        let of_network = SkillName::parse(NETWORK).ok();
+        let of_environment = || self.secrets.environment(of_network.as_ref()?, &secret.name);
+        let Some(value) = self.secrets.session(&secret.name).or_else(of_environment) else {
+            let how = format!("set it with `kiso secret set {}`", secret.name);
+            return (Some(Injection::Unset { secret: secret.name.clone(), how }), None);
+        };
+        let header = secret.header.as_deref().and_then(|header| HeaderName::from_bytes(header.as_bytes()).ok());
+        let text = match (&secret.user, &header) {
+            (Some(user), _) => {
+                let both = format!("{user}:{}", value.expose());
+                format!("Basic {}", data_encoding::BASE64.encode(both.as_bytes()))
+            }
+            (None, None) => format!("Bearer {}", value.expose()),
+            (None, Some(_)) => value.expose().to_owned(),
+        };
+        let mask = (value.expose().len() >= LEAST_TOKEN).then(|| Arc::new(SecretMask::new(value)));
+        (Some(Injection::Header(header.unwrap_or(AUTHORIZATION), SecretValue::new(text))), mask)
     }
 }
 

@@ -1,0 +1,25 @@
+//! What the processes of a line may reach.
+
+use crate::effect::network::Network;
+use crate::skill::HttpRules;
+use kiso_base::config::Network as NetworkConfig;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What all processes of a line may reach, and how much comes back.
+#[derive(Debug)]
+pub(super) struct LineNetwork {
+    pub network: Network,
+    pub rules: Arc<HttpRules>,
+}
+
+impl LineNetwork {
+    pub(super) fn new(network: Network, config: &NetworkConfig) -> Self {
+        let rules = HttpRules {
+            rules: Vec::new(),
+            max_response: usize::try_from(config.max_response_mib << 20).unwrap_or(usize::MAX),
+            connect_timeout: Duration::from_secs(config.connect_timeout_s),
+        };
+        Self { network, rules: Arc::new(rules) }
+    }
+}
