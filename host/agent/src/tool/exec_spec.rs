@@ -12,7 +12,7 @@ pub(super) fn spec(packages: &[&Package], limits: &config::Exec) -> ToolSpec {
     ToolSpec {
         name: EXEC.to_owned(),
         description: format!(
-            "Run a bash command line in /work, without network. {} {}",
+            "Run a bash command line in /work. curl, wget, git and Python reach hosts; the user is asked for new ones. {} {}",
             hint::commands(packages),
             limits_text(limits)
         ),

@@ -60,7 +60,7 @@ mod tests {
         for (before, after) in specs.iter().zip(in_folder(specs.clone(), "/project")) {
             let text = &after.description;
             let says = match before.name.as_str() {
-                EXEC => "Run a bash command line in /project, without network.",
+                EXEC => "Run a bash command line in /project. curl,",
                 "data" => "Query a CSV file. Sees files of /work only: copy others there with exec",
                 "memory_search" => "Search what is remembered",
                 _ => "in /project (or /work, by its whole path)",
