@@ -134,6 +134,7 @@ impl World {
             transaction: work.clone(),
             accepted: None,
             permit,
+            network: Default::default(),
         };
         let done = self.runtime.block_on(house.exec.run(line)).unwrap();
         if self.place == Place::Shared {
