@@ -247,12 +247,12 @@ fn overruled(rule: &NetworkRule, rules: NetworkRules) -> Option<String> {
         let reads = READING.contains(&method);
         rules.decide(&NetworkRequest { host: name, port, method, reads, role, label: &label })
     };
-    let differs = |found: NetworkDecision| found.access != rule.access || found.private != rule.private;
+    let differs = |found: &NetworkDecision| found.access != rule.access || found.private != rule.private;
     let decisions = |rules: &NetworkRules| -> Vec<(&'static str, NetworkAccess)> {
         let each = methods(rule).into_iter().flat_map(|method| {
             [CallerScope::Admin, CallerScope::User].map(|role| (method, decide(rules, method, role)))
         });
-        let mut other: Vec<_> = each.filter(|(_, found)| differs(*found)).map(|(m, found)| (m, found.access)).collect();
+        let mut other: Vec<_> = each.filter(|(_, found)| differs(found)).map(|(m, found)| (m, found.access)).collect();
         other.dedup();
         other
     };
