@@ -1,6 +1,7 @@
 //! Which hosts command lines may reach: the rules of `kiso network` and of `[network]`, and whose certificates are trusted.
 
 mod ask;
+mod curl;
 mod tls;
 
 use crate::harness::{Home, root};

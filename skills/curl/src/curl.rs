@@ -14,9 +14,9 @@ mod transfer;
 mod verbose;
 mod write_out;
 
-pub use failed::reason;
 pub use output::disposition;
 
+use crate::reason::reason;
 use failed::Failed;
 use option::{Line, Only};
 use settings::Options;

@@ -1,7 +1,7 @@
 //! Requests over HTTP with the options of curl and wget.
 //!
-//! The host decides which hosts can be reached, resolves names, verifies certificates and says on standard error what it refused. What a
-//! server sends is bounded here (`limits`): headers, redirects, files of a site, compressed bodies in memory.
+//! The host decides which hosts can be reached, resolves names, verifies certificates and names refused hosts on standard error. `limits`
+//! bounds the answers of servers: headers, redirects, files of a site, compressed bodies in memory.
 
 mod body;
 mod cookie;
@@ -10,6 +10,7 @@ mod date;
 mod decode;
 mod limits;
 mod multipart;
+mod reason;
 mod transport;
 mod url;
 mod wget;

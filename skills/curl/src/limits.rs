@@ -1,4 +1,4 @@
-//! What a server, a page or a line can choose, and how much of it is accepted.
+//! Limits of everything that a server, a page or a command line chooses.
 
 /// Bytes of one file that is read into memory: a configuration, a cookie jar, data whose line ends are removed.
 pub const FILE_IN_MEMORY: u64 = 64 << 20;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A server, until the process ends.
-pub struct Server {
-    pub port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
 }
 
 struct Request {
@@ -52,7 +52,7 @@ impl Answer {
 type Counts = Arc<Mutex<HashMap<String, u32>>>;
 
 impl Server {
-    pub fn start() -> std::io::Result<Self> {
+    pub(crate) fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let counts = Counts::default();
@@ -190,7 +190,7 @@ fn answer(request: &Request, count: u32) -> Answer {
         "/br" => Answer::ok("text/plain", "x").with("Content-Encoding", "nonsense"),
         "/big" => ranged(request),
         "/unranged" => Answer::ok("text/plain", "0123456789"),
-        "/flaky" if count % 3 != 0 => {
+        "/flaky" if !count.is_multiple_of(3) => {
             Answer::new("503 Service Unavailable", "text/plain", "busy\n").with("Retry-After", "0")
         }
         "/flaky" => Answer::ok("text/plain", "up\n"),

@@ -48,7 +48,7 @@ pub enum Failure {
     /// Before there was a connection.
     ConnectTimeout,
     Timeout,
-    /// The connection ended before a status.
+    /// The connection ended before a status, or what came is not HTTP.
     Empty,
     /// The connection broke off within the answer.
     Broken,
@@ -56,8 +56,6 @@ pub enum Failure {
     Tls(String),
     /// More than the host allows for one answer.
     TooLarge(Option<u64>),
-    /// It was no HTTP.
-    Protocol,
     /// A header or the method cannot be sent.
     Unsendable,
     /// The request's own body could not be read.

@@ -104,7 +104,7 @@ fn fetch_all(options: &Options) -> u8 {
 fn urls(options: &Options) -> Result<Vec<String>, String> {
     let mut urls = options.urls.clone();
     if let Some(file) = &options.input {
-        let bytes = crate::body::read_whole(file).map_err(|e| format!("{file}: {}", crate::curl::reason(&e)))?;
+        let bytes = crate::body::read_whole(file).map_err(|e| format!("{file}: {}", crate::reason::reason(&e)))?;
         let text = String::from_utf8_lossy(&bytes);
         if options.force_html {
             let page = links::of_page(&text);

@@ -1,7 +1,8 @@
 //! The files of `-K`: an option in each line.
 
 use super::data;
-use super::failed::{Failed, reason};
+use super::failed::Failed;
+use crate::reason::reason;
 
 /// The options of a file, or of standard input for `-`, each with its value.
 pub fn read(path: &str) -> Result<Vec<(String, Option<String>)>, Failed> {

@@ -14,7 +14,7 @@ pub fn text_of(path: &str) -> io::Result<String> {
 }
 
 fn unread(path: &str, error: &io::Error) -> Failed {
-    Failed::new(26, format!("Failed to open {path}: {}", super::failed::reason(error)))
+    Failed::new(26, format!("Failed to open {path}: {}", crate::reason::reason(error)))
 }
 
 /// Adds what an option such as `-d` names to the data of the request.
@@ -148,7 +148,7 @@ pub fn string_part(value: &str) -> Result<Part, Failed> {
     Ok(Part::text(name, content))
 }
 
-/// The content, and what follows behind semicolons. What is in double quotes holds semicolons.
+/// The content, and what follows behind semicolons. Double quotes protect semicolons.
 fn split(text: &str) -> (String, Vec<String>) {
     let (mut words, mut word, mut quoted, mut escaped) = (Vec::new(), String::new(), false, false);
     for c in text.chars() {

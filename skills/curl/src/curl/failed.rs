@@ -31,7 +31,7 @@ impl Failed {
         Self::new(3, format!("URL rejected: {error}"))
     }
 
-    /// What went wrong with a request, with how long it took and how much had come.
+    /// The error of a request, with its duration and the bytes that had come.
     pub fn transfer(failure: &Failure, url: &Url, took: Duration, received: u64, length: Option<u64>) -> Self {
         let (host, port) = (url.host.trim_matches(['[', ']']), url.port_or_default());
         let ms = took.as_millis();
@@ -63,7 +63,6 @@ impl Failed {
                 let max = max.map(|max| format!(" of {max} bytes")).unwrap_or_default();
                 Self::new(63, format!("the answer exceeds the limit{max} of [network] max_response_mib"))
             }
-            Failure::Protocol => Self::new(1, "Received HTTP/0.9 when not allowed"),
             Failure::Unsendable => Self::new(43, "A header or the method cannot be sent"),
             Failure::Unreadable(why) => {
                 Self::new(26, format!("Failed to open/read local data from file/application: {why}"))
@@ -73,22 +72,5 @@ impl Failed {
 
     pub fn write(reason: &str) -> Self {
         Self::new(23, format!("Failure writing output to destination: {reason}"))
-    }
-}
-
-/// An I/O error in the words of C's library.
-pub fn reason(error: &std::io::Error) -> String {
-    use std::io::ErrorKind;
-    match error.kind() {
-        ErrorKind::NotFound => "No such file or directory".to_owned(),
-        ErrorKind::PermissionDenied => "Permission denied".to_owned(),
-        ErrorKind::IsADirectory => "Is a directory".to_owned(),
-        ErrorKind::NotADirectory => "Not a directory".to_owned(),
-        ErrorKind::ReadOnlyFilesystem => "Read-only file system".to_owned(),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "No space left on device".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_owned()
-        }
     }
 }

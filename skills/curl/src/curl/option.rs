@@ -9,7 +9,7 @@ use crate::date::{self, Seconds};
 use std::path::Path;
 use std::time::Duration;
 
-/// What holds for the whole command line.
+/// A whole command line.
 #[derive(Debug, Clone, Default)]
 pub struct Line {
     pub groups: Vec<Options>,

@@ -1,6 +1,7 @@
 //! Where the body of an answer goes.
 
-use super::failed::{Failed, reason};
+use super::failed::Failed;
+use crate::reason::reason;
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};

@@ -73,7 +73,7 @@ impl<'a> Draft<'a> {
                     let text = match data {
                         Data::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                         Data::File(path) => text_of(path).map_err(|e| {
-                            Failed::new(26, format!("Failed to open {path}: {}", super::failed::reason(&e)))
+                            Failed::new(26, format!("Failed to open {path}: {}", crate::reason::reason(&e)))
                         })?,
                     };
                     add_query(&mut url, &text);

@@ -15,7 +15,7 @@ pub struct Retries {
     pub made: u32,
 }
 
-/// What went wrong, for the line that says that it is tried again.
+/// The name of an error that is worth another attempt.
 fn problem(options: &Options, failed: &Failed, status: u16, is_denied: bool) -> Option<&'static str> {
     match (failed.code, status) {
         _ if is_denied => None,
@@ -24,7 +24,7 @@ fn problem(options: &Options, failed: &Failed, status: u16, is_denied: bool) -> 
         (7, _) if options.retry_refused || options.retry_all => Some("connection refused"),
         (0 | 22, 408 | 429 | 500 | 502 | 503 | 504) => Some("HTTP error"),
         (0, _) => None,
-        // What stays as it is, however often it is tried.
+        // Another attempt would fail in the same way.
         (1 | 2 | 3 | 5 | 23 | 26 | 63, _) => None,
         _ if options.retry_all => Some("(retrying all errors)"),
         _ => None,

@@ -1,4 +1,4 @@
-//! What the options of a command line say.
+//! The settings that options change.
 
 use crate::date::Seconds;
 use crate::multipart::Part;
@@ -35,7 +35,7 @@ pub enum Resume {
     Here,
 }
 
-/// What is sent as the body of a form or of data.
+/// The data of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
     Bytes(Vec<u8>),

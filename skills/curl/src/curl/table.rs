@@ -1,6 +1,6 @@
 //! The options of curl: their names, and what is done with those that have no place here.
 
-/// What an option takes and does.
+/// The effect of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Flag,

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 /// A server, and a directory for what is downloaded.
-struct Place {
+struct Site {
     url: String,
     dir: PathBuf,
 }
 
-impl Place {
+impl Site {
     fn new(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("curl-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
@@ -30,7 +30,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Site {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.dir);
     }
@@ -38,7 +38,7 @@ impl Drop for Place {
 
 #[test]
 fn lines_end_with_curls_codes() {
-    let place = Place::new("codes");
+    let site = Site::new("codes");
     for (line, code, body) in [
         ("U/a.json", 0, "{\"name\": \"kiso\"}\n"),
         ("-L U/hops/3", 0, "{\"name\": \"kiso\"}\n"),
@@ -58,14 +58,14 @@ fn lines_end_with_curls_codes() {
         ("--retry 3 U/flaky", 0, "up\n"),
         ("-r -10 U/big", 0, "line 0999\n"),
     ] {
-        assert_eq!(place.curl(line), (code, body.to_owned()), "{line}");
+        assert_eq!(site.curl(line), (code, body.to_owned()), "{line}");
     }
 }
 
 #[test]
 fn requests_carry_what_the_line_says() {
-    let place = Place::new("requests");
-    fs::write(place.dir.join("up"), "from a file").unwrap();
+    let site = Site::new("requests");
+    fs::write(site.dir.join("up"), "from a file").unwrap();
     for (line, expected) in [
         ("-d a=1 U/echo", "POST /echo\naccept: */*\ncontent-type: application/x-www-form-urlencoded\n3 bytes: a=1\n"),
         ("-T D/up U/put", "PUT /put\naccept: */*\n11 bytes: from a file\n"),
@@ -74,27 +74,27 @@ fn requests_carry_what_the_line_says() {
         ("-L -u u:p -H Cookie:s=1 U/elsewhere", "GET /echo\naccept: */*\n0 bytes: \n"),
         ("-u u:p U/echo", "GET /echo\nauthorization: Basic dTpw\naccept: */*\n0 bytes: \n"),
     ] {
-        assert_eq!(place.curl(line), (0, expected.to_owned()), "{line}");
+        assert_eq!(site.curl(line), (0, expected.to_owned()), "{line}");
     }
 }
 
 #[test]
 fn cookies_and_downloads_go_on() {
-    let place = Place::new("cookies");
-    assert_eq!(place.curl("-c D/jar U/cookie").1, "cookie: none\n");
-    assert_eq!(place.curl("-b D/jar U/cookie").1, "cookie: deep=1; sid=abc\n");
-    assert_eq!(place.curl("-D D/heads -w %output{D/report}%{http_code} U/a.json").0, 0);
+    let site = Site::new("cookies");
+    assert_eq!(site.curl("-c D/jar U/cookie").1, "cookie: none\n");
+    assert_eq!(site.curl("-b D/jar U/cookie").1, "cookie: deep=1; sid=abc\n");
+    assert_eq!(site.curl("-D D/heads -w %output{D/report}%{http_code} U/a.json").0, 0);
     assert!(
-        fs::read_to_string(place.dir.join("heads"))
+        fs::read_to_string(site.dir.join("heads"))
             .unwrap()
             .starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
     );
-    assert_eq!(fs::read_to_string(place.dir.join("report")).unwrap(), "200");
-    let part = place.dir.join("big");
+    assert_eq!(fs::read_to_string(site.dir.join("report")).unwrap(), "200");
+    let part = site.dir.join("big");
     fs::write(&part, "line 0000\n").unwrap();
-    assert_eq!(place.curl("-C - -o D/big U/big").0, 0);
+    assert_eq!(site.curl("-C - -o D/big U/big").0, 0);
     let whole = fs::read_to_string(&part).unwrap();
     assert_eq!((whole.len(), whole.matches("line 0000").count()), (10_000, 1));
     fs::write(&part, "line").unwrap();
-    assert_eq!(place.curl("-C - -o D/big U/unranged").0, 33);
+    assert_eq!(site.curl("-C - -o D/big U/unranged").0, 33);
 }

@@ -1,6 +1,6 @@
 //! One transfer: its redirects, its attempts, and what is kept of it.
 
-use super::failed::{Failed, reason};
+use super::failed::Failed;
 use super::glob::{Globbed, fill};
 use super::option::Line;
 use super::output::{self, Output};
@@ -12,6 +12,7 @@ use super::{data, sentence, verbose};
 use crate::cookie::Jar;
 use crate::date;
 use crate::decode::Decoder;
+use crate::reason::reason;
 use crate::transport::{self, Failure, Request, Response};
 use crate::url::Url;
 use std::fs::File;
@@ -235,7 +236,7 @@ impl<'a> Session<'a> {
             headers: &headers,
             body: &draft.body,
             connect_timeout: options.connect_timeout,
-            read_timeout: Some(options.max_time.unwrap_or(READ_TIMEOUT).min(READ_TIMEOUT)),
+            read_timeout: Some(READ_TIMEOUT),
             deadline: attempt.deadline,
         };
         let response = transport::send(&request).map_err(|failure| attempt.failed(&failure, draft, None))?;

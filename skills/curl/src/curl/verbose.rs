@@ -1,4 +1,4 @@
-//! What `-v` says of a request and its answer, and heads as they are printed.
+//! The messages of `-v`, and heads as they are printed.
 
 use crate::transport::{reason, written_name};
 use crate::url::Url;

@@ -1,10 +1,10 @@
-//! What `-w` prints after a transfer.
+//! The text that `-w` prints after a transfer.
 
 use crate::url::Url;
 use serde_json::json;
 use std::time::Duration;
 
-/// What is known of a transfer that has ended.
+/// The facts about a transfer that has ended.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pub url: String,

@@ -30,7 +30,7 @@ pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
     let address = addresses.next().ok_or(Failure::Unresolved)?;
     let mut stream = TcpStream::connect(address).map_err(|_| Failure::Refused)?;
     set_deadline(&stream, request.deadline)?;
-    let length = request.body.length().map_err(|e| Failure::Unreadable(e.to_string()))?;
+    let length = request.body.length().map_err(|e| Failure::Unreadable(crate::reason::reason(&e)))?;
     let mut head =
         format!("{} {} HTTP/1.1\r\nhost: {}\r\n", request.method, request.url.target(), request.url.host_header());
     for (name, value) in request.headers {
@@ -54,7 +54,7 @@ pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
                 .is_ok(),
         }
     });
-    read.map_err(|e| Failure::Unreadable(e.to_string()))?;
+    read.map_err(|e| Failure::Unreadable(crate::reason::reason(&e)))?;
     if length.is_none() {
         let _ = stream.write_all(b"0\r\n\r\n");
     }
@@ -63,7 +63,7 @@ pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
     if line.is_empty() {
         return Err(Failure::Empty);
     }
-    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or(Failure::Protocol)?;
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or(Failure::Empty)?;
     let mut headers: Vec<(String, String)> = Vec::new();
     loop {
         let line = read_line(&mut reader)?;
@@ -74,7 +74,7 @@ pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
     let left = match (header("transfer-encoding"), header("content-length")) {
         _ if request.method == "HEAD" || status == 204 || status == 304 => Left::None,
         (Some(_), _) => Left::Chunks,
-        (_, Some(length)) => Left::Bytes(length.parse().map_err(|_| Failure::Protocol)?),
+        (_, Some(length)) => Left::Bytes(length.parse().map_err(|_| Failure::Empty)?),
         _ => Left::UntilClosed,
     };
     headers.retain(|(name, _)| !["connection", "transfer-encoding", "keep-alive"].contains(&name.as_str()));

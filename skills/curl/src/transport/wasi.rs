@@ -19,11 +19,13 @@ pub struct Stream {
     // Before the body, which it is a child of.
     stream: Option<InputStream>,
     body: Option<IncomingBody>,
+    /// The longest wait for a piece. The host ends a longer one without its reason.
+    patience: Option<Duration>,
 }
 
 pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
     let headers = Fields::new();
-    let length = request.body.length().map_err(|e| Failure::Unreadable(e.to_string()))?;
+    let length = request.body.length().map_err(|e| Failure::Unreadable(crate::reason::reason(&e)))?;
     for (name, value) in request.headers {
         headers.append(name, value.as_bytes()).map_err(|_| Failure::Unsendable)?;
     }
@@ -63,7 +65,7 @@ pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
                 ended = writing.write(part, request.deadline, &mut sent);
                 ended == Ok(true)
             });
-            read.map_err(|e| Failure::Unreadable(e.to_string()))?;
+            read.map_err(|e| Failure::Unreadable(crate::reason::reason(&e)))?;
             ended?;
             if writing.stream.flush().is_ok() {
                 wait(&[&writing.ready, &answered], request.deadline)?;
@@ -73,10 +75,10 @@ pub fn send(request: &Request<'_>) -> Result<Response, Failure> {
     }
     wait(&[&answered], request.deadline)?;
     drop(answered);
-    accept(&pending, sent)
+    accept(&pending, sent, request.read_timeout)
 }
 
-fn accept(pending: &FutureIncomingResponse, sent: u64) -> Result<Response, Failure> {
+fn accept(pending: &FutureIncomingResponse, sent: u64, patience: Option<Duration>) -> Result<Response, Failure> {
     let response = match pending.get() {
         Some(Ok(answer)) => answer.map_err(|code| failed(&code))?,
         Some(Err(())) | None => return Err(Failure::Empty),
@@ -89,12 +91,13 @@ fn accept(pending: &FutureIncomingResponse, sent: u64) -> Result<Response, Failu
     let headers = headers.into_iter().map(|(name, value)| (name.to_lowercase(), text(value))).collect();
     let body = response.consume().map_err(|()| Failure::Broken)?;
     let stream = body.stream().map_err(|()| Failure::Broken)?;
-    Ok(Response { status, headers, body: Stream { stream: Some(stream), body: Some(body) }, sent })
+    Ok(Response { status, headers, body: Stream { stream: Some(stream), body: Some(body), patience }, sent })
 }
 
 impl Stream {
     /// The next piece; nothing at the end.
     pub fn read(&mut self, deadline: Option<Instant>) -> Result<Option<Vec<u8>>, Failure> {
+        let begun = Instant::now();
         loop {
             let Some(stream) = &self.stream else { return Ok(None) };
             match stream.read(PIECE) {
@@ -112,6 +115,7 @@ impl Stream {
                     let code = wasip2::http::types::http_error_code(&error);
                     return Err(match code.map(|code| failed(&code)) {
                         Some(failure @ (Failure::TooLarge(_) | Failure::Timeout)) => failure,
+                        _ if self.patience.is_some_and(|patience| begun.elapsed() >= patience) => Failure::Timeout,
                         _ => Failure::Broken,
                     });
                 }
@@ -200,7 +204,7 @@ fn failed(code: &ErrorCode) -> Failure {
         | ErrorCode::HttpRequestMethodInvalid
         | ErrorCode::HttpRequestHeaderSize(_)
         | ErrorCode::HttpRequestHeaderSectionSize(_) => Failure::Unsendable,
-        ErrorCode::HttpProtocolError => Failure::Protocol,
+        // The host says the same of an answer that is not HTTP.
         _ => Failure::Empty,
     }
 }

@@ -1,16 +1,16 @@
-//! What is fetched with, and what came of it.
+//! The state of one wget: options, cookies, and the files that were saved.
 
 use super::code;
 use super::log::{self, Log};
 use super::option::Options;
 use crate::cookie::Jar;
-use crate::curl::reason;
+use crate::reason::reason;
 use crate::url::Url;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What is fetched with, and what came of it.
+/// The state of one wget.
 pub struct Client<'a> {
     pub options: &'a Options,
     pub log: Log,

@@ -6,15 +6,16 @@ use super::log;
 use super::name;
 use super::save::Trouble;
 use crate::body::Body;
-use crate::curl::{disposition, reason};
+use crate::curl::disposition;
 use crate::date;
+use crate::reason::reason;
 use crate::transport::{self, Failure, Request, Response, written_name};
 use crate::url::Url;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// What became of one attempt.
+/// The end of one attempt.
 enum Ended {
     Saved(Saved),
     /// Nothing was saved, and nothing went wrong; or it did, and the code says what.
@@ -208,7 +209,7 @@ impl Client<'_> {
                 return Ended::Done(code::TLS);
             }
             Failure::Unreadable(why) => (format!("BODY data file missing: {why}\n"), code::FILE),
-            Failure::Protocol | Failure::TooLarge(_) | Failure::Unsendable => {
+            Failure::TooLarge(_) | Failure::Unsendable => {
                 ("failed: Malformed status line.\n".to_owned(), code::PROTOCOL)
             }
         };
@@ -216,7 +217,7 @@ impl Client<'_> {
         Ended::Done(code)
     }
 
-    /// Takes in an answer that is no redirect.
+    /// Takes in an answer that does not redirect.
     fn accept(&mut self, mut response: Response, url: &Url, mut path: PathBuf, kept: u64, begun: Instant) -> Ended {
         let options = self.options;
         let status = response.status;

@@ -17,7 +17,7 @@ impl Log {
             Some((path, _)) if path == "-" || path == "/dev/stderr" => None,
             Some((path, appends)) => {
                 let opened = File::options().create(true).write(true).append(*appends).truncate(!appends).open(path);
-                Some(opened.map_err(|e| format!("{path}: {}", crate::curl::reason(&e)))?)
+                Some(opened.map_err(|e| format!("{path}: {}", crate::reason::reason(&e)))?)
             }
         };
         Ok(Self { file, verbosity: options.verbosity })

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// A URL that is still to be fetched.
-struct Wanted {
+struct QueuedUrl {
     url: Url,
     depth: u32,
     referer: Option<String>,
@@ -29,7 +29,7 @@ pub fn fetch(client: &mut Client<'_>, starts: &[String]) {
             Ok(url) if ["http", "https"].contains(&url.scheme.as_str()) => {
                 roots.push(url.clone());
                 seen.insert(key(&url));
-                queue.push_back(Wanted { url, depth: 0, referer: None, is_requisite: false });
+                queue.push_back(QueuedUrl { url, depth: 0, referer: None, is_requisite: false });
             }
             _ => drop(client.start(start)),
         }
@@ -66,7 +66,7 @@ pub fn fetch(client: &mut Client<'_>, starts: &[String]) {
             let is_requisite = link.is_requisite && !goes_on;
             let referer = Some(saved.url.without_login().to_string());
             let url = Url { fragment: None, ..url };
-            queue.push_back(Wanted { url, depth: wanted.depth + 1, referer, is_requisite });
+            queue.push_back(QueuedUrl { url, depth: wanted.depth + 1, referer, is_requisite });
         }
     }
     if client.options.convert {
@@ -75,7 +75,7 @@ pub fn fetch(client: &mut Client<'_>, starts: &[String]) {
     remove_rejected(client);
 }
 
-/// What makes two URLs the same file.
+/// The same text for two URLs of one file.
 fn key(url: &Url) -> String {
     Url { fragment: None, ..url.without_login() }.to_string()
 }
