@@ -224,7 +224,8 @@ impl<'a> Session<'a> {
         let options = attempt.options;
         let headers = draft.headers(&self.jar)?;
         let method = draft.method();
-        let said = verbose::request(&method, &draft.url, &headers);
+        let length = draft.body.length().ok().flatten().filter(|_| !draft.body.is_none());
+        let said = verbose::request(&method, &draft.url, &headers, length);
         // Without the two characters before each line.
         attempt.report.request_bytes += said.len() as u64 - 2 * said.lines().count() as u64;
         if options.verbose {

@@ -6,8 +6,8 @@ use crate::url::Url;
 /// Headers whose values are not shown: who reads standard error is not always who typed the line.
 const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// A request's head, with `> ` before each line.
-pub fn request(method: &str, url: &Url, headers: &[(String, String)]) -> String {
+/// A request's head, with `> ` before each line, and with the length of its body.
+pub fn request(method: &str, url: &Url, headers: &[(String, String)], length: Option<u64>) -> String {
     let mut text = format!("> {method} {} HTTP/1.1\r\n> Host: {}\r\n", url.target(), url.host_header());
     for (name, value) in headers {
         let is_secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
@@ -19,6 +19,9 @@ pub fn request(method: &str, url: &Url, headers: &[(String, String)]) -> String 
             _ => value.clone(),
         };
         text.push_str(&format!("> {name}: {value}\r\n"));
+    }
+    if let Some(length) = length {
+        text.push_str(&format!("> Content-Length: {length}\r\n"));
     }
     text + "> \r\n"
 }
@@ -45,8 +48,8 @@ mod tests {
     fn secrets_are_not_shown() {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = [header("Authorization", "Bearer SECRET"), header("cookie", "s=SECRET"), header("A", "1")];
-        let text = request("GET", &Url::parse("http://u:SECRET@h:80/x?y").unwrap(), &headers);
-        let expected = "> GET /x?y HTTP/1.1\r\n> Host: h\r\n> Authorization: Bearer (not shown)\r\n> cookie: (not shown)\r\n> A: 1\r\n> \r\n";
+        let text = request("GET", &Url::parse("http://u:SECRET@h:80/x?y").unwrap(), &headers, Some(3));
+        let expected = "> GET /x?y HTTP/1.1\r\n> Host: h\r\n> Authorization: Bearer (not shown)\r\n> cookie: (not shown)\r\n> A: 1\r\n> Content-Length: 3\r\n> \r\n";
         assert_eq!(text, expected);
     }
 
