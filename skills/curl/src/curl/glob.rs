@@ -115,7 +115,7 @@ fn range(inner: &str) -> Option<Vec<String>> {
         // One more than are allowed is enough to see that they are too many.
         return Some((0..count.min(GLOBBED + 1)).map(|at| format!("{:0width$}", first + at * step)).collect());
     }
-    let letter = |text: &str| Some(text.bytes().next().filter(|byte| text.len() == 1 && byte.is_ascii_alphabetic())?);
+    let letter = |text: &str| text.bytes().next().filter(|byte| text.len() == 1 && byte.is_ascii_alphabetic());
     let (first, last) = (letter(from)?, letter(to)?);
     let fits = first <= last && first.is_ascii_uppercase() == last.is_ascii_uppercase();
     let step = usize::try_from(step).ok()?;

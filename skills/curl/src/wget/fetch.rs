@@ -17,8 +17,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The end of one attempt.
 enum Ended {
-    Saved(Saved),
-    /// Nothing was saved, and nothing went wrong; or it did, and the code says what.
+    Saved(Box<Saved>),
+    /// Nothing was saved, with the exit code.
     Done(u8),
     /// It may be tried again.
     Again,
@@ -58,8 +58,8 @@ impl Client<'_> {
             let ended = self.attempt(url, referer, tries);
             match ended {
                 Ended::Saved(saved) => {
-                    self.saved.push(saved.clone());
-                    return Some(saved);
+                    self.saved.push((*saved).clone());
+                    return Some(*saved);
                 }
                 Ended::Done(code) => {
                     self.note(code);
@@ -309,7 +309,7 @@ impl Client<'_> {
         self.bytes += received;
         let all = received + first;
         let speed = log::rate(received, took);
-        let is_short = length.is_some_and(|length| length > received) && !(kept > 0 && !is_part);
+        let is_short = length.is_some_and(|length| length > received);
         if let Some(Failure::TooLarge(_)) = failure {
             self.log.brief(&format!(
                 "{} ({speed}) - the answer exceeds the limit of [network] max_response_mib.\n\n",
@@ -351,7 +351,7 @@ impl Client<'_> {
             let _ = fs::remove_file(&path);
         }
         match is_good {
-            true => Ended::Saved(Saved { url: url.clone(), path, content_type }),
+            true => Ended::Saved(Box::new(Saved { url: url.clone(), path, content_type })),
             false => Ended::Done(code::SERVER),
         }
     }
