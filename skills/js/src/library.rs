@@ -23,6 +23,8 @@ const MODULES: &[(&str, &str)] = &[
     ("events", include_str!("lib/events.js")),
     ("fs", include_str!("lib/fs.js")),
     ("fs/promises", "(_, need) => need('fs').promises"),
+    ("http", include_str!("lib/http.js")),
+    ("https", "(_, need) => need('http').https"),
     ("module", "(_, need) => need('internal/modules').Module"),
     ("os", include_str!("lib/os.js")),
     ("path", include_str!("lib/path.js")),
@@ -34,6 +36,7 @@ const MODULES: &[(&str, &str)] = &[
     ("readline/promises", "(_, need) => need('readline').promises"),
     ("stream", include_str!("lib/stream.js")),
     ("stream/promises", "(_, need) => need('stream').promises"),
+    ("stream/web", "(_, need) => ({ ReadableStream: need('internal/body').ReadableStream })"),
     ("string_decoder", include_str!("lib/string_decoder.js")),
     ("timers", include_str!("lib/timers.js")),
     ("timers/promises", "(_, need) => need('timers').promises"),
@@ -45,11 +48,14 @@ const MODULES: &[(&str, &str)] = &[
 
 /// Modules that only the library uses.
 const INTERNAL: &[(&str, &str)] = &[
+    ("internal/body", include_str!("lib/internal/body.js")),
     ("internal/console", include_str!("lib/internal/console.js")),
     ("internal/errors", include_str!("lib/internal/errors.js")),
+    ("internal/fetch", include_str!("lib/internal/fetch.js")),
     ("internal/globals", include_str!("lib/internal/globals.js")),
     ("internal/inspect", include_str!("lib/internal/inspect.js")),
     ("internal/modules", include_str!("lib/internal/modules.js")),
+    ("internal/net", include_str!("lib/internal/net.js")),
     ("internal/process", include_str!("lib/internal/process.js")),
     ("internal/web", include_str!("lib/internal/web.js")),
 ];

@@ -5,6 +5,7 @@ mod loader;
 mod native;
 mod resolve;
 mod run;
+mod types;
 
 use std::io::Read;
 
@@ -16,12 +17,13 @@ const USAGE: &str = "Usage: js [FILE [ARG]...]
 Run JavaScript from a file or from standard input. `node` is the same command.
 
   require('./x')  import './x.js'        modules from files, JSON, and packages in node_modules
-  require('node:fs') and so on           assert buffer child_process crypto events fs module os path process
-                                         querystring readline stream timers url util
+  require('node:fs') and so on           assert buffer child_process crypto events fs http https module os path
+                                         process querystring readline stream timers url util
+  await fetch(url)                       HTTP and HTTPS; `kiso network` says which hosts can be reached
   print(...)  scriptArgs                 console.log and the arguments
   readFile(path)  writeFile(path, text)  the same as fs.readFileSync and so on
   readStdin()  readLines()               all of standard input, as a text or as an array
-There is no npm, no network and no TypeScript.
+Types of TypeScript are left out, in files that end in .ts, .mts or .cts. There is no npm.
 ";
 
 /// The exit code of node when an exception is not caught.
@@ -31,8 +33,9 @@ const UNCAUGHT: i32 = 1;
 const BAD_OPTION: i32 = 9;
 
 /// Options that change nothing here.
-const IGNORED: [&str; 8] = [
+const IGNORED: [&str; 9] = [
     "--enable-source-maps",
+    "--experimental-strip-types",
     "--no-deprecation",
     "--no-warnings",
     "--trace-uncaught",
@@ -43,9 +46,18 @@ const IGNORED: [&str; 8] = [
 ];
 
 enum Program {
-    Code { code: String, print: bool, is_module: bool },
+    Code { code: String, print: bool, syntax: Syntax },
     File(String),
-    Input { is_module: bool },
+    Input { syntax: Syntax },
+}
+
+/// The syntax of code that lies in no file.
+#[derive(Clone, Copy, Default)]
+pub struct Syntax {
+    /// It is a module for `import`, whatever it looks like.
+    pub is_module: bool,
+    /// It has types.
+    pub is_typed: bool,
 }
 
 fn main() {
@@ -79,10 +91,10 @@ fn run(name: &str, arguments: Vec<String>) -> i32 {
         }
     };
     let started = match program {
-        Program::Code { code, print, is_module } => runtime.evaluate(&code, "[eval]", print, is_module),
+        Program::Code { code, print, syntax } => runtime.evaluate(&code, "[eval]", print, syntax),
         Program::File(path) => runtime.start(&path),
-        Program::Input { is_module } => match read_stdin() {
-            Ok(bytes) => runtime.evaluate(&String::from_utf8_lossy(&bytes), "[stdin]", false, is_module),
+        Program::Input { syntax } => match read_stdin() {
+            Ok(bytes) => runtime.evaluate(&String::from_utf8_lossy(&bytes), "[stdin]", false, syntax),
             Err(e) => {
                 eprintln!("{name}: standard input: {e}");
                 return UNCAUGHT;
@@ -98,7 +110,7 @@ fn run(name: &str, arguments: Vec<String>) -> i32 {
 /// The program and the words for it; nothing if there was only something to print.
 fn parse(name: &str, arguments: Vec<String>) -> Result<Option<(Program, Vec<String>)>, String> {
     let mut code = None;
-    let (mut print, mut is_module) = (false, false);
+    let (mut print, mut syntax) = (false, Syntax::default());
     let mut rest = arguments.into_iter().peekable();
     while let Some(option) = rest.next_if(|word| word.starts_with('-') && word != "-") {
         let (option, value) = match option.split_once('=') {
@@ -127,26 +139,31 @@ fn parse(name: &str, arguments: Vec<String>) -> Result<Option<(Program, Vec<Stri
             }
             "--input-type" => {
                 let kind = value.or_else(|| rest.next()).unwrap_or_default();
-                is_module = match kind.as_str() {
+                let (module, is_typed) = match kind.strip_suffix("-typescript") {
+                    Some(module) => (module, true),
+                    None => (kind.as_str(), false),
+                };
+                let is_module = match module {
                     "module" => true,
                     "commonjs" => false,
-                    _ => return Err("--input-type must be \"module\" or \"commonjs\"".to_owned()),
+                    _ => {
+                        let kinds = "\"module\", \"commonjs\", \"module-typescript\" or \"commonjs-typescript\"";
+                        return Err(format!("--input-type must be {kinds}"));
+                    }
                 };
+                syntax = Syntax { is_module, is_typed };
             }
             "--" => break,
             option if IGNORED.contains(&option) => {}
-            option if option.contains("strip-types") => {
-                return Err(format!("bad option: {option}; TypeScript does not run here"));
-            }
             _ => return Err(format!("bad option: {option} (see {name} --help)")),
         }
     }
     if let Some(code) = code {
-        return Ok(Some((Program::Code { code, print, is_module }, rest.collect())));
+        return Ok(Some((Program::Code { code, print, syntax }, rest.collect())));
     }
     let program = match rest.next() {
         Some(path) if path != "-" => Program::File(path),
-        _ => Program::Input { is_module },
+        _ => Program::Input { syntax },
     };
     Ok(Some((program, rest.collect())))
 }

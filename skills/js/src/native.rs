@@ -3,6 +3,7 @@
 mod bytes;
 mod digest;
 mod files;
+mod http;
 mod process;
 pub mod scripts;
 
@@ -15,8 +16,14 @@ pub type Function = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 /// The object with all of them.
 pub fn object(context: &mut Context) -> JsResult<JsObject> {
     let object = JsObject::with_null_proto();
-    let lists: [&[(&str, Function)]; 5] =
-        [bytes::FUNCTIONS, digest::FUNCTIONS, files::FUNCTIONS, process::FUNCTIONS, scripts::FUNCTIONS];
+    let lists: [&[(&str, Function)]; 6] = [
+        bytes::FUNCTIONS,
+        digest::FUNCTIONS,
+        files::FUNCTIONS,
+        http::FUNCTIONS,
+        process::FUNCTIONS,
+        scripts::FUNCTIONS,
+    ];
     for (name, function) in lists.into_iter().flatten() {
         let native = NativeFunction::from_fn_ptr(*function);
         let function = FunctionObjectBuilder::new(context.realm(), native).name(js_string!(*name)).build();

@@ -30,15 +30,13 @@ pub enum Format {
 }
 
 /// Modules of Node that need what a command does not have.
-const MISSING: [&str; 16] = [
+const MISSING: [&str; 14] = [
     "async_hooks",
     "cluster",
     "dgram",
     "diagnostics_channel",
     "dns",
-    "http",
     "http2",
-    "https",
     "inspector",
     "net",
     "sqlite",
@@ -92,12 +90,20 @@ pub fn format(path: &Path) -> Result<Format, Failure> {
         Some("mjs") => Ok(Format::Module),
         Some("cjs") => Ok(Format::CommonJs),
         Some("json") => Ok(Format::Json),
-        Some(ending @ ("ts" | "mts" | "cts" | "tsx" | "jsx")) => Err(Failure {
+        Some("ts" | "mts" | "cts") if path.components().any(|part| part.as_os_str() == "node_modules") => {
+            Err(Failure {
+                code: "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
+                message: format!(
+                    "Stripping types is currently unsupported for files under node_modules, for \"{}\"",
+                    path.display()
+                ),
+            })
+        }
+        Some("mts") => Ok(Format::Module),
+        Some("cts") => Ok(Format::CommonJs),
+        Some(ending @ ("tsx" | "jsx")) => Err(Failure {
             code: "ERR_UNKNOWN_FILE_EXTENSION",
-            message: format!(
-                "Unknown file extension \".{ending}\" for {}: node runs JavaScript here, and does not strip types",
-                path.display()
-            ),
+            message: format!("Unknown file extension \".{ending}\" for {}", path.display()),
         }),
         Some("node" | "wasm") => Err(Failure {
             code: "ERR_UNKNOWN_FILE_EXTENSION",
@@ -114,15 +120,18 @@ pub fn format(path: &Path) -> Result<Format, Failure> {
     }
 }
 
+/// Whether a file has types, by its name.
+pub fn is_typescript(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ts" || ending == "mts" || ending == "cts")
+}
+
 fn builtin(name: &str) -> Option<Result<Target, Failure>> {
     if crate::library::source(name).is_some() {
         return Some(Ok(Target::Builtin(name.to_owned())));
     }
     MISSING.contains(&name).then(|| {
         let why = match name {
-            "dgram" | "dns" | "http" | "http2" | "https" | "net" | "tls" => {
-                "scripts have no network; the skill `fetch` reads web addresses"
-            }
+            "dgram" | "dns" | "http2" | "net" | "tls" => "scripts reach hosts with `fetch`, node:http and node:https",
             "zlib" => "start `gzip` or `unzip` with node:child_process",
             _ => "it is not included",
         };
@@ -270,9 +279,12 @@ fn missing(words: &str, dir: &Path, imports: bool) -> Failure {
     let is_path = words.starts_with(['.', '/', '#']) || words.starts_with("file:");
     let code = if imports { "ERR_MODULE_NOT_FOUND" } else { "MODULE_NOT_FOUND" };
     let (kind, more) = if is_path {
-        let near = file(&normal(&dir.join(words)), false).filter(|_| imports);
+        let path = normal(&dir.join(words));
+        // Compilers of TypeScript take `./x.js`, or `./x`, for x.ts.
+        let typed = || Some(path.with_extension("ts")).filter(|path| path.is_file());
+        let near = file(&path, false).filter(|_| imports).or_else(typed);
         let near = near.and_then(|near| Some(near.file_name()?.to_string_lossy().into_owned()));
-        ("module", near.map(|near| format!("; an import needs the whole name, such as '{near}'")).unwrap_or_default())
+        ("module", near.map(|near| format!("; the whole name is needed, such as '{near}'")).unwrap_or_default())
     } else {
         ("package", "; npm packages cannot be installed here, and none of that name lies in a node_modules".to_owned())
     };

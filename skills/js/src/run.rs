@@ -10,6 +10,7 @@ use boa_engine::object::JsObject;
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{Context, JsError, JsResult, JsString, Module, Script, Source};
 
+use crate::Syntax;
 use crate::library::Library;
 use crate::loader::{Loader, located};
 use crate::native::{self, scripts};
@@ -94,15 +95,18 @@ impl Runtime {
     }
 
     /// Runs code that lies in no file, with the globals that it has in node.
-    pub fn evaluate(&mut self, code: &str, name: &str, print: bool, is_module: bool) -> Result<(), Failed> {
-        let done = self.evaluate_code(code, name, print, is_module);
+    pub fn evaluate(&mut self, code: &str, name: &str, print: bool, syntax: Syntax) -> Result<(), Failed> {
+        let done = self.evaluate_code(code, name, print, syntax);
         done.or_else(|error| self.fail(error))
     }
 
-    fn evaluate_code(&mut self, code: &str, name: &str, print: bool, is_module: bool) -> JsResult<()> {
+    fn evaluate_code(&mut self, code: &str, name: &str, print: bool, syntax: Syntax) -> JsResult<()> {
         let (context, path) = (&mut self.context, Path::new(name));
-        let code = scripts::plain(code);
-        if !is_module {
+        let mut code = scripts::plain(code);
+        if syntax.is_typed {
+            code = scripts::erased(path, &code, syntax.is_module.then_some(true), context)?;
+        }
+        if !syntax.is_module {
             match Script::parse(Source::from_bytes(&code).with_path(path), None, context) {
                 Ok(script) => {
                     self.library.call("prepareEval", &[JsString::from(name).into()], context)?;

@@ -162,7 +162,7 @@
   readableMethods.addListener = readableMethods.on;
   const writable = (stream, options) => {
     Object.assign(stream, { writable: true, writableEnded: false, writableFinished: false, writableLength: 0, writableObjectMode: options.objectMode === true || options.writableObjectMode === true });
-    const state = { queue: [], busy: false, decodes: options.decodeStrings !== false, ending: null };
+    const state = { queue: [], busy: false, decodes: options.decodeStrings !== false, ending: null, autoDestroy: options.autoDestroy !== false };
     Object.defineProperty(stream, "writeState", { value: state });
     for (const [given, name] of [["write", "_write"], ["final", "_final"]]) if (options[given]) stream[name] = options[given];
   };
@@ -199,7 +199,7 @@
       process.nextTick(() => {
         stream.emit("finish");
         if (stream.writeState.ending) stream.writeState.ending();
-        if (stream.readState === undefined || stream.readableEnded) stream.destroy();
+        if (stream.writeState.autoDestroy && (stream.readState === undefined || stream.readableEnded)) stream.destroy();
       });
     };
     if (stream.writeState.finishing) return;
@@ -257,6 +257,8 @@
     }
   }
   mix(Readable, readableMethods);
+  Readable.fromWeb = (source, options) => Readable.from(source, { objectMode: false, ...options });
+  Readable.toWeb = (source) => need("internal/body").ReadableStream.from(source);
   class Writable extends Stream {
     constructor(options = {}) {
       super(options);

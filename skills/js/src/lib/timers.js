@@ -1,5 +1,7 @@
 (native, need) => {
   let immediates = [], timers = [], last = 0;
+  // Requests: whether there are any, and the wait for one of them.
+  let isWaiting = () => false, wait;
   const longest = 2147483647;
   class Timeout {
     constructor(call, delay, args, repeats) {
@@ -64,8 +66,15 @@
   setImmediate[custom] = promises.setImmediate;
   return {
     setTimeout, setInterval, setImmediate, clearTimeout: clear, clearInterval: clear, clearImmediate, promises,
+    poll: (waits, call) => { [isWaiting, wait] = [waits, call]; },
     // Runs the next task, after a wait if need be; false if there is none.
     turn: () => {
+      if (isWaiting()) {
+        const left = timers.length > 0 ? timers[0].due - native.milliseconds() : -1;
+        const isBusy = immediates.length > 0 || (timers.length > 0 && left <= 0);
+        wait(isBusy ? 0 : left < 0 ? -1 : Math.max(1, Math.ceil(left)));
+        if (!isBusy) return true;
+      }
       if (timers.length > 0 && timers[0].due <= native.milliseconds()) {
         const timer = timers.shift();
         timer.call.apply(timer, timer.args);

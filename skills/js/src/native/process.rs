@@ -73,7 +73,7 @@ fn start(_: &JsValue, arguments: &[JsValue], context: &mut Context) -> JsResult<
     Ok(JsArray::from_iter(values, context).into())
 }
 
-fn list(arguments: &[JsValue], index: usize, context: &mut Context) -> JsResult<Vec<String>> {
+pub fn list(arguments: &[JsValue], index: usize, context: &mut Context) -> JsResult<Vec<String>> {
     let wrong = || JsNativeError::typ().with_message("an array is needed");
     let array = arguments.get_or_undefined(index).as_object().ok_or_else(wrong)?;
     let length = array.get(js_string!("length"), context)?.to_u32(context)?;

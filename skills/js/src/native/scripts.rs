@@ -4,11 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use boa_engine::{Context, JsError, JsResult, JsValue, Module, Script, Source};
+use boa_engine::{Context, JsError, JsNativeError, JsResult, JsValue, Module, Script, Source};
 
 use super::{Function, string, text};
 use crate::loader::located;
 use crate::resolve::{self, Format, Target};
+use crate::types;
 
 pub const FUNCTIONS: &[(&str, Function)] = &[
     ("resolve", resolve),
@@ -94,7 +95,16 @@ fn starts_as_module(source: &str) -> bool {
     source.lines().any(|line| line.starts_with("import ") || line.starts_with("export "))
 }
 
-/// The text of a module, within the limits, with a first line `#!` as a comment.
+/// The JavaScript of TypeScript.
+pub fn erased(path: &Path, source: &str, is_module: Option<bool>, context: &mut Context) -> JsResult<String> {
+    types::erase(source, is_module).map_err(|failure| {
+        let (line, column) = types::place(source, failure.at);
+        let message = format!("{} ({}:{line}:{column})", failure.message, path.display());
+        super::with_code(JsNativeError::syntax().with_message(message), failure.code, context)
+    })
+}
+
+/// The text of a module, within the limits, with a first line `#!` as a comment, and without the types of TypeScript.
 pub fn source(path: &Path, context: &mut Context) -> JsResult<String> {
     thread_local! {
         static SEEN: RefCell<HashSet<PathBuf>> = RefCell::default();
@@ -119,7 +129,16 @@ pub fn source(path: &Path, context: &mut Context) -> JsResult<String> {
         return Err(super::error("ERR_TOO_MANY_MODULES", &message, context));
     }
     let bytes = std::fs::read(path).map_err(|e| super::files::failed("open", &shown.to_string(), None, &e, context))?;
-    Ok(plain(&String::from_utf8_lossy(&bytes)))
+    let source = plain(&String::from_utf8_lossy(&bytes));
+    if !resolve::is_typescript(path) {
+        return Ok(source);
+    }
+    let is_module = match resolve::format(path).map_err(|e| super::error(e.code, &e.message, context))? {
+        Format::Module => Some(true),
+        Format::CommonJs => Some(false),
+        Format::Json | Format::Either => None,
+    };
+    erased(path, &source, is_module, context)
 }
 
 /// Without a byte order mark, and with the line that names an interpreter as a comment.

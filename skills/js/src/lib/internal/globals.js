@@ -54,7 +54,9 @@
   lazy("URLSearchParams", () => need("url").URLSearchParams);
   lazy("crypto", () => need("crypto").webcrypto);
   for (const name of ["TextEncoder", "TextDecoder", "AbortController", "AbortSignal", "Event", "EventTarget", "structuredClone",
-    "atob", "btoa", "performance", "fetch", "DOMException"]) lazy(name, () => need("internal/web")[name]);
+    "atob", "btoa", "performance", "DOMException"]) lazy(name, () => need("internal/web")[name]);
+  for (const name of ["fetch", "Headers", "Request", "Response"]) lazy(name, () => need("internal/fetch")[name]);
+  for (const name of ["Blob", "File", "FormData", "ReadableStream"]) lazy(name, () => need("internal/body")[name]);
   // Numbers and dates in the form of American English: the engine knows no languages.
   need("internal/web").localize();
   // Short names from before there were modules.

@@ -208,6 +208,5 @@
       if (/[^\u0000-\u00ff]/.test(text)) throw new DOMException("Invalid character", "InvalidCharacterError");
       return need("buffer").btoa(String(text));
     },
-    fetch: () => Promise.reject(Object.assign(new TypeError("fetch failed: scripts have no network; the skill `fetch` reads web addresses"), { code: "ENETUNREACH" })),
   };
 }
