@@ -27,7 +27,7 @@ const SCIENCE: &str = "python3-sci";
 /// By name; only asked for names that no command has.
 const HINTS: &[Hint] = &[
     hint(&["bun", "deno"], "run JavaScript with `node FILE` or `node -e CODE`"),
-    hint(&["ts-node", "tsc", "tsx"], "run TypeScript with `node FILE.ts`; types are not checked"),
+    hint(&["ts-node", "tsx"], "run TypeScript with `node FILE.ts`; types are not checked"),
     hint(
         &["npm", "npx", "pnpm", "yarn"],
         "npm packages cannot be installed here; `node` runs JavaScript with the modules of Node and those in node_modules",
