@@ -91,6 +91,20 @@ fn serve(stream: TcpStream, counts: &Counts) -> std::io::Result<()> {
         )?;
         return stream.write_all(b"6\r\nfirst \r\n6\r\nsecond\r\n0\r\n\r\n");
     }
+    if request.path == "/garbage" {
+        return stream.write_all(b"SSH-2.0-server\r\n");
+    }
+    if request.path == "/heads" {
+        let heads: String = (0..2_000).map(|number| format!("X-{number}: {}\r\n", "x".repeat(100))).collect();
+        return stream.write_all(format!("HTTP/1.1 200 OK\r\n{heads}Content-Length: 0\r\n\r\n").as_bytes());
+    }
+    if request.path == "/endless" {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n")?;
+        // Until nobody reads any more.
+        loop {
+            stream.write_all(&[b'x'; 4096])?;
+        }
+    }
     let answer = answer(&request, count);
     let length = match request.path.as_str() {
         "/short" => answer.body.len() + 5,

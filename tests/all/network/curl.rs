@@ -23,7 +23,7 @@ fn allow(home: &Home, port: u16) {
 }
 
 /// Each line with what it prints, standard error included, and its exit code.
-const LINES: [(&str, &str); 44] = [
+const LINES: [(&str, &str); 48] = [
     ("curl -s $U/a.json | jq -r .name", "kiso\n= 0"),
     ("curl -fsSL $U/redirect -o out.txt; cat out.txt", "{\"name\": \"kiso\"}\n= 0"),
     (
@@ -88,6 +88,10 @@ const LINES: [(&str, &str); 44] = [
     ("curl $U/empty", "curl: (52) Empty reply from server\n= 52"),
     ("curl -o part $U/short; cat part", "curl: (18) transfer closed with 5 bytes remaining to read\n0123456789= 0"),
     ("curl -s -m 0.5 -o /dev/null $U/slow", "= 28"),
+    ("curl -s --max-filesize 100000 -o /dev/null $U/endless", "= 63"),
+    ("curl -s $U/endless | head -c 100000 | wc -c", "100000\n= 0"),
+    ("curl -s -m 5 $U/garbage", "= 52"),
+    ("curl -s -m 5 $U/heads", "= 52"),
     (
         "curl -k $U/",
         "curl: option -k: certificates are always verified; an administrator can add one with [network] ca_file\ncurl: try 'curl --help' for more information\n= 2",
