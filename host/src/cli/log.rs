@@ -26,6 +26,9 @@ use kiso_store::secret::log_redaction;
 /// The variable that stands above what `config.toml` says.
 const VARIABLE: &str = "KISO_LOG";
 
+/// The levels of other crates. Whoever sends a request gets its error, so a server's bad answer is not logged as well.
+const OTHERS: &str = "warn,wasmtime_wasi_http=error";
+
 /// What can be changed while the process runs.
 static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
@@ -34,7 +37,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Starts the log as every command has it: what somebody should know, and with `KISO_LOG=debug` what happens inside.
 pub(super) fn begin() {
-    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| "warn".into());
+    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| OTHERS.into());
     let (filter, handle) = reload::Layer::new(filter);
     let stderr = std::io::stderr();
     let look = if stderr.is_terminal() {
@@ -65,7 +68,7 @@ pub(super) fn configure(level: &str, format: &str) {
         && EnvFilter::try_from_env(VARIABLE).is_err()
     {
         // Of what others wrote, only what matters.
-        let _ = filter.reload(EnvFilter::new(format!("warn,kiso={level}")));
+        let _ = filter.reload(EnvFilter::new(format!("{OTHERS},kiso={level}")));
     }
 }
 
