@@ -210,8 +210,8 @@ pub fn instead(name: &str, is_there: impl Fn(&str) -> bool) -> Option<&'static s
     Some(way.map_or(hint.otherwise, |(_, way)| way))
 }
 
-/// Commands for requests, documents and pictures, as models are told of them.
-const OFTEN: &str = "curl, wget, pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
+/// Commands for documents and pictures, as models are told of them. The description of the tool `exec` names those that reach hosts.
+const DOCUMENTS: &str = "pdftotext, pandoc (makes PDF, DOCX), csv2xlsx, convert";
 
 /// Tells models which commands there are beside the usual ones, and which are missing. `packages` are those that are installed.
 pub fn commands(packages: &[&Package]) -> String {
@@ -221,7 +221,7 @@ pub fn commands(packages: &[&Package]) -> String {
     let told = PACKAGES.iter().flat_map(|of| of.told.iter().map(move |told| (of, told)));
     let told = told.filter(|(of, (name, _))| is_reached(of, name));
     let there: Vec<_> = told.map(|(_, (name, what))| format!("{name}{what}")).collect();
-    let also = [OFTEN.to_owned()].into_iter().chain(there).collect::<Vec<_>>().join(", ");
+    let also = [DOCUMENTS.to_owned()].into_iter().chain(there).collect::<Vec<_>>().join(", ");
     let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
     let wanted = [("python3", "python"), ("git", "git")];
     let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
