@@ -90,13 +90,7 @@ pub fn part(value: &str) -> Result<Part, Failed> {
     let (content, settings) = split(content);
     let mut part = match kind {
         None => Part::text(name, &content),
-        Some('<') => {
-            let mut part = Part::of_file(name, &content);
-            if let Piece::Input = part.content {
-                part.content = Piece::Bytes(read_whole("-").map_err(|e| unread("-", &e))?);
-            }
-            part
-        }
+        Some('<') => Part::of_file(name, &content),
         Some(_) => {
             let base = Path::new(&content).file_name().map(|name| name.to_string_lossy().into_owned());
             let mut part = Part::of_file(name, &content);
@@ -104,8 +98,11 @@ pub fn part(value: &str) -> Result<Part, Failed> {
             part
         }
     };
-    if let Piece::File { path, .. } = &part.content {
-        readable(path)?;
+    match &part.content {
+        Piece::File { path, .. } => readable(path)?,
+        // As curl does: a server then hears how long the form is, and it can be sent again.
+        Piece::Input => part.content = Piece::Bytes(read_whole("-").map_err(|e| unread("-", &e))?),
+        Piece::Bytes(_) => {}
     }
     for setting in settings {
         let (key, value) = setting.split_once('=').unwrap_or((&setting, ""));
