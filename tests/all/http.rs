@@ -36,7 +36,7 @@ fn a_host_that_is_not_granted_is_refused() {
     let home = Home::new();
     let (address, asked) = serve(1, PAGE);
     let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
-    ran.exit(4).says(&["not allowed", "kiso skill grant fetch --host"]);
+    ran.exit(4).says(&["not allowed", &format!("kiso network allow {address} --private")]);
     assert!(asked.try_recv().is_err(), "nothing went over the wire");
 }
 
@@ -46,9 +46,8 @@ fn a_private_address_needs_a_grant_of_its_own() {
     let (address, asked) = serve(1, PAGE);
     home.kiso(&["skill", "grant", "fetch", "--host", &address]).ok();
     let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
-    let hint =
-        format!("{address} has a private address; allow it with `kiso skill grant fetch --host {address} --private`");
-    ran.exit(4).says(&[&hint]);
+    let hint = format!("`kiso network allow {address} --private` allows it");
+    ran.exit(4).says(&["in this machine's own network", &hint]);
     assert!(!ran.stderr.contains("ErrorCode"), "{}", ran.stderr);
     assert!(asked.try_recv().is_err(), "nothing went over the wire");
     home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();

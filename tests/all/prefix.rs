@@ -76,7 +76,7 @@ fn the_first_prompts_on_a_fresh_home_are_short() {
         server.base_url()
     ));
     home.kiso(&["run", "please tell me the weather forecast for the file"]).ok();
-    assert_eq!(home.kiso(&["--json", "skill", "list"]).ok().json_lines().len(), 5, "the skills of a fresh home");
+    assert_eq!(home.kiso(&["--json", "skill", "list"]).ok().json_lines().len(), 6, "the skills of a fresh home");
     for (role, most) in [("router", 405), ("planner", 1_340)] {
         let seen = server.requests().into_iter().find(|seen| seen.role() == role).expect("it was asked");
         let messages = seen.body["messages"].as_array().expect("it has messages");
@@ -88,7 +88,7 @@ fn the_first_prompts_on_a_fresh_home_are_short() {
     server.finish();
 }
 
-/// They once were half of some prompts. A fresh home has five skills, and every category is offered.
+/// They once were half of some prompts. A fresh home has six skills, and every category is offered.
 #[test]
 fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
     let routing =
@@ -119,7 +119,7 @@ fn the_tools_of_the_medium_route_on_a_fresh_home_are_short() {
     let of =
         |skills: bool| sizes.iter().filter(|(name, _)| is_skill(name) == skills).map(|(_, size)| size).sum::<usize>();
     println!("{} tokens for kiso's own tools, {} for those of the six skills", of(false), of(true));
-    assert!(of(false) <= 1_000, "kiso's own tools have {} tokens: {sizes:?}", of(false));
+    assert!(of(false) <= 1_010, "kiso's own tools have {} tokens: {sizes:?}", of(false));
     assert!(of(true) <= 1_150, "the six skills have {} tokens: {sizes:?}", of(true));
     assert!(sizes.iter().any(|(name, _)| name.contains("file_edit")), "{sizes:?}");
     server.finish();

@@ -93,7 +93,7 @@ fn an_instance_of_searxng_is_asked_and_its_errors_are_told() {
     }
     // The address of the instance is a secret like any other.
     assert_eq!(asked.try_iter().count(), 6);
-    search(&["query=  "]).exit(2);
+    search(&["query=  "]).exit(1).prints(&["there are no words to search for"]);
     search(&["query=x", "engine=bing"]).exit(2);
 }
 
@@ -106,7 +106,7 @@ fn an_engine_without_its_key_is_not_asked() {
     ran.exit(2).says(&["the secret `api_key`, which is not set", "set KISO_SKILL_SEARCH_API_KEY"]);
     home.kiso(&["skill", "grant", "search", "--secret", "searxng_url"]).ok();
     let ran = home.kiso(&["skill", "run", "search", "query=x", "engine=searxng"]);
-    ran.exit(2).says(&["the secret `searxng_url` is not set", "set KISO_SKILL_SEARCH_SEARXNG_URL"]);
+    ran.exit(1).says(&["the secret `searxng_url` is not set", "set KISO_SKILL_SEARCH_SEARXNG_URL"]);
     // Without a key and without an instance, those that need neither are next, and nobody has allowed them.
     let ran = home.kiso(&["skill", "run", "search", "query=x"]);
     ran.exit(4).says(&["en.wikipedia.org"]);

@@ -28,8 +28,9 @@ fn types_are_left_out() {
         ),
         (
             "old.cts",
-            "const { area }: { area: Function } = require('./shapes.ts'); const fs = require('fs') as any;\nmodule.exports = area({ side: 2 } as any); console.log(module.exports, typeof fs.readFileSync)",
+            "const { area }: { area: Function } = require('./plain.ts'); const fs = require('fs') as any;\nmodule.exports = area({ side: 2 } as any); console.log(module.exports, typeof fs.readFileSync)",
         ),
+        ("plain.ts", "exports.area = (shape: { side: number }): number => shape.side ** 2"),
         (
             "new.mts",
             "import old from './old.cts';\nexport {}; let n: number = old; console.log(n + 1, import.meta.filename)",
