@@ -126,6 +126,13 @@ fn a_name_can_be_given_and_bundled_names_are_taken() {
     assert_eq!(home.kiso(&["skill", "run", "parrot", "text=hi"]).ok().stdout, "hi\n");
     home.kiso(&["skill", "add", echo, "--name", "data"]).exit(2).says(&["bundled", "--name"]);
     home.kiso(&["skill", "add", echo, "--name", "../x"]).exit(2).says(&["../x"]);
+    // A later kiso has a skill of that name itself: models are told of one.
+    let skills = home.path().join("skills");
+    std::fs::rename(skills.join("parrot"), skills.join("data")).unwrap();
+    let listed = home.kiso(&["--json", "skill", "list"]).ok().json_lines();
+    let origins: Vec<_> =
+        listed.iter().filter(|skill| skill["skill"] == "data").map(|skill| &skill["origin"]).collect();
+    assert_eq!(origins, ["bundled"]);
 }
 
 #[test]

@@ -277,7 +277,9 @@ impl Skills {
     pub fn list(&self) -> Vec<Result<Arc<InstalledSkill>, SkillError>> {
         let mut list: Vec<_> = self.all_bundled().iter().cloned().map(Ok).collect();
         let names = self.0.names.of(&self.home().skills_dir(), |file| SkillName::parse(file).ok());
-        list.extend(names.iter().filter_map(|name| self.read_known(name).transpose()));
+        // One that an older kiso installed under a name that is a bundled skill's now is never called.
+        let others = names.iter().filter(|name| self.bundled(name).is_none());
+        list.extend(others.filter_map(|name| self.read_known(name).transpose()));
         list
     }
 
