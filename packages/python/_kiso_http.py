@@ -307,6 +307,9 @@ class Connection:
             raise TimeoutError("timed out") from None
         except OSError as error:
             self._body, self.closed = None, True
+            if getattr(error, "kind", None) == "EIO":
+                # It ended before its end, which is what a program sees elsewhere, too.
+                return
             self._error = ConnectionResetError(errno.ECONNRESET, error.strerror)
             raise self._again() from None
         if data:
@@ -357,6 +360,10 @@ def as_error(error):
         import socket
 
         return socket.gaierror(socket.EAI_NONAME, words or "Name or service not known")
+    if kind == "ETLS":
+        import ssl
+
+        return ssl.SSLError(1, f"[SSL] {words}")
     return _certificate_error(words) if kind == "ECERT" else error
 
 

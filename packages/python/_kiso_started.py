@@ -79,9 +79,21 @@ class _Ahead:
         return spec
 
 
+def _with_pip():
+    """What is to be imported ahead, with pip where it is."""
+    import _kiso_pip
+
+    if not os.path.exists(_kiso_pip.WHEEL):
+        return _AHEAD
+    sys.path.append(_kiso_pip.WHEEL)
+    # It reads this when it is imported.
+    os.environ.setdefault("HOME", "/work")
+    return _AHEAD + _kiso_pip.AHEAD
+
+
 def _import_ahead():
     there = dict(sys.modules)
-    for name in _AHEAD:
+    for name in _with_pip():
         importlib.import_module(name)
     # Some put there what is no module, and is not imported by anybody.
     new = {name: module for name, module in sys.modules.items() if name not in there}
@@ -215,6 +227,8 @@ def _run(ahead):
     del main
     sys.argv = list(words) or [""]
     sitecustomize._start_here()
+    if "I" not in letters:
+        sitecustomize._add_site()
     # Instead of the empty entry of the recording.
     first, own = sys.path[:1], "I" not in letters
     sys.path[:1] = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(":") if entry and own]

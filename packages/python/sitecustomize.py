@@ -3,8 +3,8 @@
 import os
 import sys
 
-NO_NETWORK = "Python has no network here; the skill `fetch` reads web addresses"
-NO_PACKAGES = "packages cannot be installed here; Python imports what lies in /work"
+NO_PACKAGES = "`pip install NAME` installs packages for this conversation; there are no virtual environments"
+NO_AIOHTTP = "it has native code, or sockets of its own; use httpx, requests or urllib.request"
 NO_PROCESSES = "Python cannot copy itself into another process here; start a command with subprocess, or use asyncio"
 NO_SCREEN = "Python has no screen here; write text, HTML or pictures to files"
 
@@ -15,12 +15,40 @@ _IN_PYTHON_SCI = frozenset(
 
 # What there is instead of modules that programs look for.
 _INSTEAD = {
-    NO_NETWORK: "aiohttp httpx requests ssl urllib3 websocket websockets",
+    NO_AIOHTTP: "aiohttp websocket websockets",
     NO_PACKAGES: "ensurepip pip venv virtualenv",
     NO_PROCESSES: "joblib multiprocess multiprocessing pathos",
     NO_SCREEN: "curses pygame tkinter turtle",
-    "use `python3 -m unittest`": "nose pytest",
+    "`pip install pytest` installs it": "pytest",
+    "use `python3 -m unittest`, or `pip install pytest`": "nose",
+    "`pip install` installs it": "httpx requests urllib3",
 }
+
+
+# Where packages are installed for a conversation.
+SITE = "/work/.python/site-packages"
+
+
+def _add_site():
+    if SITE not in sys.path and os.path.isdir(SITE):
+        sys.path.append(SITE)
+
+
+def _keep_code_of_site():
+    """Keeps compiled code of packages that are installed, and of nothing else."""
+    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
+    get_code = loader.get_code
+
+    def get_code_of_site(self, fullname):
+        if not self.path.startswith(SITE):
+            return get_code(self, fullname)
+        before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+        try:
+            return get_code(self, fullname)
+        finally:
+            sys.dont_write_bytecode = before
+
+    loader.get_code = get_code_of_site
 
 
 def _start_here():
@@ -185,22 +213,22 @@ def _patch_queue(module):
     _kiso_threads.patch_queue(module)
 
 
-def _patch_pytest_capture(module):
-    import _kiso_pytest
+def _in_pip(patch):
+    def patch_pip(module):
+        import _kiso_pip
 
-    _kiso_pytest.patch_capture(module)
+        getattr(_kiso_pip, patch)(module)
 
-
-def _patch_pytest_logging(module):
-    import _kiso_pytest
-
-    _kiso_pytest.patch_logging(module)
+    return patch_pip
 
 
-def _patch_pytest_faulthandler(module):
-    import _kiso_pytest
+def _in_pytest(patch):
+    def patch_pytest(module):
+        import _kiso_pytest
 
-    _kiso_pytest.patch_faulthandler(module)
+        getattr(_kiso_pytest, patch)(module)
+
+    return patch_pytest
 
 
 def _patch_socket(module):
@@ -238,14 +266,21 @@ def _patch_futures(module):
 
 
 _PATCHES = {
-    "_pytest.capture": _patch_pytest_capture,
-    "_pytest.faulthandler": _patch_pytest_faulthandler,
-    "_pytest.logging": _patch_pytest_logging,
+    "_pytest.capture": _in_pytest("patch_capture"),
+    "_pytest.faulthandler": _in_pytest("patch_faulthandler"),
+    "_pytest.logging": _in_pytest("patch_logging"),
+    "_pytest.tmpdir": _in_pytest("patch_tmpdir"),
     "asyncio.base_events": _patch_base_events,
     "asyncio.subprocess": _patch_asyncio_subprocess,
     "asyncio.selector_events": _patch_selector_events,
     "concurrent.futures": _patch_futures,
     "multiprocessing.process": _patch_multiprocessing,
+    "pip._internal.cli.main": _in_pip("patch_main"),
+    "pip._internal.index.package_finder": _in_pip("patch_finder"),
+    "pip._internal.metadata.importlib._dists": _in_pip("patch_dists"),
+    "pip._internal.network.session": _in_pip("patch_session"),
+    "pip._internal.utils.compat": _in_pip("patch_compat"),
+    "pip._vendor.distlib.scripts": _in_pip("patch_scripts"),
     "queue": _patch_queue,
     "runpy": _patch_runpy,
     "selectors": _patch_selectors,
@@ -301,3 +336,6 @@ for _name, _function in _LEFT_OUT.items():
         setattr(os, _name, _function)
 sys.excepthook = _say_what_there_is(sys.excepthook)
 sys.meta_path.insert(0, _Finder)
+_keep_code_of_site()
+if not sys.flags.isolated:
+    _add_site()

@@ -2,7 +2,9 @@
 
 mod ask;
 mod curl;
+mod python;
 mod tls;
+mod ways;
 
 use crate::harness::{Home, root};
 use crate::served::Served;

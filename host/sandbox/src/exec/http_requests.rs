@@ -211,7 +211,8 @@ fn failure(error: &Error) -> Value {
         Error::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             ("ECONNREFUSED", "Connection refused".to_owned())
         }
-        Error::Connect(error) if error.kind() == io::ErrorKind::InvalidData => ("ECERT", error.to_string()),
+        Error::Tls(error) if error.to_string().contains("certificate") => ("ECERT", error.to_string()),
+        Error::Tls(error) => ("ETLS", error.to_string()),
         Error::ConnectionTimeout | Error::ConnectionReadTimeout => ("ETIMEDOUT", "timed out".to_owned()),
         Error::HttpResponseBodySize(_) => ("EFBIG", error.to_string()),
         _ => ("EIO", error.to_string()),

