@@ -2,6 +2,7 @@
 
 mod ask;
 mod curl;
+mod git;
 mod python;
 mod tls;
 mod ways;

@@ -4,6 +4,7 @@
 //! 200 programs; `KISO_TWO_RUNS` is another number, `KISO_TWO_RUNS_S` seconds instead, and `KISO_TWO_RUNS_SEED` where to begin.
 
 mod grammar;
+mod host;
 
 use self::grammar::{NAMES, Step, program};
 use crate::harness::Home;
@@ -12,9 +13,11 @@ use kiso_agent::tool::files;
 use kiso_base::config::Config;
 use kiso_base::home::{Home as HostHome, PROJECT, SessionFolder, SessionName};
 use kiso_plan::label::Label;
+use kiso_plan::network::{METHODS, NetworkAccess, NetworkRule, NetworkRules};
 use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::files::FileLabels;
 use kiso_sandbox::effect::label::LabelId;
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::effect::overlay::{EntryKind, Overlay, SharedHistory};
 use kiso_sandbox::effect::sink::{Permit, PermitParts};
 use kiso_sandbox::effect::undo::{Origin, Undo, UndoChoice, UndoKind, UndoLimits};
@@ -55,6 +58,8 @@ struct World {
     place: Place,
     /// One for each text where sessions see each other's files, otherwise one for both.
     houses: Vec<House>,
+    /// The host that lines call `box`.
+    host: String,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -82,7 +87,7 @@ impl World {
     fn new(place: Place) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let houses = (0..if place == Place::Shared { 2 } else { 1 }).map(|_| House::new()).collect();
-        Self { place, houses, runtime }
+        Self { place, houses, host: host::start(), runtime }
     }
 
     fn house(&self, session: &SessionName) -> &House {
@@ -114,6 +119,10 @@ impl World {
         let scratch = house.exec.scratch(session).unwrap();
         let secrets = Secrets::default();
         let source = if self.place == Place::Shared { format!("cd /shared; {line}") } else { line.to_owned() };
+        let source = source.replace("//box/", &format!("//{}/{}/", self.host, session.as_str().trim_end_matches("-attacker")));
+        let methods = METHODS.map(str::to_owned).to_vec();
+        let host = NetworkRule { methods, private: true, ..NetworkRule::new(&self.host, NetworkAccess::Allow) };
+        let rules = NetworkRules { accepted: vec![host], ..NetworkRules::default() };
         let line = Line {
             source: &source,
             session,
@@ -134,7 +143,7 @@ impl World {
             transaction: work.clone(),
             accepted: None,
             permit,
-            network: Default::default(),
+            network: Network::new(rules, CallerScope::User, false),
         };
         let done = self.runtime.block_on(house.exec.run(line)).unwrap();
         if self.place == Place::Shared {
@@ -243,7 +252,7 @@ impl World {
                 sight.insert(format!("look: {line}"), seen);
             }
         }
-        for line in ["ls -A", "find . -type f | sort", "du -a .", "grep -r . .", "echo *", "tar -cf - . | wc -c"] {
+        for line in ["ls -A", "find . -type f | sort", "du -a .", "grep -r . .", "echo *", "tar -cf - . | wc -c", "curl -s http://box/p"] {
             sight.insert(format!("look: {line}"), self.line(session, 0, line, None, false));
         }
         if self.place == Place::Folder {

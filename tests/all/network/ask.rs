@@ -22,7 +22,9 @@ impl Desk {
         let script = format!("curl -s {} >> got.txt", web.url("a"));
         fs::create_dir_all(home.work("s")).unwrap();
         fs::write(home.work("s").join("get.sh"), script).unwrap();
-        let served = Served::start(&home);
+        let token = home.kiso(&["--json", "token", "add", "desk", "--scope", "admin"]).json();
+        let mut served = Served::start(&home);
+        served.token = Some(token["token"].as_str().unwrap().to_owned());
         Desk { home, served, web }
     }
 
@@ -83,9 +85,10 @@ fn an_address_of_the_users_own_message_needs_no_word_and_others_no_more_than_one
     assert_eq!(desk.web.asked().len(), 1);
     // By hand nobody is asked: the command that allows it is named, also where the command itself is silent.
     let ran = desk.home.kiso(&["shell", "-c", &format!("curl -s {}; echo $?", desk.web.url("c"))]);
-    ran.ok()
-        .prints(&["7"])
-        .says(&[&format!("kiso: {} may not be reached; `kiso network allow {}", desk.web.address, desk.web.address)]);
+    ran.ok().prints(&["7"]).says(&[&format!(
+        "kiso: {} may not be reached; `kiso network allow {} --private` allows it",
+        desk.web.address, desk.web.address
+    )]);
     assert_eq!(desk.web.asked().len(), 1);
     // Somebody else cannot look around in this machine's own network, whatever they write.
     let token = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();

@@ -20,7 +20,7 @@ pub(super) const NAMES: [&str; 10] = ["a", "b", "c.csv", "d", "d/x", "d/y", "e",
 const DIRS: [&str; 3] = ["d", "e", "l"];
 
 /// A change of files. `W` stands for a word, `N` and `M` for names, `D` and `E` for directories, `K` for a small number.
-const CHANGES: [&str; 66] = [
+const CHANGES: [&str; 74] = [
     "echo W > N",
     "echo W > N",
     "echo W >> N",
@@ -84,6 +84,14 @@ const CHANGES: [&str; 66] = [
     "js -e \"require('fs').renameSync('N', 'M')\"",
     "[ -e N ] && echo W > M",
     "[ N -nt M ] && echo W > M",
+    "curl -s http://box/p > N",
+    "curl -s -o N http://box/p",
+    "curl -s -d W http://box/p > N",
+    "curl -s -T N http://box/p",
+    "wget -q -O N http://box/p",
+    "curl -s -o M -D N http://box/p",
+    "curl -s -o M -c N http://box/p",
+    "curl -s -o M http://box/W",
     "ls D > M",
     "wc -c < N > M",
     "for x in *; do echo $x >> M; done",

@@ -4,7 +4,7 @@ use super::channel_host::LEAST_TOKEN;
 use super::covers;
 use super::masked::SecretMask;
 use super::rule::{HttpRule, Injection, RefusedRequest};
-use crate::effect::network::{Network, WantedHost, command_to_allow};
+use crate::effect::network::{Network, WantedHost, command_to_allow, is_near};
 use crate::effect::sink::Permit;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -62,7 +62,7 @@ impl OpenNetwork {
         let label = permit.read().get().label();
         let decision = self.network.decide(&named, (method.as_str(), reads), &label);
         let problem = permit.refuses_request(host, !reads, decision.by_name);
-        let command = || command_to_allow(&named, method.as_str(), reads, false);
+        let command = || command_to_allow(&named, method.as_str(), reads, is_near(&named));
         if decision.access == NetworkAccess::Deny {
             let why = "a rule denies it; `kiso network` lists the rules".to_owned();
             return Err(Some(RefusedRequest::Network { host: named, why }));
