@@ -51,8 +51,8 @@ const HINTS: &[Hint] = &[
     ),
     ways(
         &["conda", "pip", "pip3", "pipx", "poetry", "uv", "virtualenv"],
-        &[(SCIENCE, "packages of Python cannot be installed here; it imports what it has and what lies in /work")],
-        "packages of Python cannot be installed here; it imports what lies in /work, and an administrator adds numpy, pandas, matplotlib and others with `kiso package add python-sci`",
+        &[("pip", "use `pip install`, which installs packages of pure Python for this conversation")],
+        "`kiso package add python`, which an administrator runs, adds `pip` for packages of pure Python, and `kiso package add python-sci` numpy, pandas, matplotlib and others",
     ),
     ways(
         &["lua", "perl", "php", "ruby"],
@@ -102,7 +102,7 @@ const HINTS: &[Hint] = &[
         &[("document", "no fonts are installed; `document` and the skill `chart` have their own")],
         "no fonts are installed; the skill `chart` has its own",
     ),
-    ways(&["py.test", "pytest"], &[("python3", "use `python3 -m unittest`")], "Python is not installed"),
+    ways(&["py.test", "pytest"], &[("pip", "`pip install pytest` installs it")], "Python is not installed"),
     hint(
         &["git"],
         "Git is not installed; an administrator adds it with `kiso package add git`; until then compare with `diff -ru` and keep copies with `cp -r`",
