@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// A home with git. Each process has its own, because installing compiles for seconds.
-fn home() -> Option<&'static Home> {
+pub(crate) fn home() -> Option<&'static Home> {
     static HOME: OnceLock<Home> = OnceLock::new();
     let (python, library) = (wheel("python")?, wheel("git")?);
     Some(HOME.get_or_init(|| {

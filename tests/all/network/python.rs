@@ -138,14 +138,14 @@ fn wheels() -> Option<PathBuf> {
 fn index(wheels: PathBuf) -> String {
     let page = |links: &[String]| {
         let links: String = links.iter().map(|name| format!("<a href=\"/files/{name}\">{name}</a>\n")).collect();
-        web::text(&links).to_vec()
+        web::text(&links)
     };
     let html = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace("text/plain", "text/html").into_bytes();
     web::serve(move |path| {
         if let Some(name) = path.strip_prefix("/files/") {
             let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\nconnection: close\r\n\r\n";
             return std::fs::read(wheels.join(name))
-                .map_or_else(|_| b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec(), |file| [&head[..], &file].concat());
+                .map_or_else(|_| b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec(), |file| [&head[..], &file[..]].concat());
         }
         let project = path.trim_start_matches("/simple/").trim_end_matches('/').to_owned();
         let made = match &project[..] {
