@@ -6,7 +6,6 @@ mod folders;
 mod listed_folders;
 mod mcp;
 mod metrics;
-mod network;
 mod shared_files;
 mod undo;
 
@@ -382,7 +381,6 @@ fn every_operation_answers_as_it_is_documented() {
     folders::answers(&mut api, a.as_deref());
     listed_folders::answers(&mut api, c.as_deref());
     approvals::answers(&mut api, &db, a.as_deref(), c.as_deref());
-    network::answers(&mut api, &db, a.as_deref());
     let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
     retry(&mut api).refuses(409, "running");
     // tests/all/held.rs shows how a run comes to be held.

@@ -151,7 +151,8 @@ fn details(rule: &NetworkRule) -> String {
     let private = rule.private.then(|| "private addresses too".to_owned());
     let role = rule.role.map(|role| format!("only {}", role.name()));
     let label = rule.label.map(|label| format!("only after text {}", label.words()));
-    [Some(methods), private, role, label].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let secret = rule.secret.as_deref().map(|name| format!("with the secret {name}"));
+    [Some(methods), private, secret, role, label].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// The methods that a rule is about.

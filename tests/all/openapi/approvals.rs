@@ -1,5 +1,7 @@
 //! The operations of approvals, about a card that stands in the store.
 
+mod network;
+
 use super::Api;
 use serde_json::json;
 
@@ -36,4 +38,5 @@ pub(super) fn answers(api: &mut Api, db: &rusqlite::Connection, admin: Option<&s
     let rule = "/remembered_approvals/{id}";
     api.ask("DELETE", rule, &format!("/remembered_approvals/{}", kept["items"][0]["id"]), chat, b"").expect(200);
     api.ask("DELETE", rule, "/remembered_approvals/999", chat, b"").refuses(404, "not_found");
+    network::answers(api, db, admin);
 }

@@ -86,22 +86,23 @@ pub(super) fn read<'a>(value: &'a Spanned<DeValue<'a>>, others: usize) -> Result
     let rule = format!("must be a list of methods: {}", METHODS.join(", "));
     let methods = fields.list("methods", &rule, |method| METHODS.contains(&method));
     let private = fields.bool("private");
-    let mut named = |key: &'static str| match fields.has(key) {
-        true => fields.text(key).map(|(text, _)| text),
-        false => None,
-    };
+    let mut named = |key: &'static str| fields.text(key).map(|(text, _)| text);
     let (secret, secret_header, secret_user) = (named("secret"), named("secret_header"), named("secret_user"));
     let role = fields.one_of("role", &ROLES);
     let label = fields.one_of("label", &LABELS);
     let read = host.zip(access).map(|((host, span), access)| {
-        let plain =
-            NetworkRule { methods, role, label, secret, secret_header, secret_user, ..NetworkRule::new(&host, access) };
+        let plain = NetworkRule { methods, role, label, ..NetworkRule::new(&host, access) };
         let checked = plain.check().map_err(|why| fields.wrong(span, "host", &format!("= {why}")));
         let rule = NetworkRule { private, ..plain };
         if checked.is_ok() && rule.check().is_err() {
             fields.unfit("private", "needs a host by its full name");
         }
-        rule
+        let rule = NetworkRule { private: false, secret, secret_header, secret_user, ..rule };
+        if let (Ok(()), Err(why)) = (checked, rule.check()) {
+            let key = ["secret", "secret_header", "secret_user"].into_iter().find(|key| fields.has(key));
+            fields.unfit(key.unwrap_or("secret"), &format!("cannot stand here: {why}"));
+        }
+        NetworkRule { private, ..rule }
     });
     fields.finish(|_| None)?;
     read.ok_or_else(Vec::new)
@@ -187,7 +188,18 @@ mod tests {
             (rule("methods = \"GET\""), "network.rules.1.methods must be a list of strings, and this is a string"),
             (rule("role = \"root\""), "4:8: network.rules.1.role must be \"admin\" or \"user\""),
             (rule("label = \"all\""), "network.rules.1.label must be \"user\" or \"attached\""),
-            (rule("ports = [1]"), "Allowed here: access, host, label, methods, private, role"),
+            (
+                rule("ports = [1]"),
+                "Allowed here: access, host, label, methods, private, role, secret, secret_header, secret_user",
+            ),
+            (
+                rule("secret_user = \"me\""),
+                "4:15: network.rules.1.secret_user cannot stand here: a header or user of a",
+            ),
+            (
+                "[[network.rules]]\nhost = \"*\"\naccess = \"allow\"\nsecret = \"token\"\n".to_owned(),
+                "4:10: network.rules.1.secret cannot stand here: `secret` needs",
+            ),
             (
                 "[[network.rules]]\nhost = \"*\"\naccess = \"allow\"\nprivate = true\n".to_owned(),
                 "4:11: network.rules.1.private needs a host by its full name",

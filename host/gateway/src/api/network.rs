@@ -51,7 +51,8 @@ pub(super) struct NetworkShown {
 /// A rule to add.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NewRule {
+#[schemars(rename = "NewNetworkRule")]
+pub(super) struct RuleToAdd {
     /// Such as "example.org", "*.example.org" or "*", each with an optional ":PORT".
     host: String,
     access: NetworkAccess,
@@ -77,7 +78,7 @@ pub(super) struct ForgetRules {
 
 /// Rules that were removed.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ForgottenRules {
+pub(super) struct ForgottenNetworkRules {
     forgotten: usize,
 }
 
@@ -88,7 +89,7 @@ pub(super) async fn list(_: Who, State(app): State<App>, Query(part): Query<Netw
     Ok(Json(NetworkShown { configured, remembered, default }))
 }
 
-pub(super) async fn add(who: Who, State(app): State<App>, Body(new): Body<NewRule>) -> JsonResult<NetworkRuleLine> {
+pub(super) async fn add(who: Who, State(app): State<App>, Body(new): Body<RuleToAdd>) -> JsonResult<NetworkRuleLine> {
     if new.methods.len() > MAX_METHODS {
         return Err(ApiError::bad_request(format!("`methods` has more than {MAX_METHODS} entries")));
     }
@@ -111,11 +112,11 @@ pub(super) async fn forget(
     _: Who,
     State(app): State<App>,
     Query(part): Query<ForgetRules>,
-) -> JsonResult<ForgottenRules> {
+) -> JsonResult<ForgottenNetworkRules> {
     let host = part.host.clone();
     let write = move |tx: &Tx<'_>| tx.forget_network_rules(part.session.as_ref(), &host);
     match app.0.drive.store.write(write).await? {
         0 => Err(ApiError::not_found(format!("there is no rule about {:?}", part.host))),
-        forgotten => Ok(Json(ForgottenRules { forgotten })),
+        forgotten => Ok(Json(ForgottenNetworkRules { forgotten })),
     }
 }

@@ -1,6 +1,6 @@
 //! The operations of the network's rules.
 
-use super::Api;
+use super::super::Api;
 
 /// `admin` is a token of that scope.
 pub(super) fn answers(api: &mut Api, db: &rusqlite::Connection, admin: Option<&str>) {
