@@ -161,7 +161,7 @@ mod tests {
         );
     }
 
-    /// What stood between two statements, or on a line of its own, was part of the syntax.
+    /// A type between two statements, or on its own line, was part of the syntax.
     #[test]
     fn statements_do_not_run_together() {
         same("let x = 1\ntype A = string\n(foo)()", "let x = 1\n;              \n(foo)()");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_is_refused() {
+    fn syntax_that_is_more_than_a_type_is_refused() {
         let refused = |source: &str| erase(source, None).map_err(|failure| (failure.code, failure.message, failure.at));
         for (source, words, at) in [
             ("let a; enum A {}", "TypeScript enum is not supported in strip-only mode", 7),

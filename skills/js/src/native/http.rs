@@ -258,7 +258,7 @@ fn failed(code: &ErrorCode, context: &mut Context) -> JsError {
         ErrorCode::ConnectionReadTimeout | ErrorCode::ConnectionWriteTimeout | ErrorCode::HttpResponseTimeout => {
             "ESOCKETTIMEDOUT"
         }
-        // The host has one word for an answer that is none and for one that never began.
+        // The host has one code for a response that is not HTTP and for one that never began.
         ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete | ErrorCode::HttpProtocolError => {
             "ECONNRESET"
         }

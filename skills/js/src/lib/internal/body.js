@@ -171,7 +171,7 @@
     if (typeof init === "object" && init[Symbol.asyncIterator]) return { bytes: null, stream: ReadableStream.from(init), type: null };
     return { bytes: encode(init), type: "text/plain;charset=UTF-8" };
   };
-  // What Request and Response have in common.
+  // The base of Request and Response.
   class Body {
     #bytes; #stream; #used = false;
     constructor(init) {
