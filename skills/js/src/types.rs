@@ -33,7 +33,7 @@ pub fn erase(source: &str, is_module: Option<bool>) -> Result<String, Failure> {
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
-    // What else is wrong in it, the engine says of the JavaScript, or only a checker of types would.
+    // The engine reports every other error when it parses the JavaScript.
     if parsed.panicked {
         let diagnostic = parsed.diagnostics.iter().next();
         let at = diagnostic.and_then(|diagnostic| diagnostic.labels.first()).map_or(0, |label| label.offset());

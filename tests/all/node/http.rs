@@ -224,7 +224,7 @@ fn http_is_that_of_node() {
     assert_eq!(ran.ok().stdout, expected, "{}", ran.stderr);
 }
 
-/// What is not allowed, and what is not there, in Node's words; the host says how to allow it.
+/// Requests that are refused, and those that reach nobody. The host says how to allow the first.
 #[test]
 fn requests_that_fail_have_the_codes_of_node() {
     let (address, closed) = (serve(), format!("127.0.0.1:{}", own_port()));
