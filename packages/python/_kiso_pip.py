@@ -38,6 +38,8 @@ _IN_SCI = {
 
 NOT_BUILT = "nothing can be built here; install a wheel, or put modules of pure Python beside the program"
 
+_SOURCES = (".tar.gz", ".tgz", ".zip", ".tar.bz2", ".tar")
+
 # Of each project that was looked up: files that do not fit, and whether there is one that does.
 _unfit, _fits = {}, set()
 
@@ -90,7 +92,7 @@ def _checked(words):
         is_source = "://" not in word and os.path.isdir(normalize_path(word)) and os.sep in os.path.join(word, "")
         if is_source and (os.sep in word or word == ".") or word.startswith(("git+", "hg+", "svn+", "bzr+")):
             raise SystemExit(f"ERROR: {word} is not a wheel: {NOT_BUILT}")
-        if word.split("#")[0].endswith((".tar.gz", ".tgz", ".zip", ".tar.bz2", ".tar")):
+        if word.split("#")[0].endswith(_SOURCES):
             raise SystemExit(f"ERROR: {word} is not a wheel: {NOT_BUILT}")
         try:
             name = Requirement(word).name.lower().replace("_", "-")
@@ -150,7 +152,7 @@ def patch_finder(module):
         name = str(link_evaluator.project_name).lower().replace("_", "-")
         if candidate is not None:
             _fits.add(name)
-        else:
+        elif link.filename.endswith((".whl", *_SOURCES)):
             _unfit.setdefault(name, []).append(link.filename)
         return candidate
 

@@ -168,7 +168,7 @@ fn repositories_are_cloned_fetched_and_pushed_over_http() {
             &home.work("http").join("p"),
             "git fsck 2>&1; git rev-list --objects --all --missing=print | grep -c '^?'"
         ),
-        "2\n"
+        "3\n"
     );
 
     let private = url.replace("/a.git", "/private/a.git");

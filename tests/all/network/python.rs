@@ -166,7 +166,7 @@ fn pip_installs_what_libraries_and_tests_need() {
     let (Some(home), Some(wheels)) = (home(), wheels()) else { return };
     let (index, pages) = (index(wheels), server());
     let run = |line: &str| run(home, "pip", line);
-    run("pip install iniconfig --index-url http://denied.test/simple")
+    run("pip install iniconfig --index-url https://denied.test/simple")
         .exit(1)
         .says(&["denied.test may not be reached"]);
     for address in [&index, &pages] {
