@@ -9,6 +9,7 @@ mod args;
 mod as_command;
 mod audit;
 mod cache;
+mod caller;
 mod capability;
 pub mod channel;
 mod checked_call;
@@ -23,6 +24,7 @@ mod fair;
 mod fetched;
 mod file_version;
 pub mod grant;
+mod http_need;
 mod index;
 mod input;
 mod install;
@@ -58,10 +60,11 @@ mod workspace;
 pub use self::agent::{
     AgentCandidate, AgentFile, AgentSkill, FolderError, ProjectSkill, ProjectSkillState, SKILLS_MOUNT,
 };
-pub(crate) use self::capability::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
 pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
 pub use self::audit::AuditView;
+pub use self::caller::Caller;
+pub(crate) use self::capability::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
 pub use self::checked_call::CheckedCall;
 pub use self::error::SkillError;
 pub use self::fetched::FetchedFile;
@@ -109,15 +112,11 @@ use self::reserve::SpaceLimits;
 use self::usage::UseLedger;
 use self::workspace::{HomeSpace, SessionSpace, SpaceUsage};
 use crate::effect::files::FileLabels;
-use crate::effect::network::Network;
-use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
 use crate::engine::limits::{Budget, HitCell};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SHARED, SessionName, SkillName};
-use kiso_plan::approval::CardAccess;
 use kiso_plan::code::{Blame, ErrorCode};
-use kiso_store::secret::Secrets;
 use kiso_store::store::Store;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -167,42 +166,6 @@ impl Drop for Inner {
 impl std::fmt::Debug for Skills {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Skills").field("home", &self.0.home.path()).finish_non_exhaustive()
-    }
-}
-
-/// Who calls, and for which session.
-#[derive(Debug, Clone)]
-pub struct Caller<'a> {
-    pub session: &'a SessionName,
-    /// BCP 47 tag, such as "en".
-    pub locale: &'a str,
-    /// The run's secrets; environment secrets are found through it too.
-    pub secrets: &'a Secrets,
-    /// Whether it sees the files that all sessions share.
-    pub shared: bool,
-    /// The work that the call is a part of, if that can be undone.
-    pub transaction: Option<&'a Arc<Transaction>>,
-    /// What a person has accepted for this call; without it, nothing that is to be asked for is allowed.
-    pub accepted: Option<&'a [CardAccess]>,
-    /// What the call may do outside by the rules of labels; without it, a person makes it by hand.
-    pub permit: Option<&'a Permit>,
-    /// What a command line, or a bundled skill beside its grant, may reach; without it, nothing.
-    pub network: Option<&'a Network>,
-}
-
-impl<'a> Caller<'a> {
-    /// A call by hand: a part of no work, and nothing was asked for it.
-    pub fn by_hand(session: &'a SessionName, secrets: &'a Secrets) -> Self {
-        Self {
-            session,
-            locale: "en",
-            secrets,
-            shared: true,
-            transaction: None,
-            accepted: None,
-            permit: None,
-            network: None,
-        }
     }
 }
 
@@ -478,9 +441,10 @@ impl Skills {
             declared: manifest.declared_secrets(),
             secrets: caller.secrets,
             http: self.config().http.clone(),
-            network: caller.network.filter(|_| is_bundled(&manifest.name)).map(|network| {
-                (network.clone(), manifest.needs.http.clone())
-            }),
+            network: caller
+                .network
+                .filter(|_| is_bundled(&manifest.name))
+                .map(|network| (network.clone(), manifest.needs.http.clone())),
             store: self.0.store.clone(),
             observer: self.observer().clone(),
             keep,

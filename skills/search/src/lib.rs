@@ -7,7 +7,7 @@ mod parse;
 
 use engine::{Engine, Query};
 use kiso_sdk::{Call, Failure, Reply, Skill};
-use parse::{Answer, Found};
+use parse::{Answer, SearchHit};
 use serde_json::{Value, json};
 
 struct Search;
@@ -46,7 +46,7 @@ impl Skill for Search {
     fn self_test() -> Result<(), String> {
         let answer = json!({ "pages": [{ "key": "Oslo", "title": "Oslo", "excerpt": "<b>Capital</b> of Norway" }] });
         match parse::wikipedia(&answer, "en.wikipedia.org").as_ref().and_then(|answer| answer.results.first()) {
-            Some(Found { url, snippet, .. })
+            Some(SearchHit { url, snippet, .. })
                 if url == "https://en.wikipedia.org/wiki/Oslo" && snippet == "Capital of Norway" =>
             {
                 Ok(())
@@ -151,7 +151,7 @@ fn show(words: &str, results: Results, most: usize) -> Reply {
     Reply::text(text.trim_end()).data(&data)
 }
 
-fn value(found: &Found) -> Value {
+fn value(found: &SearchHit) -> Value {
     json!({ "title": found.title, "url": found.url, "snippet": found.snippet, "date": found.date })
 }
 
@@ -159,8 +159,8 @@ fn value(found: &Found) -> Value {
 mod tests {
     use super::*;
 
-    fn found(title: &str, url: &str) -> Found {
-        Found { title: title.into(), url: url.into(), snippet: "about it".into(), date: None }
+    fn found(title: &str, url: &str) -> SearchHit {
+        SearchHit { title: title.into(), url: url.into(), snippet: "about it".into(), date: None }
     }
 
     #[test]

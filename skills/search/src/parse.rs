@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchHit {
     pub title: String,
     pub url: String,
     pub snippet: String,
@@ -13,12 +13,12 @@ pub struct Found {
     pub date: Option<String>,
 }
 
-/// What an engine has found, in its order.
+/// The results of an engine, in its order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The answer itself, where an engine knows one, such as a sum.
     pub direct: Option<String>,
-    pub results: Vec<Found>,
+    pub results: Vec<SearchHit>,
 }
 
 /// Longest date, in characters.
@@ -36,11 +36,11 @@ fn entries(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// A result, if it has a link.
-fn found(title: &str, url: &str, snippet: &str, date: &str) -> Option<Found> {
+fn found(title: &str, url: &str, snippet: &str, date: &str) -> Option<SearchHit> {
     let url = clean::link(url)?;
     let title = Some(clean::title(title)).filter(|title| !title.is_empty()).unwrap_or_else(|| url.clone());
     let date = Some(clean::title(date)).filter(|date| !date.is_empty() && date.chars().count() <= DATE_MAX);
-    Some(Found { title, url, snippet: clean::snippet(snippet), date })
+    Some(SearchHit { title, url, snippet: clean::snippet(snippet), date })
 }
 
 /// `GET /res/v1/web/search` of Brave.
@@ -70,7 +70,7 @@ pub fn searxng(answer: &Value) -> Option<Answer> {
 /// The Instant Answer API of DuckDuckGo: an article and topics near it, and nothing for most queries.
 pub fn duckduckgo(answer: &Value) -> Option<Answer> {
     answer.get("RelatedTopics").filter(|topics| topics.is_array())?;
-    let mut results: Vec<Found> = Vec::new();
+    let mut results: Vec<SearchHit> = Vec::new();
     let article = text(answer, "AbstractText");
     if !article.is_empty() {
         results.extend(found(text(answer, "Heading"), text(answer, "AbstractURL"), article, ""));

@@ -51,7 +51,7 @@ fn a_line_that_wants_a_host_is_rolled_back_and_runs_once_more_when_it_is_allowed
     let desk = Desk::new();
     let message = desk.served.send("s", "$ echo once >> log.txt; sh get.sh; cat log.txt got.txt");
     let card = desk.card();
-    let effect = &card["card"]["effects"][0];
+    let effect = &card["effects"][0];
     assert_eq!(
         (&effect["tool"], &effect["access"][0]["hosts"][0]["methods"]),
         (&json!("network"), &json!(["GET", "HEAD", "OPTIONS"]))

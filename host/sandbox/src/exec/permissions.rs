@@ -3,7 +3,7 @@
 use super::channel::IoError;
 use super::dirs::{Dirs, MountPoint};
 use super::errno::Errno;
-use crate::effect::label::LabelCell;
+use crate::effect::label::{LabelCell, LabelId};
 use crate::effect::overlay::GuestPath;
 use crate::effect::sink::{MountSink, Permit};
 use crate::skill::sandbox::{Quota, from_root};
@@ -51,7 +51,7 @@ impl Dirs {
             false => dir.symlink_metadata(&relative),
         };
         let published = self.published().of_entry(&base, &relative.to_string_lossy());
-        reader.join(published);
+        reader.join(published.join(LabelId::session()));
         if let Some((labels, moment)) = &mut look {
             reader.join(labels.of_entry(&base, relative.as_os_str(), follows).join(labels.since(moment)));
         }

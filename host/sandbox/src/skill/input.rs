@@ -1,6 +1,6 @@
 //! What one call brings with it, before anything of it is made ready.
 
-use super::capability::HttpNeed;
+use super::http_need::HttpNeed;
 use super::workspace::SpaceUsage;
 use crate::effect::files::FileLabels;
 use crate::effect::network::Network;

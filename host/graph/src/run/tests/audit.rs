@@ -4,7 +4,7 @@
 mod cases;
 mod home;
 
-use self::home::home;
+use self::home::{home, is_unwritten};
 use super::edges::EDGES;
 use super::*;
 use crate::banner::Banner;
@@ -494,10 +494,4 @@ impl Audit {
         }
         Ok(())
     }
-}
-
-/// Whether a model gave no answer for a message.
-fn is_unwritten(report: &TaskReport) -> bool {
-    let code = report.error.as_ref().map(|error| &error.code);
-    report.task.kind == TaskKind::Msg && matches!(code, Some(ErrorCode::ModelFailed | ErrorCode::EmptyAnswer))
 }

@@ -10,6 +10,7 @@ pub(crate) use self::channel_host::ChannelHost;
 pub(crate) use self::gate::{HttpGate, TellRefused};
 pub(crate) use self::network::OpenNetwork;
 pub(crate) use self::rule::{HttpRules, RefusedRequest};
+pub(in crate::skill) use crate::skill::http_need::{HttpNeed, Inject};
 
 use self::gate::PRIVATE;
 use self::rule::{HttpRule, Injection};
@@ -17,6 +18,7 @@ use super::secrets::find;
 use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
 use crate::engine::limits::{HEADER_BYTES, HitCell};
 use crate::skill::error::SkillError;
+use crate::skill::http_need::reading;
 use crate::skill::input::CallInput;
 use crate::skill::usage::CapabilityUse;
 use crate::skill::wit::ImportSpec;
@@ -39,28 +41,6 @@ pub struct OutgoingHttp {
     pub gate: HttpGate,
 }
 
-/// One host that a skill wants to reach.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HttpNeed {
-    /// "api.example.org", "*.example.org" or "*", with an optional ":port".
-    pub host: String,
-    /// Methods in upper case; GET when not given.
-    #[serde(default = "get_only")]
-    pub methods: Vec<String>,
-    /// A secret that the host puts into a header of each request; it never enters the guest.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub inject: Option<Inject>,
-}
-
-/// Which secret goes into which header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Inject {
-    pub header: String,
-    pub secret: String,
-}
-
 /// One host that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,7 +48,7 @@ pub struct HttpGrant {
     /// As in the manifest, or narrower: "example.org" where the manifest asks for "*".
     pub host: String,
     /// Methods in upper case; GET where the file says nothing.
-    #[serde(default = "get_only")]
+    #[serde(default = "reading")]
     pub methods: Vec<String>,
     /// The secret that kiso may put into requests to this host, and the header for it: exactly as the manifest asks.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -95,10 +75,6 @@ impl HttpGrant {
             && asked.methods.iter().all(|m| self.methods.contains(m))
             && asked.inject == self.inject
     }
-}
-
-fn get_only() -> Vec<String> {
-    vec!["GET".to_owned()]
 }
 
 const OUTGOING: &str = "wasi:http/outgoing-handler";
@@ -147,7 +123,12 @@ impl Capability for OutgoingHttp {
                 Ok::<_, SkillError>(HttpRule { host, methods, private: false, inject: inject(need)?, mask: None })
             };
             let needs = Some(needs.iter().map(need).collect::<Result<_, _>>()?);
-            Ok::<_, SkillError>(OpenNetwork { network: network.clone(), needs, secrets: Secrets::default(), stop: Arc::new(|_| ()) })
+            Ok::<_, SkillError>(OpenNetwork {
+                network: network.clone(),
+                needs,
+                secrets: Secrets::default(),
+                stop: Arc::new(|_| ()),
+            })
         });
         let (rules, open) = (Arc::new(rules), open.transpose()?);
         Ok(Self { ctx, gate: HttpGate { rules, open, transaction, permit, ..HttpGate::default() } })

@@ -198,7 +198,7 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
     async fn stat(&mut self, fd: Fd) -> FsResult<DescriptorStat> {
         let look = self.look(&fd)?;
         let stat = self.wasi().stat(fd).await;
-        self.saw(look, |labels, at| labels.of_attributes(at));
+        self.saw_of_session(look, |labels, at| labels.of_attributes(at));
         Ok(fixed_attributes(stat?))
     }
 

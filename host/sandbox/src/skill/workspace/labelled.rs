@@ -64,7 +64,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         if let Some(published) = self.0.published() {
             self.0.label().join(published.of_entry(&look.at, path));
         }
-        self.saw(look, |labels, dir| labels.of_entry(dir, path.as_ref(), follows(follow)));
+        self.saw_of_session(look, |labels, dir| labels.of_entry(dir, path.as_ref(), follows(follow)));
     }
 
     /// The names in a directory were read.
@@ -72,7 +72,12 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         if let Some(published) = self.0.published() {
             self.0.label().join(published.of(&look.at));
         }
-        self.saw(look, |labels, dir| labels.of_names(dir));
+        self.saw_of_session(look, |labels, dir| labels.of_names(dir));
+    }
+
+    /// Names, sizes, times and targets of links are the session's, as the bytes of its files are.
+    pub(super) fn saw_of_session(&mut self, look: Reading, label: impl FnOnce(&FileLabels, &File) -> LabelId) {
+        self.saw(look, |labels, at| label(labels, at).join(LabelId::session()));
     }
 
     /// A guest is about to learn whether something stands at a path, while nobody changes that.

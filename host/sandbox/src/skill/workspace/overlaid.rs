@@ -185,6 +185,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         let target = self.in_folder(dir, |quota, label| {
             let labels = Quota::labels(quota).map(Arc::as_ref);
             let slot = dir.overlay.look(at, labels, label)?;
+            *label = label.join(LabelId::session());
             if let Some(labels) = labels {
                 *label = label.join(labels.of_entry(&slot.dir, &slot.name, false));
             }
@@ -196,6 +197,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     pub(super) fn names_overlaid(&mut self, dir: &OverlayDir) -> FsResult<DirectoryListing> {
         let names = self.in_folder(dir, |quota, label| {
             let names = dir.overlay.names(&dir.base);
+            *label = label.join(LabelId::session());
             if let Some(labels) = Quota::labels(quota).filter(|labels| !labels.is_empty()) {
                 *label = label.join(dir.overlay.label_of_names(&dir.base, labels)?);
             }

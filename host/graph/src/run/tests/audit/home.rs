@@ -1,4 +1,4 @@
-//! Which node each result belongs to.
+//! Which node each result belongs to, and what it is.
 
 use super::*;
 
@@ -22,4 +22,10 @@ pub(super) fn home(result: &StepResult) -> Option<Node> {
         StepResult::ModelFailed { .. } | StepResult::Stopped { .. } => return None,
         StepResult::Cancelled | StepResult::Told { .. } => return None,
     })
+}
+
+/// Whether a model gave no answer for a message.
+pub(super) fn is_unwritten(report: &TaskReport) -> bool {
+    let gave_none = |code: &ErrorCode| matches!(code, ErrorCode::ModelFailed | ErrorCode::EmptyAnswer);
+    report.task.kind == TaskKind::Msg && report.error.as_ref().is_some_and(|error| gave_none(&error.code))
 }

@@ -4,7 +4,7 @@
 //! Which addresses these are is the matter of [`net`].
 
 use super::masked::MaskedBody;
-use super::network::{OpenNetwork, Wanted, is_reading};
+use super::network::{HostRequest, OpenNetwork, is_reading};
 use super::rule::{HttpRule, HttpRules, Injection, PLACEHOLDER, RefusedRequest};
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
@@ -161,7 +161,7 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
         (Some(rule), _) => rule.clone(),
         (None, None) => return Err(Error::HttpRequestDenied.into()),
         (None, Some(open)) => {
-            let wanted = Wanted { method: request.method(), host: &host, port, default_port, reads };
+            let wanted = HostRequest { method: request.method(), host: &host, port, default_port, reads };
             open.rule(wanted, permit).map_err(|refused| SendError {
                 error: Error::HttpRequestDenied,
                 why: refused.map_or(Why::Other, Why::Network),

@@ -36,7 +36,7 @@ impl fmt::Debug for OpenNetwork {
 
 /// A request, as rules see it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct HostRequest<'a> {
     pub method: &'a Method,
     /// In lower case.
     pub host: &'a str,
@@ -48,8 +48,8 @@ pub(super) struct Wanted<'a> {
 
 impl OpenNetwork {
     /// The rule for a request; or why nothing is sent, unless no grant could be about it either.
-    pub(super) fn rule(&self, wanted: Wanted<'_>, permit: &Permit) -> Result<HttpRule, Option<RefusedRequest>> {
-        let Wanted { method, host, port, default_port, reads } = wanted;
+    pub(super) fn rule(&self, wanted: HostRequest<'_>, permit: &Permit) -> Result<HttpRule, Option<RefusedRequest>> {
+        let HostRequest { method, host, port, default_port, reads } = wanted;
         let named = if port == default_port { host.to_owned() } else { format!("{host}:{port}") };
         let asked_for = match &self.needs {
             None => None,

@@ -1,0 +1,45 @@
+//! Who calls a skill or runs a command line, and with what.
+
+use crate::effect::network::Network;
+use crate::effect::sink::Permit;
+use crate::effect::undo::Transaction;
+use kiso_base::home::SessionName;
+use kiso_plan::approval::CardAccess;
+use kiso_store::secret::Secrets;
+use std::sync::Arc;
+
+/// Who calls, and for which session.
+#[derive(Debug, Clone)]
+pub struct Caller<'a> {
+    pub session: &'a SessionName,
+    /// BCP 47 tag, such as "en".
+    pub locale: &'a str,
+    /// The run's secrets; environment secrets are found through it too.
+    pub secrets: &'a Secrets,
+    /// Whether it sees the files that all sessions share.
+    pub shared: bool,
+    /// The work that the call is a part of, if that can be undone.
+    pub transaction: Option<&'a Arc<Transaction>>,
+    /// What a person has accepted for this call; without it, nothing that is to be asked for is allowed.
+    pub accepted: Option<&'a [CardAccess]>,
+    /// What the call may do outside by the rules of labels; without it, a person makes it by hand.
+    pub permit: Option<&'a Permit>,
+    /// What a command line, or a bundled skill beside its grant, may reach; without it, nothing.
+    pub network: Option<&'a Network>,
+}
+
+impl<'a> Caller<'a> {
+    /// A call by hand: a part of no work, and nothing was asked for it.
+    pub fn by_hand(session: &'a SessionName, secrets: &'a Secrets) -> Self {
+        Self {
+            session,
+            locale: "en",
+            secrets,
+            shared: true,
+            transaction: None,
+            accepted: None,
+            permit: None,
+            network: None,
+        }
+    }
+}
