@@ -184,3 +184,21 @@ def patch_scripts(module):
 def patch_compat(module):
     # It looks for a module of C.
     module.has_tls = lambda: True
+
+
+def patch_adapters(module):
+    # Out of the archive it would write certificates into a file, which the host has no use for: it verifies with its own.
+    module.DEFAULT_CA_BUNDLE_PATH = WHEEL
+
+
+def patch_install(module):
+    own = module.installed_packages_summary
+
+    def installed_packages_summary(installed, env):
+        # What a directory holds is looked up again when its time has changed, and an installation may take less than a tick of that.
+        import importlib.metadata
+
+        importlib.metadata.FastPath.__new__.cache_clear()
+        return own(installed, env)
+
+    module.installed_packages_summary = installed_packages_summary
