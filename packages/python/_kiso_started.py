@@ -110,7 +110,7 @@ def record():
     ahead = _import_ahead()
     gc.collect()
     gc.freeze()
-    run = lambda: _run(ahead)
+    run = lambda: _run_to_end(ahead)
     print(id(run), id(_GIVEN), flush=True)
     # Here the module ends, and writes down what it is.
     time.clock_getres(time.CLOCK_MONOTONIC)
@@ -208,6 +208,47 @@ def _run_file(path, ahead):
     loader = importlib.machinery.SourceFileLoader("__main__", path)
     sys.modules["__main__"].__dict__.update(__file__=path, __cached__=None, __loader__=loader)
     _execute(source, path)
+
+
+def _clear(module):
+    """Lets go of what a module has, in the order in which CPython does."""
+    names = module.__dict__
+    for private in (True, False):
+        for name in [name for name in names if (name[:1] == "_" and name[1:2] != "_") is private and name != "__builtins__"]:
+            names[name] = None
+
+
+def _run_to_end(ahead):
+    """Runs a program and ends as CPython does, but for taking apart the interpreter, which would touch everything that is kept."""
+    try:
+        _run(ahead)
+    except SystemExit as error:
+        code = error.code
+    if not (code is None or isinstance(code, int)):
+        sys.stdout.flush()
+        print(code, file=sys.stderr)
+        code = 1
+    import atexit
+
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    atexit._run_exitfuncs()
+    own = [module for name, module in sys.modules.items() if isinstance(module, types.ModuleType) and ahead.get(name) is not module]
+    _clear(sys.modules["__main__"])
+    gc.collect()
+    for module in reversed(own):
+        # Of those that the interpreter has itself, nothing is let go.
+        if getattr(module, "__file__", None) and not module.__file__.startswith("/usr/local/lib/"):
+            _clear(module)
+    gc.collect()
+    code = (code or 0) & 0xFF
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError) as error:
+            if isinstance(error, OSError):
+                code = 120
+    os._exit(code)
 
 
 def _run(ahead):
