@@ -119,7 +119,8 @@ impl World {
         let scratch = house.exec.scratch(session).unwrap();
         let secrets = Secrets::default();
         let source = if self.place == Place::Shared { format!("cd /shared; {line}") } else { line.to_owned() };
-        let source = source.replace("//box/", &format!("//{}/{}/", self.host, session.as_str().trim_end_matches("-attacker")));
+        let source =
+            source.replace("//box/", &format!("//{}/{}/", self.host, session.as_str().trim_end_matches("-attacker")));
         let methods = METHODS.map(str::to_owned).to_vec();
         let host = NetworkRule { methods, private: true, ..NetworkRule::new(&self.host, NetworkAccess::Allow) };
         let rules = NetworkRules { accepted: vec![host], ..NetworkRules::default() };
@@ -252,7 +253,15 @@ impl World {
                 sight.insert(format!("look: {line}"), seen);
             }
         }
-        for line in ["ls -A", "find . -type f | sort", "du -a .", "grep -r . .", "echo *", "tar -cf - . | wc -c", "curl -s http://box/p"] {
+        for line in [
+            "ls -A",
+            "find . -type f | sort",
+            "du -a .",
+            "grep -r . .",
+            "echo *",
+            "tar -cf - . | wc -c",
+            "curl -s http://box/p",
+        ] {
             sight.insert(format!("look: {line}"), self.line(session, 0, line, None, false));
         }
         if self.place == Place::Folder {

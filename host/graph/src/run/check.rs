@@ -55,12 +55,10 @@ impl Run {
             (
                 Step::Start { .. } | Step::StartCalls { .. } | Step::Execute { .. } | Step::Call { .. },
                 StepResult::ApprovalWanted { card },
-            ) => {
-                match (1..=MAX_EFFECTS).contains(&card.effects.len()) {
-                    true => Ok(()),
-                    false => malformed("a card without effects, or with too many"),
-                }
-            }
+            ) => match (1..=MAX_EFFECTS).contains(&card.effects.len()) {
+                true => Ok(()),
+                false => malformed("a card without effects, or with too many"),
+            },
             (Step::Approve { card }, StepResult::ApprovalGiven { answer }) => {
                 match answer.accepted.iter().all(|number| (1..=card.effects.len()).contains(number)) {
                     true => Ok(()),

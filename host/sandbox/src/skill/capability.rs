@@ -21,8 +21,8 @@ mod secrets;
 
 pub use self::ask::{AskEffective, AskGrant};
 pub use self::files::Workspace;
-pub(crate) use self::http::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
 pub(super) use self::http::{ChannelHost, add_host};
+pub(crate) use self::http::{HttpGate, HttpRules, OpenNetwork, RefusedRequest, TellRefused};
 pub(super) use self::list::{Doc, SkillAccess};
 pub use self::list::{Flag, FlagValues};
 
