@@ -88,8 +88,9 @@ def run():
         print("Python", sys.version.split()[0])
         return 0
     own = {} if set(letters) & set("EI") else os.environ
-    if set(letters) & set("Is") and sitecustomize.SITE in sys.path:
-        sys.path.remove(sitecustomize.SITE)
+    # The interpreter was started without what surrounds it, so `sitecustomize` has left this out.
+    if not set(letters) & set("Is"):
+        sitecustomize._add_site()
     if words and words[0] not in ("-", "-c", "-m"):
         _keep_written(words[0])
         words[0] = os.path.abspath(words[0])

@@ -5,7 +5,7 @@ import sys
 
 import sitecustomize
 
-WHEEL = "/usr/local/lib/pip/pip.whl"
+WHEEL = sitecustomize.WHEEL
 
 # What pip imports for its commands, kept with the interpreter.
 AHEAD = """

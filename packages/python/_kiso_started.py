@@ -85,7 +85,6 @@ def _with_pip():
 
     if not os.path.exists(_kiso_pip.WHEEL):
         return _AHEAD
-    sys.path.append(_kiso_pip.WHEEL)
     # It reads this when it is imported.
     os.environ.setdefault("HOME", "/work")
     return _AHEAD + _kiso_pip.AHEAD

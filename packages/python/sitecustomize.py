@@ -28,6 +28,9 @@ _INSTEAD = {
 # Where packages are installed for a conversation.
 SITE = "/work/.python/site-packages"
 
+# pip itself, where the package has it.
+WHEEL = "/usr/local/lib/pip/pip.whl"
+
 
 def _add_site():
     if SITE not in sys.path and os.path.isdir(SITE):
@@ -339,5 +342,7 @@ for _name, _function in _LEFT_OUT.items():
 sys.excepthook = _say_what_there_is(sys.excepthook)
 sys.meta_path.insert(0, _Finder)
 _keep_code_of_site()
+if WHEEL not in sys.path and os.path.exists(WHEEL):
+    sys.path.append(WHEEL)
 if not sys.flags.isolated:
     _add_site()

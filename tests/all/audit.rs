@@ -59,7 +59,7 @@ fn what_a_skill_reached_is_shown_and_the_rest_is_taken_away() {
     let tightened = home.kiso(&["skill", "audit", "fetch", "--tighten"]);
     tightened.ok().prints(&["is allowed less now", &format!("- reach {other}"), "+ workspace: none"]);
     home.kiso(&["skill", "run", "fetch", &format!("url=http://{one}/")]).ok().prints(&["rain"]);
-    home.kiso(&["skill", "run", "fetch", &format!("url=http://{other}/")]).exit(4).says(&["may not send GET"]);
+    home.kiso(&["skill", "run", "fetch", &format!("url=http://{other}/")]).exit(4).says(&["may not be reached"]);
     // A second time there is nothing to take, and nothing is given back.
     let again = home.kiso(&["--json", "skill", "audit", "fetch", "--tighten"]).json();
     assert_eq!(again, json!({ "type": "tightened", "skill": "fetch", "changes": [] }));

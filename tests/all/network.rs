@@ -4,6 +4,7 @@ mod ask;
 mod curl;
 mod git;
 mod python;
+mod secret;
 mod tls;
 mod ways;
 

@@ -4,7 +4,9 @@
 use super::{Times, row, skills, summary};
 use kiso_base::config::Config;
 use kiso_base::home::{Home, SessionName};
+use kiso_plan::network::{NetworkAccess, NetworkRule, NetworkRules};
 use kiso_plan::plan::CallerScope;
+use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::effect::overlay::SharedHistory;
 use kiso_sandbox::effect::undo::{Origin, Transaction, Undo, UndoLimits};
 use kiso_sandbox::exec::{Channel, Exec, Line, Scratch};
@@ -67,6 +69,7 @@ pub(crate) struct Shell {
     scratch: Scratch,
     secrets: Secrets,
     undo: Undo,
+    network: Network,
 }
 
 impl Shell {
@@ -79,7 +82,14 @@ impl Shell {
         let undo = SharedHistory::undo(home.clone());
         let exec = Exec::new(home, config, skills);
         let scratch = exec.scratch(&session).expect("there is room");
-        Self { exec, session, scratch, secrets: Secrets::default(), undo }
+        Self { exec, session, scratch, secrets: Secrets::default(), undo, network: Network::default() }
+    }
+
+    /// One whose lines reach a host of this machine.
+    pub(crate) fn reaching(path: &Path, host: &str) -> Self {
+        let host = NetworkRule { private: true, ..NetworkRule::new(host, NetworkAccess::Allow) };
+        let rules = NetworkRules { remembered: vec![host], ..NetworkRules::default() };
+        Self { network: Network::new(rules, CallerScope::Admin, false), ..Self::new(path) }
     }
 
     /// As in a run: what it changes can be undone.
@@ -117,14 +127,14 @@ impl Shell {
             transaction,
             accepted: None,
             permit: Default::default(),
-            network: Default::default(),
+            network: self.network.clone(),
         };
         let done = self.exec.run(line).await.expect("it runs");
         assert_eq!(done.code, 0, "{}", done.stderr);
     }
 }
 
-fn sh(dir: &Path, line: &str) -> Duration {
+pub(crate) fn sh(dir: &Path, line: &str) -> Duration {
     let started = Instant::now();
     let output =
         Command::new("sh").args(["-c", line]).current_dir(dir).stdin(Stdio::null()).output().expect("sh starts");

@@ -5,6 +5,7 @@
 //! - a skill call against starting Python (`python3 -c pass`)
 //! - a start of `kiso` that compiles (cold) against one that finds its cache (warm), against starting `/bin/true`
 //! - command lines in the sandbox against the host's own `sh -c`
+//! - `curl` in a command line against the host's own
 //! - a folder of 100,000 files against a small one, reading in one against reading in the workspace, and accepting changes
 //! - resident memory of a process that has called 20 skills and waits
 //! - a model's first token through `kiso run` against a copy from socket to pipe; the host's own work between two calls
@@ -23,7 +24,7 @@
 //! - a home in a fleet of one, two and three members against the same home on one machine, and against what its NATS server confirms
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
-//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `folder`, `run`, `memory`, `flat`, `runs`, `writes`,
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `network`, `folder`, `run`, `memory`, `flat`, `runs`, `writes`,
 //! `steady`, `prefix`, `mcp`, `page`, `program`, `python`, `files`, `fleet`.
 //! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
@@ -58,6 +59,7 @@ mod folder;
 mod harness;
 mod mcp;
 mod memory;
+mod network;
 mod page;
 mod prefix;
 mod program;
@@ -105,6 +107,9 @@ fn main() {
     }
     if wanted("exec") {
         runtime.block_on(exec::rows());
+    }
+    if wanted("network") {
+        runtime.block_on(network::rows());
     }
     if wanted("folder") {
         runtime.block_on(folder::rows());

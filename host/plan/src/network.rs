@@ -116,6 +116,10 @@ impl NetworkRule {
                 self.host
             ));
         }
+        // A request without a port is compared without one, so such a rule would be about the other scheme alone.
+        if let Some(port @ (80 | 443)) = port {
+            return Err(format!("leave out :{port}, the port of the scheme"));
+        }
         if let Some(method) = self.methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
             return Err(format!("{method:?} is not a method; there are {}", METHODS.join(", ")));
         }
@@ -353,6 +357,7 @@ mod tests {
             ("https://example.org", false, false),
             ("example.org/x", false, false),
             ("example.org:0", false, false),
+            ("example.org:443", false, false),
         ] {
             let rule = NetworkRule { private, ..rule(host, NetworkAccess::Allow) };
             assert_eq!(rule.check().is_ok(), fits, "{host} {private}");

@@ -174,10 +174,6 @@ fn add(opened: &Opened, args: &RuleArgs, access: NetworkAccess, private: bool, j
     let rule =
         NetworkRule { methods: named(&args.method, access), private, ..NetworkRule::new(&args.host.host, access) };
     rule.check().map_err(|why| Failure::new(Exit::Usage, why))?;
-    // A request without a port is compared without one, so such a rule would be about the other scheme alone.
-    if let (_, Some(port @ (80 | 443))) = split_port(&rule.host) {
-        return Err(Failure::new(Exit::Usage, format!("leave out :{port}, the port of the scheme")));
-    }
     let (new, opens) = (NewNetworkRule { session: of.clone(), rule, by: "command line".to_owned() }, of.clone());
     let id = opened.store.write_blocking(move |tx| {
         if let Some(session) = &opens {

@@ -37,7 +37,8 @@ impl Shell {
         if name.contains('/') {
             return self.start_path(argv, table);
         }
-        match self.programs(name, standard).into_iter().next() {
+        let program = self.programs(name, standard).next();
+        match program {
             Some(Program::Script(path)) => {
                 self.remember(&path);
                 argv[0] = path;

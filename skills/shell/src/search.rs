@@ -47,22 +47,22 @@ pub fn commands() -> Vec<String> {
 }
 
 impl Shell {
-    /// All that a name without a slash means, in the order of `PATH`.
-    pub fn programs(&self, name: &str, standard: bool) -> Vec<Program> {
-        if name.is_empty() || name.contains('/') {
-            return Vec::new();
-        }
+    /// All that a name without a slash means, in the order of `PATH`. No directory is looked into before it is wanted: whoever knows what
+    /// stands there has read something of the session.
+    pub fn programs<'a>(&'a self, name: &'a str, standard: bool) -> impl Iterator<Item = Program> + 'a {
         let places = if standard { STANDARD.to_owned() } else { self.scalar("PATH").unwrap_or_default() };
-        let program = |place: &str| {
+        let (has_standard, is_name) = (has_standard(&places), !name.is_empty() && !name.contains('/'));
+        let program = move |place: &str| {
             let place = if place.len() > 1 { place.trim_end_matches('/') } else { place };
             if COMMANDS.contains(&place) {
                 // Of several such directories only the first two are the same one, as on most systems.
-                let is_there = matches!(place, "/usr/bin" | "/bin") || !has_standard(&places);
+                let is_there = matches!(place, "/usr/bin" | "/bin") || !has_standard;
                 return (is_there && is_command(name)).then(|| Program::Component(format!("{place}/{name}")));
             }
             self.file_in(place, name).map(Program::Script)
         };
-        places.split(':').filter_map(program).collect()
+        let places: Vec<String> = places.split(':').filter(|_| is_name).map(str::to_owned).collect();
+        places.into_iter().filter_map(move |place| program(&place))
     }
 
     /// The file that `source` reads: along `PATH`, and then in the working directory.

@@ -111,7 +111,8 @@ impl Target {
         let added = home.kiso(&["--json", "token", "add", "attacker", "--scope", "admin"]).json();
         let mut served = Served::start(&home);
         served.token = Some(added["token"].as_str().expect("it is shown once").to_owned());
-        let reached = |_: &str| "HTTP/1.1 200 OK\r\ncontent-length: 7\r\nconnection: close\r\n\r\nreached".to_owned();
+        let reached =
+            |_: &str| "HTTP/1.1 200 OK\r\ncontent-length: 15\r\nconnection: close\r\n\r\nthe closed door".to_owned();
         let redirect = |line: &str| {
             let to = line.split(' ').nth(1).and_then(|path| path.split_once('?')).map_or("/", |(_, to)| to);
             format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")

@@ -40,9 +40,14 @@ pub(crate) fn bare(host: &str) -> &str {
     }
 }
 
-/// The addresses among the words of a text.
+/// The addresses among the words of a text, also where a word goes before one ("url=https://a.example").
 pub(crate) fn addresses(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c)).filter(|word| word.contains("://"))
+    let words = text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>,".contains(c));
+    words.filter_map(|word| {
+        let (scheme, _) = word.split_once("://")?;
+        let before = scheme.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+-.".contains(c)).len();
+        Some(&word[before..])
+    })
 }
 
 /// Says of a skill whether a command line names it.

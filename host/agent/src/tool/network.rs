@@ -3,7 +3,7 @@
 use super::address::{addresses, bare, host_and_port, texts};
 use super::{CallLabels, EXEC, Tools};
 use kiso_plan::approval::{CallEffect, CardAccess, Destination, NETWORK};
-use kiso_plan::network::READING;
+use kiso_plan::network::{READING, covers, split_port};
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_sandbox::effect::network::WantedHost;
 use kiso_sandbox::effect::sink::SinkCall;
@@ -44,13 +44,9 @@ impl Tools {
         let (hosts, method) = match task.kind {
             TaskKind::Exec => of_line(&task.detail),
             TaskKind::Skill => {
-                let found = task.skill.as_deref().and_then(|tool| self.skills.find_tool(tool).ok());
-                let is_open = found.is_some_and(|(skill, _)| {
-                    skill.is_bundled() && skill.manifest.needs.http.iter().any(|need| need.host == "*")
-                });
                 let args = task.args.as_ref().unwrap_or(&Value::Null);
-                let hosts = texts(args).into_iter().filter(|_| is_open).filter_map(host_and_port);
-                (hosts.collect(), "GET".to_owned())
+                let hosts = texts(args).into_iter().filter_map(host_and_port);
+                (hosts.filter(|host| self.is_open_to(task, host)).collect(), "GET".to_owned())
             }
             TaskKind::Msg | TaskKind::Act => return Vec::new(),
         };
@@ -69,6 +65,20 @@ impl Tools {
             WantedHost { host, method: method.clone(), reads, because }
         });
         wanted.collect()
+    }
+}
+
+impl Tools {
+    /// Whether the skill of a task is bundled and asks for every host, and no grant of its own says what becomes of this one.
+    fn is_open_to(&self, task: &Task, host: &str) -> bool {
+        let found = task.skill.as_deref().and_then(|tool| self.skills.find_tool(tool).ok());
+        let Some((skill, _)) = found.filter(|(skill, _)| skill.is_bundled()) else { return false };
+        let (name, port) = split_port(host);
+        let granted = self.skills.allowed(&skill).is_ok_and(|allowed| {
+            let granted = allowed.http.iter().chain(&allowed.ask.http);
+            granted.into_iter().any(|(need, _)| covers(&need.host, name, port))
+        });
+        !granted && skill.manifest.needs.http.iter().any(|need| need.host == "*")
     }
 }
 

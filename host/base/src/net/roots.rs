@@ -29,9 +29,11 @@ struct Trusted {
     added: Vec<CertificateDer<'static>>,
     /// Made on first use: most programs need no TLS.
     config: Option<Arc<ClientConfig>>,
+    /// How many the configuration has.
+    count: usize,
 }
 
-static TRUSTED: Mutex<Trusted> = Mutex::new(Trusted { added: Vec::new(), config: None });
+static TRUSTED: Mutex<Trusted> = Mutex::new(Trusted { added: Vec::new(), config: None, count: 0 });
 
 fn trusted() -> MutexGuard<'static, Trusted> {
     TRUSTED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -76,8 +78,11 @@ pub(super) fn ready_config() -> Option<Arc<ClientConfig>> {
 /// The configuration of TLS. Reads the system's certificates the first time.
 pub(super) fn client_config() -> Arc<ClientConfig> {
     let mut trusted = trusted();
+    if let Some(config) = &trusted.config {
+        return config.clone();
+    }
     let added = trusted.added.clone();
-    let make = || {
+    let (config, count) = {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
         // A system without certificates still has Mozilla's list, and an invalid one is nobody's to repair here.
         let system = rustls_native_certs::load_native_certs();
@@ -85,9 +90,17 @@ pub(super) fn client_config() -> Arc<ClientConfig> {
             tracing::debug!(%error, "a certificate of the system cannot be read");
         }
         roots.add_parsable_certificates(system.certs.into_iter().chain(added));
-        Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+        let count = roots.len();
+        (Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()), count)
     };
-    trusted.config.get_or_insert_with(make).clone()
+    (trusted.config, trusted.count) = (Some(config.clone()), count);
+    config
+}
+
+/// How many certificate authorities are trusted.
+pub fn count_authorities() -> usize {
+    client_config();
+    trusted().count
 }
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ const LIBRARY: &str = "/usr/local/lib";
 /// Where this package's own files are.
 const SITE_PACKAGES: &str = "/usr/local/lib/python3.15/site-packages";
 
-/// What is run before any program, in one expression, so that it leaves no names behind: it hands the words to `_kiso_start.py`.
+/// What is run before any program, in one expression, so that it leaves no names behind: it hands the words to `_kiso_start.py`. Modules such as
+/// `ssl` are in front of the library's, which do not work here.
 /// The traceback of a program shall not show it, so the interpreter is made to forget its text.
 const START: &str = "__import__('linecache')._interactive_cache.clear() or \
-    __import__('sys').path.append('/usr/local/lib/python3.15/site-packages') or \
+    __import__('sys').path.insert(0, '/usr/local/lib/python3.15/site-packages') or \
     __import__('sys').exit(__import__('_kiso_start').run())";
 
 const REACTOR: Reactor = Reactor { run: "run", callback: ("host", "call"), nobody: -1 };

@@ -40,7 +40,7 @@ fn meanings(shell: &Shell, name: &str, functions: bool, standard: bool) -> Vec<M
 
 fn files(shell: &Shell, name: &str, standard: bool) -> Vec<String> {
     if !name.contains('/') {
-        return shell.programs(name, standard).into_iter().map(Program::path).collect();
+        return shell.programs(name, standard).map(Program::path).collect();
     }
     let is_file = std::fs::metadata(shell.absolute(name)).is_ok_and(|file| file.is_file())
         || command_of(name).is_some_and(is_command);
@@ -187,7 +187,8 @@ pub fn hash(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut text = String::new();
     let mut code = 0;
     for name in names {
-        match shell.programs(name, false).into_iter().next().map(Program::path) {
+        let path = shell.programs(name, false).next().map(Program::path);
+        match path {
             Some(path) if target => text.push_str(&format!("{path}\n")),
             Some(path) => drop(shell.state.hashed.insert(path, 0)),
             None if find(name).is_some() || name.contains('/') => {}

@@ -139,7 +139,7 @@ impl Capability for OutgoingHttp {
     }
 
     fn check() -> Option<Result<String, String>> {
-        Some(Ok(format!("{} certificate authorities", webpki_roots::TLS_SERVER_ROOTS.len())))
+        Some(Ok(format!("{} certificate authorities", kiso_base::net::roots::count_authorities())))
     }
 }
 

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 /// What stands for the secret, with stars behind it.
 const LABEL: &[u8] = b"[token]";
 
-/// Finds one secret in every form in which it is known to be repeated.
+/// Finds secrets in every form in which it is known to be repeated.
 pub struct SecretMask {
     spellings: Vec<SecretValue>,
     finder: AhoCorasick,
@@ -28,9 +28,14 @@ impl std::fmt::Debug for SecretMask {
 }
 
 impl SecretMask {
-    #[expect(clippy::expect_used, reason = "some dozen short patterns fit")]
     pub fn new(secret: &SecretValue) -> SecretMask {
-        let spellings = spellings(secret);
+        Self::of_all(&[secret])
+    }
+
+    /// Finds each of several, such as a password and what it is part of in a header.
+    #[expect(clippy::expect_used, reason = "some dozen short patterns fit")]
+    pub fn of_all(secrets: &[&SecretValue]) -> SecretMask {
+        let spellings: Vec<_> = secrets.iter().flat_map(|secret| spellings(secret)).collect();
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(spellings.iter().map(|spelling| spelling.expose().as_bytes()));

@@ -100,15 +100,17 @@ impl OpenNetwork {
             return (Some(Injection::Unset { secret: secret.name.clone(), how }), None);
         };
         let header = secret.header.as_deref().and_then(|header| HeaderName::from_bytes(header.as_bytes()).ok());
-        let text = match (&secret.user, &header) {
-            (Some(user), _) => {
-                let both = format!("{user}:{}", value.expose());
-                format!("Basic {}", data_encoding::BASE64.encode(both.as_bytes()))
-            }
+        let login = secret.user.as_ref().map(|user| {
+            let both = format!("{user}:{}", value.expose());
+            SecretValue::new(data_encoding::BASE64.encode(both.as_bytes()))
+        });
+        let text = match (&login, &header) {
+            (Some(login), _) => format!("Basic {}", login.expose()),
             (None, None) => format!("Bearer {}", value.expose()),
             (None, Some(_)) => value.expose().to_owned(),
         };
-        let mask = (value.expose().len() >= LEAST_TOKEN).then(|| Arc::new(SecretMask::new(value)));
+        let all: Vec<_> = [Some(value), login.as_ref()].into_iter().flatten().collect();
+        let mask = (value.expose().len() >= LEAST_TOKEN).then(|| Arc::new(SecretMask::of_all(&all)));
         (Some(Injection::Header(header.unwrap_or(AUTHORIZATION), SecretValue::new(text))), mask)
     }
 }
