@@ -24,12 +24,14 @@ use std::sync::{Arc, Mutex};
 const SECRETS: [&str; 2] = ["heron", "kingfisher"];
 
 /// How a line gets hold of it, as `$S`.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 9] = [
     ("a file's words", "S=$(cat secret.txt)"),
     ("a file's size", "S=$(wc -c < secret.txt)"),
     ("a file's name", "S=$(ls dir)"),
     ("a link's target", "S=$(readlink link)"),
     ("whether a file is there", "if [ -e dir/heron ]; then S=yes; else S=no; fi"),
+    ("whether a file can be opened", "if cat dir/heron; then S=yes; else S=no; fi"),
+    ("whether a name is taken", "if mkdir dir/heron; then S=yes; else S=no; fi"),
     ("a pipe through other commands", "S=$(cat secret.txt | base64 | tr -d '=\\n' | rev)"),
     ("a script that has read it", "echo \"S=$(cat secret.txt)\" > s.sh; . ./s.sh"),
 ];
@@ -181,7 +183,8 @@ impl World {
 fn what_a_program_of_somebody_else_has_read_reaches_no_server() {
     let world = World::new();
     // What it has not read of the session, it may tell.
-    for line in ["curl -s http://G/x", "curl -s -o out http://G/x", "wget -q http://G/x", "curl -s -O http://G/x | cat"]
+    for line in
+        ["curl -s http://G/x", "curl -s -o out http://G/x", "wget -q -O - http://G/x", "curl -s -O http://G/x | cat"]
     {
         let (heard, _) = world.hear("s", line, SECRETS[0], Enforcement::Enforce);
         assert_eq!(heard.len(), 1, "{line}");
@@ -202,5 +205,5 @@ fn what_a_program_of_somebody_else_has_read_reaches_no_server() {
         let [one, other] = SECRETS.map(|secret| world.hear("s", &line, secret, Enforcement::Off));
         assert_ne!(one, other, "{way} tells the server nothing even where nothing is enforced, so it proves nothing");
     }
-    assert_eq!(ways, 140);
+    assert_eq!(ways, 180);
 }

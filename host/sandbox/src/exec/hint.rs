@@ -52,7 +52,7 @@ const HINTS: &[Hint] = &[
     ways(
         &["conda", "pip", "pip3", "pipx", "poetry", "uv", "virtualenv"],
         &[("pip", "use `pip install`, which installs packages of pure Python for this conversation")],
-        "`kiso package add python`, which an administrator runs, adds `pip` for packages of pure Python, and `kiso package add python-sci` numpy, pandas, matplotlib and others",
+        "Python is not installed; an administrator adds it, with pip, with `kiso package add python`, and numpy, pandas, matplotlib and others with `kiso package add python-sci`",
     ),
     ways(
         &["lua", "perl", "php", "ruby"],
@@ -277,7 +277,7 @@ mod tests {
     /// Names that models type, each with what its hint leads to where that is there, and where it is not.
     #[test]
     fn a_hint_leads_to_what_is_there() {
-        let all = ["document", "cc", "python3", "python3-sci", "sqlite3", "git"];
+        let all = ["document", "cc", "pip", "python3", "python3-sci", "sqlite3", "git"];
         for (name, with, without) in [
             ("tesseract", "model with eyes", "model with eyes"),
             ("odt2txt", "`document`", "unzip"),
@@ -294,7 +294,7 @@ mod tests {
             ("unrar", "neither read nor made", "`unzip`"),
             ("shasum", "`sha256sum`", "`sha256sum`"),
             ("gsed", "leave the g out", "leave the g out"),
-            ("conda", "what lies in /work", "what lies in /work"),
+            ("conda", "`pip install`", "python-sci"),
             ("ruff", "py_compile", "not installed"),
         ] {
             let told = instead(name, |wanted| all.contains(&wanted)).expect("there is a hint");

@@ -141,7 +141,7 @@ mod tests {
     fn package(component: &[u8]) -> Package {
         let sha256: &'static str = hex(component).leak();
         let of = find("python").unwrap();
-        Package { sha256, size: component.len() as u64, ..*of }
+        Package { sha256, size: component.len() as u64, parts: &[], ..*of }
     }
 
     fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {

@@ -172,7 +172,8 @@ impl FileLabels {
             opening.change = self.replacing(&entry.dir, &entry.name, reader.get())?;
             return Ok(opening);
         }
-        reader.join(opening.entry);
+        // Whether something is there is the session's, as its bytes are.
+        reader.join(opening.entry.join(LabelId::session()));
         if mode.makes && entry.found.is_none() {
             opening.change = self.naming(&entry.dir, &entry.name, reader.get())?;
         }

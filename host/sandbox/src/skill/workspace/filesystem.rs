@@ -197,8 +197,12 @@ impl<T: ChargedFiles> HostDescriptor for Filesystem<'_, T> {
 
     async fn stat(&mut self, fd: Fd) -> FsResult<DescriptorStat> {
         let look = self.look(&fd)?;
-        let stat = self.wasi().stat(fd).await;
-        self.saw_of_session(look, |labels, at| labels.of_attributes(at));
+        let stat = self.wasi().stat(again(&fd)).await;
+        match self.file(&fd)? {
+            // Of a directory, nobody is told more than that it is one.
+            None => self.saw(look, |labels, at| labels.of_attributes(at)),
+            Some(_) => self.saw_of_session(look, |labels, at| labels.of_attributes(at)),
+        }
         Ok(fixed_attributes(stat?))
     }
 

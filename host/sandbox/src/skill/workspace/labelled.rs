@@ -64,7 +64,12 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
         if let Some(published) = self.0.published() {
             self.0.label().join(published.of_entry(&look.at, path));
         }
-        self.saw_of_session(look, |labels, dir| labels.of_entry(dir, path.as_ref(), follows(follow)));
+        let label = |labels: &FileLabels, dir: &File| labels.of_entry(dir, path.as_ref(), follows(follow));
+        // That a directory is there which it was given, a program knows.
+        match path.trim_matches(['.', '/']).is_empty() {
+            true => self.saw(look, label),
+            false => self.saw_of_session(look, label),
+        }
     }
 
     /// The names in a directory were read.
@@ -83,7 +88,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// A guest is about to learn whether something stands at a path, while nobody changes that.
     pub(super) fn learn_way(&mut self, fd: &Fd, path: &str, follow: PathFlags) -> FsResult<()> {
         let look = self.look(fd)?;
-        self.saw(look, |labels, dir| labels.of_way(dir, path.as_ref(), follows(follow)));
+        self.saw_of_session(look, |labels, dir| labels.of_way(dir, path.as_ref(), follows(follow)));
         Ok(())
     }
 
@@ -91,7 +96,7 @@ impl<T: ChargedFiles> Filesystem<'_, T> {
     /// learns, but not whether there is a file.
     pub(super) fn learn_place(&mut self, fd: &Fd, path: &str) -> FsResult<()> {
         let look = self.look(fd)?;
-        self.saw(look, |labels, dir| labels.of_place(dir, path.as_ref()));
+        self.saw_of_session(look, |labels, dir| labels.of_place(dir, path.as_ref()));
         Ok(())
     }
 
