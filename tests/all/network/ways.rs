@@ -183,9 +183,7 @@ impl World {
 fn what_a_program_of_somebody_else_has_read_reaches_no_server() {
     let world = World::new();
     // What it has not read of the session, it may tell.
-    for line in
-        ["curl -s http://G/x", "curl -s -o out http://G/x", "wget -q -O - http://G/x", "curl -s -O http://G/x | cat"]
-    {
+    for line in ["curl -s http://G/x", "curl -s -o out http://G/x", "curl -s -O http://G/x | cat"] {
         let (heard, _) = world.hear("s", line, SECRETS[0], Enforcement::Enforce);
         assert_eq!(heard.len(), 1, "{line}");
     }
