@@ -1,7 +1,7 @@
 //! Two runs: a program of somebody below the user, between lines of the user's, with one text of an attacker and with another one. Whatever a
 //! reader who is trusted can see differs between the two only where it carries a label. No list of ways is behind it: the programs are random.
 //!
-//! 200 programs; `KISO_TWO_RUNS` is another number, `KISO_TWO_RUNS_S` seconds instead, and `KISO_TWO_RUNS_SEED` where to begin.
+//! 100 programs in each place; `KISO_TWO_RUNS` is another number, `KISO_TWO_RUNS_S` seconds instead, and `KISO_TWO_RUNS_SEED` where to begin.
 
 mod grammar;
 mod host;
@@ -376,7 +376,7 @@ impl World {
 fn what_differs_between_two_texts_of_an_attacker_has_a_label() {
     let given = |name: &str| std::env::var(name).ok().and_then(|given| given.parse::<u64>().ok());
     let seed = given("KISO_TWO_RUNS_SEED").unwrap_or(1);
-    let most = given("KISO_TWO_RUNS").unwrap_or(200);
+    let most = given("KISO_TWO_RUNS").unwrap_or(100);
     let until = given("KISO_TWO_RUNS_S").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     for place in [Place::Workspace, Place::Folder, Place::Shared] {
         run(place, seed, most, until);
