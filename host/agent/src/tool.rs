@@ -27,7 +27,7 @@ mod work;
 pub use self::call::{ToolAnswer, ToolUses};
 pub use self::editor::text_room;
 pub use self::narrow::allows;
-pub use self::sinks::CallLabels;
+pub use self::sinks::{AcceptedHosts, CallLabels};
 
 use self::builtin::Builtins;
 use crate::mcp::{AllowedTool, McpServers};

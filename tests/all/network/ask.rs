@@ -97,3 +97,16 @@ fn an_address_of_the_users_own_message_needs_no_word_and_others_no_more_than_one
     assert!(reply.contains("may not be reached"), "{reply}");
     assert_eq!(desk.web.asked().len(), 1);
 }
+
+#[test]
+fn a_line_that_has_changed_something_outside_is_not_run_again() {
+    let desk = Desk::new();
+    let changed = Web::start();
+    desk.home.kiso(&["network", "allow", &changed.address, "--private", "--method", "POST"]).ok();
+    let line = format!("$ curl -s -d sent {}; echo kept > log.txt; sh get.sh; echo ended", changed.url("change"));
+    let reply = desk.served.reply(desk.served.send("s", &line));
+    assert!(reply.contains("ended"), "{reply}");
+    assert_eq!((changed.asked().len(), desk.web.asked().len()), (1, 0));
+    assert!(desk.home.work("s").join("log.txt").exists(), "what it has changed stays");
+    assert_eq!(desk.served.get("/approvals?session=s")["items"], json!([]));
+}

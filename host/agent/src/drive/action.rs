@@ -194,7 +194,7 @@ impl RunContext<'_> {
             self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await
         });
         let mut results = futures_util::future::join_all(running).await;
-        // What others have done beside it would be done twice.
+        // Not beside others, whose work would be done twice.
         if let ([call], [network], [(_, permit)], [result]) = (calls, &*networks, &*clearances, &*results)
             && result.status != Status::Ok
         {
@@ -203,7 +203,11 @@ impl RunContext<'_> {
                 return Ok(StepResult::ApprovalWanted { card });
             }
         }
-        for result in &mut results {
+        for (network, result) in networks.iter().zip(&mut results) {
+            if network.is_wanting() && calls.len() > 1 {
+                let hosts: Vec<_> = network.wanted().into_iter().map(|wanted| wanted.host).collect();
+                result.hint = Some(format!("make this call alone; the user is then asked about {}", hosts.join(", ")));
+            }
             self.guard(run, result, limit).await;
         }
         Ok(StepResult::Called { results })

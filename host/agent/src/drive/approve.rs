@@ -10,8 +10,8 @@
 
 use super::run_context::RunContext;
 use super::{DriveError, RunExecutor};
-use crate::tool::CallLabels;
 use crate::tool::address::bare;
+use crate::tool::{AcceptedHosts, CallLabels};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_base::json;
@@ -21,14 +21,14 @@ use kiso_plan::approval::{CallEffect, Card, CardAccess, CardAnswer, Decision, De
 use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::{Integrity, Label};
-use kiso_plan::network::{NetworkAccess, NetworkRule};
+use kiso_plan::network::{NetworkAccess, NetworkRule, READING};
 use kiso_plan::plan::Task;
 use kiso_plan::report::TaskError;
 use kiso_sandbox::effect::network::is_near;
 use kiso_sandbox::effect::sink::{Enforcement, Permit};
 use kiso_store::store::{ApprovalRule, ApprovalState, MAX_PENDING_CARDS, NewApprovalRule, NewNetworkRule, StoreError};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use strum::{EnumString, IntoStaticStr};
 
 /// For how long a decision is remembered that is not bound to its session.
@@ -70,8 +70,7 @@ impl RunContext<'_> {
                     // What is bound to a task that has not ended cannot be foreseen. It is asked for when it comes.
                     let Ok((task, labels)) = self.with_labels(run, task, decision).await? else { continue };
                     let effect = tools.effect_of_task(&task, &labels);
-                    let hosts = self.named_hosts(&network, &task, &labels).await;
-                    let all = with_hosts(effect, hosts).into_iter();
+                    let all = effect.into_iter().chain(self.named_hosts(&network, &task, &labels));
                     effects.extend(all.map(|effect| CallEffect { task: Some(number), ..effect }));
                 }
             }
@@ -79,8 +78,8 @@ impl RunContext<'_> {
                 for call in calls {
                     let labels = self.labels_of_call(run, call).await?;
                     let task = tools.as_task(call, json::parse(call.args.trim().as_bytes()).unwrap_or_default());
-                    let hosts = self.named_hosts(&network, &task, &labels).await;
-                    effects.extend(with_hosts(tools.effect_of_call(call, &labels), hosts));
+                    effects.extend(tools.effect_of_call(call, &labels));
+                    effects.extend(self.named_hosts(&network, &task, &labels));
                 }
             }
             None => {}
@@ -247,19 +246,17 @@ impl RunContext<'_> {
 }
 
 /// Hosts of which a person has accepted that something goes there though the rules of labels do not allow it.
-fn accepted_hosts(run: &Run) -> BTreeSet<String> {
+fn accepted_hosts(run: &Run) -> AcceptedHosts {
     let accepted = run.decisions().filter(|(decision, _)| *decision == Decision::Accepted).map(|(_, effect)| effect);
     let asked = accepted.filter(|effect| effect.tool == NETWORK && !effect.because.is_empty());
     let hosts = asked.flat_map(|effect| &effect.access).flat_map(|access| &access.hosts);
-    hosts.map(|to| format!("host:{}", bare(&to.host))).collect()
-}
-
-/// An effect, and what is asked about hosts beside it: not those that it asks for itself.
-fn with_hosts(effect: Option<CallEffect>, mut hosts: Vec<CallEffect>) -> Vec<CallEffect> {
-    let asked = effect.iter().flat_map(|effect| &effect.access).flat_map(|access| &access.hosts);
-    let asked: Vec<&str> = asked.map(|to| to.host.as_str()).collect();
-    hosts.retain(|effect| !effect.access.iter().flat_map(|access| &access.hosts).all(|to| asked.contains(&&*to.host)));
-    effect.into_iter().chain(hosts).collect()
+    let mut all = AcceptedHosts::default();
+    for to in hosts {
+        let reads = to.methods.iter().all(|method| READING.contains(&method.as_str()));
+        let of_kind = if reads { &mut all.readable } else { &mut all.changeable };
+        of_kind.insert(format!("host:{}", bare(&to.host)));
+    }
+    all
 }
 
 /// The decision that covers all of an effect, whatever its arguments. None covers one that somebody else may have had a hand in: whose
@@ -370,7 +367,7 @@ impl RunExecutor {
             },
             by: by.clone(),
         };
-        // What is near this machine is remembered by an administrator's command alone.
+        // Hosts near this machine are remembered by an administrator's command alone.
         let hosts = hosts.flat_map(|access| &access.hosts).filter(|to| refuses_hosts || !is_near(&to.host));
         let host_rules: Vec<_> = hosts.filter(|_| reply.always.is_some()).map(host_rule).collect();
         let rule = |always: AlwaysScope, effect: &CallEffect| NewApprovalRule {

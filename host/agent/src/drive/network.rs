@@ -1,4 +1,4 @@
-//! What the command lines of a run may reach: the rules that there are, what was accepted in the run, and what its own message names.
+//! The hosts that command lines of a run may reach: by the rules, by what was accepted in the run, and by its own message.
 
 use super::DriveError;
 use super::run_context::RunContext;
@@ -6,7 +6,7 @@ use crate::tool::address::{addresses, host_and_port};
 use crate::tool::network::host_effects;
 use crate::tool::{CallLabels, EXEC};
 use kiso_graph::run::Run;
-use kiso_plan::approval::{CallEffect, Card, Decision};
+use kiso_plan::approval::{CallEffect, Card, Decision, NETWORK};
 use kiso_plan::network::{NetworkAccess, NetworkRule};
 use kiso_plan::plan::{CallerScope, Task};
 use kiso_plan::prompt::said;
@@ -15,7 +15,7 @@ use kiso_sandbox::effect::sink::Permit;
 use std::collections::BTreeSet;
 
 impl RunContext<'_> {
-    /// What a command line of this run, or a call of a bundled skill, may reach.
+    /// The network of a command line of this run, or of a call of a bundled skill.
     pub(super) async fn network(&self, run: &Run) -> Result<Network, DriveError> {
         let mut rules = rules_of(&self.drive.store, &self.drive.config, &self.session).await?;
         for (decision, effect) in run.decisions() {
@@ -23,7 +23,7 @@ impl RunContext<'_> {
                 Decision::Accepted => NetworkAccess::Allow,
                 Decision::Refused | Decision::Expired => NetworkAccess::Deny,
             };
-            if !self.drive.tools.is_about_hosts(&effect.tool) {
+            if effect.tool != NETWORK {
                 continue;
             }
             for to in effect.access.iter().flat_map(|access| &access.hosts) {
@@ -44,8 +44,8 @@ impl RunContext<'_> {
         NetworkRule { methods, private, ..NetworkRule::new(host, access) }
     }
 
-    /// What has to be asked about the hosts that a task names, before it starts.
-    pub(super) async fn named_hosts(&self, network: &Network, task: &Task, labels: &CallLabels) -> Vec<CallEffect> {
+    /// The questions about hosts that a task names, to be asked before it starts.
+    pub(super) fn named_hosts(&self, network: &Network, task: &Task, labels: &CallLabels) -> Vec<CallEffect> {
         let mut wanted = self.drive.tools.named_requests(task, labels);
         wanted.retain(|wanted| {
             let decision = network.decide(&wanted.host, (&wanted.method, wanted.reads), &labels.all());

@@ -35,11 +35,8 @@ const SENDING: [(&str, &str); 14] = [
     ("push", "POST"),
 ];
 
-/// Characters of a line that a card shows for its hosts.
-const MAX_ARGS: usize = 1;
-
 impl Tools {
-    /// What a task, or a call in its form, would request by its own words.
+    /// The requests that a task, or a call in its form, names in its own words.
     pub fn named_requests(&self, task: &Task, labels: &CallLabels) -> Vec<WantedHost> {
         let (hosts, method) = match task.kind {
             TaskKind::Exec => of_line(&task.detail),
@@ -106,7 +103,7 @@ fn of_line(line: &str) -> (BTreeSet<String>, String) {
     (hosts, method)
 }
 
-/// What a card asks about hosts: those of one site together. `shown` is the call that wants them.
+/// The questions of a card about hosts: those of one site together. `shown` is the call that wants them.
 pub(crate) fn host_effects(wanted: &[WantedHost], shown: &[(String, String)]) -> Vec<CallEffect> {
     let mut sites: BTreeMap<(String, Option<String>), BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for wanted in wanted {
@@ -123,7 +120,6 @@ pub(crate) fn host_effects(wanted: &[WantedHost], shown: &[(String, String)]) ->
         let hosts = hosts.into_iter().map(destination).collect();
         let access = CardAccess { of: NETWORK.to_owned(), hosts, secrets: Vec::new() };
         let canonical = because.clone().unwrap_or_default();
-        let shown = &shown[..shown.len().min(MAX_ARGS)];
         CallEffect {
             because: because.into_iter().collect(),
             ..CallEffect::new(NETWORK, vec![access], shown, &canonical)

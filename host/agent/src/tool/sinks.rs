@@ -9,7 +9,7 @@ use super::builtin::{CORE_UPDATE, SAVE_TO_FOLDER, SCHEDULE_ADD, SCHEDULE_REMOVE,
 use super::deliver::SHARED_FOLDER;
 use super::{EXEC, Tools};
 use kiso_base::home::SessionName;
-use kiso_plan::approval::{CardAccess, Destination, NETWORK};
+use kiso_plan::approval::{CardAccess, Destination};
 use kiso_plan::call::ToolCall;
 use kiso_plan::label::Label;
 use kiso_plan::plan::{Task, TaskKind};
@@ -46,6 +46,14 @@ impl CallLabels {
         let own = self.args.get(argument);
         own.map_or_else(|| self.decision.clone(), |own| own.clone().joined(&self.decision))
     }
+}
+
+/// Hosts of which a person has accepted that something goes there though the rules of labels do not allow it, as "host:example.org".
+#[derive(Debug, Clone, Default)]
+pub struct AcceptedHosts {
+    /// Asked by methods that change nothing.
+    pub readable: BTreeSet<String>,
+    pub changeable: BTreeSet<String>,
 }
 
 /// What a call would do outside, and what it may use for that.
@@ -118,14 +126,14 @@ impl Tools {
         verb && values.peek().is_some() && values.all(|value| has(&value))
     }
 
-    /// What a task, or a call in its form, may do outside; `accepted` is what a person has accepted of that, and `hosts` are those that
-    /// they have accepted whatever goes there.
+    /// Makes the permit of a task, or of a call in its form. A person has accepted `accepted` of what it does outside, and `hosts` whatever
+    /// goes there.
     pub fn permit(
         &self,
         task: &Task,
         labels: &CallLabels,
         accepted: Option<&[CardAccess]>,
-        hosts: BTreeSet<String>,
+        hosts: AcceptedHosts,
     ) -> Permit {
         let (tool, none) = (task.skill.as_deref().unwrap_or(EXEC), Value::Null);
         let args = task.args.as_ref().unwrap_or(&none);
@@ -144,17 +152,13 @@ impl Tools {
             tool: tool.to_owned(),
             decision: labels.decision.clone(),
             args: sinks,
+            readable: hosts.readable,
             accepted: hosts
+                .changeable
                 .into_iter()
                 .chain(accepted.into_iter().flat_map(|accepted| self.accepted(task, labels, accepted)))
                 .collect(),
         })
-    }
-
-    /// Whether what is decided about this tool, or question, is decided about its hosts.
-    pub fn is_about_hosts(&self, tool: &str) -> bool {
-        let is_bundled = || self.skills.find_tool(tool).is_ok_and(|(skill, _)| skill.is_bundled());
-        tool == NETWORK || is_bundled()
     }
 
     /// Where somebody has accepted that something goes: what stood on the card.

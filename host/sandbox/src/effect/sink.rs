@@ -152,6 +152,8 @@ struct Inner {
     steered: bool,
     /// Where a person has accepted that something goes, such as "host:*.example.org".
     accepted: BTreeSet<String>,
+    /// Where a person has accepted that something is asked, and no more.
+    readable: BTreeSet<String>,
     /// Of all that the call has read.
     read: LabelCell,
     log: Mutex<Vec<SinkDecision>>,
@@ -170,6 +172,7 @@ pub struct PermitParts {
     pub declared: bool,
     pub steered: bool,
     pub accepted: BTreeSet<String>,
+    pub readable: BTreeSet<String>,
 }
 
 impl Default for Permit {
@@ -186,7 +189,7 @@ impl Permit {
     }
 
     fn with(parts: PermitParts, read: LabelCell, changed: Arc<AtomicBool>) -> Self {
-        let PermitParts { enforcement, tool, decision, args, named, declared, steered, accepted } = parts;
+        let PermitParts { enforcement, tool, decision, args, named, declared, steered, accepted, readable } = parts;
         let log = Mutex::default();
         Self(Arc::new(Inner {
             enforcement,
@@ -197,6 +200,7 @@ impl Permit {
             declared,
             steered,
             accepted,
+            readable,
             read,
             log,
             changed,
@@ -219,6 +223,7 @@ impl Permit {
             // The line is the decision's, whatever its variables hold.
             steered: inner.steered,
             accepted: inner.accepted.clone(),
+            readable: inner.readable.clone(),
         };
         Self::with(parts, read.clone(), inner.changed.clone())
     }
@@ -268,7 +273,7 @@ impl Permit {
         let (destination, fixed) = (format!("host:{host}"), self.is_fixed(host, by_name));
         let call = self.sink_call("request", &destination, changes, self.args_of(fixed, changes));
         let problems = self.problems(&call, fixed);
-        let refuses = self.0.enforcement.refuses() && !problems.is_empty() && !self.has_accepted(&destination);
+        let refuses = self.0.enforcement.refuses() && !problems.is_empty() && !self.has_accepted(&destination, changes);
         refuses.then(|| problems.join("; "))
     }
 
@@ -325,8 +330,9 @@ impl Permit {
         problems
     }
 
-    fn has_accepted(&self, destination: &str) -> bool {
-        self.0.accepted.iter().any(|accepted| covers(accepted, destination))
+    fn has_accepted(&self, destination: &str, changes: bool) -> bool {
+        let readable = self.0.readable.iter().filter(|_| !changes);
+        self.0.accepted.iter().chain(readable).any(|accepted| covers(accepted, destination))
     }
 
     fn decide(
@@ -340,7 +346,7 @@ impl Permit {
         let inner = &*self.0;
         let call = self.sink_call(sink, destination, changes, args);
         let problems = self.problems(&call, fixed);
-        let accepted = self.has_accepted(destination);
+        let accepted = self.has_accepted(destination, changes);
         let because = problems.join("; ");
         let (verdict, done) = match (problems.is_empty(), accepted, inner.enforcement) {
             (_, _, Enforcement::Off) => {
@@ -492,5 +498,20 @@ mod tests {
             permit.request("b.example", true, true).unwrap();
             assert_eq!(permit.take_log().first().map(|line| line.verdict), verdict);
         }
+    }
+
+    #[test]
+    fn who_accepts_that_a_host_is_read_has_accepted_nothing_more() {
+        let session = bank().joined(&Label::session());
+        let readable = BTreeSet::from(["host:a.example".to_owned()]);
+        let permit = Permit::new(PermitParts { decision: session, readable, ..PermitParts::default() });
+        assert!(permit.request("a.example", false, false).is_ok());
+        assert!(
+            permit.request("a.example", true, false).is_err() && permit.request("b.example", false, false).is_err()
+        );
+        let process = permit.of_process("curl", permit.read(), BTreeSet::new());
+        assert!(
+            process.request("a.example", false, false).is_ok() && process.request("a.example", true, false).is_err()
+        );
     }
 }

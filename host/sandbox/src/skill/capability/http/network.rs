@@ -69,7 +69,9 @@ impl OpenNetwork {
         }
         if decision.access != NetworkAccess::Allow || problem.is_some() {
             let (host, method) = (named.clone(), method.to_string());
-            if self.network.want(WantedHost { host, method, reads, because: problem.clone() }) {
+            // What has changed something outside cannot be done once more, so nobody is asked and it goes on.
+            let can_ask = !permit.has_changed();
+            if can_ask && self.network.want(WantedHost { host, method, reads, because: problem.clone() }) {
                 (self.stop)(&named);
                 return Err(Some(RefusedRequest::Network {
                     host: named,
