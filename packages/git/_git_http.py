@@ -9,7 +9,7 @@ from _git_core import Failure
 from _git_receive import say_remote
 
 # What the host takes at once, and what it gives.
-MOST_SENT = 64 << 20
+MOST_SENT = 3 << 20
 PIECE = 256 << 10
 REDIRECTS = 5
 AGENT = "git/2.47.3"

@@ -7,14 +7,15 @@ import re
 from _kiso_host import ask, tell
 
 # What the host takes, and what it gives at once.
-MOST_BODY = 64 << 20
+# The host takes requests of at most 4 MiB, with their heads.
+MOST_BODY = 3 << 20
 MOST_HEAD = 1 << 20
 PIECE = 256 << 10
 
 ONLY_HTTP = "hosts are reached with HTTP and HTTPS only, and this is another protocol"
 NO_WEBSOCKET = "WebSocket connections are not available here; requests are"
 NO_PROXY = "requests cannot go through a proxy here; unset HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
-TOO_LARGE = "a request has at most 64 MiB"
+TOO_LARGE = "a request of Python has at most 3 MiB; `curl -T FILE` sends larger files"
 
 # How a stream begins that `ssl` has wrapped, up to the end of the line: the name in the certificate. No request begins so.
 TLS_MARK = b"\x16kiso-tls "
