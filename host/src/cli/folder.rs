@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct FolderArgs {
-    /// Work in this folder, or in @NAME of [folders]. Its files change only when you accept the difference (`kiso diff`); repeat for several
+    /// Work in this folder, or in @NAME of `[folders]`. Its files change only when you accept the difference (`kiso diff`); repeat for several
     #[arg(long, value_name = "PATH")]
     pub(super) dir: Vec<PathBuf>,
     /// Where tasks see the folder, such as /app; one for each --dir, in their order [default: /project]
