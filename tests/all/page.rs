@@ -10,6 +10,7 @@ mod driver;
 mod files;
 mod fill;
 mod folders;
+mod formulas;
 mod health;
 mod hostile;
 mod listed_folders;

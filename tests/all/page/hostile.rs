@@ -87,6 +87,8 @@ fn attacks(trap: &str) -> Vec<(&'static str, String)> {
         ("table", format!("| a | <img src=x onerror=\"{run}\"> |\n|---|---|\n| [t](javascript:{run}) | <script>{run}</script> |")),
         ("heading", format!("# <img src=x onerror=\"{run}\"> [u](javascript:{run}) {{#app}}")),
         ("math-text", format!("$\\href{{javascript:{run}}}{{x}}$ $$<img src=x onerror=\"{run}\">$$ \\(<script>{run}</script>\\)")),
+        ("math-commands", format!("$$\\text{{<img src=x onerror=\"{run}\">}} \\href{{javascript:{run}}}{{y}} \\class{{veil}}{{z}} \\constructor \\__proto__ \\toString$$")),
+        ("footnote", format!("[^a] [^__proto__] [^constructor]\n\n[^a]: <script>{run}</script> [n](javascript:{run})\n[^\"><img src=x onerror={run}>]: b")),
         ("bidi", "user\u{202e}gpj.exe\u{202c} \u{2066}\u{2067}\u{2068}x\u{2069} \u{200f}\u{061c}abc \u{202d}override".to_owned()),
         ("invisible", "zero\u{200b}width\u{200d}\u{2060}\u{feff} soft\u{ad}hyphen \u{e0001}\u{e0041}tags \u{fff9}a\u{fffa}b\u{fffb}".to_owned()),
         ("combining", format!("Z{}lgo", "\u{0310}\u{0353}\u{0489}".repeat(500))),
@@ -117,6 +119,9 @@ fn floods() -> Vec<(&'static str, String)> {
         ("table-long", format!("|a|b|\n|-|-|\n{}", "|1|2|\n".repeat(20_000))),
         ("many-blocks", "# h\n\np\n\n".repeat(10_000)),
         ("math-openers", "$$ \\( \\[ $".repeat(10_000)),
+        ("math-nested", format!("$${}x{}$$", "\\frac{".repeat(800), "}".repeat(800))),
+        ("math-wide", format!("$$\\begin{{matrix}}{}\\end{{matrix}}$$", "1&".repeat(1_500))),
+        ("notes", (0..3_000).map(|n| format!("see[^{n}]\n\n[^{n}]: note\n\n")).collect()),
         ("dollars", "$1 ".repeat(30_000)),
         ("references", (0..5_000).map(|n| format!("[r{n}]: https://example.org/{n}\n")).collect()),
         ("chart-junk", "```chart\n{\"type\": \"line\", \"x\": [1, 2\n```".to_owned()),
@@ -137,6 +142,7 @@ fn floods() -> Vec<(&'static str, String)> {
 const CLEAN: &str = "(() => {
   const found = [];
   const elements = [...document.querySelectorAll('*')];
+  const MATH = /^(math|m(row|i|n|o|text|space|frac|sqrt|root|sub|sup|subsup|under|over|underover|table|tr|td))$/;
   for (const it of elements) {
     for (const { name, value } of it.attributes) {
       if (/^on/i.test(name)) found.push(`${it.tagName} ${name}`);
@@ -144,7 +150,8 @@ const CLEAN: &str = "(() => {
         && /^[\\s\\u0000-\\u0020]*(javascript|vbscript|data|file|view-source):/i.test(value)
         && !/^data:image\\/(png|jpeg|gif|webp);/i.test(value)) found.push(`${it.tagName} ${name}=${value.slice(0, 60)}`);
     }
-    if (/^(iframe|frame|object|embed|applet|base|template|math)$/i.test(it.tagName)) found.push(it.tagName);
+    if (/^(iframe|frame|object|embed|applet|base|template)$/i.test(it.tagName)) found.push(it.tagName);
+    if (/MathML$/.test(it.namespaceURI) && !(MATH.test(it.localName) && it.closest('.md-math'))) found.push(it.tagName);
     if (/^form$/i.test(it.tagName) && it.closest('article')) found.push('FORM in a message');
     if (/^(meta|style|link|script)$/i.test(it.tagName) && !document.head.contains(it)) found.push(it.tagName);
     if (/^a$/i.test(it.tagName) && it.target === '_blank' && !/noopener/.test(it.rel)) found.push(`${it.href} without noopener`);

@@ -57,6 +57,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/lightbox.js",
     "lib/log.js",
     "lib/markdown.js",
+    "lib/math-signs.js",
     "lib/math.js",
     "lib/messages.js",
     "lib/models.js",

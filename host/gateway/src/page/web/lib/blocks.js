@@ -33,6 +33,10 @@ const TASK = /^\[([ xX])\] +/;
 const DELIMITERS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 const DEFINITION = /^ {0,3}\[((?!\^)[^\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+(?:"[^"]*"|'[^']*'|\([^)]*\)))?[ \t]*$/;
 const DISPLAY = /^ {0,3}(\$\$|\\\[)/;
+const NOTE = /^ {0,3}\[\^([^\]\s]{1,60})\]:[ \t]*/;
+
+/** Footnotes of a text. */
+const MOST_NOTES = 500;
 
 /** Beginnings of a line that can still become more than one thing. */
 const NESTS = /^(?: {0,3}> ?| *(?:[-*+]|\d{1,9}[.)]) +(?:\[[ xX]\] +)?)*/;
@@ -47,7 +51,7 @@ export class Blocks {
    */
   constructor(root, context, growing) {
     this.parts = growing ? MOST_PARTS : 0;
-    this.context = { ...context, part: () => this.part(), definitions: Object.create(null), waiting: [], endings: [], headings: {} };
+    this.context = { ...context, part: () => this.part(), definitions: Object.create(null), notes: 0, waiting: [], endings: [], headings: {} };
     this.stack = [{ kind: 'root', element: root }];
     this.leaf = null;
     this.source = '';
@@ -185,6 +189,10 @@ export class Blocks {
         // Models often indent by two where the standard wants three.
         else if (spaces >= box.mark + 2 && ITEM.test(rest.trimStart())) rest = rest.trimStart();
         else break;
+      } else if (box.kind === 'note') {
+        const spaces = indent(rest);
+        if (rest.trim() && spaces < 2) break;
+        rest = rest.slice(Math.min(spaces, 4));
       }
     }
     return { rest, depth };
@@ -230,6 +238,8 @@ export class Blocks {
       if (this.leaf.closed) this.close();
       return this.leaf ? kept : null;
     }
+    const note = this.context.notes < MOST_NOTES ? NOTE.exec(rest) : null;
+    if (note) return this.note(note[1].toLowerCase(), rest.slice(note[0].length), depth);
     const definition = this.leaf ? null : DEFINITION.exec(rest);
     if (!definition) return undefined;
     this.closeTo(this.base(depth));
@@ -237,6 +247,28 @@ export class Blocks {
     this.context.definitions[name] ??= { href: definition[2], title: null };
     for (const leaf of this.context.waiting) leaf.again(name);
     return null;
+  }
+
+  /** Opens a footnote; its number leads back to where the text refers to it. */
+  note(label, rest, depth) {
+    this.closeTo(this.base(depth));
+    const number = this.context.notes += 1;
+    const box = this.push('note', 'div');
+    box.element.className = 'md-note';
+    box.element.dataset.footnote = number;
+    box.element.tabIndex = -1;
+    const back = Object.assign(document.createElement('button'), { type: 'button', className: 'md-act', textContent: number });
+    back.dataset.back = number;
+    back.setAttribute('aria-label', `Back to the reference of footnote ${number}`);
+    const body = document.createElement('div');
+    box.element.append(back, body);
+    box.element = body;
+    // Reference links have the same table; this name can be none of theirs.
+    this.context.definitions[`^${label}`] ??= { href: '', title: null, note: number };
+    for (const leaf of this.context.waiting) leaf.again(`^${label}`);
+    if (!rest.trim()) return null;
+    this.open(new Words(this.context));
+    return rest;
   }
 
   /** Opens an item, and the list around it when there is none of its kind; gives what stands in it, or null when it is none. */

@@ -6,7 +6,6 @@
 import { Lexer, Marked } from '../vendor/marked.js';
 import '../vendor/purify.js';
 import { fileUrl } from './api.js';
-import { formula } from './math.js';
 
 /** Characters that are read as Markdown at once; the time that marked takes for hostile ones grows with the square. */
 const LONGEST = 6_000;
@@ -25,13 +24,21 @@ const SIGN = /[\\`*_~[\]!<&$\n]|:\/\/|@|www\./;
 
 const inert = document.implementation.createHTMLDocument('');
 const purify = globalThis.DOMPurify;
-const CLASSES = new Set(['md-math', 'md-host']);
+const CLASSES = new Set(['md-math', 'md-host', 'md-ref', 'md-boxed', 'md-over', 'md-under', 'md-l', 'md-r']);
+
+/** Of MathML: what lays out signs. Nothing that links, loads or holds other markup. */
+const MATH_TAGS = [
+  'math', 'mrow', 'mi', 'mn', 'mo', 'mtext', 'mspace', 'mfrac', 'msqrt', 'mroot', 'msub', 'msup', 'msubsup', 'munder', 'mover', 'munderover', 'mtable', 'mtr', 'mtd',
+];
+const MATH_ATTRIBUTES = [
+  'display', 'displaystyle', 'stretchy', 'fence', 'minsize', 'maxsize', 'lspace', 'rspace', 'width', 'accent', 'accentunder', 'movablelimits', 'linethickness', 'mathvariant',
+];
 
 purify.setConfig({
   IN_PLACE: true,
-  ALLOWED_TAGS: ['span', 'bdi', 'strong', 'em', 'del', 'code', 'br', 'sup', 'sub', 'a', 'img', '#text'],
-  ALLOWED_ATTR: ['href', 'src', 'alt', 'class', 'target', 'rel', 'title', 'dir', 'loading', 'decoding'],
-  ADD_URI_SAFE_ATTR: ['target', 'rel', 'dir', 'loading', 'decoding'],
+  ALLOWED_TAGS: ['span', 'bdi', 'strong', 'em', 'del', 'code', 'br', 'sup', 'sub', 'a', 'img', '#text', ...MATH_TAGS],
+  ALLOWED_ATTR: ['href', 'src', 'alt', 'class', 'target', 'rel', 'title', 'dir', 'loading', 'decoding', ...MATH_ATTRIBUTES],
+  ADD_URI_SAFE_ATTR: ['target', 'rel', 'dir', 'loading', 'decoding', ...MATH_ATTRIBUTES],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|\/pub\/|\/sessions\/|#\/)/i,
@@ -44,6 +51,8 @@ purify.addHook('uponSanitizeAttribute', (node, attribute) => {
 const BREAK = /^<br ?\/?>/i;
 const DOLLARS = /^\$\$([^$]+?)\$\$|^\$(?![\s$])((?:\\.|[^$\\\n])*?[^\s\\])\$(?![\p{L}\p{N}])/u;
 const BRACKETS = /^\\\(([^]+?)\\\)|^\\\[([^]+?)\\\]/;
+
+const NOTE = /^\[\^([^\]\s]{1,60})\]/;
 
 /** Something in a formula that a price or a sentence has not. */
 const MATHS = /[\\^_={}<>+*/()|]|^.{0,3}$|^-?\d+$/;
@@ -71,6 +80,19 @@ const marked = new Marked({
       if (!text || (found[0][1] !== '$' && source[0] === '$' && !MATHS.test(text))) return undefined;
       return { type: 'formula', raw: found[0], text };
     },
+  }, {
+    // A reference to a footnote; `[^a]` without a footnote of that name is text.
+    name: 'note',
+    level: 'inline',
+    start(source) {
+      const at = source.indexOf('[^');
+      return at < 0 ? undefined : at;
+    },
+    tokenizer(source) {
+      const found = NOTE.exec(source);
+      const number = found && this.lexer.tokens.links[`^${found[1].toLowerCase()}`]?.note;
+      return number ? { type: 'note', raw: found[0], number } : undefined;
+    },
   }],
 });
 
@@ -89,6 +111,7 @@ export function inline(text, context) {
   build(box, read(safe, context), context, 0);
   purify.sanitize(box);
   for (const picture of box.querySelectorAll('img')) frame(picture);
+  for (const reference of box.querySelectorAll('.md-ref')) press(reference);
   fragment.append(...box.childNodes);
   return fragment;
 }
@@ -122,6 +145,7 @@ function build(parent, tokens, context, depth) {
     else if (token.type === 'br') parent.append(inert.createElement('br'));
     else if (token.type === 'codespan') parent.append(element('code', token.text));
     else if (token.type === 'formula') parent.append(mathematics(token.text));
+    else if (token.type === 'note') parent.append(element('sup', String(token.number), 'md-ref'));
     else if (token.type === 'link') link(parent, token, context, depth);
     else if (token.type === 'image') picture(parent, token, context);
     else if (WRAPS[token.type] && depth < DEEPEST) build(parent.appendChild(inert.createElement(WRAPS[token.type])), token.tokens, context, depth + 1);
@@ -136,12 +160,45 @@ function element(name, text, kind) {
   return made;
 }
 
-/** A formula, with its source where the pointer rests. */
-export function mathematics(tex) {
-  const span = element('span', '', 'md-math');
+/** Makes MathML of TeX, once the code for that is there. */
+let convert = null;
+let coming = null;
+
+/** A formula, with its source where the pointer rests. `display`: on a line of its own. */
+export function mathematics(tex, display = false) {
+  const span = element('span', tex.trim(), 'md-math');
   span.title = tex.trim();
-  span.append(...formula(inert, tex));
+  if (convert) write(span, display);
+  else coming ??= fetchMath();
   return span;
+}
+
+/** A formula that stands on its own, cleaned as everything within words is. */
+export function displayed(tex) {
+  const span = mathematics(tex, true);
+  purify.sanitize(span);
+  return document.adoptNode(span);
+}
+
+function write(span, display) {
+  const made = convert(inert, span.title, display);
+  if (made) span.replaceChildren(made);
+}
+
+/** Until this code is there, formulas are shown as they were written. */
+async function fetchMath() {
+  try {
+    ({ formula: convert } = await import('./math.js'));
+  } catch {
+    coming = null;
+    return;
+  }
+  for (const shown of document.querySelectorAll('.md-math')) {
+    const span = inert.importNode(shown, true);
+    write(span, Boolean(shown.closest('.md-display')));
+    purify.sanitize(span);
+    shown.replaceChildren(...span.childNodes);
+  }
 }
 
 function link(parent, token, context, depth) {
@@ -250,6 +307,16 @@ function frame(image) {
   button.setAttribute('aria-label', `Open picture: ${image.alt}`);
   image.replaceWith(button);
   button.append(image);
+}
+
+/** A reference to a footnote leads there by pointer and by key. */
+function press(reference) {
+  const button = inert.createElement('button');
+  button.type = 'button';
+  button.dataset.note = reference.textContent;
+  button.setAttribute('aria-label', `Footnote ${reference.textContent}`);
+  button.append(...reference.childNodes);
+  reference.append(button);
 }
 
 /** Characters that turn the order of what stands around them are shown instead of obeyed. */

@@ -2,7 +2,7 @@
 // `endLine`) and shows it (`show`): at most once a frame while it grows, and a last time when it is complete.
 
 import { heal, parting } from './heal.js';
-import { inline, mathematics } from './inline.js';
+import { displayed, inline } from './inline.js';
 
 /** Characters of one paragraph; a longer one goes on in another, so that its end can change without the rest being laid out again. */
 const SEGMENT = 2_500;
@@ -290,7 +290,7 @@ export class Formula {
   show(final) {
     if (!final) return;
     if (this.closed && this.text.trim()) {
-      this.element.replaceChildren(document.adoptNode(mathematics(this.text)));
+      this.element.replaceChildren(displayed(this.text));
       if (this.after) this.element.append(' ', inline(this.after, this.context));
     } else {
       // Nothing closed it: it is a text that begins with dollars.

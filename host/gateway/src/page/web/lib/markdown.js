@@ -37,7 +37,7 @@ export function Markdown({ text = '', streaming = false, session, base }) {
   const press = (event) => {
     const picture = event.target.closest('.md-picture');
     if (picture) open(root.current, picture);
-    else pressed(event.target);
+    else if (!followed(root.current, event.target)) pressed(event.target);
   };
   return html`<div class="md-whole"><div class="md" ref=${root} onClick=${press}></div>
     ${text.length > LONGEST && html`<${Rest} text=${text} />`}</div>`;
@@ -67,6 +67,15 @@ function Rest({ text }) {
     ${shown ? html`<div class="md-plain" ref=${box} tabindex="-1" role="group" aria-label="The rest, as plain text"></div>`
       : html`<button type="button" class="button" onClick=${() => show(true)}>Show all (${bytes(whole)}) as plain text</button>`}
   </div>`;
+}
+
+/** Leads to a footnote, or from one back to the text. */
+function followed(root, target) {
+  const { note, back } = target.closest('[data-note], [data-back]')?.dataset ?? {};
+  const found = note ? root.querySelector(`.md-note[data-footnote="${note}"]`) : back ? root.querySelector(`.md-ref > [data-note="${back}"]`) : null;
+  found?.scrollIntoView({ block: 'nearest' });
+  found?.focus({ preventScroll: true });
+  return Boolean(note || back);
 }
 
 /** All pictures of a message, beginning with the one that was pressed. */
