@@ -2,7 +2,7 @@
 
 use kiso_plan::prompt::ColumnKind;
 
-use crate::column::{ColumnMatch, Reach, is_unit};
+use crate::column::{ColumnMatch, Columns, Reach, is_unit};
 use crate::keyword::{function, is_keyword};
 use crate::query::{ComputedColumn, GroupKey, QueryReader, TableQuery, is_asking};
 use crate::word::{Word, WordShape, is_filler, is_joint, is_reference};
@@ -130,7 +130,11 @@ fn percentile(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
 /// "how much rain": its sum.
 fn how_much(reader: &QueryReader, i: usize) -> Option<(String, usize)> {
     let asks = reader.norm(i) == "how" && reader.norm(i + 1) == "much";
-    (asks && reader.column_at(i + 2, Reach::Words).is_some()).then(|| ("sum".to_owned(), i + 2))
+    let mut end = i + 2;
+    while asks && matches!(reader.norm(end), "did" | "does" | "it" | "is" | "was" | "there") {
+        end += 1;
+    }
+    (asks && reader.column_at(end, Reach::Words).is_some()).then(|| ("sum".to_owned(), end))
 }
 
 /// "how many days", "number of rows", "count of cities", "count rows".
@@ -164,6 +168,7 @@ fn counting(reader: &mut QueryReader, i: usize) -> Option<usize> {
 /// Words that are too common to be a misspelt column.
 fn is_plain_english(reader: &QueryReader, word: &Word) -> bool {
     word.norm.chars().count() < 4
+        || matches!(word.norm.as_str(), "data" | "dataset" | "first" | "more" | "compare")
         || is_filler(&word.norm)
         || is_joint(&word.norm)
         || is_reference(&word.norm)
@@ -171,6 +176,46 @@ fn is_plain_english(reader: &QueryReader, word: &Word) -> bool {
         || reader.is_row(word)
         || is_keyword(word)
         || word.is_name()
+}
+
+/// "list the cities" asks for each value of a column once, and "compare the temperature of the cities" for a value of each.
+pub(crate) fn values_of_columns(query: &mut TableQuery, words: &[Word], columns: &Columns) {
+    let bare = query.compute.is_empty() && query.group.is_empty() && query.order.is_empty() && query.limit.is_none();
+    if !bare || query.columns.is_empty() {
+        return;
+    }
+    let is_text = |name: &String| columns.iter().any(|c| c.name == *name && c.kind == ColumnKind::Text);
+    let (texts, numbers): (Vec<String>, Vec<String>) = query.columns.iter().cloned().partition(is_text);
+    let group = |column: &String| GroupKey { text: column.clone(), column: column.clone(), kind: ColumnKind::Text };
+    if words.iter().any(|word| matches!(word.norm.as_str(), "compare" | "comparison" | "compared")) {
+        match (texts.first(), numbers.is_empty()) {
+            (Some(text), true) => {
+                let number =
+                    columns.iter().find(|c| c.kind == ColumnKind::Number).map_or("COLUMN", |c| c.name.as_str());
+                query
+                    .problems
+                    .push(format!("nothing says what to compare; say it, such as \"mean {number} by {text}\""));
+            }
+            (Some(_), false) => {
+                query.group = texts.iter().map(group).collect();
+                query.columns = numbers;
+            }
+            (None, _) => {}
+        }
+        return;
+    }
+    let plural = |name: &str| {
+        let names =
+            |word: &Word| matches!(columns.resolve(&word.raw, Reach::Words), ColumnMatch::One(found) if found == name);
+        !name.ends_with('s') && words.iter().any(|word| word.norm.ends_with('s') && names(word))
+    };
+    if let ([one], true) = (texts.as_slice(), numbers.is_empty())
+        && plural(one)
+    {
+        query.group = vec![group(one)];
+        query.compute = vec![ComputedColumn { text: "count()".to_owned(), column: "count".to_owned() }];
+        query.columns.clear();
+    }
 }
 
 /// Takes columns beside a group as means: a group is answered by aggregates only, and what was assumed is said.

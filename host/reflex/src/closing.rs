@@ -23,6 +23,12 @@ pub(crate) fn msg(detail: String) -> Task {
     Task { notify: true, ..Task::new(TaskKind::Msg, detail) }
 }
 
+/// A path as it is written in a message.
+pub(crate) fn quoted_path(path: &str) -> String {
+    let plain = path.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
+    if plain { path.to_owned() } else { format!("\"{path}\"") }
+}
+
 /// A goal is one line; a long message is cut.
 pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 300;

@@ -3,7 +3,7 @@
 use kiso_plan::prompt::ColumnKind;
 
 use crate::column::{Reach, is_unit, only};
-use crate::keyword::function;
+use crate::keyword::{compared, function, is_rank_word};
 use crate::query::QueryReader;
 use crate::word::{WordShape, count, key, listed, number};
 
@@ -149,6 +149,9 @@ fn column_first(reader: &mut QueryReader, i: usize) -> Option<usize> {
         return Some(after + 2);
     }
     let (sign, k) = comparison(reader, after)?;
+    if is_question(reader, i, after, k) {
+        return None;
+    }
     let (text, end) = value(reader, k, sign)?;
     if i > 0 && reader.word(i - 1).is_some_and(|w| function(w).is_some()) {
         reader.query.problems.push(format!(
@@ -158,6 +161,16 @@ fn column_first(reader: &mut QueryReader, i: usize) -> Option<usize> {
     }
     reader.query.conditions.push(format!("{column} {sign} {text}"));
     Some(end)
+}
+
+/// "which city is warmer" asks about the city and chooses no rows; nor does a value that is a comparison.
+fn is_question(reader: &QueryReader, column: usize, verb: usize, at: usize) -> bool {
+    if !reader.word(verb).is_some_and(|word| word.shape == WordShape::Plain) {
+        return false;
+    }
+    let Some(value) = reader.word(at).filter(|word| word.shape == WordShape::Plain) else { return false };
+    let asks = column > 0 && matches!(reader.norm(column - 1), "which" | "what" | "whose");
+    (asks && !value.is_name()) || !value.is_content() || is_rank_word(&value.norm) || compared(&value.norm).is_some()
 }
 
 /// "more than 10 mm of rain".

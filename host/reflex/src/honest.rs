@@ -8,7 +8,7 @@ use kiso_plan::prompt::ColumnKind;
 use kiso_plan::report::Correction;
 
 use crate::chain::steps;
-use crate::closing::{msg, shortened};
+use crate::closing::{msg, quoted_path, shortened};
 use crate::column::{date_column, only};
 use crate::effort;
 use crate::scene::{Scene, Source, is_computed};
@@ -86,17 +86,11 @@ pub(crate) fn offered(scene: &Scene) -> Vec<String> {
     const MOST: usize = 5;
     let mut out = suggestions(scene, MOST);
     if let Some(text) = scene.files.iter().find(|file| file.is_text()) {
-        out.push(format!("show the first 5 lines of {}", shown(&text.path)));
-        out.push(format!("how many words are in {}?", shown(&text.path)));
+        out.push(format!("show the first 5 lines of {}", quoted_path(&text.path)));
+        out.push(format!("how many words are in {}?", quoted_path(&text.path)));
     }
     out.push("$ ls -l".to_owned());
     out
-}
-
-/// A path as it is written in a message.
-fn shown(path: &str) -> String {
-    let plain = path.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
-    if plain { path.to_owned() } else { format!("\"{path}\"") }
 }
 
 /// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill

@@ -98,6 +98,21 @@ pub(crate) const IMPLIED: &[(&str, bool, &[&str])] = &[
     ("lightest", false, &["weight"]),
 ];
 
+/// The superlative of a comparative that is known: of "warmer" it is "warmest".
+pub(crate) fn compared(norm: &str) -> Option<String> {
+    let superlative = match norm {
+        "more" => "most".to_owned(),
+        "less" => "least".to_owned(),
+        _ => format!("{}est", norm.strip_suffix("er").filter(|stem| stem.len() >= 3)?),
+    };
+    let known = NAMED.iter().map(|(word, ..)| *word).chain(IMPLIED.iter().map(|(word, ..)| *word));
+    // "nicer" and "windier" are comparatives whatever they compare.
+    (norm.ends_with("ier")
+        || listed("better nicer worse later safer richer", norm)
+        || known.into_iter().any(|word| word == superlative))
+    .then_some(superlative)
+}
+
 /// Words that say in which order, or how many.
 const ORDERING: &str =
     "top bottom first last sort sorted order ordered ascending descending asc desc latest newest oldest earliest";

@@ -6,7 +6,7 @@ use kiso_plan::prompt::ColumnKind;
 use crate::column::{ColumnMatch, Reach, date_column, only};
 use crate::condition::{is_month, is_season};
 use crate::fill::Fill;
-use crate::keyword::{function, is_comparison, is_rank_word, leads};
+use crate::keyword::{compared, function, is_comparison, is_rank_word, leads};
 use crate::operator::{is_negation, is_operator};
 use crate::query::is_asking;
 use crate::schema::Use;
@@ -93,6 +93,10 @@ fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
         }
         let number = next.and_then(|w| column_of(fill, w).filter(|c| kind(fill, c) == Some(ColumnKind::Number)));
         return condition(&number.map_or_else(|| example(fill), |column| format!("{column} = 0")));
+    }
+    if let (Some(_), Some(text)) = (compared(norm), text_column(fill)) {
+        let number = number_column(fill).unwrap_or_else(|| any_column(fill));
+        return format!("say by which column, such as `which {text} has the highest mean {number}`");
     }
     if is_rank_word(norm) || matches!(function(word), Some("max" | "min")) {
         let column = number_column(fill).unwrap_or_else(|| any_column(fill));

@@ -4,7 +4,7 @@
 //! and nothing else.
 //!
 //! A message becomes a plan in this order: [`kiso_plan::attached`] (what came with it) → [`explicit`] (what is spelt out) → [`noted`]
-//! (what is only told) → [`agent_skill`] (a script or the text of one that is named) → [`text`] (what is asked of a file that is no table) → [`clause`] (the steps) → [`chain`] (which
+//! (what is only told) → [`agent_skill`] (a script or the text of one that is named) → [`everyday`] (which files there are, what is in one) → [`text`] (what is asked of a file that is no table) → [`clause`] (the steps) → [`chain`] (which
 //! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments:
 //! what a template captured, and the [`rest`]: [`choice`]s, [`column`](mod@column)s by [`axes`], and a [`phrase`] as a
 //! [`query`], by [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`mod@plan`], with its [`closing`]. Words that nothing
@@ -25,6 +25,7 @@ mod column;
 mod condition;
 mod draft;
 mod effort;
+mod everyday;
 mod expect;
 mod explicit;
 mod fill;

@@ -9,10 +9,11 @@ use kiso_plan::report::answers_with_1;
 
 use crate::chain::{ChainStep, steps};
 use crate::closing::{close, msg, shortened};
+use crate::everyday::FileQuestion;
 use crate::explicit::{self, ExplicitStep};
 use crate::scene::Scene;
 use crate::vocabulary::Vocabulary;
-use crate::{agent_skill, effort, expect, honest, noted, retry, text};
+use crate::{agent_skill, effort, everyday, expect, honest, noted, retry, text};
 use kiso_plan::attached;
 
 /// The planner's answer to these pieces.
@@ -79,6 +80,15 @@ fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
         };
     }
     let scene = Scene { text: words, ..scene };
+    let sentence = match everyday::read(&scene).filter(|_| commands.is_empty()) {
+        Some(FileQuestion::Command(line)) => {
+            return close(message, vec![spelt_task(ExplicitStep::Command(line.to_owned()), skills)], &[]);
+        }
+        Some(FileQuestion::Unclear(why)) => return honest::blocked(message, &why, &scene),
+        Some(FileQuestion::Sentence(sentence)) => Some(sentence),
+        None => None,
+    };
+    let scene = Scene { text: sentence.as_deref().unwrap_or(words), ..scene };
     let before = pieces.messages.as_deref().unwrap_or_default();
     if let Some(lines) = text::read(&scene, before) {
         let lines = lines.into_iter().map(|line| spelt_task(ExplicitStep::Command(line), skills));

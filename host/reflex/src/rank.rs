@@ -5,9 +5,12 @@ use kiso_plan::prompt::ColumnKind;
 
 use crate::column::Reach;
 use crate::group::on_date;
-use crate::keyword::{IMPLIED, NAMED, function, time_noun};
+use crate::keyword::{IMPLIED, NAMED, compared, function, time_noun};
 use crate::query::{GroupKey, QueryReader, TableQuery};
-use crate::word::{count, key};
+use crate::word::{count, key, listed};
+
+/// Words between a noun and what ranks it: "the city that gets the most rain".
+const HOLDS: &[&str] = &["with", "that", "having", "had", "has", "by", "gets", "get", "got", "saw", "sees"];
 
 /// Rows that are shown when a plural asks for the best without a number.
 const SOME: u64 = 10;
@@ -149,6 +152,17 @@ fn top(reader: &mut QueryReader, i: usize) -> Option<usize> {
         apply(reader, subject, rank, desc, "sum", n);
         return Some(after);
     }
+    if let Some(Subject::Groups(grouped)) = &subject {
+        let number = reader.columns.and_then(|all| all.iter().find(|c| c.kind == ColumnKind::Number));
+        let number = number.map_or("COLUMN", |column| column.name.as_str());
+        let column = &grouped.column;
+        reader.query.problems.push(format!(
+            "nothing says what ranks each {column}; say it, such as \"{lead} {n} {column} by total {number}\""
+        ));
+        reader.query.limit = Some(n);
+        reader.take(i, end);
+        return Some(end);
+    }
     // "top 5 temperatures" ranks rows by the column itself.
     if let Some((column, after)) = reader.column_at(i + 2, Reach::Words)
         && reader.kind_of(&column) == Some(ColumnKind::Number)
@@ -164,8 +178,14 @@ fn top(reader: &mut QueryReader, i: usize) -> Option<usize> {
 
 /// "the 5 hottest days", "hottest day", "windiest days".
 fn implied(reader: &mut QueryReader, i: usize) -> Option<usize> {
-    let norm = reader.norm(i);
     let columns = reader.columns?;
+    let asked = asked(reader, i);
+    // "warmer" ranks only where a noun before it is asked for; "warmer than" compares.
+    let comparative = compared(reader.norm(i)).filter(|_| asked.is_some());
+    if comparative.is_some() && reader.norm(i + 1) == "than" {
+        return None;
+    }
+    let norm = comparative.as_deref().unwrap_or(reader.norm(i));
     let begins = |part: &str| {
         let fits: Vec<&String> =
             columns.iter().map(|c| &c.name).filter(|name| name.to_lowercase().starts_with(part)).collect();
@@ -182,10 +202,17 @@ fn implied(reader: &mut QueryReader, i: usize) -> Option<usize> {
             None if NAMED.iter().any(|(word, ..)| *word == norm) => return None,
             None => {
                 let part = norm.strip_suffix("iest").or(norm.strip_suffix("est")).filter(|part| part.len() >= 3)?;
-                (begins(part)?, true)
+                // "sunniest": the last letter is doubled.
+                let single = part
+                    .get(..part.len() - 1)
+                    .filter(|one| one.len() >= 3 && part[one.len()..] == one[one.len() - 1..]);
+                (begins(part).or_else(|| begins(single?))?, true)
             }
         },
     };
+    if let Some((noun, end)) = asked {
+        return ranked(reader, noun, end, (None, column), desc, comparative.is_some(), "mean");
+    }
     let n = i.checked_sub(1).and_then(|j| count(reader.norm(j)));
     let start = i - usize::from(n.is_some());
     let after = count(reader.norm(i + 1)).filter(|_| n.is_none());
@@ -203,17 +230,72 @@ fn implied(reader: &mut QueryReader, i: usize) -> Option<usize> {
     Some(end)
 }
 
+/// Where the word at `i` says something of a noun before it ("which city is the warmest on average"): the noun, and the
+/// index after all of it.
+fn asked(reader: &QueryReader, i: usize) -> Option<(usize, usize)> {
+    const VERBS: &str = "is are was were";
+    const MANNER: &str = "average generally overall usually";
+    let noun = reader.skip_back(i, &MANNER.split(' ').collect::<Vec<_>>())?;
+    if !(noun + 1..i).any(|at| listed(VERBS, reader.norm(at))) || !(0..noun).any(|at| is_which(reader.norm(at))) {
+        return None;
+    }
+    let mut end = i + 1;
+    while listed(MANNER, reader.norm(end)) || (reader.norm(end) == "on" && reader.norm(end + 1) == "average") {
+        end += 1;
+    }
+    Some((noun, end))
+}
+
+fn is_which(norm: &str) -> bool {
+    matches!(norm, "which" | "what")
+}
+
+/// Ranks what the noun at `noun` names: its groups, or its rows where a superlative asks for the first of them. A comparative
+/// shows all groups.
+fn ranked(
+    reader: &mut QueryReader,
+    noun: usize,
+    end: usize,
+    rank: Rank,
+    desc: bool,
+    comparative: bool,
+    by_default: &'static str,
+) -> Option<usize> {
+    let plural = reader.norm(noun).ends_with('s');
+    let subject = subject(reader, noun)?;
+    if comparative && matches!(subject, Subject::Rows) {
+        return None;
+    }
+    let n = if plural { SOME } else { 1 };
+    reader.take(noun, end);
+    apply(reader, Some(subject), rank, desc, by_default, n);
+    if comparative {
+        reader.query.limit = None;
+    }
+    Some(end)
+}
+
 /// "10 days with the most rain", "which city has the highest mean temperature", "the 5 largest volumes". A superlative
 /// without a number and without rows that it ranks is an aggregate ("highest temperature per city") and left to those.
 fn named(reader: &mut QueryReader, i: usize) -> Option<usize> {
-    let (_, desc, by_default) = *NAMED.iter().find(|(word, ..)| *word == reader.norm(i))?;
+    let comparative = compared(reader.norm(i)).filter(|_| (0..i).any(|at| is_which(reader.norm(at))));
+    let superlative = comparative.as_deref().unwrap_or(reader.norm(i));
+    let (_, desc, by_default) = *NAMED.iter().find(|(word, ..)| *word == superlative)?;
     let (rank, end) = amount(reader, i + 1)?;
+    if comparative.is_some() {
+        if reader.norm(end) == "than" {
+            return None;
+        }
+        let noun = reader.skip_back(i, HOLDS)?;
+        let by_default = if by_default == "sum" { "sum" } else { "mean" };
+        return ranked(reader, noun, end, rank, desc, true, by_default);
+    }
     if let Some(n) = i.checked_sub(1).and_then(|j| count(reader.norm(j))) {
         reader.take(i - 1, end);
         apply(reader, None, rank, desc, by_default, n);
         return Some(end);
     }
-    let noun = reader.skip_back(i, &["with", "that", "having", "had", "has", "by"])?;
+    let noun = reader.skip_back(i, HOLDS)?;
     let word = reader.word(noun)?;
     let subject = Some(subject(reader, noun)?);
     let said = noun.checked_sub(1).and_then(|before| count(reader.norm(before)));

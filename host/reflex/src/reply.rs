@@ -1,5 +1,7 @@
 //! The worker: what is written to the user from what the tasks left behind.
 
+use serde_json::Value;
+
 use kiso_plan::block::Block;
 use kiso_plan::plan::TaskKind;
 use kiso_plan::prompt::Pieces;
@@ -28,7 +30,8 @@ pub fn reply(pieces: &Pieces) -> String {
         // A message that another planner wrote before anything ran.
         return detail.to_owned();
     }
-    let mut parts: Vec<String> = reports.iter().map(|report| section(report)).collect();
+    let mut parts: Vec<String> = ranking(&reports).into_iter().collect();
+    parts.extend(reports.iter().map(|report| section(report)));
     parts.extend(files(&reports));
     parts
         .extend((!notes.is_empty()).then(|| notes.iter().map(|n| format!("Note: {n}")).collect::<Vec<_>>().join("\n")));
@@ -42,13 +45,49 @@ pub fn blocks(pieces: &Pieces) -> Vec<Block> {
     if detail.starts_with(VERBATIM) {
         return Vec::new();
     }
-    let reports = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg);
-    let mut blocks: Vec<Block> = reports.map(Block::of).collect();
+    let reports: Vec<&TaskReport> = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg).collect();
+    let mut blocks: Vec<Block> = ranking(&reports).map(|text| Block::Text { text }).into_iter().collect();
+    blocks.extend(reports.iter().copied().map(Block::of));
     if !blocks.is_empty() {
         let notes = detail.lines().filter_map(|line| line.strip_prefix(NOTE));
         blocks.extend(notes.map(|note| Block::Text { text: format!("Note: {note}") }));
     }
     blocks
+}
+
+/// One sentence for a table that a single task has grouped and sorted by what it computed: which group comes first.
+fn ranking(reports: &[&TaskReport]) -> Option<String> {
+    let [report] = reports else { return None };
+    let (args, data) = (report.task.args.as_ref()?, report.data.as_ref()?);
+    let (group, amount) = match data["columns"].as_array()?.as_slice() {
+        [group, amount] => (group.as_str()?, amount.as_str()?),
+        _ => return None,
+    };
+    let sorted = |value: &Value| value.as_array().and_then(|all| all.first()?.as_str().map(str::to_owned));
+    let descending = args.as_object()?.values().filter_map(sorted).find_map(|key| match key.strip_suffix(" desc") {
+        Some(column) => (column == amount).then_some(true),
+        None => (key == amount).then_some(false),
+    })?;
+    let row = |at: usize| {
+        let row = data["rows"].get(at)?.as_array()?;
+        let name = row.first()?;
+        Some((name.as_str().map_or_else(|| name.to_string(), str::to_owned), row.get(1)?.as_f64()?))
+    };
+    let (first, value) = row(0)?;
+    let second = row(1);
+    if second.as_ref().is_some_and(|(_, other)| *other == value) {
+        return None;
+    }
+    let end = if descending { "highest" } else { "lowest" };
+    let amount = amount.replacen('_', " ", 1);
+    let next = second.map(|(name, other)| format!(", then {name} with {}", rounded(other))).unwrap_or_default();
+    Some(format!("The {group} with the {end} {amount} is {first} with {}{next}.", rounded(value)))
+}
+
+/// A number with at most two digits behind the point.
+fn rounded(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// One task: its output, or why it has none.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::aggregate::mean_of_columns;
+use crate::aggregate::{mean_of_columns, values_of_columns};
 use crate::asked::{put_query, result_columns};
 use crate::fill::Fill;
 use crate::schema::{Arg, Use};
@@ -62,6 +62,9 @@ impl<'a> Fill<'a> {
         let (mut query, free) = self.read_query();
         let columns = self.joined_columns();
         let switched = self.args.iter().any(|a| a.used == Use::Switch && self.out.contains_key(a.name));
+        if let (Some(_), Some(columns)) = (self.source, &columns) {
+            values_of_columns(&mut query, self.words, columns);
+        }
         if let Some(source) = self.source {
             mean_of_columns(&mut query, |name| source.is_number(name));
         }

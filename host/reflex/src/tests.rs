@@ -5,4 +5,5 @@ mod attacks;
 mod fixtures;
 mod honesty;
 mod judging;
+mod newcomer;
 mod planning;
