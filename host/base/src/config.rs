@@ -14,6 +14,7 @@
 mod change;
 mod channel;
 mod command;
+mod connected;
 mod fields;
 mod folder;
 mod hook;
@@ -36,6 +37,7 @@ mod webhook;
 pub use change::ConfigChange;
 pub use channel::{ChannelSettings, TokenPlace};
 pub use command::{COMMAND_NAMES, Command};
+pub use connected::{ConnectedModel, ConnectedModels, connected_provider};
 pub use fields::{NAME_RULE, is_name};
 pub use folder::FolderSettings;
 pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};

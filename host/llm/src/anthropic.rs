@@ -21,7 +21,7 @@ use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink
 mod stream;
 
 /// The version of the format that this file is written for.
-const VERSION: &str = "2023-06-01";
+pub(crate) const VERSION: &str = "2023-06-01";
 
 /// The tool whose arguments are the answer.
 const ANSWER: &str = "answer";

@@ -354,7 +354,9 @@ impl Failed {
     /// What it said, with how often it was asked.
     fn message(&self) -> String {
         let mut text = match &self.error {
-            LlmError::Unavailable { message, .. } | LlmError::Refused { message, .. } => message.clone(),
+            LlmError::Unavailable { message, .. }
+            | LlmError::Refused { message, .. }
+            | LlmError::Unready { message, .. } => message.clone(),
             other => other.to_string(),
         };
         if self.attempts > 1 {
@@ -373,28 +375,31 @@ struct Silent(Vec<Failed>);
 
 impl Silent {
     /// One error for all: a refusal if each refused, else the silence of the first.
-    fn error(self) -> LlmError {
+    fn error(mut self) -> LlmError {
+        if let [Failed { error: LlmError::Unready { .. }, .. }] = self.0.as_slice() {
+            return self.0.remove(0).error;
+        }
         let mut model = String::new();
         let mut message = String::new();
         let (mut refused, mut again, mut wait) = (true, false, None);
         for failed in &self.0 {
             let said = failed.message();
-            let (name, is_refusal) = match &failed.error {
+            let (name, how) = match &failed.error {
                 LlmError::Unavailable { model, retryable, retry_after, .. } => {
                     again |= retryable;
                     wait = [wait, *retry_after].into_iter().flatten().min();
-                    (model, false)
+                    refused = false;
+                    (model, "did not answer")
                 }
-                LlmError::Refused { model, .. } => (model, true),
+                LlmError::Refused { model, .. } => (model, "refused"),
+                LlmError::Unready { model, .. } => (model, "cannot be called"),
                 // It ended the call.
                 LlmError::Script(_) => continue,
             };
-            refused &= is_refusal;
             if model.is_empty() {
                 model.clone_from(name);
                 message = said;
             } else {
-                let how = if is_refusal { "refused" } else { "did not answer" };
                 let _ = write!(message, "; the fallback {name} {how}: {said}");
             }
         }

@@ -189,6 +189,39 @@ impl Wire {
         }
     }
 
+    /// Asks for the JSON at this address, of at most so many bytes.
+    #[expect(clippy::expect_used, reason = "the method and the address were checked before")]
+    pub(crate) async fn get(&self, most: usize, end: Instant) -> Result<Value, LlmError> {
+        let mut parts = http::Request::builder().method(Method::GET).uri(self.uri.clone());
+        parts.headers_mut().expect("a method and an address are no errors").clone_from(&self.headers);
+        let (parts, ()) = parts.body(()).expect("the parts were checked").into_parts();
+        let Timeouts { connect, first_token, .. } = self.endpoint.patience;
+        let sent = pool::send(&parts, &Bytes::new(), connect, first_token, end).await;
+        let (response, _) = sent.map_err(|error| self.unsent(&error))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.refusal(status, response, end).await.into_error(&self.name));
+        }
+        let (mut body, mut text) = (response.into_body(), Vec::new());
+        loop {
+            let frame = match timeout_at(end, body.frame()).await {
+                Err(_) => return Err(self.broken("its answer did not end in time")),
+                Ok(None) => break,
+                Ok(Some(frame)) => frame.map_err(|error| self.broken(self.clean(&pool::chain(&error))))?,
+            };
+            let Some(data) = frame.data_ref() else { continue };
+            if text.len() + data.len() > most {
+                return Err(self.unusable(format!("its answer is longer than {most} bytes")));
+            }
+            text.extend_from_slice(data);
+        }
+        if text.trim_ascii_start().starts_with(b"<") {
+            return Err(self.unusable("it answers with a web page; its base_url may lack a part such as /v1"));
+        }
+        let no_json = |error: serde_json::Error| self.no_json(&error, &String::from_utf8_lossy(&text));
+        serde_json::from_slice(&text).map_err(no_json)
+    }
+
     /// What stands at `path` beside the version in the base address, if that is JSON and comes soon.
     pub(crate) async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
         let base = self.endpoint.base_url.split('?').next()?.trim_end_matches('/');

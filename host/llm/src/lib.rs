@@ -11,6 +11,7 @@ use serde_json::Value;
 mod answering;
 pub mod anthropic;
 pub mod breaker;
+pub mod catalog;
 pub mod chain;
 mod draft;
 pub mod embed;
@@ -30,6 +31,7 @@ mod text_calls;
 pub mod time;
 pub mod transcribe;
 mod turns;
+pub mod unready;
 mod vision;
 
 use kiso_base::role::Role;
@@ -310,6 +312,9 @@ pub enum LlmError {
     /// The provider refused the request: key, quota, content.
     #[error("the model {model} refused the request: {message}")]
     Refused { model: String, message: String },
+    /// It was not called, because it lacks its key.
+    #[error("the model {model} cannot be called: {message}")]
+    Unready { model: String, message: String },
     /// A scripted model has no answer for this call.
     #[error("{0}")]
     Script(String),

@@ -26,11 +26,37 @@ pub struct ProbeResult {
     pub works: bool,
     /// What was seen, or what went wrong; may be empty.
     pub note: String,
+    /// Of one that does not work: the consequence, and the remedy if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<&'static str>,
+}
+
+/// The consequence of an ability that is missing, and the remedy, for a person.
+fn meaning(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "answers" => "Messages cannot be answered with this model.",
+        "streams" => {
+            "Replies appear at once when they are complete, and not word by word. Nothing is lost; a proxy before the server may collect              the answer."
+        }
+        "usage" => {
+            "kiso estimates tokens and costs, because the provider does not count them. Limits hold by the estimate."
+        }
+        "tools" => {
+            "Tasks with tools may fail. Choose a model that calls tools; for a local one, start its server with tool support              (llama.cpp: --jinja)."
+        }
+        "json schema" => {
+            "kiso checks each answer and asks again if its form is wrong, so planning can take longer. Nothing to do."
+        }
+        "pictures" => {
+            "Pictures are not shown to this model. To ask about pictures, choose a model with vision, or name one as `eyes` in              `[models]` of config.toml."
+        }
+        _ => return None,
+    })
 }
 
 impl ProbeResult {
     fn new(name: &'static str, works: bool, note: impl Into<String>) -> Self {
-        Self { name, works, note: note.into() }
+        Self { name, works, note: note.into(), meaning: meaning(name).filter(|_| !works) }
     }
 }
 

@@ -22,10 +22,13 @@ pub struct Provider {
     pub kind: ProviderKind,
     /// Without a slash at its end.
     pub base_url: String,
-    /// The environment variable that holds the key; `None` for a server that wants none.
+    /// The environment variable that holds the key, or the name of a connected provider's key; `None` for a server that wants none.
     pub key_env: Option<String>,
     /// Size in MiB of a response.
     pub max_response_mib: u64,
+    /// Whether it is not of the file: its key is in the store.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub connected: bool,
 }
 
 /// The format that a provider speaks.
@@ -40,6 +43,19 @@ pub enum ProviderKind {
 
 impl ProviderKind {
     const NAMES: [(&'static str, Self); 2] = [("openai", Self::OpenAi), ("anthropic", Self::Anthropic)];
+
+    /// The kind with this word of `config.toml`.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(name, _)| *name == word).map(|(_, kind)| kind)
+    }
+
+    /// Its word in `config.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
 }
 
 /// Whether a model is relied on for something that not every one can do.
@@ -79,17 +95,20 @@ pub(super) const TABLE: NamedTable = NamedTable {
     id: "name",
     keys: &keys(Effect::NextRun, [
         ("kind", Kind::Word("", &words(ProviderKind::NAMES)), "API format: chat completions, which most servers use, or Anthropic's Messages."),
-        ("base_url", Kind::Characters(500, true), "URL up to the part that all calls have in common."),
+        ("base_url", Kind::Characters(MAX_URL, true), "URL up to the part that all calls have in common."),
         ("key_env", Kind::Variable, "Environment variable with its key; without it, no key is sent."),
         ("max_response_mib", Kind::Int(MAX_RESPONSE_MIB, 1, 4_096), "Size in MiB of a response."),
     ]),
 };
 
 /// Names of models that need no provider.
-const TAKEN: [&str; 2] = ["reflex", "scripted"];
+pub(super) const TAKEN: [&str; 2] = ["reflex", "scripted"];
 
 /// An answer is text; this is a thousand long ones.
-const MAX_RESPONSE_MIB: u64 = 16;
+pub(super) const MAX_RESPONSE_MIB: u64 = 16;
+
+/// Characters of an address.
+pub(super) const MAX_URL: usize = 500;
 
 /// Reads one table.
 pub(super) fn read<'a>(
@@ -118,11 +137,11 @@ pub(super) fn read<'a>(
         is_secret(key).then_some("keys do not belong in this file; name the environment variable with key_env.")
     })?;
     let (Some(kind), Some(base_url)) = (kind, base_url) else { return Err(Vec::new()) };
-    Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib })
+    Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib, connected: false })
 }
 
 /// The address without the last slash of its path, or what is wrong with it. The reason does not repeat it: it may hold a password.
-fn checked_url(url: &str) -> Result<String, &'static str> {
+pub(super) fn checked_url(url: &str) -> Result<String, &'static str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else { return Err("must begin with https:// or http://") };
     if url.contains(|c: char| c.is_whitespace() || c.is_control() || !c.is_ascii()) {

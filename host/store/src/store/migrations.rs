@@ -65,6 +65,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "labels of published files", sql: include_str!("migrations/0045_published_labels.sql") },
     Migration { name: "pictures", sql: include_str!("migrations/0046_pictures.sql") },
     Migration { name: "rules of the network", sql: include_str!("migrations/0047_network_rules.sql") },
+    Migration { name: "connected providers", sql: include_str!("migrations/0048_connected_providers.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {
