@@ -352,6 +352,7 @@ impl Opened {
 
     fn with_store(home: Home, config: Config, store: Store, observer: Arc<dyn Observer>) -> Result<Self, Failure> {
         store.limit_sessions(config.limits.max_sessions);
+        let config = config.with_connected(&store.read_blocking(|view| view.connected())?);
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), observer);
         let exec = Exec::new(home.clone(), config.clone(), skills.clone());
         Ok(Self { home, config, store, skills, exec })
@@ -371,6 +372,12 @@ impl Opened {
     fn drive(&self) -> Result<RunExecutor, Failure> {
         let (skills, exec) = (self.skills.clone(), self.exec.clone());
         Ok(RunExecutor::open(skills, exec, self.store.clone(), environment)?)
+    }
+
+    /// The same for a daemon, which works without the keys of models.
+    fn daemon_drive(&self) -> Result<RunExecutor, Failure> {
+        let (skills, exec) = (self.skills.clone(), self.exec.clone());
+        Ok(RunExecutor::open_anyway(skills, exec, self.store.clone(), environment)?)
     }
 
     /// The MCP servers of `config.toml`.

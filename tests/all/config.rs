@@ -111,7 +111,7 @@ fn show_is_a_configuration_and_holds_no_key() {
 
 #[test]
 fn presets_are_configurations_and_are_written_once() {
-    for preset in ["openrouter", "openai", "anthropic", "ollama", "llama.cpp", "vllm"] {
+    for preset in ["openrouter", "openai", "anthropic", "gemini", "groq", "ollama", "lmstudio", "llama.cpp", "vllm"] {
         let home = Home::new();
         let printed = home.kiso(&["config", "preset", preset]).ok().stdout.clone();
         home.config(&printed);

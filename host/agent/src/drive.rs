@@ -27,6 +27,7 @@ mod begin;
 mod cancel;
 mod caps;
 mod clean;
+mod connected;
 mod credential;
 mod current;
 mod dialog;
@@ -60,6 +61,7 @@ mod workspace;
 pub use self::approve::{AlwaysScope, CardReply, CardReplyError};
 pub use self::cancel::Cancel;
 pub use self::clean::clean_title;
+pub use self::connected::{ConnectError, ConnectedKeys, MAX_KEY, ProviderEntry};
 pub use self::folder::{FolderFailure, FolderView, RestingFolders, RevertedAcceptance};
 pub use self::log::SEALED_RUN;
 pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
@@ -109,6 +111,7 @@ pub struct RunExecutor {
     pub store: Store,
     pub tools: Tools,
     pub models: Models,
+    connected_keys: ConnectedKeys,
     pub vault: Vault,
     /// What is kept of the files that runs change.
     undo: Undo,
@@ -118,6 +121,15 @@ pub struct RunExecutor {
     ours: RunSet,
     /// What a fleet adds; `None` for a home of one machine.
     pub member: Option<Arc<dyn FleetMember>>,
+}
+
+/// Why there is no executor.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Why a run could not go on. What goes wrong inside the work is no such error but an ending of the run.
@@ -179,19 +191,37 @@ impl DriveError {
 pub const SPEC: &str = "spec";
 
 impl RunExecutor {
-    /// Returns an executor for the home of `skills`. Keys of models and servers come from `environment`.
+    /// Returns an executor for the home of `skills`. Keys of models and servers come from `environment`, and those of connected
+    /// providers from the store. A model without its key is an error.
     pub fn open(
         skills: Skills,
         exec: Exec,
         store: Store,
         environment: fn(&str) -> Option<String>,
-    ) -> Result<RunExecutor, ModelError> {
+    ) -> Result<RunExecutor, OpenError> {
+        let drive = RunExecutor::open_anyway(skills, exec, store, environment)?;
+        match drive.models.unready().first() {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(drive),
+        }
+    }
+
+    /// The same for a daemon: a model without its key answers that it has none, and everything else works.
+    pub fn open_anyway(
+        skills: Skills,
+        exec: Exec,
+        store: Store,
+        environment: fn(&str) -> Option<String>,
+    ) -> Result<RunExecutor, OpenError> {
         let (home, config) = (skills.home().clone(), skills.config().clone());
         let servers = McpServers::open(&config, store.clone(), skills.clone(), environment);
+        let vault = Vault::open(&home);
+        let connected_keys = ConnectedKeys::load(&store, &vault)?;
         Ok(RunExecutor {
-            models: Models::open(&config, environment)?.in_home(&home),
+            models: Models::open_anyway(&config, connected_keys.environment(environment))?.in_home(&home),
+            connected_keys,
             tools: Tools::new(skills, exec, store.clone(), servers),
-            vault: Vault::open(&home),
+            vault,
             undo: SharedHistory::undo(home.clone()),
             home,
             config: config.into(),

@@ -18,6 +18,7 @@ mod messages;
 mod metrics;
 mod network;
 mod pills;
+mod providers;
 mod range;
 mod runs;
 mod schedules;
@@ -46,7 +47,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 33] = [
+const TABLES: [&[Route]; 34] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -76,6 +77,7 @@ const TABLES: [&[Route]; 33] = [
     memory::ROUTES,
     input::ROUTES,
     settings::ROUTES,
+    providers::ROUTES,
     metrics::ROUTES,
     state::ROUTES,
     fleet::ROUTES,

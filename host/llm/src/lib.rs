@@ -30,6 +30,7 @@ pub mod slots;
 mod text_calls;
 pub mod time;
 pub mod transcribe;
+pub mod trouble;
 mod turns;
 pub mod unready;
 mod vision;

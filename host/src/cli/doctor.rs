@@ -8,7 +8,7 @@ use super::show::{Show, printable_line};
 use super::trace::time;
 use super::{Exit, Failure, Shared, block_on, role};
 use crate::channel::webhook::Webhook;
-use kiso_agent::drive::{ConfiguredModel, Models};
+use kiso_agent::drive::{ConfiguredModel, ConnectedKeys, Models};
 use kiso_agent::mcp::{McpServers, ServerSummary};
 use kiso_agent::node::prompt::{override_of, override_path, strays};
 use kiso_base::clock::now_ms;
@@ -25,6 +25,7 @@ use kiso_sandbox::effect::overlay::SharedHistory;
 use kiso_sandbox::exec::Exec;
 use kiso_sandbox::skill::grant::Capabilities;
 use kiso_sandbox::skill::{Quiet, Skills};
+use kiso_store::secret::Vault;
 use kiso_store::store::{Mark, SenderStanding, Store, Vector};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -79,8 +80,9 @@ impl DoctorArgs {
         for stray in strays(&home) {
             report.check::<()>("roles", Err(role::stray(&stray)));
         }
+        let (config, keys) = with_connected(&home, config, store.as_ref())?;
         if let Some(config) = &config {
-            let models = Models::open(config, super::environment).map_err(Failure::from);
+            let models = Models::open(config, keys.environment(super::environment)).map_err(Failure::from);
             report.check(
                 "models",
                 models.map(|models| {
@@ -89,8 +91,8 @@ impl DoctorArgs {
                     ((), names.join(", "))
                 }),
             );
-            self.embedder(config, store.as_ref(), &mut report)?;
-            for opened in Models::each_of(config, super::environment) {
+            self.embedder(config, &keys, store.as_ref(), &mut report)?;
+            for opened in Models::each_of(config, keys.environment(super::environment)) {
                 match opened {
                     Ok(opened) => self.model(&opened, store.as_ref(), &mut report)?,
                     Err(error) => {
@@ -157,8 +159,14 @@ impl DoctorArgs {
     }
 
     /// Asks the model that gives vectors for one, where one is configured. That it cannot be opened is told with the models.
-    fn embedder(&self, config: &Config, store: Option<&Store>, report: &mut Report) -> Result<(), Failure> {
-        let Ok(models) = Models::open(config, super::environment) else { return Ok(()) };
+    fn embedder(
+        &self,
+        config: &Config,
+        keys: &ConnectedKeys,
+        store: Option<&Store>,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        let Ok(models) = Models::open(config, keys.environment(super::environment)) else { return Ok(()) };
         let Some(embedder) = models.embedder() else { return Ok(()) };
         let what = format!("embeddings of {}", embedder.model());
         if self.offline {
@@ -214,6 +222,18 @@ impl DoctorArgs {
         report.check_with(&what, result, json!({ "capabilities": more }));
         Ok(())
     }
+}
+
+/// The configuration with the providers that were connected, and their keys.
+fn with_connected(
+    home: &Home,
+    config: Option<Config>,
+    store: Option<&Store>,
+) -> Result<(Option<Config>, ConnectedKeys), Failure> {
+    let Some(store) = store else { return Ok((config, ConnectedKeys::default())) };
+    let connected = store.read_blocking(|view| view.connected())?;
+    let keys = ConnectedKeys::load(store, &Vault::open(home))?;
+    Ok((config.map(|config| config.with_connected(&connected)), keys))
 }
 
 /// "answers, streams, usage; no tools: it called no tool".

@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::show::printable;
-use kiso_agent::drive::{CardReplyError, DriveError, ModelError};
+use kiso_agent::drive::{CardReplyError, DriveError, ModelError, OpenError};
 use kiso_agent::node::RoleError;
 use kiso_agent::session::local_file::LocalFileError;
 use kiso_base::config::ConfigError;
@@ -54,6 +54,15 @@ impl From<ConfigError> for Failure {
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
         Self::new(Exit::Config, error.to_string())
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Model(error) => error.into(),
+            OpenError::Store(error) => error.into(),
+        }
     }
 }
 

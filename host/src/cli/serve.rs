@@ -46,7 +46,10 @@ impl ServeArgs {
         };
         let opened = Opened::with_store(home, config, store, Arc::new(Quiet))?;
         kiso_agent::node::prompt::check_prompts(&opened.home)?;
-        let mut drive = opened.drive()?;
+        let mut drive = opened.daemon_drive()?;
+        for error in drive.models.unready() {
+            tracing::warn!("{error}; set it and restart, or connect a model in the page");
+        }
         drive.member = membership.as_ref().map(Membership::member);
         block_on(async {
             let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);

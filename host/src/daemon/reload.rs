@@ -6,6 +6,7 @@ use kiso_agent::node::RoleError;
 use kiso_agent::session::intake::Intake;
 use kiso_agent::session::wake::QueueLimits;
 use kiso_base::config::{Config, ConfigChange, ConfigError, Effect};
+use kiso_store::store::StoreError;
 
 /// Why the configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,8 @@ pub enum ReloadError {
     Role(#[from] RoleError),
     #[error(transparent)]
     Channel(#[from] ChannelError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
@@ -33,7 +36,8 @@ pub(super) async fn reload(
     if !path.exists() {
         return Err(ReloadError::Gone { path });
     }
-    let config = Config::load(&drive.home)?;
+    let _alone = drive.lock_configuration().await;
+    let config = drive.with_connected(Config::load(&drive.home)?).await?;
     kiso_agent::node::prompt::check_prompts(&drive.home)?;
     let configured = channel::configured(drive, &config)?;
     let changes = drive.newest_config().changes(&config);

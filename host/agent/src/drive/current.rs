@@ -13,7 +13,7 @@ use kiso_sandbox::skill::{Quiet, Skills};
 
 /// What was read last; empty until something was. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Current(Arc<RwLock<Option<Parts>>>);
+pub(super) struct Current(Arc<RwLock<Option<Parts>>>, Arc<tokio::sync::Mutex<()>>);
 
 /// What follows from a configuration.
 #[derive(Debug, Clone)]
@@ -41,6 +41,11 @@ impl RunExecutor {
     pub fn newest_config(&self) -> Arc<Config> {
         let current = self.current.0.read().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().map_or_else(|| self.config.clone(), |parts| parts.config.clone())
+    }
+
+    /// Held from reading what a configuration is made of until it is adopted, so that no change is lost.
+    pub async fn lock_configuration(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        self.current.1.clone().lock_owned().await
     }
 
     /// Has [`RunExecutor::newest`] go by another configuration, or changes nothing where one of its models cannot be opened. What

@@ -3,12 +3,13 @@
 mod opening;
 
 use self::opening::ModelOpening;
-use kiso_base::config::{Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT};
+use kiso_base::config::{Config, DEFAULT_MAX_OUTPUT, LARGE_CONTEXT, Provider};
 use kiso_base::home::Home;
 use kiso_base::role::{Duty, Role};
 use kiso_llm::Model;
 use kiso_llm::chain::{Chain, ChainContext, Link, Retries};
 use kiso_llm::embed::Embedder;
+use kiso_llm::endpoint::Endpoint;
 use kiso_llm::estimate::Estimator;
 use kiso_llm::reflex;
 use kiso_llm::slots::Slots;
@@ -41,6 +42,7 @@ struct Inner {
     keys: Vec<(String, SecretValue)>,
     env: Environment,
     apart: ModelsApart,
+    unready: Vec<ModelError>,
 }
 
 /// Models that give no answers.
@@ -106,6 +108,8 @@ pub struct ConfiguredModel {
     takes_schemas: bool,
     link: Link,
     settings: TokenBudget,
+    /// Why it cannot be called, if it lacks its key.
+    unready: Option<ModelError>,
 }
 
 impl ConfiguredModel {
@@ -128,7 +132,7 @@ impl std::fmt::Debug for Models {
 }
 
 /// A model string that names nothing, or a model that cannot be called.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the model {name:?} of the role {role} cannot be used: {why}")]
 pub struct ModelError {
     /// A role of a prompt, "embedder" or "transcriber".
@@ -138,9 +142,21 @@ pub struct ModelError {
 }
 
 impl Models {
-    /// Opens the models that `config.toml` names, without calling any. `env` gives the value of an environment variable;
-    /// it is asked for the keys of those providers that are used.
+    /// Opens the models that the configuration names, without calling any. `env` gives the value of an environment variable;
+    /// it is asked for the keys of those providers that are used. A key that is missing is an error.
     pub fn open(
+        config: &Config,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, ModelError> {
+        let models = Models::open_anyway(config, env)?;
+        match models.unready().first() {
+            Some(error) => Err(error.clone()),
+            None => Ok(models),
+        }
+    }
+
+    /// The same, where a model without its key answers that it has none.
+    pub fn open_anyway(
         config: &Config,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ModelError> {
@@ -151,8 +167,9 @@ impl Models {
             retries: retries(config),
         };
         let opening = ModelOpening::new(config, &env);
-        let ModelOpening { apart, keys, .. } = opening.apart(&shared)?;
-        Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, apart)
+        let ModelOpening { apart, keys, unready, .. } = opening.apart(&shared)?;
+        let models = Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, apart)?;
+        Ok(models.with_unready(unready))
     }
 
     /// The same, whose calls count together with those of the other processes of this home.
@@ -161,14 +178,16 @@ impl Models {
         self
     }
 
-    /// The models of a configuration that was read anew. What is known about tokens is kept, and so are the slots, whose
-    /// number follows the configuration.
+    /// The models of another configuration. What is known about tokens is kept, and so are the slots, whose number follows the
+    /// configuration. A key that is missing is an error, unless it was missing before.
     pub fn reopened(&self, config: &Config) -> Result<Self, ModelError> {
         let mut shared = self.0.shared.clone();
         shared.retries = retries(config);
         let opening = ModelOpening::new(config, self.0.env.as_ref());
-        let ModelOpening { apart, keys, .. } = opening.apart(&shared)?;
+        let ModelOpening { apart, keys, unready, .. } = opening.apart(&shared)?;
         let models = Models::of_config(config, shared, self.0.env.clone(), Vec::new(), keys, apart)?;
+        let models = models.with_unready(unready);
+        self.check_unready(&models)?;
         models.slots().resize(size(config.llm.max_concurrent_llm));
         Ok(models)
     }
@@ -204,7 +223,27 @@ impl Models {
         let opened = self.0.opened.iter().map(unused).collect();
         let inner = &self.0;
         let (shared, env) = (inner.shared.clone(), inner.env.clone());
-        Models::of_config(&config, shared, env, opened, inner.keys.clone(), inner.apart.clone())
+        let chosen = Models::of_config(&config, shared, env, opened, inner.keys.clone(), inner.apart.clone())?;
+        self.check_unready(&chosen)?;
+        Ok(chosen)
+    }
+
+    /// The models that lack their keys, and why.
+    pub fn unready(&self) -> &[ModelError] {
+        &self.0.unready
+    }
+
+    fn with_unready(mut self, more: Vec<ModelError>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.unready.extend(more);
+        }
+        self
+    }
+
+    /// An error if one of `others` lacks its key and none of these does for the same reason.
+    fn check_unready(&self, others: &Models) -> Result<(), ModelError> {
+        let is_new = |error: &&ModelError| !self.0.unready.iter().any(|known| known.why == error.why);
+        others.0.unready.iter().find(is_new).map_or(Ok(()), |error| Err(error.clone()))
     }
 
     fn of_config(
@@ -236,9 +275,11 @@ impl Models {
             settings.context_budget = size(settings.context);
             roles.insert(role, (model(links, &shared), settings));
         }
-        let ModelOpening { mut opened, keys, .. } = opening;
+        opening.take_connected_keys();
+        let ModelOpening { mut opened, keys, mut unready, .. } = opening;
         opened.retain(|opened| !(opened.roles.is_empty() && opened.fallback_of.is_empty()));
-        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, apart })))
+        unready.extend(opened.iter().filter_map(|opened| opened.unready.clone()));
+        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, apart, unready })))
     }
 
     /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
@@ -249,7 +290,7 @@ impl Models {
         for role in Role::ALL {
             let fallbacks = config.fallbacks_of(role.name()).iter().map(|name| (name.as_str(), true));
             for (name, fallback) in std::iter::once((config.model_of(role.name()), false)).chain(fallbacks) {
-                match opening.open(role, name) {
+                match opening.open_ready(role, name) {
                     Ok(at) => {
                         let opened = &mut opening.opened[at];
                         if !fallback {
@@ -263,7 +304,21 @@ impl Models {
                 }
             }
         }
-        opening.opened.into_iter().map(Ok).chain(failed.into_iter().map(Err)).collect()
+        let ready = opening.opened.into_iter().filter(|opened| opened.unready.is_none());
+        ready.map(Ok).chain(failed.into_iter().map(Err)).collect()
+    }
+
+    /// A model of a provider of the configuration that need not be in use, with the keys of these; the model itself, without retries
+    /// and fallbacks.
+    pub fn single(&self, config: &Config, string: &str) -> Result<ConfiguredModel, ModelError> {
+        let mut opening = ModelOpening::new(config, self.0.env.as_ref());
+        let at = opening.open_ready(Role::Worker, string)?;
+        Ok(opening.opened.swap_remove(at))
+    }
+
+    /// Where a provider of the configuration is reached.
+    pub fn endpoint(&self, config: &Config, provider: &Provider) -> Result<Endpoint, String> {
+        ModelOpening::new(config, self.0.env.as_ref()).endpoint(provider, "", None)
     }
 
     /// [`Models::each_of`] with the environment of these.

@@ -1,6 +1,6 @@
 //! Ready-made providers: what `kiso config preset NAME` prints and, with `--write`, puts into `config.toml`.
 
-use super::{Config, Problem};
+use super::{Config, Problem, Provider, ProviderKind};
 use toml::de::{DeTable, DeValue};
 
 /// A provider with a model, as a `config.toml` that works by itself.
@@ -8,6 +8,10 @@ use toml::de::{DeTable, DeValue};
 pub struct Preset {
     /// The name on the command line.
     pub name: &'static str,
+    /// The provider's own name.
+    pub title: &'static str,
+    /// Where keys are made, if one is needed.
+    pub key_url: Option<&'static str>,
     /// What a person must do besides, as comment lines.
     about: &'static str,
     /// The model for every role.
@@ -17,9 +21,11 @@ pub struct Preset {
 }
 
 /// All presets, those in the cloud first.
-pub const PRESETS: [Preset; 6] = [
+pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "openrouter",
+        title: "OpenRouter",
+        key_url: Some("https://openrouter.ai/keys"),
         about: "# OpenRouter: hundreds of models behind one key, from https://openrouter.ai/keys. It reports what a call costs.\n\
                 # \"auto\" chooses a model for each prompt; others are listed at https://openrouter.ai/models.\n",
         model: "openrouter:openrouter/auto",
@@ -34,6 +40,8 @@ context_budget = 64_000
     },
     Preset {
         name: "openai",
+        title: "OpenAI",
+        key_url: Some("https://platform.openai.com/api-keys"),
         about: "# OpenAI, with a key from https://platform.openai.com/api-keys.\n\
                 # Prices change: compare them with https://openai.com/api/pricing.\n",
         model: "openai:gpt-5-mini",
@@ -51,6 +59,8 @@ output_price = 2.00
     },
     Preset {
         name: "anthropic",
+        title: "Anthropic",
+        key_url: Some("https://console.anthropic.com/settings/keys"),
         about: "# Anthropic, with a key from https://console.anthropic.com/settings/keys.\n\
                 # Prices change: compare them with https://www.anthropic.com/pricing.\n",
         model: "anthropic:claude-sonnet-4-5",
@@ -67,7 +77,46 @@ output_price = 15.00
 "#,
     },
     Preset {
+        name: "gemini",
+        title: "Google Gemini",
+        key_url: Some("https://aistudio.google.com/apikey"),
+        about: "# Google Gemini by its OpenAI interface, with a key from https://aistudio.google.com/apikey.\n\
+                # Prices change: compare them with https://ai.google.dev/gemini-api/docs/pricing.\n",
+        model: "gemini:gemini-2.5-flash",
+        tables: r#"[providers.gemini]
+kind = "openai"
+base_url = "https://generativelanguage.googleapis.com/v1beta/openai"
+key_env = "GEMINI_API_KEY"
+
+[model_settings."gemini:gemini-2.5-flash"]
+context_budget = 128_000
+max_output_tokens = 16_000 # thinking counts as output
+input_price = 0.30
+output_price = 2.50
+"#,
+    },
+    Preset {
+        name: "groq",
+        title: "Groq",
+        key_url: Some("https://console.groq.com/keys"),
+        about: "# Groq, with a key from https://console.groq.com/keys.\n\
+                # Prices change: compare them with https://groq.com/pricing.\n",
+        model: "groq:llama-3.3-70b-versatile",
+        tables: r#"[providers.groq]
+kind = "openai"
+base_url = "https://api.groq.com/openai/v1"
+key_env = "GROQ_API_KEY"
+
+[model_settings."groq:llama-3.3-70b-versatile"]
+context_budget = 64_000
+input_price = 0.59
+output_price = 0.79
+"#,
+    },
+    Preset {
         name: "ollama",
+        title: "Ollama",
+        key_url: None,
         about: "# Ollama on this machine, without a key: `ollama pull qwen3:8b` first.\n\
                 # Ollama cuts off what exceeds its own context length, so start it with OLLAMA_CONTEXT_LENGTH=16384.\n",
         model: "ollama:qwen3:8b",
@@ -80,7 +129,24 @@ context_budget = 16_000
 "#,
     },
     Preset {
+        name: "lmstudio",
+        title: "LM Studio",
+        key_url: None,
+        about: "# LM Studio on this machine, without a key: load a model, and start the server under Developer.\n\
+                # Load it with a context length of at least 16384 tokens.\n",
+        model: "lmstudio:qwen/qwen3-8b",
+        tables: r#"[providers.lmstudio]
+kind = "openai"
+base_url = "http://localhost:1234/v1"
+
+[model_settings."lmstudio:qwen/qwen3-8b"]
+context_budget = 16_000
+"#,
+    },
+    Preset {
         name: "llama.cpp",
+        title: "llama.cpp",
+        key_url: None,
         about: "# llama.cpp on this machine, without a key: `llama-server -m MODEL.gguf --jinja -c 16384` first.\n\
                 # Tools need --jinja; the name after the colon does not matter, the server has one model.\n",
         model: "llamacpp:default",
@@ -94,6 +160,8 @@ context_budget = 16_000
     },
     Preset {
         name: "vllm",
+        title: "vLLM",
+        key_url: None,
         about: "# vLLM on this machine, without a key:\n\
                 # `vllm serve Qwen/Qwen3-8B --enable-auto-tool-choice --tool-call-parser hermes` first.\n",
         model: "vllm:Qwen/Qwen3-8B",
@@ -137,8 +205,27 @@ impl Preset {
 
     /// The variable that must hold the key, if the provider wants one.
     pub fn key_env(&self) -> Option<String> {
+        self.provider()?.key_env
+    }
+
+    /// The format that the provider speaks.
+    pub fn kind(&self) -> ProviderKind {
+        self.provider().map_or(ProviderKind::OpenAi, |provider| provider.kind)
+    }
+
+    /// Where the provider is reached.
+    pub fn base_url(&self) -> String {
+        self.provider().map(|provider| provider.base_url).unwrap_or_default()
+    }
+
+    /// Tokens of the context of its model.
+    pub fn context_budget(&self) -> Option<u64> {
         let config = Config::parse(self.text().as_bytes()).ok()?;
-        config.providers.first()?.key_env.clone()
+        config.model_settings.first()?.context_budget
+    }
+
+    fn provider(&self) -> Option<Provider> {
+        Config::parse(self.text().as_bytes()).ok()?.providers.into_iter().next()
     }
 
     /// `text` with the preset in it and every comment kept: the model in its place, the tables at the end. `None` when

@@ -13,9 +13,11 @@ use crate::auth::Who;
 use crate::document::routes;
 use crate::error::ApiError;
 use crate::wire::{JsonResult, Page, Query, page_size};
+use kiso_agent::drive::{ConfiguredModel, ModelError, RunExecutor};
 use kiso_base::clock::now_ms;
 use kiso_base::config::{Config, PRESETS};
 use kiso_llm::probe::{ProbeResult, probe};
+use kiso_llm::trouble::ModelTrouble;
 use kiso_plan::limits::Usage;
 use kiso_store::store::Totals;
 
@@ -39,6 +41,9 @@ pub(super) struct ModelsView {
     /// The one for every session that has none of its own.
     default: String,
     items: Vec<ModelView>,
+    /// Models that cannot be called, because they lack their keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unready: Vec<UnreadyModelView>,
     /// Providers that can be added to config.toml.
     presets: Vec<PresetView>,
 }
@@ -55,12 +60,27 @@ pub(super) struct ModelView {
     output_price_micros: Option<u64>,
 }
 
+/// A model that cannot be called.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UnreadyModel")]
+pub(super) struct UnreadyModelView {
+    model: String,
+    why: String,
+}
+
 /// A provider that can be added to config.toml.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Preset")]
 pub(super) struct PresetView {
     name: &'static str,
+    /// The provider's own name.
+    title: &'static str,
     model: &'static str,
+    #[schemars(extend("enum" = ["openai", "anthropic"]))]
+    kind: &'static str,
+    base_url: String,
+    /// Where keys are made; null where none is needed.
+    key_url: Option<&'static str>,
     advice: String,
     /// What to add to config.toml.
     toml: String,
@@ -87,11 +107,14 @@ pub(super) struct ModelCheck {
     built_in: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     capabilities: Option<Vec<ProbeResult>>,
+    /// The next step, where it does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<&'static str>,
 }
 
 impl ModelCheck {
     fn new(model: impl Into<String>, ok: bool, detail: impl Into<String>) -> ModelCheck {
-        ModelCheck { model: model.into(), ok, detail: detail.into(), built_in: false, capabilities: None }
+        ModelCheck { model: model.into(), ok, detail: detail.into(), built_in: false, capabilities: None, remedy: None }
     }
 }
 
@@ -119,6 +142,10 @@ pub(super) async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
         let key_env = preset.key_env();
         PresetView {
             name: preset.name,
+            title: preset.title,
+            kind: preset.kind().name(),
+            base_url: preset.base_url(),
+            key_url: preset.key_url,
             model: preset.model,
             advice: preset.advice(),
             toml: preset.text(),
@@ -126,43 +153,63 @@ pub(super) async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
             key_env,
         }
     });
-    Json(ModelsView { default: config.model.clone(), items, presets: presets.collect() })
+    let unready =
+        known.unready().iter().map(|error| UnreadyModelView { model: error.name.clone(), why: error.why.clone() });
+    let unready = unready.collect();
+    Json(ModelsView { default: config.model.clone(), items, unready, presets: presets.collect() })
 }
 
 /// One check at a time: each calls models, which costs.
 static CHECK: Mutex<()> = Mutex::const_new(());
 
-/// The keys come from the daemon's environment; none is in the answer.
-pub(super) async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
-    let Ok(_alone) = CHECK.try_lock() else {
-        let message = "the models are being checked already";
-        return Err(ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check"));
+/// Calls one model, unless others are being called.
+pub(super) async fn checked(
+    drive: &RunExecutor,
+    opened: Result<ConfiguredModel, ModelError>,
+) -> Result<ModelCheck, ApiError> {
+    let _alone = CHECK.try_lock().map_err(|_| busy())?;
+    probed(drive, opened).await
+}
+
+async fn probed(drive: &RunExecutor, opened: Result<ConfiguredModel, ModelError>) -> Result<ModelCheck, ApiError> {
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let remedy = Some(ModelTrouble::NoKey.remedy());
+            return Ok(ModelCheck { remedy, ..ModelCheck::new(error.name, false, error.why) });
+        }
     };
+    if opened.built_in {
+        return Ok(ModelCheck { built_in: true, ..ModelCheck::new(opened.name, true, "built in") });
+    }
+    let (found, usage) = probe(opened.model.as_ref()).await;
+    if usage != Usage::default() {
+        let usage = opened.charge(usage);
+        drive.store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)).await?;
+    }
+    let silent = found.iter().find(|one| one.name == "answers" && !one.works);
+    let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
+    let remedy = silent.and_then(|one| ModelTrouble::in_text(&one.note)).map(|(trouble, _)| trouble.remedy());
+    let detail = drive.keys_alone().redact(&detail);
+    let ok = silent.is_none();
+    Ok(ModelCheck { capabilities: Some(found), remedy, ..ModelCheck::new(opened.name, ok, detail) })
+}
+
+fn busy() -> ApiError {
+    let message = "the models are being checked already";
+    ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check")
+}
+
+/// The keys come from the daemon's environment and its store; none is in the answer.
+pub(super) async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
+    let _alone = CHECK.try_lock().map_err(|_| busy())?;
     let drive = app.0.drive.newest();
     let config = Config::load(&drive.home).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    // What is connected has no part in the file.
+    let config = drive.with_connected(config).await?;
     let mut checks = Vec::new();
     for opened in drive.models.each_in(&config) {
-        let opened = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                checks.push(ModelCheck::new(error.name, false, error.why));
-                continue;
-            }
-        };
-        if opened.built_in {
-            checks.push(ModelCheck { built_in: true, ..ModelCheck::new(opened.name, true, "built in") });
-            continue;
-        }
-        let (found, usage) = probe(opened.model.as_ref()).await;
-        if usage != Usage::default() {
-            let usage = opened.charge(usage);
-            drive.store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)).await?;
-        }
-        let silent = found.iter().find(|one| one.name == "answers" && !one.works);
-        let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
-        let detail = drive.keys_alone().redact(&detail);
-        let ok = silent.is_none();
-        checks.push(ModelCheck { capabilities: Some(found), ..ModelCheck::new(opened.name, ok, detail) });
+        checks.push(probed(&drive, opened).await?);
     }
     // A file that was changed counts from `kiso config reload` on.
     let in_use = drive.config.model == config.model && drive.config.providers == config.providers;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PresetArgs {
-    /// openrouter, openai, anthropic, ollama, llama.cpp or vllm [default: list them]
+    /// openrouter, openai, anthropic, gemini, groq, ollama, lmstudio, llama.cpp or vllm [default: list them]
     name: Option<String>,
     /// Write it to config.toml, unless it already sets a provider or a model
     #[arg(long, requires = "name")]

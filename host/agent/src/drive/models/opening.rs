@@ -13,6 +13,7 @@ use kiso_llm::price::Price;
 use kiso_llm::reflex::Reflex;
 use kiso_llm::scripted::ScriptedModel;
 use kiso_llm::transcribe::{self, Transcriber};
+use kiso_llm::unready::UnreadyModel;
 use kiso_llm::{LlmError, Model};
 use kiso_store::secret::SecretValue;
 use std::path::Path;
@@ -26,11 +27,13 @@ pub(super) struct ModelOpening<'a> {
     pub(super) opened: Vec<ConfiguredModel>,
     pub(super) keys: Vec<(String, SecretValue)>,
     pub(super) apart: ModelsApart,
+    /// Models that give no answers and lack their keys.
+    pub(super) unready: Vec<ModelError>,
 }
 
 impl<'a> ModelOpening<'a> {
     pub(super) fn new(config: &'a Config, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { config, env, opened: Vec::new(), keys: Vec::new(), apart: ModelsApart::default() }
+        Self { config, env, opened: Vec::new(), keys: Vec::new(), apart: ModelsApart::default(), unready: Vec::new() }
     }
 
     /// With what was opened before.
@@ -39,7 +42,25 @@ impl<'a> ModelOpening<'a> {
         self
     }
 
-    /// Opens a model unless it is; its place in the list.
+    /// The same for one that can be called.
+    pub(super) fn open_ready(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
+        let at = self.open(role, string)?;
+        match &self.opened[at].unready {
+            Some(error) => Err(error.clone()),
+            None => Ok(at),
+        }
+    }
+
+    /// The keys of all connected providers, so that none is written down, whether it is in use or not.
+    pub(super) fn take_connected_keys(&mut self) {
+        let config = self.config;
+        for provider in config.providers.iter().filter(|provider| provider.connected) {
+            // One that is missing is an error where a model needs it.
+            let _ = self.key(provider);
+        }
+    }
+
+    /// Opens a model unless it is; its place in the list. One that lacks its key is opened as one that says so.
     pub(super) fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
         let wrong = |why: String| wrong(role.name(), string, why);
         let named = self.config.named(string).map_err(wrong)?;
@@ -49,15 +70,21 @@ impl<'a> ModelOpening<'a> {
         }
         let said = self.config.settings_of(named);
         let settings = settings(self.config, named);
+        let mut unready = None;
         let (model, remote): (Arc<dyn Model>, _) = match named {
             ModelName::Reflex => (Arc::new(Reflex), None),
             ModelName::Scripted(file) => {
                 (Arc::new(ScriptedModel::load(Path::new(file)).map_err(|error| wrong(error.to_string()))?), None)
             }
             ModelName::Of(provider, model) => {
-                let endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
-                let breaker = Arc::new(self.breaker());
-                (connect(provider.kind, endpoint).map_err(wrong)?, Some(Remote { breaker, price: price(said) }))
+                let model: Arc<dyn Model> = match self.endpoint(provider, model, said) {
+                    Ok(endpoint) => connect(provider.kind, endpoint).map_err(wrong)?,
+                    Err(why) => {
+                        unready = Some(wrong(why.clone()));
+                        Arc::new(UnreadyModel::new(name.clone(), why))
+                    }
+                };
+                (model, Some(Remote { breaker: Arc::new(self.breaker()), price: price(said) }))
             }
         };
         let built_in = remote.is_none();
@@ -72,6 +99,7 @@ impl<'a> ModelOpening<'a> {
             takes_schemas,
             link,
             settings,
+            unready,
         });
         Ok(self.opened.len() - 1)
     }
@@ -80,20 +108,23 @@ impl<'a> ModelOpening<'a> {
     pub(super) fn apart(mut self, shared: &ChainContext) -> Result<Self, ModelError> {
         let (memory, audio) = (&self.config.memory, &self.config.audio);
         if let Some(string) = memory.embedding_model.as_deref() {
-            let mut endpoint = self.endpoint_apart(embed::ROLE, string, "embeddings")?;
             let total = Duration::from_secs(memory.embedding_timeout_s);
-            // One answer, which comes whole.
-            endpoint.patience.total = total;
-            endpoint.patience.first_token = total;
+            let endpoint = self.endpoint_apart(embed::ROLE, string, "embeddings")?;
             let dimensions = Some(memory.embedding_dimensions).filter(|dimensions| *dimensions > 0);
             let price = price(self.config.named(string).ok().and_then(|named| self.config.settings_of(named)));
             let (slots, time) = (shared.slots.clone(), shared.time.clone());
-            let embedder = Embedder::new(endpoint, dimensions, (self.breaker(), price), slots, time);
-            self.apart.embedder =
-                Some(Arc::new(embedder.map_err(|error| wrong(embed::ROLE, string, error.to_string()))?));
+            if let Some(mut endpoint) = endpoint {
+                // One answer, which comes whole.
+                endpoint.patience.total = total;
+                endpoint.patience.first_token = total;
+                let embedder = Embedder::new(endpoint, dimensions, (self.breaker(), price), slots, time);
+                self.apart.embedder =
+                    Some(Arc::new(embedder.map_err(|error| wrong(embed::ROLE, string, error.to_string()))?));
+            }
         }
-        if let Some(string) = audio.transcription_model.as_deref() {
-            let mut endpoint = self.endpoint_apart(transcribe::ROLE, string, "transcriptions")?;
+        if let Some(string) = audio.transcription_model.as_deref()
+            && let Some(mut endpoint) = self.endpoint_apart(transcribe::ROLE, string, "transcriptions")?
+        {
             // An hour of speech is heard before the first word of the answer.
             endpoint.patience.first_token = endpoint.patience.total;
             let (slots, time) = (shared.slots.clone(), shared.time.clone());
@@ -104,14 +135,20 @@ impl<'a> ModelOpening<'a> {
         Ok(self)
     }
 
-    /// Where a model is reached that gives something else than answers.
-    fn endpoint_apart(&mut self, role: &'static str, string: &str, gives: &str) -> Result<Endpoint, ModelError> {
+    /// Where a model is reached that gives something else than answers; `None` if it lacks its key.
+    fn endpoint_apart(
+        &mut self,
+        role: &'static str,
+        string: &str,
+        gives: &str,
+    ) -> Result<Option<Endpoint>, ModelError> {
         let named = self.config.named(string).map_err(|why| wrong(role, string, why))?;
         let ModelName::Of(provider, model) = named else {
             return Err(wrong(role, string, format!("it has no {gives}")));
         };
         let said = self.config.settings_of(named);
-        self.endpoint(provider, model, said).map_err(|why| wrong(role, string, why))
+        let endpoint = self.endpoint(provider, model, said).map_err(|why| self.unready.push(wrong(role, string, why)));
+        Ok(endpoint.ok())
     }
 
     fn breaker(&self) -> Breaker {
@@ -120,7 +157,8 @@ impl<'a> ModelOpening<'a> {
         Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s))
     }
 
-    fn endpoint(
+    /// Where a model is reached; an error if its key is missing.
+    pub(super) fn endpoint(
         &mut self,
         provider: &Provider,
         model: &str,
@@ -153,11 +191,14 @@ impl<'a> ModelOpening<'a> {
         if let Some((_, key)) = self.keys.iter().find(|(known, _)| known == variable) {
             return Ok(Some(key.clone()));
         }
-        let provider = &provider.name;
+        let (provider, connected) = (&provider.name, provider.connected);
         let value = (self.env)(variable).map(SecretValue::new);
         // What reads a key from a file often leaves a line break behind it.
         let key = value.map(|value| SecretValue::new(value.expose().trim().to_owned()));
         let Some(key) = key.filter(|key| !key.expose().is_empty()) else {
+            if connected {
+                return Err(format!("the key of the provider {provider} cannot be opened; enter it again in the page"));
+            }
             return Err(format!("{variable}, the variable with the key of [providers.{provider}], is not set"));
         };
         if !key.expose().bytes().all(|b| b.is_ascii_graphic()) {
