@@ -1,66 +1,198 @@
-// Leads somebody from the built-in rules to a language model. The key never comes here: it goes from a terminal, or a file of
-// systemd's, into the daemon's environment; the page only asks whether it works.
+// Leads somebody to a language model: provider, key, model, test. The key leaves this page once, to the daemon, which keeps it
+// encrypted and never sends it back.
 
-import { html, useEffect, useState } from './preact.js';
-import { get, isAdmin, post } from './api.js';
-import { visible } from './format.js';
-import { Badge, Button, Busy, CopyButton, Dialog, Icon, Trouble } from './ui.js';
+import { html, useEffect, useRef, useState } from './preact.js';
+import { del, get, isAdmin, part, post, put } from './api.js';
+import { count, visible } from './format.js';
+import { Found } from './connect-test.js';
+import { refreshModels } from './models.js';
+import { Badge, Button, Busy, Dialog, Icon, Said, Trouble, confirm, report, toast } from './ui.js';
 
-const NAMES = { openrouter: 'OpenRouter', openai: 'OpenAI', anthropic: 'Anthropic', ollama: 'Ollama', 'llama.cpp': 'llama.cpp', vllm: 'vLLM' };
+/** The card for every other server. */
+const OTHER = { name: '', title: 'Other server', kind: 'openai', base_url: '', key_url: null, key_env: null, model: '' };
+
+/** Cards in the order in which people look for them. */
+const ORDER = ['openai', 'anthropic', 'openrouter', 'gemini', 'groq', 'ollama', 'lmstudio', 'llama.cpp', 'vllm'];
+
+/** Models of a list that are shown at once; a search finds the others. */
+const SHOWN = 60;
 
 export function Connect({ onClose }) {
-  const [presets, set] = useState(null);
+  const [known, set] = useState(null);
   const [error, fail] = useState(null);
-  const [name, choose] = useState(null);
-  const load = () => get('/models').then((told) => { set(told.presets); fail(null); }, fail);
-  useEffect(() => void load(), []);
-  const preset = presets?.find((one) => one.name === name);
+  const [card, choose] = useState(null);
+  const load = () => Promise.all([get('/models'), get('/providers')]).then(([{ presets, unready }, told]) => {
+    set({ cards: [...ORDER.map((name) => presets.find((one) => one.name === name)).filter(Boolean), OTHER], unready: unready ?? [], ...told });
+    fail(null);
+  }, fail);
+  useEffect(() => void (isAdmin() && load()), []);
+  if (!isAdmin()) {
+    return html`<${Dialog} title="Connect a model" onClose=${onClose}>
+      <p>Only an administrator can connect a model. Ask the person who runs this kiso.</p><//>`;
+  }
+  const chosen = known?.cards.find((one) => one.name === card);
   return html`<${Dialog} title="Connect a model" onClose=${onClose}>
     ${error && html`<${Trouble} error=${error} again=${load} />`}
-    ${!presets && !error && html`<${Busy} />`}
-    ${presets && html`<fieldset class="connect-presets"><legend class="strong">Provider</legend>
-      ${presets.map((one) => html`<label key=${one.name} class="checked"><input type="radio" name="preset" checked=${one.name === name} onChange=${() => choose(one.name)} />
-        <span>${NAMES[one.name] ?? one.name} <span class="muted">${one.key_env ? 'needs a key' : 'on your machine'}</span></span></label>`)}</fieldset>`}
-    ${preset && html`<${Steps} key=${preset.name} preset=${preset} />`}
+    ${!known && !error && html`<${Busy} />`}
+    ${known && html`
+      ${known.unready.map(({ model, why }) => html`<p key=${model} class="connect-unready"><${Icon} name="alert" /><span>${visible(model)} has no key: ${visible(why)}.
+        Set it where kiso runs, or connect another model here.</span></p>`)}
+      <fieldset class="connect-cards"><legend class="strong">Provider</legend>
+        ${known.cards.map((one) => html`<label key=${one.name} class="connect-card"><input type="radio" name="preset" checked=${one.name === card} onChange=${() => choose(one.name)} />
+          <span>${one.title}</span><span class="muted">${one === OTHER ? 'any address' : one.key_env ? 'needs a key' : 'on your machine'}</span></label>`)}</fieldset>
+      ${chosen && html`<${Setup} key=${card} card=${chosen} providers=${known.items} onChange=${load} />`}
+      <${Connected} items=${known.items} current=${known.default} onChange=${load} />`}
   <//>`;
 }
 
-function Steps({ preset }) {
-  const { name, model, advice, key_env, key_is_set } = preset;
-  return html`<p class="muted">${visible(advice)}</p>
-    <ol class="connect-steps">
-      <li><p><span class="strong">Add the provider.</span> In a terminal on the machine that runs kiso:</p>
-        <${Command} text=${`kiso config preset ${name} --write`} />
-        <p class="muted">This sets <code>${model}</code> in config.toml. You can change the model there.</p></li>
-      ${key_env && html`<li><p><span class="strong">Give kiso your key.</span> ${key_is_set
-          ? html`<${Badge} kind="good"><${Icon} name="check" size=${14} />${key_env} is set<//>` : 'Never paste it into a chat. Set it before you start kiso:'}</p>
-        ${!key_is_set && html`<${Command} text=${`read -rs ${key_env}\nexport ${key_env}\nkiso serve`} />
-          <p class="muted">With systemd, keep it in a file that only root can read, run <code>systemctl edit kiso</code> and add:</p>
-          <${Command} text=${`[Service]\nLoadCredential=${key_env}:/etc/kiso/${key_env.toLowerCase()}`} />`}</li>`}
-      <li><p><span class="strong">Load the new configuration.</span>${key_env && !key_is_set ? ' Not needed if you just restarted kiso.' : ''}</p>
-        <${Command} text="kiso config reload" /></li>
-      <li><p><span class="strong">Test it.</span> kiso sends each configured model three short requests.</p>
-        ${isAdmin() ? html`<${Check} />` : html`<${Command} text="kiso doctor" />`}</li>
-    </ol>`;
+/** A name for the provider at an address: its host, as far as a name can have it. */
+function nameOf(address, taken) {
+  let host = 'server';
+  try {
+    host = new URL(address).host;
+  } catch {
+    // The daemon says what is wrong with it.
+  }
+  const stem = host.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^[^a-z]+|-+$/g, '').slice(0, 24) || 'server';
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? stem : `${stem}-${n}`;
+    if (!taken.has(name)) return name;
+  }
 }
 
-const Command = ({ text }) => html`<div class="connect-command"><pre tabindex="0" role="group" aria-label="Command">${text}</pre><${CopyButton} text=${text} label="Copy command" /></div>`;
-
-function Check() {
-  const [told, set] = useState(null);
-  const check = async () => {
-    set(null);
-    set(await post('/models/check'));
+/** One provider: its address and key, then its models. */
+function Setup({ card, providers, onChange }) {
+  const own = card.name.replace('.', '');
+  const [name, setName] = useState(card === OTHER ? null : own);
+  const provider = providers.find((one) => one.name === name);
+  const [editing, edit] = useState(false);
+  const taken = new Set(providers.map((one) => one.name));
+  if (provider && !editing) {
+    return html`<${Models} key=${name} card=${card} provider=${provider} onEdit=${provider.configured ? null : () => edit(true)} onChange=${onChange} />`;
+  }
+  const done = async (saved) => {
+    await onChange();
+    setName(saved);
+    edit(false);
   };
-  const models = told?.checks.filter((one) => !one.built_in) ?? [];
-  return html`<${Button} icon="health" onClick=${check}>Test the connection<//>
+  return html`<${Entry} card=${card} provider=${provider} name=${(address) => provider?.name ?? (card === OTHER ? nameOf(address, taken) : own)} onDone=${done} />`;
+}
+
+function Entry({ card, provider, name, onDone }) {
+  const cloud = Boolean(card.key_env);
+  const [address, setAddress] = useState(provider?.base_url ?? card.base_url);
+  const [kind, setKind] = useState(provider?.kind ?? card.kind);
+  const [error, fail] = useState(null);
+  const [busy, wait] = useState(false);
+  const key = useRef(null);
+  const submit = async (event) => {
+    event.preventDefault();
+    const value = key.current.value.trim();
+    // It is in the page no longer than it takes to send it.
+    key.current.value = '';
+    wait(true);
+    fail(null);
+    try {
+      const { name: saved } = await put(`/providers/${part(name(address))}`, { kind, base_url: address.trim(), ...(value && { key: value }) });
+      await onDone(saved);
+    } catch (refused) {
+      fail(refused);
+    }
+    wait(false);
+  };
+  return html`<form class="connect-entry" onSubmit=${submit} autocomplete="off">
+    ${cloud ? html`<p class="muted">${card.key_url && html`Create a key at <a href=${card.key_url} target="_blank" rel="noopener noreferrer">${new URL(card.key_url).host}</a>. `}It is kept encrypted on your server, and sent only to ${new URL(card.base_url).host}.</p>`
+      : html`<div class="field"><label for="connect-address">Address</label>
+        <input id="connect-address" type="url" required maxlength="500" spellcheck=${false} value=${address} placeholder="http://localhost:8000/v1" onInput=${(event) => setAddress(event.target.value)} />
+        <p class="muted">As the machine that runs kiso reaches it. Most end in /v1.</p></div>`}
+    ${card === OTHER && html`<div class="field"><label for="connect-kind">Format</label>
+      <select id="connect-kind" value=${kind} onChange=${(event) => setKind(event.target.value)}>
+        <option value="openai">OpenAI chat completions (most servers)</option><option value="anthropic">Anthropic Messages</option></select></div>`}
+    <div class="field"><label for="connect-key">API key${!cloud && html` <span class="muted">if the server wants one</span>`}</label>
+      <input id="connect-key" ref=${key} type="password" autocomplete="off" spellcheck=${false} required=${cloud} maxlength="4096" data-1p-ignore data-lpignore="true" /></div>
+    ${error && html`<${Trouble} error=${error} />`}
+    <footer><${Button} kind="primary" type="submit" busy=${busy}>${provider ? 'Save' : 'Connect'}<//></footer>
+  </form>`;
+}
+
+function Models({ card, provider, onEdit, onChange }) {
+  const [list, set] = useState(null);
+  const [error, fail] = useState(null);
+  const [words, search] = useState('');
+  const [model, pick] = useState('');
+  const [found, show] = useState(null);
+  const [used, use] = useState(null);
+  const base = `/providers/${part(provider.name)}`;
+  const load = () => {
+    fail(null);
+    set(null);
+    return get(`${base}/models`).then(({ items }) => {
+      set(items);
+      const usual = card.model.slice(card.model.indexOf(':') + 1);
+      const first = items.length === 1 ? items[0].name : items.find((one) => one.name === usual)?.name;
+      pick((old) => old || first || '');
+    }, (refused) => {
+      set([]);
+      fail(refused);
+    });
+  };
+  useEffect(() => void load(), [provider.base_url, provider.has_key]);
+  const asked = words.trim().toLowerCase();
+  const fits = (list ?? []).filter((one) => one.name.toLowerCase().includes(asked));
+  const typed = words.trim() && !fits.some((one) => one.name === words.trim()) ? [{ name: words.trim(), typed: true }] : [];
+  const shown = [...fits.slice(0, SHOWN), ...typed];
+  const choose = (name) => {
+    pick(name);
+    show(null);
+    use(null);
+  };
+  const test = async () => {
+    show(null);
+    show(await post(`${base}/check`, { model }));
+  };
+  const take = async () => {
+    const context = list.find((one) => one.name === model)?.context;
+    use(await put(`${base}/models`, { model, default: true, ...(context && { context }) }));
+    await Promise.all([onChange(), refreshModels()]);
+  };
+  return html`<div class="connect-models">
+    <p class="connect-at"><${Badge} kind=${error ? 'bad' : 'good'}>${error ? 'not reached' : provider.has_key ? 'key saved' : 'connected'}<//> <span class="muted"><bdi>${visible(provider.base_url)}</bdi></span>
+      ${onEdit && html`<button type="button" class="link" onClick=${onEdit}>Change key or address</button>`}</p>
+    ${error && html`<${Trouble} error=${error} again=${load} />`}
+    ${!list && html`<${Busy}>Reading the list of models…<//>`}
+    ${list && html`<div class="field"><label for="connect-search">Model</label>
+      <input id="connect-search" type="search" autocomplete="off" spellcheck=${false} value=${words} placeholder=${list.length ? `Search ${count(list.length)} models, or type a name` : 'Type the model’s name'} onInput=${(event) => search(event.target.value)} /></div>
+      <fieldset class="connect-list" aria-label="Models">${shown.map((one) => html`<label key=${one.name} class="checked"><input type="radio" name="connect-model" checked=${one.name === model} onChange=${() => choose(one.name)} />
+        <span><bdi>${visible(one.name)}</bdi>${one.typed ? html` <span class="muted">as typed</span>` : one.context && html` <span class="muted">${count(one.context)} tokens</span>`}</span></label>`)}
+        ${fits.length > SHOWN && html`<p class="muted">${count(fits.length - SHOWN)} more: type a part of the name.</p>`}</fieldset>
+      <footer><${Button} icon="health" disabled=${!model} onClick=${test}>Test<//>
+        ${provider.configured ? html`<p class="muted">This provider stands in config.toml. Name its models there.</p>`
+          : html`<${Button} kind="primary" disabled=${!model} onClick=${take}>Use this model<//>`}</footer>`}
     <div role="status">
-    ${told && !models.length && html`<p class="wrong">config.toml names no model yet. Do step 1 first.</p>`}
-    ${models.length > 0 && html`<ul class="connect-found">${models.map((one) => html`<li key=${one.model}>
-      <${Badge} kind=${one.ok ? 'good' : 'bad'}>${one.ok ? 'works' : 'failed'}<//> <span class="strong">${visible(one.model)}</span>
-      ${!one.ok && html`<p class="muted">${visible(one.detail)}</p>`}
-      ${one.ok && html`<p class="muted">${one.capabilities.map(({ name, works }) => `${works ? '✓' : '✗'} ${name}`).join(' · ')}</p>`}</li>`)}</ul>`}
-    ${told && models.length > 0 && !told.in_use && html`<p class="wrong">kiso still uses the old configuration. Run <code>kiso config reload</code>.</p>`}
-    ${told && told.in_use && models.length > 0 && models.every((one) => one.ok) && html`<p>All set. New messages use this model.</p>`}
-    </div>`;
+      ${found && html`<${Found} check=${found} />`}
+      ${used && html`<p class="connect-done"><${Icon} name="check" />${used.in_use ? html`<span>Done. New messages use <b>${visible(used.model)}</b>.</span>`
+        : html`<span><b>${visible(used.model)}</b> can be chosen in the model menu of each chat. config.toml names another default, which takes precedence.</span>`}</p>`}
+    </div></div>`;
+}
+
+/** What is there already. */
+function Connected({ items, current, onChange }) {
+  if (!items.length) return null;
+  const remove = async ({ name, models }) => {
+    const sure = await confirm({ title: `Remove ${name}?`, text: 'Its key and its models are deleted from kiso. Chats that use them fall back to the default.', list: models, action: 'Remove' });
+    if (!sure) return;
+    try {
+      await del(`/providers/${part(name)}`);
+      toast(`${name} is removed`, 'good');
+    } catch (error) {
+      report(error);
+    }
+    await Promise.all([onChange(), refreshModels()]);
+  };
+  return html`<section class="connect-own" aria-label="Connected providers"><h3>Connected</h3><ul>${items.map((one) => html`<li key=${`${one.name} ${one.configured}`}>
+    <div><span class="strong"><${Said}>${one.name}<//></span> ${one.configured && html`<${Badge}>config.toml<//>`} ${one.hidden && html`<${Badge} kind="warn">replaced by config.toml<//>`}
+      ${one.wants_key && !one.has_key && html`<${Badge} kind="bad">no key<//>`}
+      <p class="muted"><bdi>${visible(one.base_url)}</bdi></p>
+      ${one.models.map((model) => html`<p key=${model} class="muted"><bdi>${visible(model)}</bdi>${model === current && ' · default'}</p>`)}</div>
+    ${!one.configured && html`<${Button} kind="quiet small" icon="trash" label=${`Remove ${visible(one.name)}`} onClick=${() => remove(one)} />`}</li>`)}</ul></section>`;
 }

@@ -3,6 +3,7 @@
 import { html, store, useEffect, useStore } from './preact.js';
 import { get, isAdmin, me, post } from './api.js';
 import { on } from './events.js';
+import { style } from './modules.js';
 import { announce, Menu } from './ui.js';
 
 /** What `GET /models` says: the models that there are, and the default. Null until it is known; empty where it cannot be. */
@@ -38,8 +39,14 @@ me.watch((who) => {
 const connect = store(null);
 
 export async function openConnect() {
-  const { Connect } = await import('./connect.js');
+  const [{ Connect }] = await Promise.all([import('./connect.js'), style('screens/connect.css')]);
   connect.set({ Connect });
+}
+
+/** Asks for the models once more, because somebody changed them. */
+export async function refreshModels() {
+  asked = 0;
+  await loadModels();
 }
 
 export function ConnectDialog() {
