@@ -134,6 +134,9 @@ const INDEX: &str = "index.html";
 /// The styles that every screen has, in order; they are sent as one, so that nothing is drawn without a part of them.
 const STYLES: (&str, [&str; 6]) =
     ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"]);
+    "welcome/chart-dark.svg",
+    "welcome/chart-light.svg",
+    "welcome/weather.csv",
 
 /// Where libraries stand.
 const VENDOR: &str = "vendor/";
@@ -290,6 +293,7 @@ fn media_type(name: &str) -> Option<&'static str> {
         "woff2" => "font/woff2",
         _ => return None,
     })
+        "csv" => "text/csv; charset=utf-8",
 }
 
 /// Whether a file below `web/` is served: what tells people where the libraries are from is not.

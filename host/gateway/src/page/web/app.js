@@ -130,10 +130,10 @@ function Frame() {
     <aside id="sidebar" class="sidebar" aria-label="Sessions and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
       <div class="brand"><${Logo} /> <strong>kiso</strong><${Button} kind="quiet sidebar-close" icon="close" label="Close the sidebar" onClick=${() => setDrawer(false)} /></div>
       <${Sidebar} current=${place === 's' ? name : null} onLeave=${() => setDrawer(false)} />
-      <nav class="places" aria-label="Screens">
+      <${Manage} open=${Boolean(screen)}>
         ${Object.entries(SCREENS).filter(([, one]) => one.icon && (!one.admin || isAdmin())).map(([key, one]) => html`<a key=${key} href=${href(key)} aria-current=${place === key ? 'page' : undefined}>
           <${Icon} name=${one.icon} />${one.title}</a>`)}
-      </nav>
+      <//>
       <${Account} />
     </aside>
     <${ConnectDialog} />
@@ -143,6 +143,17 @@ function Frame() {
       ${screen ? html`<${Lazy} key=${place} css=${FILES[place][1]} ...${screen} />` : place === 's' && name ? html`<${Lazy} key="s" session=${name} ...${CHAT} />` : null}
     </main>
   </div>`;
+}
+
+/** The screens for who runs kiso, folded away until somebody wants one; `open` where one of them is in view. */
+function Manage({ open, children }) {
+  const [unfolded, set] = useState(open);
+  useEffect(() => set(open), [open]);
+  return html`<nav class="places" aria-label="Screens">
+    <button type="button" class="places-fold" aria-expanded=${String(unfolded)} onClick=${() => set(!unfolded)}>
+      <${Icon} name="settings" />Manage<${Icon} name="chevron" size=${14} /></button>
+    ${unfolded && html`<div class="places-all">${children}</div>`}
+  </nav>`;
 }
 
 /** A screen whose module is fetched when it is needed. */

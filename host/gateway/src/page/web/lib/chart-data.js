@@ -5,6 +5,8 @@
 //
 // `series` is what it needs. Without `x` the points are numbered, without `type` it is a line. null is a gap.
 
+import { dates, numbers } from './format.js';
+
 const TYPES = ['line', 'bar', 'area', 'scatter'];
 const MOST_SERIES = 8;
 const MOST_POINTS = 5_000;
@@ -79,13 +81,13 @@ function along(x, type, given) {
   };
 }
 
-const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
-const MOMENT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const DAY = dates({ day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+const MOMENT = dates({ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' });
 const moment = (seconds, days) => (days ? DAY : MOMENT).format(seconds * 1_000);
 
-const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 4 });
-const MONEY = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 2 });
+const NUMBER = numbers({ maximumFractionDigits: 4 });
+const MONEY = numbers({ minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const SHORT = numbers({ notation: 'compact', maximumFractionDigits: 2 });
 
 /** A value with its unit; "$" stands before it, all others behind. */
 export function value(number, unit, short = false) {

@@ -1,11 +1,23 @@
 // Numbers, times and sizes as people read them.
 
+/** Numbers, dates and times are written as the browser's language writes them; sentences are English. */
+const LOCALE = undefined;
+
+/** A formatter of dates and times, by the options of `Intl.DateTimeFormat`. */
+export const dates = (options) => new Intl.DateTimeFormat(LOCALE, options);
+
+/** A formatter of numbers, by the options of `Intl.NumberFormat`. */
+export const numbers = (options) => new Intl.NumberFormat(LOCALE, options);
+
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const DAY = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric', month: 'short' });
-const FULL = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
-const CLOCK = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const COUNT = new Intl.NumberFormat('en');
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const DAY = dates({ weekday: 'short', day: 'numeric', month: 'short' });
+const FULL = dates({ dateStyle: 'medium', timeStyle: 'medium' });
+const CLOCK = dates({ timeStyle: 'short' });
+const COUNT = numbers();
+const SHORT = numbers({ notation: 'compact', maximumFractionDigits: 1 });
+const TENTHS = numbers({ minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const DOLLARS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
+const CENTS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', minimumSignificantDigits: 1, maximumSignificantDigits: 2 });
 
 export const count = (number) => COUNT.format(number);
 export const short = (number) => SHORT.format(number);
@@ -26,7 +38,7 @@ export function ago(ms, now) {
 /** "0.3 s", "12.4 s", "2 min 05 s": with tenths as long as they matter. */
 export function duration(ms) {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 60_000) return `${TENTHS.format(ms / 1_000)} s`;
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')} s`;
   return `${Math.floor(ms / 3_600_000)} h ${String(Math.floor((ms % 3_600_000) / 60_000)).padStart(2, '0')} min`;
 }
@@ -47,14 +59,15 @@ export function bytes(number) {
     number /= 1_000;
     unit += 1;
   }
-  return `${unit && number < 10 ? number.toFixed(1) : Math.round(number)} ${UNITS[unit]}`;
+  return `${unit && number < 10 ? TENTHS.format(number) : Math.round(number)} ${UNITS[unit]}`;
 }
 
-/** Millionths of a dollar as "$0.0123". */
+/** Millionths of a dollar as "$0.012"; what has no known price is "unknown". */
 export function cost(micros) {
+  if (micros == null) return 'unknown';
   const dollars = micros / 1e6;
-  if (!micros) return '$0';
-  return dollars < 0.01 ? `$${dollars.toPrecision(2)}` : `$${dollars.toFixed(2)}`;
+  if (!micros) return DOLLARS.format(0).replace(/[.,]00/, '');
+  return (dollars < 0.01 ? CENTS : DOLLARS).format(dollars);
 }
 
 /** Characters that turn the order of the text around them. */

@@ -1,6 +1,7 @@
 // Draws a chart with uPlot, in the colours of the theme.
 
 import { value } from './chart-data.js';
+import { dates } from './format.js';
 
 const COLOURS = 6;
 const DOTTED = 40;
@@ -82,7 +83,7 @@ export function draw(Plot, host, chart, onPoint) {
 }
 
 const DAY = { day: 'numeric', month: 'short' };
-const CLOCK = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' };
+const CLOCK = { timeStyle: 'short' };
 const SECONDS_OF_DAY = 86_400;
 
 /** What stands below the points. */
@@ -91,8 +92,8 @@ function along(chart) {
   if (chart.kind === 'numbers') return { values: (_, all) => all.map((one) => (one == null ? '' : String(one))) };
   const zone = chart.days ? { timeZone: 'UTC' } : {};
   const years = chart.xs.at(-1) - chart.xs[0] > 300 * SECONDS_OF_DAY;
-  const day = new Intl.DateTimeFormat('en', { ...(years ? { month: 'short', year: 'numeric' } : DAY), ...zone });
-  const hour = new Intl.DateTimeFormat('en', { ...CLOCK, ...zone });
+  const day = dates({ ...(years ? { month: 'short', year: 'numeric' } : DAY), ...zone });
+  const hour = dates({ ...CLOCK, ...zone });
   return { space: 70, values: (_, all, axis, space, step) => all.map((one) => (step < SECONDS_OF_DAY ? hour : day).format(one * 1_000)) };
 }
 

@@ -55,10 +55,14 @@ export function sessionOf(name) {
   return byName.get(name) ?? others.get().get(name);
 }
 
-/** The title of a session as it was given, and its name as long as it has none. Takes the session, or its name. */
+/** Names that the page and the OpenAI interface make up, which say nothing to a person. */
+const MADE_UP = /^chat-(?:\d{4}-\d{2}-\d{2}-\d{4}(?:-\d+)?|[0-9a-f]{20})$/;
+
+/** The title of a session as it was given. One without a title is called by its name, and "New chat" where that was made up. Takes the session, or its name. */
 export function givenTitle(session) {
   const known = typeof session === 'string' ? sessionOf(session) : session;
-  return known?.title || known?.name || session;
+  const name = known?.name ?? session;
+  return known?.title || (MADE_UP.test(name) ? 'New chat' : name);
 }
 
 /** What a session is called where people read it: nothing in a title turns the text around it. */

@@ -1,7 +1,8 @@
 // What stands in a conversation: messages of the user, replies that are there or under way, notes, and what is not sent yet.
 
 import { Component, html, store, useMemo, useRef, useState, useStore } from './preact.js';
-import { clock, fullTime } from './format.js';
+import { Attached, attachedOf } from './chips.js';
+import { clock, dates, fullTime } from './format.js';
 import { Markdown } from './markdown.js';
 import { href } from './router.js';
 import { Made, Parts, partsOf } from './reply.js';
@@ -36,7 +37,7 @@ export class Row extends Component {
   }
 }
 
-const DAY = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
+const DAY = dates({ weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
 
 function day(ms) {
   const midnight = new Date().setHours(0, 0, 0, 0);

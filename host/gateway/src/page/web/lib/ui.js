@@ -31,6 +31,7 @@ const ICONS = {
   pin: 'M9 4h6l-1 6l3 3H7l3-3zM12 13v7',
   archive: 'M4 5h16v4H4zM6 9v10h12V9M10 13h4',
   memory: 'M12 4c4.4 0 8 1.3 8 3s-3.6 3-8 3s-8-1.3-8-3s3.6-3 8-3M4 7v10c0 1.7 3.6 3 8 3s8-1.3 8-3V7M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3',
+  settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4',
   usage: 'M5 20V10M12 20V4M19 20v-7',
   health: 'M3 12h4l3-7l4 14l3-7h4',
   trace: 'M5 6h8M5 12h14M9 18h10',

@@ -1,41 +1,67 @@
-// What stands in a session in which nobody has written yet.
+// What stands in a session in which nobody has written yet: tasks that a click writes into the field.
 
 import { html, useStore } from './preact.js';
 import { isAdmin } from './api.js';
 import { fillComposer } from './composer.js';
 import { models, openConnect } from './models.js';
 import { Icon } from './ui.js';
+import { upload, uploads } from './uploads.js';
 
-/** What a language model can do. */
-const EXAMPLES = [
-  ['chat', 'Explain something', 'What happens between typing an address and seeing the page?'],
-  ['usage', 'Work with data', 'Make a table of the ten largest cities of Europe, and draw it as a bar chart.'],
-  ['clock', 'Get something done', 'Find out which five words are most frequent in the documentation of kiso, and show the commands that you used.'],
+/** Where the files of the first screen are. */
+const FILES = new URL('../welcome/', import.meta.url);
+
+/** A table that comes with kiso: the weather of two cities in the months of a year. */
+const TABLE = 'weather.csv';
+
+/** What a language model can do: title, message, and whether the table goes with it. */
+const TASKS = [
+  ['table', 'Ask about a file', 'Which of the two cities has the better summer? Give reasons from the table, and draw them.', true],
+  ['search', 'Look something up', 'What is new in the latest release of Rust? Give me the five things that matter, with links.'],
+  ['clock', 'Have it done regularly', 'Every weekday at 8, tell me in five lines what is on the front page of https://news.ycombinator.com/.'],
+  ['folder', 'Work in a folder', 'Look through my folder, group its files by topic, and propose better names. Change nothing yet.'],
 ];
 
-/** What the built-in rules can do. Each runs as it is written, in a session without files. */
+/** What the built-in rules can do. Each runs as it is written, and its result is what the program answers: a test compares them. */
 const RULES = [
-  ['play', 'Run a command', '$ for n in 1 2 3 4 5; do echo "$n squared is $((n * n))"; done'],
-  ['usage', 'Draw a chart', '$ printf \'month,rain_mm\\nJan,61\\nFeb,48\\nMar,72\\nApr,55\\n\' > rain.csv\nchart file=rain.csv kind=bar x=month y=["rain_mm"] title="Rain by month"'],
-  ['info', 'See what is possible', 'What can you do?'],
+  ['usage', 'Draw a chart', 'plot the mean temperature by month as a line chart', html`<${Chart} />`],
+  ['table', 'Compare', 'Which city is warmer?', html`<table class="welcome-result"><thead><tr><th>city</th><th>mean_temperature_c</th></tr></thead>
+    <tbody><tr><td>Lisbon</td><td>17.01</td></tr><tr><td>Oslo</td><td>7.42</td></tr></tbody></table>`],
+  ['play', 'Run a command', '$ sort -t, -k4 -nr weather.csv | head -n 3', html`<pre class="welcome-result">${'2024-02,Lisbon,11.1,146\n2024-10,Oslo,8.2,126\n2024-08,Oslo,13.7,117'}</pre>`],
 ];
+
+/** The chart that the first of them draws. */
+function Chart() {
+  const { theme } = document.documentElement.dataset;
+  const dark = theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  return html`<img class="welcome-result" src=${new URL(`chart-${dark ? 'dark' : 'light'}.svg`, FILES).href} alt="" width="480" height="240" loading="lazy" />`;
+}
+
+/** Writes a message into the field, with the table if it is about that. */
+async function write(session, text, table) {
+  fillComposer(session, text);
+  if (!table || uploads.get()[session]?.some(({ name }) => name === TABLE)) return;
+  const answer = await fetch(new URL(TABLE, FILES));
+  if (!answer.ok) return;
+  upload(session, [new File([await answer.blob()], TABLE, { type: 'text/csv' })]);
+}
 
 export function Welcome({ session, model }) {
   const preset = useStore(models, (told) => told?.default ?? null);
   const chosen = model ?? preset;
   const rules = chosen === 'reflex';
+  const cards = rules ? RULES.map(([icon, title, text, result]) => [icon, title, text, true, result]) : TASKS;
   return html`<div class="chat-welcome">
   <svg class="logo" width="44" height="44" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" />
     <path d="M7 22h18M10 22v-6h12v6M13 16v-6h6v6" /></svg>
   <h2>What would you like to do?</h2>
   <p>${rules
-    ? 'kiso runs on its built-in rules now: commands, charts and tables work. To ask anything in your own words, connect a language model.'
+    ? 'Without a language model, kiso works by built-in rules: commands, tables and charts. Connect a model to ask anything in your own words.'
     : 'Ask a question, or give kiso a task. It makes a plan, runs it in a sandbox, and shows you each step.'}</p>
-  <ul aria-label="Examples" class=${chosen === null ? 'pending' : ''}>
-    ${rules && isAdmin() && html`<li><button type="button" class="connect" onClick=${openConnect}><${Icon} name="link" />
+  <ul aria-label="Examples" class=${`${chosen === null ? 'pending' : ''} ${rules ? 'three' : ''}`}>
+    ${rules && isAdmin() && html`<li class="wide"><button type="button" class="connect" onClick=${openConnect}><${Icon} name="link" />
       <span class="strong">Connect a model</span><span>Use OpenAI, Anthropic, OpenRouter, or a model on this machine.</span></button></li>`}
-    ${(rules ? RULES : EXAMPLES).map(([icon, title, text]) => html`<li key=${title}>
-    <button type="button" onClick=${() => fillComposer(session, text)}><${Icon} name=${icon} />
-      <span class="strong">${title}</span><span class=${text.startsWith('$') ? 'mono' : ''}>${text}</span></button></li>`)}</ul>
+    ${cards.map(([icon, title, text, table, result]) => html`<li key=${title}>
+    <button type="button" onClick=${() => write(session, text, table)}><${Icon} name=${icon} />
+      <span class="strong">${title}</span>${result && html`<span class="welcome-shown" aria-hidden="true">${result}</span>`}<span class=${text.startsWith('$') ? 'mono' : ''}>${text}</span></button></li>`)}</ul>
 </div>`;
 }

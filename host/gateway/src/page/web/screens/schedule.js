@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, now, part, patch, post } from '../lib/api.js';
 import { on } from '../lib/events.js';
-import { duration, plural } from '../lib/format.js';
+import { dates, duration, plural } from '../lib/format.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href } from '../lib/router.js';
 import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, chosenBy, expression, inWords } from '../lib/when.js';
@@ -130,8 +130,8 @@ function Next({ ms }) {
   return html`<time dateTime=${new Date(ms).toISOString()}>${dateAndTime(ms)}</time> <span class="muted">${until(ms - now())}</span>`;
 }
 
-const THIS_YEAR = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const OTHER_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const THIS_YEAR = dates({ weekday: 'short', day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' });
+const OTHER_YEAR = dates({ day: 'numeric', month: 'short', year: 'numeric', hour: 'numeric', minute: '2-digit' });
 
 const dateAndTime = (ms) => (new Date(ms).getFullYear() === new Date(now()).getFullYear() ? THIS_YEAR : OTHER_YEAR).format(ms);
 

@@ -3,7 +3,7 @@
 import { html, Component, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { now } from '../lib/api.js';
 import { connection } from '../lib/events.js';
-import { clock, fullTime, plural } from '../lib/format.js';
+import { clock, dates, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, query, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
@@ -47,7 +47,7 @@ export function Sidebar({ current, onLeave }) {
     }
   };
   return html`<div class="sessions-head">
-      <${Button} icon="plus" onClick=${begin}>New session<//>
+      <${Button} icon="plus" onClick=${begin}>New chat<//>
       <div class="sessions-search" role="search">
         <${Icon} name="search" size=${16} />
         <input id="search" ref=${field} type="search" aria-label="Search sessions and messages" placeholder="Search" autocomplete="off"
@@ -146,13 +146,16 @@ function Folded({ of, stranger, unfold, list }) {
 
 const DAY = 86_400_000;
 
+const MONTH = dates({ month: 'long', year: 'numeric' });
+
 /** `[[label, sessions]]` of sessions that stand in order; those that are pinned stand first. */
 function grouped(items) {
   const today = new Date(now()).setHours(0, 0, 0, 0);
   const groups = new Map();
   for (const one of items) {
     const age = (today - one.active_ms) / DAY;
-    const label = one.placement === 'pinned' ? 'Pinned' : age <= 0 ? 'Today' : age <= 1 ? 'Yesterday' : age <= 7 ? 'Previous 7 days' : 'Older';
+    const label = one.placement === 'pinned' ? 'Pinned' : age <= 0 ? 'Today' : age <= 1 ? 'Yesterday' : age <= 7 ? 'Previous 7 days'
+      : age <= 30 ? 'Previous 30 days' : MONTH.format(one.active_ms);
     if (!groups.has(label)) groups.set(label, []);
     groups.get(label).push(one);
   }
@@ -197,9 +200,9 @@ class Row extends Component {
   }
 }
 
-const WEEKDAY = new Intl.DateTimeFormat('en', { weekday: 'short' });
-const DATE = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
-const YEAR = new Intl.DateTimeFormat('en', { month: 'short', year: 'numeric' });
+const WEEKDAY = dates({ weekday: 'short' });
+const DATE = dates({ day: 'numeric', month: 'short' });
+const YEAR = dates({ month: 'short', year: 'numeric' });
 
 /** When something was, as short as its group allows. */
 function When({ ms }) {
