@@ -140,6 +140,15 @@ fn find(
             Some(chunk) => Some(chunk),
             None => view.chunk(id)?,
         };
+        // Words do not find what another version has replaced.
+        let chunk = match chunk {
+            Some(Chunk { source, session: Some(session), at_ms, .. })
+                if source == TURN && view.is_turn_replaced(&session, at_ms)? =>
+            {
+                None
+            }
+            chunk => chunk,
+        };
         found.extend(chunk.map(|chunk| (chunk, likeness.get(&id).copied().unwrap_or_default())));
     }
     Ok(found)
@@ -261,6 +270,11 @@ const TURN: &str = "turn";
 /// Source of the passages of summaries.
 const SUMMARY: &str = "summary";
 
+/// Forgets the passages of a summary that is not in force any more.
+pub fn forget_summary(tx: &Tx<'_>, session: &SessionName, summary: &str) -> Result<(), StoreError> {
+    chunks(summary).iter().try_for_each(|chunk| tx.delete_chunk_of(chunk, SUMMARY, session))
+}
+
 /// Remembers the summary of a session, with the transaction that keeps it: it holds what the one before held, whose passages
 /// go. Where memory is full, it is not remembered.
 pub fn keep_summary(
@@ -271,9 +285,7 @@ pub fn keep_summary(
     label: &Label,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    for chunk in chunks(before.unwrap_or_default()) {
-        tx.delete_chunk_of(&chunk, SUMMARY, session)?;
-    }
+    forget_summary(tx, session, before.unwrap_or_default())?;
     for chunk in chunks(summary) {
         match tx.add_chunk(&chunk, SUMMARY, Some(session), at_ms) {
             Err(StoreError::Quota { .. }) => break,

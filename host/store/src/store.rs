@@ -37,6 +37,7 @@
 mod approvals;
 mod background;
 mod backup;
+mod branches;
 mod channel_offers;
 mod channels;
 mod chats;
@@ -67,6 +68,7 @@ mod memory;
 mod migrations;
 mod network_rules;
 mod outbox;
+mod owners;
 mod pictures;
 mod pills;
 mod prompts;
@@ -100,6 +102,9 @@ pub use approvals::{
 };
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use backup::{BackupError, StoreCopy, part_of, place, restore};
+pub use branches::{
+    BranchChange, KeptSummary, MAX_BRANCHES, MAX_VERSIONS, NewVersion, NotReplaced, OldBranch, ReplacedTurn, VersionAdmission,
+};
 pub use channel_offers::ChannelOffer;
 pub use channels::{ChannelLine, ChannelNote, ChannelSender, PAIRING_MS, SenderStanding};
 pub use chats::{Chat, ChatRequest, MAX_CHAT_REQUESTS};
@@ -125,6 +130,7 @@ pub use mcp_logins::McpLoginRow;
 pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use network_rules::{MAX_NETWORK_RULES, NetworkRuleLine, NewNetworkRule};
 pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine};
+pub use owners::SessionOwner;
 pub use pictures::{KeptPicture, MAX_KEPT_PICTURES, MAX_PICTURE_BYTES};
 pub use pills::{MAX_PILLS, PillRow};
 pub use prompts::Prompt;

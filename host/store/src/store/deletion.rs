@@ -20,7 +20,7 @@ pub enum Deletion {
 /// found by the session (`?1`). A test compares them with the tables that there are.
 ///
 /// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
-const OWNED: [(&str, &str); 23] = [
+const OWNED: [(&str, &str); 25] = [
     ("chats", "session = ?1"),
     ("chat_requests", "session = ?1"),
     ("prompts", "run IN (SELECT num FROM runs WHERE session = ?1)"),
@@ -35,6 +35,8 @@ const OWNED: [(&str, &str); 23] = [
     ("jobs", "session = ?1"),
     ("runs", "session = ?1"),
     ("messages", "session = ?1"),
+    ("branches", "session = ?1"),
+    ("branch_summaries", "session = ?1"),
     ("summaries", "session = ?1"),
     ("segments", "session = ?1"),
     ("facts", "session = ?1"),
@@ -221,7 +223,12 @@ mod tests {
         )?;
         tx.finish_run(&run, RunStatus::Done, 2, "{}")?;
         let reply = tx.add_message(s, MessageRole::Assistant, "done", 2, Some(&run))?;
-        tx.finish_jobs(&run, reply)
+        tx.finish_jobs(&run, reply)?;
+        tx.conn
+            .execute("INSERT INTO branches (id, session, parent, first, run) VALUES (?1, ?2, 0, ?1, 1)", (reply, id))?;
+        let kept = "INSERT INTO branch_summaries VALUES (?1, ?2, 0, 'x', 1, '[]', '{}')";
+        tx.conn.execute(kept, (id, reply))?;
+        Ok(())
     }
 
     fn rows(store: &Store, table: &str) -> i64 {

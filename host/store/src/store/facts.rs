@@ -54,6 +54,10 @@ pub struct NewFact {
 
 const INDEX: Index = Index { words: "facts_words", terms: "facts_terms", texts: "facts" };
 
+/// Drops facts of turns that another version has replaced: each has the time of its turn's first message.
+const IN_USE: &str = "NOT EXISTS (SELECT 1 FROM messages r INDEXED BY messages_replaced
+    WHERE r.session = f.session AND r.at_ms = f.at_ms AND r.replaced = 1)";
+
 const COLUMNS: &str = "f.id, f.text, f.source, s.name, f.confidence, f.at_ms";
 
 impl View<'_> {
@@ -70,11 +74,16 @@ impl View<'_> {
     /// [`View::facts`] that the owner of the home, or a model that had heard nobody else, has written.
     pub fn trusted_facts(&self, limit: u32) -> Result<Vec<Fact>, StoreError> {
         if !self.has_labels()? {
-            return self.facts(limit);
+            let mut query = self.conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
+                 WHERE {IN_USE} ORDER BY f.confidence DESC, f.at_ms DESC, f.id DESC LIMIT ?1"
+            ))?;
+            let rows = query.query_map([limit], fact)?;
+            return Ok(rows.collect::<Result<_, _>>()?);
         }
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
-             WHERE NOT EXISTS (SELECT 1 FROM labels l WHERE l.kind = 'fact' AND l.key = CAST(f.id AS TEXT))
+             WHERE NOT EXISTS (SELECT 1 FROM labels l WHERE l.kind = 'fact' AND l.key = CAST(f.id AS TEXT)) AND {IN_USE}
              ORDER BY f.confidence DESC, f.at_ms DESC, f.id DESC LIMIT ?1"
         ))?;
         let rows = query.query_map([limit], fact)?;
@@ -87,7 +96,7 @@ impl View<'_> {
         let IndexQuery { query, order, .. } = words.ask(self.conn, INDEX)?.any;
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts_words w JOIN facts f ON f.id = w.rowid LEFT JOIN sessions s ON s.id = f.session
-             WHERE w.facts_words MATCH ?1 ORDER BY {order} LIMIT ?2"
+             WHERE w.facts_words MATCH ?1 AND {IN_USE} ORDER BY {order} LIMIT ?2"
         ))?;
         let rows = statement.query_map((query, limit), fact)?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -155,6 +155,19 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The jobs that make up the last version of a turn that waits, oldest first.
+    fn queued_versions(&self, session: &SessionName) -> Result<Vec<Job>, StoreError> {
+        let columns = COLUMNS.replace("FROM jobs j", "FROM jobs j INDEXED BY jobs_of_turns");
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {columns} WHERE j.session = (SELECT id FROM sessions WHERE name = ?1) AND j.state = 'queued'
+             AND j.turn = (SELECT max(turn) FROM jobs INDEXED BY jobs_of_turns
+                 WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND state = 'queued' AND turn IS NOT NULL)
+             AND j.turn IS NOT NULL ORDER BY j.message LIMIT ?2"
+        ))?;
+        let rows = query.query_map((session.as_str(), MAX_JOINED), job)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The sessions in which jobs wait, with the time and priority of each one's last message, in the order of their
     /// first.
     pub fn sessions_queued(&self) -> Result<Vec<(SessionName, i64, JobPriority)>, StoreError> {
@@ -203,18 +216,8 @@ impl Tx<'_> {
     /// Admits a message: the message and its job, or nothing.
     pub fn admit(&self, new: &NewJob) -> Result<JobAdmission, StoreError> {
         let session = self.ensure_session(&new.session, new.at_ms)?;
-        if let Some(key) = &new.client_key {
-            if key.chars().count() > MAX_CLIENT_KEY {
-                return Err(StoreError::Quota {
-                    what: "the message's key has too many characters",
-                    max: MAX_CLIENT_KEY as u64,
-                });
-            }
-            let mut query =
-                self.conn.prepare_cached("SELECT message FROM jobs WHERE session = ?1 AND client_key = ?2")?;
-            if let Some(message) = query.query_row((session, key), |row| row.get(0)).optional()? {
-                return Ok(JobAdmission::Before(message));
-            }
+        if let Some(message) = self.admitted(&new.session, new.client_key.as_deref())? {
+            return Ok(JobAdmission::Before(message));
         }
         let message = self.add_message(&new.session, MessageRole::User, &new.text, new.at_ms, None)?;
         let mut insert = self.conn.prepare_cached(
@@ -223,6 +226,21 @@ impl Tx<'_> {
         insert.execute((message, session, new.caller.name(), new.priority, &new.client_key))?;
         self.set_label(LabelledRow::Message, message, &new.label)?;
         Ok(JobAdmission::Now(message))
+    }
+
+    /// The message of the session with this key.
+    pub(super) fn admitted(&self, session: &SessionName, key: Option<&str>) -> Result<Option<i64>, StoreError> {
+        let Some(key) = key else { return Ok(None) };
+        if key.chars().count() > MAX_CLIENT_KEY {
+            return Err(StoreError::Quota {
+                what: "the message's key has too many characters",
+                max: MAX_CLIENT_KEY as u64,
+            });
+        }
+        let mut query = self.conn.prepare_cached(
+            "SELECT message FROM jobs WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND client_key = ?2",
+        )?;
+        Ok(query.query_row((session.as_str(), key), |row| row.get(0)).optional()?)
     }
 
     /// Begins a run for the messages of a session that wait: as many of the first ones as came from the same kind of
@@ -251,7 +269,11 @@ impl Tx<'_> {
         at_ms: i64,
         is_apart: &dyn Fn(&str) -> bool,
     ) -> Result<Option<BegunRun>, StoreError> {
-        let mut jobs = self.queued_jobs(session, MAX_JOINED)?;
+        // The version of a turn is answered before what was said after it.
+        let mut jobs = self.queued_versions(session)?;
+        if jobs.is_empty() {
+            jobs = self.queued_jobs(session, MAX_JOINED)?;
+        }
         let Some(first) = jobs.first().cloned() else { return Ok(None) };
         let alike = match first.priority {
             JobPriority::Interactive => {

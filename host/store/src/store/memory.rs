@@ -36,6 +36,10 @@ const INDEX: Index = Index { words: "memory_words", terms: "memory_terms", texts
 const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
     FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
 
+/// Drops passages of turns that another version has replaced: each has the time of its turn's first message.
+const IN_USE: &str = "NOT EXISTS (SELECT 1 FROM messages r INDEXED BY messages_replaced
+    WHERE r.session = c.session AND r.at_ms = c.at_ms AND r.replaced = 1 AND c.source = 'turn')";
+
 const LISTED: &str =
     "c.id, c.text, c.source, s.name, c.at_ms FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session";
 
@@ -100,7 +104,9 @@ impl View<'_> {
 
     fn chunks_with(&self, asked: &IndexQuery, limit: u32) -> Result<Vec<Chunk>, StoreError> {
         let IndexQuery { query, order, after } = asked;
-        let sql = format!("SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 AND w.rowid > ?2 ORDER BY {order} LIMIT ?3");
+        let sql = format!(
+            "SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 AND w.rowid > ?2 AND {IN_USE} ORDER BY {order} LIMIT ?3"
+        );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((query, after, limit), chunk)?;
         Ok(rows.collect::<Result<_, _>>()?)

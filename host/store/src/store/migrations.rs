@@ -66,6 +66,8 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "pictures", sql: include_str!("migrations/0046_pictures.sql") },
     Migration { name: "rules of the network", sql: include_str!("migrations/0047_network_rules.sql") },
     Migration { name: "connected providers", sql: include_str!("migrations/0048_connected_providers.sql") },
+    Migration { name: "branches", sql: include_str!("migrations/0049_branches.sql") },
+    Migration { name: "owners of sessions", sql: include_str!("migrations/0050_session_owners.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

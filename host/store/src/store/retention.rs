@@ -184,9 +184,11 @@ impl Tx<'_> {
             "DELETE FROM published WHERE session = ?1",
             "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM segments WHERE session = ?1",
+            "DELETE FROM branches WHERE session = ?1",
+            "DELETE FROM branch_summaries WHERE session = ?1",
             "DELETE FROM secrets WHERE session = ?1",
             "DELETE FROM background WHERE kind IN ('title', 'summary', 'facts', 'memory') AND session = ?1",
-            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, read_to = 0, active_ms = -1, placement = 'listed' WHERE id = ?1",
+            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, read_to = 0, branch = 0, active_ms = -1, placement = 'listed' WHERE id = ?1",
             "INSERT INTO feed (session, kind) VALUES (?1, 'session')",
         ] {
             rows += self.conn.prepare_cached(of_session)?.execute([session])?;

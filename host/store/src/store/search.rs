@@ -138,7 +138,7 @@ impl View<'_> {
     }
 
     /// The messages of the index that fit best, at most `limit`: those that have all of the words, or, where there are none,
-    /// those that have some; in these sessions or in all, without those of one run.
+    /// those that have some; in these sessions or in all, without those of one run, and of no branch that is not in use.
     pub fn find_messages(
         &self,
         search: &Search,
@@ -153,7 +153,7 @@ impl View<'_> {
             let mut statement = self.conn.prepare_cached(&format!(
                 "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags, s.name FROM message_words w
                  JOIN messages m ON m.id = w.rowid JOIN sessions s ON s.id = m.session
-                 WHERE w.message_words MATCH ?1 AND w.rowid > ?2
+                 WHERE w.message_words MATCH ?1 AND w.rowid > ?2 AND m.replaced = 0
                  AND (?3 IS NULL OR s.name IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR m.run IS NOT ?4)
                  AND NOT EXISTS (SELECT 1 FROM json_each(?5) t WHERE t.value NOT IN (SELECT value FROM json_each(m.tags)))
                  ORDER BY {order} LIMIT ?6"

@@ -9,17 +9,28 @@ impl View<'_> {
     /// The message after which the session's segment begins; 0 for the first.
     pub fn segment_start(&self, session: &SessionName) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT coalesce(max(after), 0) FROM segments WHERE session = (SELECT id FROM sessions WHERE name = ?1)",
+            "SELECT coalesce(max(after), 0) FROM segments
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0",
         )?;
         Ok(query.query_row([session.as_str()], |row| row.get(0))?)
     }
 
-    /// The breaks of the session, oldest first: the message that each stands behind, and when it was made.
+    /// The breaks of the session's branch in use, oldest first: the message that each stands behind, and when it was made.
     pub fn segments(&self, session: &SessionName) -> Result<Vec<(i64, i64)>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT after, at_ms FROM segments WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY after",
+            "SELECT after, at_ms FROM segments
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0 ORDER BY after",
         )?;
         let rows = query.query_map([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The breaks of all branches, each with its branch.
+    pub fn segments_of_all_branches(&self, session: &SessionName) -> Result<Vec<(i64, i64, i64)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT after, at_ms, branch FROM segments WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY after",
+        )?;
+        let rows = query.query_map([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -29,7 +40,7 @@ impl View<'_> {
         let start = self.segment_start(session)?;
         let mut query = self.conn.prepare_cached(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM messages m
-             WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2
+             WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.replaced = 0 AND m.id > ?2
              AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?2)
              ORDER BY m.id DESC LIMIT ?3",
         )?;
@@ -46,8 +57,10 @@ impl Tx<'_> {
         let id = self.ensure_session(session, at_ms)?;
         let mut last = self.conn.prepare_cached("SELECT coalesce(max(id), 0) FROM messages WHERE session = ?1")?;
         let after: i64 = last.query_row([id], |row| row.get(0))?;
-        let mut insert =
-            self.conn.prepare_cached("INSERT OR IGNORE INTO segments (session, after, at_ms) VALUES (?1, ?2, ?3)")?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO segments (session, after, at_ms, branch) SELECT id, ?2, ?3, branch FROM sessions WHERE id = ?1
+                 ON CONFLICT DO UPDATE SET branch = excluded.branch, replaced = 0",
+        )?;
         insert.execute((id, after, at_ms))?;
         Ok(after)
     }

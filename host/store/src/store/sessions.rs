@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 use super::words::indexed_grams;
-use super::{RunId, StoreError, Tx, View};
+use super::{RunId, SessionOwner, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
 /// A message of a session.
@@ -46,6 +46,8 @@ pub struct SessionLine {
     pub unread: u32,
     /// The run that is under way.
     pub running: Option<RunId>,
+    /// The approval that a run waits for.
+    pub waiting: Option<i64>,
     pub placement: Placement,
     /// The label of machines of a fleet that its runs prefer; null for any.
     pub runs_on: Option<String>,
@@ -101,12 +103,12 @@ pub enum MessageRole {
 pub const PAGE_BYTES: usize = 4 << 20;
 
 impl View<'_> {
-    /// The last `count` messages of the session, oldest first; none where there is no such session. Reads no more
+    /// The last `count` messages of the session's branch in use, oldest first; none where there is no such session. Reads no more
     /// rows than that, however long the session is.
     pub fn last_messages(&self, session: &SessionName, count: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY id DESC LIMIT ?2",
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0 ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = query.query_map((session.as_str(), count), message)?;
         let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
@@ -127,16 +129,27 @@ impl View<'_> {
         before: Option<(i64, i64)>,
         limit: u32,
     ) -> Result<Vec<SessionLine>, StoreError> {
+        self.list_sessions_of(None, placements, before, limit)
+    }
+
+    /// The same of those that this caller began; of all without one.
+    pub fn list_sessions_of(
+        &self,
+        owner: Option<&SessionOwner>,
+        placements: &[Placement],
+        before: Option<(i64, i64)>,
+        limit: u32,
+    ) -> Result<Vec<SessionLine>, StoreError> {
         let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {LINE} FROM sessions s
              WHERE (parent IS NOT NULL) = 0 AND (active_ms, id) < (?1, ?2) AND active_ms >= 0
-                 AND instr(?4, placement) > 0
+                 AND instr(?4, placement) > 0 AND (?5 IS NULL OR owner = ?5)
              ORDER BY active_ms DESC, id DESC LIMIT ?3",
         ))?;
         // No name of a placement is a part of another one.
         let named = placements.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(",");
-        let rows = query.query_map((at, id, limit, named), session_line)?;
+        let rows = query.query_map((at, id, limit, named, owner.map(SessionOwner::as_str)), session_line)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -155,8 +168,8 @@ impl View<'_> {
         Ok(query.query_row([id], |row| Ok((session_name(row, 6)?, message(row)?))).optional()?)
     }
 
-    /// The last `count` messages before the one with this id (none: to the end), oldest first; fewer where they have
-    /// [`PAGE_BYTES`] together.
+    /// The last `count` messages of the branch in use before the one with this id (none: to the end), oldest first; fewer where they
+    /// have [`PAGE_BYTES`] together.
     pub fn messages_before(
         &self,
         session: &SessionName,
@@ -165,7 +178,7 @@ impl View<'_> {
     ) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3",
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0 AND id < ?2 ORDER BY id DESC LIMIT ?3",
         )?;
         let rows = query.query((session.as_str(), before.unwrap_or(i64::MAX), count))?;
         let mut messages = page_of(rows)?;
@@ -227,7 +240,8 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a message, and the session where there is none of that name. Returns the message's id.
+    /// Adds a message, and the session where there is none of that name. A reply is in the branch of the message that its run began
+    /// with, any other message in the branch in use. Returns the message's id.
     pub fn add_message(
         &self,
         session: &SessionName,
@@ -237,10 +251,12 @@ impl Tx<'_> {
         run: Option<&RunId>,
     ) -> Result<i64, StoreError> {
         let session = self.ensure_session(session, at_ms)?;
+        let (branch, replaced) = self.branch_for(session, run)?;
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO messages (session, role, text, at_ms, run, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO messages (session, role, text, at_ms, run, grams, branch, replaced) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?;
-        let message = insert.insert((session, role, text, at_ms, run, indexed_grams(text)))?;
+        let grams = indexed_grams(text);
+        let message = insert.insert((session, role, text, at_ms, run, grams, branch, replaced))?;
         self.tell_message(session, message, at_ms)?;
         if role == MessageRole::Assistant {
             self.tell_webhooks_of_reply(session, message, at_ms)?;
@@ -392,7 +408,10 @@ pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms,
      (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
           WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to LIMIT 99)),
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
-          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1), s.placement, s.runs_on";
+          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.waiting IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1),
+     s.placement, s.runs_on,
+     (SELECT r.waiting FROM runs r INDEXED BY runs_unfinished
+          WHERE r.status = 'running' AND r.waiting IS NOT NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
 
 /// A session out of a row of [`LINE`].
 fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
@@ -407,6 +426,7 @@ fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
         running: row.get(7)?,
         placement: row.get(8)?,
         runs_on: row.get(9)?,
+        waiting: row.get(10)?,
     })
 }
 

@@ -48,7 +48,7 @@ impl View<'_> {
         let (segment, to) = self.summarized(session)?;
         let mut query = self.conn.prepare_cached(
             "SELECT count(*) FROM (
-                 SELECT 1 FROM messages m WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2
+                 SELECT 1 FROM messages m WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.replaced = 0 AND m.id > ?2
                  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?3) LIMIT ?4)",
         )?;
         Ok(query.query_row((session.as_str(), to, segment, at_most), |row| row.get(0))?)
@@ -59,7 +59,7 @@ impl View<'_> {
         let segment = self.segment_start(session)?;
         let mut query = self.conn.prepare_cached(
             "SELECT min(id) FROM (SELECT id FROM messages
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id DESC LIMIT ?3)",
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0 AND id > ?2 ORDER BY id DESC LIMIT ?3)",
         )?;
         let first: Option<i64> = query.query_row((session.as_str(), segment, keep), |row| row.get(0))?;
         Ok(first.unwrap_or(i64::MAX))
@@ -77,7 +77,7 @@ impl View<'_> {
         // An answer to a message of an earlier segment belongs to that one, however late it came.
         let mut query = self.conn.prepare_cached(
             "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM messages m
-             WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2 AND m.id < ?3
+             WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.replaced = 0 AND m.id > ?2 AND m.id < ?3
              AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?4) ORDER BY m.id LIMIT ?5",
         )?;
         let rows = query.query_map((session.as_str(), to, before, segment, limit), message)?;

@@ -8,14 +8,37 @@ use kiso_base::home::SessionName;
 pub const MAX_TAGS: usize = 32;
 
 impl View<'_> {
-    /// The messages after the one with this id (0: from the first), at most `limit`, oldest first; fewer where they have
+    /// The messages of the branch in use after the one with this id (0: from the first), at most `limit`, oldest first; fewer where they have
     /// [`super::PAGE_BYTES`] together.
     pub fn messages_after(&self, session: &SessionName, id: i64, limit: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id LIMIT ?3",
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0 AND id > ?2 ORDER BY id LIMIT ?3",
         )?;
         page_of(query.query((session.as_str(), id, limit))?)
+    }
+
+    /// The messages of all branches after the one with this id, each with its branch, as [`View::messages_after`].
+    pub fn messages_of_all_branches(
+        &self,
+        session: &SessionName,
+        id: i64,
+        limit: u32,
+    ) -> Result<Vec<(Message, i64)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id, role, text, at_ms, run, tags, branch FROM messages
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id LIMIT ?3",
+        )?;
+        let mut rows = query.query((session.as_str(), id, limit))?;
+        let (mut messages, mut bytes) = (Vec::new(), 0);
+        while bytes < super::PAGE_BYTES
+            && let Some(row) = rows.next()?
+        {
+            let one = message(row)?;
+            bytes += one.text.len();
+            messages.push((one, row.get(6)?));
+        }
+        Ok(messages)
     }
 
     /// Messages of the user that no run has taken, oldest first, at most `limit`: what arrived while another run was
@@ -42,11 +65,12 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives a waiting message to a run; false where another run has it, so that none is answered twice.
+    /// Gives a waiting message to a run; false where another run has it, so that none is answered twice, and where the run is of a branch
+    /// that is not in use.
     pub fn take_message(&self, run: &RunId, message: i64) -> Result<bool, StoreError> {
         let mut update = self.conn.prepare_cached(
             "UPDATE messages SET run = ?1 WHERE id = ?2 AND run IS NULL
-             AND session = (SELECT session FROM runs WHERE id = ?1)",
+             AND session = (SELECT r.session FROM runs r JOIN messages m ON m.id = r.message WHERE r.id = ?1 AND m.replaced = 0)",
         )?;
         let taken = update.execute((run, message))? > 0;
         if taken {

@@ -1,0 +1,371 @@
+//! Branches: a session is a tree. A turn, which is what one run answered with its replies, can have several versions, and each
+//! version has what followed it. The messages on the way to the branch in use are the session; all others are kept, and marked
+//! as replaced.
+//!
+//! ```text
+//!   branch 0    1 ── 3 ── 5        5 was asked again as 7: branch 7 leaves branch 0 before 5.
+//!                    └── 7 ── 9    In use is branch 7: the messages 1, 3, 7 and 9.
+//! ```
+
+mod in_use;
+
+use std::collections::BTreeMap;
+
+use rusqlite::OptionalExtension;
+
+use super::{JobAdmission, JobPriority, LabelledRow, Message, MessageRole, NewJob, RunId, StoreError, Tx, View};
+use kiso_base::home::SessionName;
+use kiso_plan::label::Label;
+use kiso_plan::plan::CallerScope;
+
+/// Versions of one turn.
+pub const MAX_VERSIONS: usize = 50;
+
+/// Branches of a session.
+pub const MAX_BRANCHES: u32 = 1_000;
+
+/// A turn of the branch in use, and the runs that leave the context when it is replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedTurn {
+    pub session: SessionName,
+    /// The user's messages, oldest first.
+    pub asked: Vec<Message>,
+    /// Its run and those after it, oldest first.
+    pub runs: Vec<RunId>,
+    /// Whether a run of the session has not ended.
+    pub is_at_work: bool,
+}
+
+/// Another version of a turn.
+#[derive(Debug, Clone)]
+pub struct NewVersion {
+    /// A message of the turn.
+    pub message: i64,
+    /// A new text for this message, as it is kept; `None` asks the same again.
+    pub text: Option<String>,
+    pub caller: CallerScope,
+    /// As in [`NewJob`].
+    pub client_key: Option<String>,
+    pub at_ms: i64,
+    /// Whether runs that have not ended are cancelled. Without it they are in the way.
+    pub cancel: bool,
+    /// Whether the changes to files of the runs that are replaced are undone before the new version begins.
+    pub undo: bool,
+}
+
+/// A version that was admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionAdmission {
+    pub session: SessionName,
+    /// The message that can be followed: the last one of the turn.
+    pub message: i64,
+    /// How many messages wait that did not before; 0 if a message with the same key was admitted before.
+    pub added: u64,
+    pub priority: JobPriority,
+    pub change: BranchChange,
+}
+
+/// Why a turn was not replaced, or a branch not put into use. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReplaced {
+    #[error("no such message was sent")]
+    Unknown,
+    #[error("the message is a reply, whose text cannot be changed")]
+    IsReply,
+    #[error("no run has answered the message yet")]
+    Unanswered,
+    #[error("the message belongs to another version of this conversation; switch to it first")]
+    Elsewhere,
+    #[error("a run has not ended in the session {0}; wait for it, or cancel it")]
+    AtWork(SessionName),
+    #[error("a turn has at most {MAX_VERSIONS} versions, and a session {MAX_BRANCHES}")]
+    TooMany,
+}
+
+/// What putting another branch into use did to the summaries of the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BranchChange {
+    /// Texts of summaries that hold messages of the branch before.
+    pub dropped: Vec<String>,
+    /// Summaries of the branch that is now in use.
+    pub restored: Vec<KeptSummary>,
+}
+
+/// A summary with its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptSummary {
+    pub text: String,
+    pub label: Label,
+}
+
+/// A branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OldBranch {
+    /// The message that it begins with.
+    pub id: i64,
+    /// The branch that it leaves; 0 for the first one.
+    pub parent: i64,
+    /// The first message of the turn that it replaces there.
+    pub first: i64,
+}
+
+/// A row of `branches`.
+#[derive(Debug, Clone, Copy)]
+struct Branch {
+    id: i64,
+    parent: i64,
+    first: i64,
+    /// The number of the run of the turn that it replaces.
+    run: i64,
+}
+
+impl Branch {
+    /// Whether a message of the branch that this one leaves stands before the turn that it replaces. A turn is as old as its run: a
+    /// reply can come after the message of the next turn.
+    fn is_after(&self, message: i64, run: Option<i64>) -> bool {
+        run.map_or(message < self.first, |run| run < self.run)
+    }
+}
+
+impl View<'_> {
+    /// The branch of the session that is in use.
+    pub fn branch_in_use(&self, session: &SessionName) -> Result<i64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT branch FROM sessions WHERE name = ?1")?;
+        Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.unwrap_or_default())
+    }
+
+    /// The first messages of all versions of the turn that this message begins, oldest first; none if there is only one.
+    pub fn versions(&self, message: i64) -> Result<Vec<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT first FROM branches WHERE id = ?1")?;
+        let first = query.query_row([message], |row| row.get(0)).optional()?.unwrap_or(message);
+        let mut query = self.conn.prepare_cached("SELECT id FROM branches WHERE first = ?1 ORDER BY id")?;
+        let others = query.query_map([first], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+        Ok(if others.is_empty() { others } else { std::iter::once(first).chain(others).collect() })
+    }
+
+    /// Whether a turn whose first message has this time was replaced.
+    pub fn is_turn_replaced(&self, session: &SessionName, at_ms: i64) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_replaced
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND at_ms = ?2 AND replaced = 1)",
+        )?;
+        Ok(query.query_row((session.as_str(), at_ms), |row| row.get(0))?)
+    }
+
+    /// Whether the run answers a message of a branch that is not in use.
+    pub fn is_run_replaced(&self, run: &RunId) -> Result<bool, StoreError> {
+        let mut query = self
+            .conn
+            .prepare_cached("SELECT m.replaced FROM runs r JOIN messages m ON m.id = r.message WHERE r.id = ?1")?;
+        Ok(query.query_row([run], |row| row.get(0)).optional()?.unwrap_or_default())
+    }
+
+    /// The turn of this message.
+    pub fn turn(&self, message: i64) -> Result<Result<ReplacedTurn, NotReplaced>, StoreError> {
+        let Some((session, found)) = self.message(message)? else { return Ok(Err(NotReplaced::Unknown)) };
+        let Some(run) = found.run else { return Ok(Err(NotReplaced::Unanswered)) };
+        // What a subagent reported is of a run of its own session.
+        let Some(of_run) = self.run_line(&run)?.filter(|line| line.session == session) else {
+            return Ok(Err(NotReplaced::IsReply));
+        };
+        if self.is_run_replaced(&of_run.id)? {
+            return Ok(Err(NotReplaced::Elsewhere));
+        }
+        let mut asked = self.messages_of_run(&run)?;
+        asked.retain(|message| message.role == MessageRole::User);
+        let mut query = self.conn.prepare_cached(
+            "SELECT r.id FROM runs r JOIN messages m ON m.id = r.message
+             WHERE r.session = (SELECT id FROM sessions WHERE name = ?1) AND r.num >= ?2 AND m.replaced = 0 ORDER BY r.num",
+        )?;
+        let runs = query.query_map((session.as_str(), self.num(&run)?), |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let is_at_work = self.has_open_run(&session)?;
+        Ok(Ok(ReplacedTurn { session, asked, runs, is_at_work }))
+    }
+
+    /// The last message of the user in the branch in use that a run has taken.
+    pub fn last_asked(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND replaced = 0
+             AND role = 'user' AND run IS NOT NULL ORDER BY id DESC LIMIT 1",
+        )?;
+        Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?)
+    }
+
+    /// The branch of a session's next run, if it begins one, and the runs whose changes to files are to be undone before.
+    pub fn undo_before(&self, session: &SessionName) -> Result<Option<(i64, Vec<RunId>)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT b.id, b.undo FROM jobs j INDEXED BY jobs_of_turns JOIN branches b ON b.id = j.turn
+             WHERE j.session = (SELECT id FROM sessions WHERE name = ?1) AND j.state = 'queued' AND j.turn IS NOT NULL
+             AND b.undo IS NOT NULL ORDER BY j.turn DESC LIMIT 1",
+        )?;
+        let found =
+            query.query_row([session.as_str()], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()?;
+        let Some((branch, runs)) = found else { return Ok(None) };
+        let runs: Vec<String> = serde_json::from_str(&runs).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        Ok(Some((branch, runs.iter().filter_map(|run| run.parse().ok()).collect())))
+    }
+
+    /// The branches of the session, oldest first.
+    pub fn branches(&self, session: &SessionName) -> Result<Vec<OldBranch>, StoreError> {
+        let Some(id) = self.session_id(session)? else { return Ok(Vec::new()) };
+        let rows = self.branches_of(id)?.into_values();
+        Ok(rows.map(|Branch { id, parent, first, .. }| OldBranch { id, parent, first }).collect())
+    }
+
+    fn branches_of(&self, session: i64) -> Result<BTreeMap<i64, Branch>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT id, parent, first, run FROM branches WHERE session = ?1")?;
+        let rows = query.query_map([session], |row| {
+            Ok(Branch { id: row.get(0)?, parent: row.get(1)?, first: row.get(2)?, run: row.get(3)? })
+        })?;
+        Ok(rows.map(|row| row.map(|branch| (branch.id, branch))).collect::<Result<_, _>>()?)
+    }
+
+    fn has_open_run(&self, session: &SessionName) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_unfinished
+             WHERE status = 'running' AND session = (SELECT id FROM sessions WHERE name = ?1))",
+        )?;
+        Ok(query.query_row([session.as_str()], |row| row.get(0))?)
+    }
+
+    /// The branch of a new message, and whether that is not in use: a reply is in the branch of the message that its run began with.
+    pub(super) fn branch_for(&self, session: i64, run: Option<&RunId>) -> Result<(i64, bool), StoreError> {
+        if let Some(run) = run {
+            let mut query = self.conn.prepare_cached(
+                "SELECT m.branch, m.replaced FROM runs r JOIN messages m ON m.id = r.message WHERE r.id = ?1 AND r.session = ?2",
+            )?;
+            if let Some(found) = query.query_row((run, session), |row| Ok((row.get(0)?, row.get(1)?))).optional()? {
+                return Ok(found);
+            }
+        }
+        let mut query = self.conn.prepare_cached("SELECT branch, 0 FROM sessions WHERE id = ?1")?;
+        Ok(query.query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
+}
+
+impl Tx<'_> {
+    /// Replaces a turn, and all that follows it, by another version: its messages are admitted again and go before those that wait, which
+    /// follow it. What they are labelled as, and who may do what they ask for, stays.
+    pub fn replace_turn(&self, new: &NewVersion) -> Result<Result<VersionAdmission, NotReplaced>, StoreError> {
+        let Some((session, message)) = self.message(new.message)? else { return Ok(Err(NotReplaced::Unknown)) };
+        if let Some(before) = self.admitted(&session, new.client_key.as_deref())? {
+            let priority = JobPriority::Interactive;
+            let change = BranchChange::default();
+            return Ok(Ok(VersionAdmission { session, message: before, added: 0, priority, change }));
+        }
+        if new.text.is_some() && message.role == MessageRole::Assistant {
+            return Ok(Err(NotReplaced::IsReply));
+        }
+        let turn = match self.turn(new.message)? {
+            Ok(turn) => turn,
+            Err(why) => return Ok(Err(why)),
+        };
+        if turn.is_at_work && !new.cancel {
+            return Ok(Err(NotReplaced::AtWork(session)));
+        }
+        let (Some(id), Some(first)) = (self.session_id(&session)?, turn.asked.first()) else {
+            return Ok(Err(NotReplaced::Unknown));
+        };
+        let (branches, run) = (self.branches_of(id)?, self.num(&turn.runs[0])?);
+        let place = match branches.get(&first.id) {
+            Some(version) => *version,
+            None => Branch { id: 0, parent: self.branch_of_message(first.id)?, first: first.id, run },
+        };
+        if self.versions(first.id)?.len() >= MAX_VERSIONS || branches.len() >= MAX_BRANCHES as usize {
+            return Ok(Err(NotReplaced::TooMany));
+        }
+        // Before its messages, so that who follows the session drops the others first.
+        self.tell_session(&session)?;
+        self.conn
+            .prepare_cached("UPDATE jobs SET turn = NULL WHERE session = ?1 AND state = 'queued' AND turn IS NOT NULL")?
+            .execute([id])?;
+        let (mut added, mut priority) = (Vec::new(), JobPriority::Interactive);
+        for asked in &turn.asked {
+            let job = self.job(asked.id)?;
+            let by_user = job.as_ref().is_some_and(|job| job.caller == CallerScope::User);
+            priority = job.map_or(JobPriority::Interactive, |job| job.priority);
+            let text = new.text.as_ref().filter(|_| asked.id == new.message).unwrap_or(&asked.text);
+            let job = NewJob {
+                session: session.clone(),
+                text: text.clone(),
+                caller: if by_user { CallerScope::User } else { new.caller },
+                priority,
+                client_key: new.client_key.clone().filter(|_| added.is_empty()),
+                at_ms: new.at_ms,
+                label: self.label(LabelledRow::Message, asked.id)?,
+            };
+            let JobAdmission::Now(admitted) = self.admit(&job)? else { continue };
+            added.push(admitted);
+        }
+        let (Some(branch), Some(last)) = (added.first().copied(), added.last().copied()) else {
+            return Ok(Err(NotReplaced::Unknown));
+        };
+        let undo = new.undo.then(|| serde_json::json!(turn.runs).to_string());
+        self.conn
+            .prepare_cached(
+                "INSERT INTO branches (id, session, parent, first, run, undo) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute((branch, id, place.parent, place.first, place.run, undo))?;
+        for message in &added {
+            self.conn.prepare_cached("UPDATE jobs SET turn = ?2 WHERE message = ?1")?.execute((message, branch))?;
+        }
+        // Whatever waits follows the new version.
+        self.conn
+            .prepare_cached(
+                "UPDATE messages INDEXED BY messages_waiting SET branch = ?2 WHERE session = ?1 AND role = 'user' AND run IS NULL",
+            )?
+            .execute((id, branch))?;
+        if turn.is_at_work {
+            let mut open = self.conn.prepare_cached(
+                "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND session = ?1 ORDER BY num",
+            )?;
+            let open = open.query_map([id], |row| row.get(0))?.collect::<Result<Vec<RunId>, _>>()?;
+            open.iter().try_for_each(|run| self.request_cancel(run))?;
+        }
+        let change = self.use_branch(&session, branch)?;
+        Ok(Ok(VersionAdmission { session, message: last, added: added.len() as u64, priority, change }))
+    }
+
+    /// The changes of the runs that a branch replaces are undone.
+    pub fn set_undone(&self, branch: i64) -> Result<(), StoreError> {
+        self.conn.prepare_cached("UPDATE branches SET undo = NULL WHERE id = ?1")?.execute([branch])?;
+        Ok(())
+    }
+
+    /// Adds the branches of an export, whose messages and runs are there already, and puts the last one into use that was. `of` are the
+    /// branches of messages, and of breaks by the message that they stand behind.
+    pub fn import_branches(
+        &self,
+        session: &SessionName,
+        branches: &[OldBranch],
+        of_messages: &[(i64, i64)],
+        of_breaks: &[(i64, i64)],
+        in_use: i64,
+    ) -> Result<(), StoreError> {
+        let Some(id) = self.session_id(session)? else { return Ok(()) };
+        for OldBranch { id: branch, parent, first } in branches {
+            let mut insert = self.conn.prepare_cached(
+                "INSERT INTO branches (id, session, parent, first, run)
+                 SELECT ?1, ?2, ?3, ?4, r.num FROM messages m JOIN runs r ON r.id = m.run WHERE m.id = ?4",
+            )?;
+            insert.execute((branch, id, parent, first))?;
+        }
+        for (message, branch) in of_messages {
+            self.conn.prepare_cached("UPDATE messages SET branch = ?2 WHERE id = ?1")?.execute((message, branch))?;
+        }
+        for (after, branch) in of_breaks {
+            self.conn
+                .prepare_cached("UPDATE segments SET branch = ?3 WHERE session = ?1 AND after = ?2")?
+                .execute((id, after, branch))?;
+        }
+        self.use_branch(session, in_use).map(drop)
+    }
+
+    fn branch_of_message(&self, message: i64) -> Result<i64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT branch FROM messages WHERE id = ?1")?;
+        Ok(query.query_row([message], |row| row.get(0))?)
+    }
+}
+
+#[cfg(test)]
+mod tests;
