@@ -25,7 +25,7 @@ mod undo;
 mod work;
 
 pub use self::call::{ToolAnswer, ToolUses};
-pub use self::editor::text_room;
+pub use self::editor::{DocumentPart, DocumentPreview, PagePreview, text_room};
 pub use self::narrow::allows;
 pub use self::sinks::{AcceptedHosts, CallLabels};
 

@@ -19,6 +19,7 @@ mod metrics;
 mod network;
 mod pills;
 mod providers;
+mod preview;
 mod range;
 mod runs;
 mod schedules;
@@ -47,7 +48,7 @@ pub(super) use self::sessions::status_of;
 pub use self::undo::UndoLine;
 
 /// What is served, in the order of the document. Each file has a table of its routes.
-const TABLES: [&[Route]; 34] = [
+const TABLES: [&[Route]; 35] = [
     page::ROUTES,
     login::ROUTES,
     messages::ROUTES,
@@ -59,6 +60,7 @@ const TABLES: [&[Route]; 34] = [
     sessions::ROUTES,
     export::ROUTES,
     workspace::ROUTES,
+    preview::ROUTES,
     search::ROUTES,
     runs::ROUTES,
     folders::ROUTES,

@@ -5,11 +5,13 @@
 
 mod attach;
 mod look;
+mod preview;
 mod reach;
 mod remember;
 mod text;
 
 pub use self::attach::text_room;
+pub use self::preview::{DocumentPart, DocumentPreview, PagePreview};
 use self::look::LookCall;
 pub(super) use self::look::{LOOK, PictureSource, ShownSize};
 use self::reach::plain_path;

@@ -184,7 +184,7 @@ pub(super) async fn remove(
 }
 
 /// Reads and writes files on a thread where that may take its time.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, ApiError> {
     match tokio::task::spawn_blocking(work).await {

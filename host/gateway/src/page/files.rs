@@ -32,13 +32,15 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/api.js",
     "lib/approval.js",
     "lib/blocks.js",
+    "lib/call-body.js",
     "lib/chart-data.js",
     "lib/chart.js",
+    "lib/chips.js",
     "lib/code.js",
     "lib/complete.js",
     "lib/composer.js",
-    "lib/connect-test.js",
     "lib/connect.js",
+    "lib/csv.js",
     "lib/diff.js",
     "lib/drafts.js",
     "lib/events.js",
@@ -54,6 +56,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/highlight.js",
     "lib/inline.js",
     "lib/install.js",
+    "lib/kinds.js",
     "lib/leaves.js",
     "lib/lightbox.js",
     "lib/log.js",
@@ -64,14 +67,18 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/models.js",
     "lib/modules.js",
     "lib/pages.js",
+    "lib/panel-views.js",
+    "lib/panel.js",
     "lib/plain.js",
     "lib/plot.js",
     "lib/preact.js",
     "lib/reply.js",
     "lib/router.js",
+    "lib/run-calls.js",
     "lib/run-data.js",
     "lib/run-files.js",
     "lib/run-live.js",
+    "lib/run-mark.js",
     "lib/run-output.js",
     "lib/run-task.js",
     "lib/run-text.js",
@@ -110,6 +117,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "screens/lists.css",
     "screens/login.js",
     "screens/memory.js",
+    "screens/panel.css",
     "screens/pills.js",
     "screens/schedule.js",
     "screens/sessions.js",
@@ -126,6 +134,9 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "vendor/purify.js",
     "vendor/uplot.css",
     "vendor/uplot.js",
+    "welcome/chart-dark.svg",
+    "welcome/chart-light.svg",
+    "welcome/weather.csv",
 ];
 
 /// The file that is served at `/`.
@@ -134,9 +145,6 @@ const INDEX: &str = "index.html";
 /// The styles that every screen has, in order; they are sent as one, so that nothing is drawn without a part of them.
 const STYLES: (&str, [&str; 6]) =
     ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "vendor/uplot.css", "markdown.css"]);
-    "welcome/chart-dark.svg",
-    "welcome/chart-light.svg",
-    "welcome/weather.csv",
 
 /// Where libraries stand.
 const VENDOR: &str = "vendor/";
@@ -285,6 +293,7 @@ fn media_type(name: &str) -> Option<&'static str> {
         "css" => "text/css; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",
         "txt" => "text/plain; charset=utf-8",
+        "csv" => "text/csv; charset=utf-8",
         "json" => "application/json",
         "webmanifest" => "application/manifest+json",
         "svg" => "image/svg+xml",
@@ -293,7 +302,6 @@ fn media_type(name: &str) -> Option<&'static str> {
         "woff2" => "font/woff2",
         _ => return None,
     })
-        "csv" => "text/csv; charset=utf-8",
 }
 
 /// Whether a file below `web/` is served: what tells people where the libraries are from is not.

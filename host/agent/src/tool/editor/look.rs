@@ -21,7 +21,7 @@ pub(in crate::tool) const LOOK: &str = "look";
 
 /// `$1` the file, `$2` the page, `$3` the region or nothing, `$4` and `$5` pixels of the longer side and of all, `$6` bytes. Before the
 /// picture stands how many pages there are.
-const LOOK_AT: &str = r#"
+pub(super) const LOOK_AT: &str = r#"
 if head -c 1024 <"$1" | grep -qa '%PDF-'; then
   pdfinfo "$1" | sed -n 's/^Pages: */pages /p'
   set -o pipefail
@@ -59,6 +59,11 @@ impl ShownSize {
     pub(in crate::tool) fn of(context_budget: usize) -> Self {
         if context_budget < SMALL_CONTEXT { Self::SMALL } else { Self::FULL }
     }
+
+    /// Returns the last arguments of the line that draws: pixels of the longer side, pixels altogether, bytes.
+    pub(super) fn limits(self, bytes: u32) -> [String; 3] {
+        [self.longest, self.pixels, bytes].map(|limit| limit.to_string())
+    }
 }
 
 /// The picture or the pages that a call asks for.
@@ -79,12 +84,12 @@ impl LookCall {
 
 /// The answer of `image look`.
 #[derive(Deserialize)]
-struct Answer {
-    media_type: String,
+pub(super) struct Answer {
+    pub media_type: String,
     width: u32,
     height: u32,
     source: Source,
-    base64: String,
+    pub base64: String,
 }
 
 #[derive(Deserialize)]
@@ -173,9 +178,8 @@ impl Tools {
             PictureSource::Page { path, page, region } => (LOOK_AT, path, page, region, &[][..]),
             PictureSource::Bytes { name, bytes } => (LOOK_AT_INPUT, name, 1, None, bytes),
         };
-        let limits = [size.longest, size.pixels, MAX_PICTURE_BYTES as u32 / 2].map(|limit| limit.to_string());
         let mut args = vec![path.to_owned(), page.to_string(), region.unwrap_or_default().to_owned()];
-        args.extend(limits);
+        args.extend(size.limits(MAX_PICTURE_BYTES as u32 / 2));
         let ran = self.run_fixed(program, args, input, role, caller).await;
         let ran = ran.map_err(|error| TaskReport::failed(task(), error))?;
         if let Some(report) = ran.failure(&task(), path, caller) {
@@ -207,7 +211,7 @@ fn plain(path: &str) -> String {
 }
 
 /// The answer of the line, and how many pages there are.
-fn read(ran: &Ran) -> Result<(Answer, u64), String> {
+pub(super) fn read(ran: &Ran) -> Result<(Answer, u64), String> {
     let text = String::from_utf8_lossy(&ran.output);
     let (pages, json) = match text.strip_prefix("pages ").and_then(|rest| rest.split_once('\n')) {
         Some((pages, json)) => (pages.trim().parse().ok(), json),

@@ -8,7 +8,7 @@ const DEFAULT = 'default';
 
 /** What each screen asks for first. A test holds that nothing is asked for that nobody takes. */
 const QUESTIONS = {
-  s: (name, more) => (more ? [] : [`/sessions/${name}/messages?limit=50`, `/status/${name}`]),
+  s: (name, more) => (more && more !== 'f' ? [] : [`/sessions/${name}/messages?limit=50`, `/status/${name}`]),
   run: (id, more) => (id ? !more && [`/runs/${id}`, `/runs/${id}/trace?after=0&limit=100`] : ['/runs?limit=50']),
   skills: (name) => [name ? `/skills/${name}` : '/skills?limit=100'],
   pills: () => ['/pills'],

@@ -2,14 +2,15 @@
 
 import { html, useState } from './preact.js';
 import { fileUrl } from './api.js';
-import { bytes, count } from './format.js';
+import { Chips } from './chips.js';
+import { count } from './format.js';
 import { isPicture, openImage } from './gallery.js';
 import { visible } from './inline.js';
 import { Markdown } from './markdown.js';
 import { withFiles } from './run-files.js';
 import { Long } from './run-output.js';
 import { Terminal } from './terminal.js';
-import { Button, Icon, showDialog } from './ui.js';
+import { Button, showDialog } from './ui.js';
 
 /** Rows of a table that are shown at first. */
 const ROWS = 40;
@@ -71,7 +72,7 @@ function isShown(file, blocks) {
       || (text.includes('```chart') && (!file.title || text.includes(JSON.stringify(file.title).slice(1, -1))))));
 }
 
-/** Pictures at full width, each once; all files as links below. */
+/** Pictures at full width, each once; all files as chips below. */
 export function Made({ files, blocks, session }) {
   const source = (file) => file.link ?? fileUrl(session, file.path);
   const best = new Map();
@@ -83,10 +84,7 @@ export function Made({ files, blocks, session }) {
   const list = pictures.map((file) => ({ src: source(file), alt: file.title || file.path.split('/').pop(), name: file.path.split('/').pop() }));
   return html`<div class="made">
     ${list.map((one, at) => html`<${Picture} key=${one.src} one=${one} onOpen=${() => openImage(list, at)} />`)}
-    <ul class="gallery-files" aria-label="Files">${files.map((file) => html`<li key=${file.path}>
-      <a class="file-link" href=${source(file)} target="_blank" rel="noopener"><${Icon} name="file" /><bdi>${visible(file.path)}</bdi>
-        ${file.bytes != null && html`<span class="muted">${bytes(file.bytes)}</span>`}</a>
-      <${Button} kind="quiet small" icon="folder" label=${`Save ${visible(file.path)} to a folder`} onClick=${() => saveTo(session, file.path)} /></li>`)}</ul>
+    <${Chips} files=${files} session=${session} extra=${({ path }) => html`<${Button} kind="quiet small" icon="folder" label=${`Save ${visible(path)} to a folder`} onClick=${() => saveTo(session, path)} />`} />
   </div>`;
 }
 

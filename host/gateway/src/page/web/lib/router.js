@@ -1,6 +1,7 @@
 // Where the page is: everything that can be linked to stands behind the `#` of the address.
 //
 //   #/s/SESSION            a conversation        #/s/SESSION/m/MESSAGE   with this message in view
+//   #/s/SESSION/f/PATH     with a file of its workspace beside it
 //   #/run/RUN              a trace               #/run/RUN/step/SEQ      with this step open
 //   #/run/RUN/diff/OTHER   two runs beside each other
 //   #/skills  #/skills/NAME  #/pills  #/schedule  #/files/DIRECTORY  #/memory  #/usage  #/health

@@ -14,7 +14,7 @@ import { Tagged } from './tags.js';
 import { revert } from './undo.js';
 import { Badge, Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
 
-const SILENT = store({ thoughts: [], said: [], reply: '', stdout: '', stderr: '' });
+const SILENT = store({ thoughts: [], said: [], reply: '', outputs: [] });
 
 /** One row of `rows` (lib/messages.js). It is drawn again only when something of it changed, however many there are. */
 export class Row extends Component {
@@ -30,7 +30,7 @@ export class Row extends Component {
     if (row.type === 'segment') return html`<p class="chat-segment">Context cleared. Earlier messages won’t be sent to the model.</p>`;
     if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>Starting…</p>`;
     if (row.type === 'note') return html`<${Note} note=${row.note} session=${rest.session} acts=${acts} />`;
-    if (row.type === 'unsent') return html`<${Unsent} one=${row.one} acts=${acts} />`;
+    if (row.type === 'unsent') return html`<${Unsent} one=${row.one} session=${rest.session} acts=${acts} />`;
     if (row.message?.role === 'user') return html`<${Asked} message=${row.message} acts=${acts} ...${rest} />`;
     // A reply under way and the one that is there are the same component, so that nothing flickers when one becomes the other.
     return html`<${Reply} run=${row.run ?? row.message.run} message=${row.message} acts=${acts} ...${rest} />`;
@@ -51,8 +51,10 @@ const When = ({ ms }) => html`<time class="chat-time" dateTime=${new Date(ms).to
 function Asked({ message, session, marked, queued, typed, acts }) {
   const { id, text, at_ms, tags } = message;
   const draw = tags?.length ? (part) => html`<${Tagged} text=${part} tags=${tags} />` : undefined;
+  const attached = useMemo(() => attachedOf(text), [text]);
   return html`<article class=${`chat-asked ${marked ? 'marked' : ''}`} data-message=${id} tabindex="-1" aria-label=${`You, ${clock(at_ms)}`}>
-    <div class=${`chat-bubble ${typed ? 'mono' : ''}`} dir="auto"><${Long} text=${text} draw=${draw} /></div>
+    ${attached.text && html`<div class=${`chat-bubble ${typed ? 'mono' : ''}`} dir="auto"><${Long} text=${attached.text} draw=${draw} /></div>`}
+    ${attached.files.length > 0 && html`<${Attached} files=${attached.files} session=${session} />`}
     <footer class="chat-foot">
       ${queued && html`<span class="chat-state">Queued</span>`}
       <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
@@ -121,10 +123,12 @@ const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-l
   <div class="chat-text"><${Markdown} text=${note.text} session=${session} /></div>
 </article>`;
 
-function Unsent({ one, acts }) {
+function Unsent({ one, session, acts }) {
   const { key, text, state, error } = one;
+  const { text: said, files } = attachedOf(text);
   return html`<article class=${`chat-asked unsent ${state}`} aria-label=${state === 'refused' ? 'You, not sent' : 'You, sending'}>
-    <div class="chat-bubble" dir="auto"><${Long} text=${text} /></div>
+    ${said && html`<div class="chat-bubble" dir="auto"><${Long} text=${said} /></div>`}
+    ${files.length > 0 && html`<${Attached} files=${files} session=${session} />`}
     <footer class="chat-foot">
       ${state === 'sending' && html`<span class="chat-state sending">Sending…</span>`}
       ${state === 'waiting' && html`<span class="chat-state">Waiting for kiso. Your message is saved.</span>`}

@@ -51,6 +51,9 @@ const ICONS = {
   screen: 'M3 5h18v11H3zM9 20h6M12 16v4',
   diff: 'M8 4v12M5 7l3-3l3 3M16 20V8M13 17l3 3l3-3',
   table: 'M4 5h16v14H4zM4 10h16M10 10v9',
+  picture: 'M4 5h16v14H4zM4 16l5-5l4 4l2.500-2.500L20 17M15.500 9h.01',
+  page: 'M6 3h8l5 5v13H6zM14 3v5h5M9 13h6M9 17h6',
+  code: 'M9 8l-4 4l4 4M15 8l4 4l-4 4',
 };
 
 /** A picture beside a text; `label` makes it speak for itself. */

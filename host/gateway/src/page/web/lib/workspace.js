@@ -3,6 +3,8 @@
 import { html, useEffect, useState } from './preact.js';
 import { del, fileUrl, get, part } from './api.js';
 import { bytes } from './format.js';
+import { iconOf, viewOf } from './kinds.js';
+import { href } from './router.js';
 import { plain } from './run-text.js';
 import { titleOf } from './sessions.js';
 import { Busy, Button, Dialog, Empty, Icon, Time, Trouble, confirm, showDialog, toast } from './ui.js';
@@ -40,8 +42,9 @@ export function Workspace({ session, onClose }) {
     ${!items && !error && html`<${Busy} />`}
     ${items?.length === 0 && html`<${Empty} icon="file" title="No files yet">Files you attach and files kiso creates appear here.<//>`}
     ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Files">${items.map((one) => html`<li key=${one.path}>
-      <${Icon} name="file" />
-      <div><a href=${fileUrl(session, one.path)} target="_blank" rel="noopener"><bdi>${plain(one.path)}</bdi></a>
+      <${Icon} name=${iconOf(one.path)} />
+      <div>${viewOf(one.path) ? html`<a href=${href('s', session, 'f', one.path)} onClick=${onClose}><bdi>${plain(one.path)}</bdi></a>`
+        : html`<bdi>${plain(one.path)}</bdi>`}
         <span class="muted">${bytes(one.bytes)} · <${Time} ms=${one.modified_ms} /></span></div>
       <a class="button quiet bare" href=${fileUrl(session, one.path)} download=${one.path.split('/').pop()}
         aria-label=${`Download ${one.path}`} title="Download"><${Icon} name="download" /></a>

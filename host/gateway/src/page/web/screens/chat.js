@@ -10,6 +10,7 @@ import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
 import { commandsOf, conversation, rows } from '../lib/messages.js';
 import { ModelMenu } from '../lib/models.js';
+import { style } from '../lib/modules.js';
 import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
 import { SessionMenu, drawer, sessionOf, titleOf, unread } from '../lib/sessions.js';
@@ -38,6 +39,7 @@ export default function Chat({ session }) {
   const state = useStore(talk.state);
   const waiting = useStore(talk.unsent.list);
   const asked = useStore(route, ([place, name, kind, id]) => (place === 's' && name === session && kind === 'm' ? Number(id) : 0));
+  const file = useStore(route, ([place, name, kind, path]) => (place === 's' && name === session && kind === 'f' ? path ?? '' : ''));
   const again = useStore(repeated);
   const [stopping, setStopping] = useState(null);
   // A daemon that went away may not have heard of it, or has forgotten it: the run says itself what it does.
@@ -139,7 +141,8 @@ export default function Chat({ session }) {
   // Files that are attached make a session, and say nothing yet.
   const silent = state.phase === 'new' || (state.phase === 'ready' && !state.items.length && !state.older && !state.drafts.length);
   const empty = silent && !waiting.length && !state.notes.length;
-  return html`<section class="chat" aria-label="Conversation" onKeyDown=${leaf}>
+  const narrow = useNarrow();
+  return html`<section class=${`chat ${file ? 'beside' : ''}`} aria-label="Conversation" inert=${Boolean(file) && narrow} onKeyDown=${leaf}>
     <header class="chat-head">
       <${Opener} />
       <div><h1><bdi>${title}</bdi></h1><${ModelMenu} session=${session} model=${state.status?.model} onChange=${talk.lookAgain} /></div>
@@ -163,7 +166,30 @@ export default function Chat({ session }) {
       <${FolderBar} session=${session} running=${running !== null} />
       <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
     </div>
-  </section>`;
+  </section>
+  ${file && html`<${Beside} key=${file} session=${session} path=${file} />`}`;
+}
+
+/** A file beside the conversation; what shows it is fetched with the first one. */
+function Beside(props) {
+  const [Panel, set] = useState(null);
+  useEffect(() => {
+    Promise.all([import('../lib/panel.js'), style('screens/panel.css')]).then(([module]) => set(() => module.Panel), report);
+  }, []);
+  return Panel && html`<${Panel} ...${props} />`;
+}
+
+/** Where the panel covers the conversation, as in panel.css. */
+const NARROW = matchMedia('(max-width: 46rem)');
+
+function useNarrow() {
+  const [narrow, set] = useState(NARROW.matches);
+  useEffect(() => {
+    const change = () => set(NARROW.matches);
+    NARROW.addEventListener('change', change);
+    return () => NARROW.removeEventListener('change', change);
+  }, []);
+  return narrow;
 }
 
 /** On a phone the conversation's head is the only one. */

@@ -1,0 +1,94 @@
+// Files in a conversation: chips with a thumbnail or an icon, a name and a size. One that the page can show opens beside the
+// conversation; any other is downloaded.
+
+import { html, store, useEffect, useState, useStore } from './preact.js';
+import { fileUrl, get, me, part } from './api.js';
+import { bytes, visible } from './format.js';
+import { iconOf, viewOf } from './kinds.js';
+import { href } from './router.js';
+import { Icon } from './ui.js';
+
+/** Bytes of a picture that is fetched for its thumbnail. */
+const LARGEST_THUMB = 4_000_000;
+
+/** Chips of a list that are shown at first. */
+const SHOWN = 12;
+
+/** Files (`{path, bytes, link, title}`) of a session; `label` names the list, `extra(file)` adds to each. */
+export function Chips({ files, session, label = 'Files', extra }) {
+  const [all, show] = useState(false);
+  const rest = files.length - SHOWN;
+  return html`<ul class="file-chips" aria-label=${label}>
+    ${files.slice(0, all ? undefined : SHOWN).map((file) => html`<li key=${file.path}><${Chip} file=${file} session=${session} />${extra?.(file)}</li>`)}
+    ${!all && rest > 0 && html`<li><button type="button" class="file-chip more" onClick=${() => show(true)}>${rest} more</button></li>`}
+  </ul>`;
+}
+
+/** Files of a workspace that are asked for to tell sizes. */
+const LISTED = 500;
+
+/** Session -> its files: path -> bytes. */
+const sizes = store({});
+const asked = new Map();
+
+me.watch((who) => {
+  if (who) return;
+  sizes.set({});
+  asked.clear();
+});
+
+/** Asks for the sizes of a session's files, once at a time. */
+async function loadSizes(session) {
+  try {
+    const { items } = await get(`/sessions/${part(session)}/files`, { limit: LISTED });
+    sizes.set((all) => ({ ...all, [session]: new Map(items.map((one) => [one.path, one.bytes])) }));
+  } catch {
+    // Chips do without.
+  }
+}
+
+/** Chips of the files that a message of the user names. */
+export function Attached({ files, session }) {
+  const known = useStore(sizes, (all) => all[session]);
+  const names = files.map((file) => file.path).join();
+  useEffect(() => {
+    if (files.every(({ path }) => known?.has(path)) || asked.get(session)?.has(names)) return;
+    asked.set(session, (asked.get(session) ?? new Set()).add(names));
+    loadSizes(session);
+  }, [names]);
+  return html`<${Chips} label="Attached files" files=${files.map((file) => ({ ...file, bytes: known?.get(file.path) }))} session=${session} />`;
+}
+
+function Chip({ file, session }) {
+  const { path, bytes: size, link } = file;
+  const name = visible(path.split('/').pop());
+  const view = viewOf(path);
+  const source = link ?? fileUrl(session, path);
+  const inside = html`<${Thumb} src=${view === 'picture' && !(size > LARGEST_THUMB) ? source : null} icon=${iconOf(path)} />
+    <span class="file-chip-text"><bdi class="file-chip-name">${name}</bdi>${size != null && html`<span class="muted">${bytes(size)}</span>`}</span>`;
+  if (!view) return html`<a class="file-chip" href=${source} download=${path.split('/').pop()} title=${`Download ${visible(path)}`}>${inside}</a>`;
+  return html`<a class="file-chip" href=${href('s', session, 'f', path)} title=${visible(path)}>${inside}</a>`;
+}
+
+/** A picture, small; the icon where it has none, or cannot be shown. */
+function Thumb({ src, icon }) {
+  const [broken, set] = useState(false);
+  return src && !broken ? html`<img src=${src} alt="" loading="lazy" decoding="async" width="36" height="36" onError=${() => set(true)} />`
+    : html`<span class="file-chip-icon"><${Icon} name=${icon} size=${20} /></span>`;
+}
+
+/** The last line of a message, with which the page and `kiso run --file` name its files. */
+const NAMED = /(?:^|\n)[ \t]*Files:[ \t]*([^\n]{1,8000})\s*$/;
+
+/** Names as the page gives them: without commas, and with an end or below a folder. */
+const NAME = /^[^\s,/][^,\n]{0,250}$/;
+
+/** A message without the line that names its files, and these: `{text, files: [{path}]}`. */
+export function attachedOf(text) {
+  const found = NAMED.exec(text);
+  const names = found ? found[1].split(',').map((name) => name.trim()).filter(Boolean) : [];
+  const are = names.length > 0 && names.every((name) => NAME.test(name) && (endOfName(name) || name.includes('/')) && !name.split('/').includes('..'));
+  return are ? { text: text.slice(0, found.index).trimEnd(), files: names.map((path) => ({ path })) } : { text, files: [] };
+}
+
+const endOfName = (name) => /[^/]\.\w{1,10}$/.test(name);

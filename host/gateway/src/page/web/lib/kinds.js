@@ -1,0 +1,32 @@
+// Which files the page can show, and how, by the ends of their names.
+
+/** Ends of names, by the view that shows them. */
+const VIEWS = {
+  picture: 'png jpg jpeg gif webp avif bmp ico svg',
+  page: 'pdf',
+  drawn: 'heic heif tif tiff',
+  table: 'csv tsv',
+  markdown: 'md markdown mdown',
+  document: 'xlsx xlsm xls ods docx doc odt pptx ppt odp epub rtf eml mbox msg vcf ics',
+  sound: 'mp3 ogg oga wav m4a opus flac',
+  video: 'mp4 webm ogv',
+  text: `txt log text json jsonl ndjson yaml yml toml ini conf cfg env xml html htm css scss less js mjs cjs jsx ts tsx py pyi rb rs go c h cc cpp hpp cs java kt
+    swift php pl lua r jl sh bash zsh fish ps1 sql graphql proto diff patch tex bib rst adoc org lock gradle cmake make mk dockerfile nix wit wat vue svelte dart ex exs erl hs ml clj scala`,
+};
+
+const BY_END = new Map(Object.entries(VIEWS).flatMap(([view, ends]) => ends.split(/\s+/).map((end) => [end, view])));
+
+/** Names without an end that are texts. */
+const TEXTS = /^(?:readme|license|licence|copying|makefile|dockerfile|justfile|changelog|authors|notice|\.gitignore|\.editorconfig)$/i;
+
+/** The end of a path's name in small letters; '' where it has none. */
+export const endOf = (path) => /[^/]\.(\w+)$/.exec(path)?.[1].toLowerCase() ?? '';
+
+/** How a file is shown: a name of `VIEWS`, or null for one that can only be downloaded. */
+export function viewOf(path) {
+  const name = path.split('/').pop();
+  return BY_END.get(endOf(path)) ?? (TEXTS.test(name) ? 'text' : null);
+}
+
+/** The icon of a file that has no picture of itself. */
+export const iconOf = (path) => ({ table: 'table', picture: 'picture', drawn: 'picture', text: 'code', page: 'page', document: ['xlsx', 'xls', 'ods', 'xlsm'].includes(endOf(path)) ? 'table' : 'page' })[viewOf(path)] ?? 'file';

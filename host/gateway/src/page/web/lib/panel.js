@@ -1,0 +1,102 @@
+// A file beside the conversation: its preview, its earlier versions, and ways to have it. On a phone it covers the conversation.
+
+import { html, useEffect, useRef, useState } from './preact.js';
+import { fileUrl, get, part } from './api.js';
+import { visible } from './format.js';
+import { endOf, iconOf, viewOf } from './kinds.js';
+import { View } from './panel-views.js';
+import { href, route } from './router.js';
+import { revert } from './undo.js';
+import { Button, Dialog, Empty, Icon, Loaded, Time, showDialog } from './ui.js';
+
+/** Other ways to look at a file, by its view: the name of the way, and the button that leads there. */
+const OTHER = {
+  table: { text: 'Show as text', table: 'Open as table' },
+  markdown: { text: 'Show the source', markdown: 'Show as page' },
+  page: { document: 'Show the text', page: 'Show the pages' },
+};
+
+const otherOf = (path) => {
+  const view = viewOf(path);
+  if (view === 'picture' && endOf(path) === 'svg') return { text: 'Show the source', picture: 'Show as picture' };
+  if (view === 'text' && endOf(path) === 'json') return { objects: 'Open as table', text: 'Show as text' };
+  return OTHER[view] ?? null;
+};
+
+export function Panel({ session, path }) {
+  const first = viewOf(path);
+  const other = otherOf(path);
+  const [view, show] = useState(first);
+  const panel = useRef(null);
+  const close = () => {
+    // The way back does not lead through every file that was looked at.
+    history.replaceState(null, '', href('s', session));
+    route.set(['s', session]);
+  };
+  useEffect(() => {
+    const before = document.activeElement;
+    panel.current.focus({ preventScroll: true });
+    return () => {
+      if (before?.isConnected && (document.activeElement === document.body || !document.activeElement)) before.focus?.({ preventScroll: true });
+    };
+  }, []);
+  useEffect(() => {
+    const keys = (event) => {
+      if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog[open]') || event.target.closest?.('.menu, .composer, .sidebar')) return;
+      event.preventDefault();
+      close();
+    };
+    document.addEventListener('keydown', keys);
+    return () => document.removeEventListener('keydown', keys);
+  }, []);
+  const name = path.split('/').pop();
+  const next = other && Object.keys(other).find((way) => way !== view);
+  const saveTo = async () => {
+    const { FolderSaver } = await import('./folder-chooser.js');
+    showDialog(FolderSaver, { session, path });
+  };
+  return html`<aside class="panel" ref=${panel} tabindex="-1" aria-label=${`File: ${visible(path)}`}>
+    <header class="panel-head">
+      <${Icon} name=${iconOf(path)} />
+      <h2 title=${visible(path)}><bdi>${visible(name)}</bdi></h2>
+      ${next && html`<${Button} kind="quiet small" onClick=${() => show(next)}>${other[next]}<//>`}
+      <${Button} kind="quiet" icon="clock" label="Versions" onClick=${() => showDialog(Versions, { session, path })} />
+      <${Button} kind="quiet" icon="folder" label="Save to a folder" onClick=${saveTo} />
+      <a class="button quiet bare" href=${fileUrl(session, path)} download=${name} aria-label=${`Download ${visible(name)}`} title="Download"><${Icon} name="download" /></a>
+      <${Button} kind="quiet" icon="close" label="Close the file" onClick=${close} />
+    </header>
+    <div class="panel-body"><${View} key=${view} view=${view} session=${session} path=${path} /></div>
+  </aside>`;
+}
+
+/** Runs that are asked which files they changed. */
+const MOST_RUNS = 20;
+
+/** The runs that changed a file, newest first; each can be undone. */
+function Versions({ session, path, onClose }) {
+  const [state, set] = useState({});
+  const load = async () => {
+    set({});
+    try {
+      const { items } = await get(`/sessions/${part(session)}/undo`, { limit: MOST_RUNS });
+      const plans = await Promise.all(items.filter(({ kind, run }) => kind === 'undo' && run)
+        .map(async (one) => ({ ...one, changes: (await get(`/runs/${part(one.run)}/undo`, { kind: 'undo' })).changes })));
+      set({ value: plans.filter(({ changes }) => changes.some((one) => one.path.replace(/^\/work\//, '') === path)) });
+    } catch (error) {
+      if (error.status === 404) set({ value: [] });
+      else set({ error });
+    }
+  };
+  useEffect(() => void load(), []);
+  const undo = (run) => {
+    onClose();
+    return revert(run, 'undo');
+  };
+  return html`<${Dialog} title=${html`Versions of <bdi>${visible(path)}</bdi>`} onClose=${onClose}>
+    <${Loaded} of=${{ ...state, again: load }}>${(runs) => (runs.length
+      ? html`<ul class="rows" aria-label="Versions">${runs.map(({ run, at_ms }) => html`<li key=${run}><${Icon} name="clock" />
+          <div><a href=${href('run', run)} onClick=${onClose}>Before the changes of this run</a> <span class="muted"><${Time} ms=${at_ms} /></span></div>
+          <${Button} kind="small" icon="undo" onClick=${() => undo(run)}>Put back…<//></li>`)}</ul>`
+      : html`<${Empty} icon="clock" title="No earlier version">Files are kept as they were before a run changed them.<//>`)}<//>
+  <//>`;
+}
