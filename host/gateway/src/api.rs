@@ -4,6 +4,7 @@
 mod approvals;
 mod audit;
 mod board;
+mod calls;
 mod export;
 mod figures;
 mod files;
@@ -72,6 +73,7 @@ const TABLES: [&[Route]; 35] = [
     board::ROUTES,
     schedules::ROUTES,
     pills::ROUTES,
+    calls::ROUTES,
     events::ROUTES,
     skills::ROUTES,
     audit::ROUTES,

@@ -58,6 +58,10 @@ fn shorten(report: &TaskReport) -> TaskReport {
         data: report.data.as_ref().filter(keep).cloned(),
         files: report.files.iter().take(MAX_FILES).cloned().collect(),
         more_files: 0,
+        // For people, never for a prompt.
+        changed: Vec::new(),
+        more_changed: 0,
+        outside: false,
         pictures: report.pictures.clone(),
         error: report.error.clone(),
         exit_code: report.exit_code,

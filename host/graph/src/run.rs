@@ -23,7 +23,7 @@ mod spec;
 
 pub use self::approve::Starting;
 pub use self::board::{BoardTask, TaskState};
-pub use self::history::{History, TaskHistory};
+pub use self::history::{CallHistory, History, TaskHistory};
 pub use self::named::NamedCall;
 pub use self::pending::PendingStep;
 pub use self::spec::{Policy, RunSpec, Segment};

@@ -158,6 +158,11 @@ impl Label {
         self.integrity <= Integrity::Attached
     }
 
+    /// Whether another person or anybody wrote some of it.
+    pub fn is_from_outside(&self) -> bool {
+        self.integrity >= Integrity::Person
+    }
+
     /// Whether it is no worse than that of a session's own data.
     pub fn is_ordinary(&self) -> bool {
         self.is_trusted() && self.confidentiality <= Confidentiality::Session

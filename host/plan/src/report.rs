@@ -45,6 +45,15 @@ pub struct TaskReport {
     /// Files that it made in `/work/pub` beyond [`MAX_DELIVERED`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
+    /// Files that it created, changed or deleted, where that is kept for an undo; at most [`MAX_CHANGED`]. For people, and no prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedFile>,
+    /// Those beyond [`MAX_CHANGED`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_changed: u64,
+    /// Whether it read text of another person or of anybody. For people, and no prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// Pictures that it shows to models.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
@@ -97,6 +106,9 @@ impl TaskReport {
             data: None,
             files: Vec::new(),
             more_files: 0,
+            changed: Vec::new(),
+            more_changed: 0,
+            outside: false,
             pictures: Vec::new(),
             error: None,
             exit_code: None,
@@ -274,6 +286,39 @@ pub struct FileNote {
     /// `/pub/ID` when it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+}
+
+/// Changed files that a report lists.
+pub const MAX_CHANGED: usize = 50;
+
+/// Characters of a changed file's path that a report has.
+const MAX_PATH: usize = 240;
+
+/// A file that a task or a call changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedFile {
+    /// Below the workspace, or in an opened folder as tasks see it.
+    pub path: String,
+    pub change: ChangeKind,
+}
+
+/// How a file was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    Created,
+    Changed,
+    Deleted,
+}
+
+impl ChangedFile {
+    pub fn new(path: &str, change: ChangeKind) -> Self {
+        let mut short: String = path.chars().take(MAX_PATH).collect();
+        if short.len() < path.len() {
+            short.push('…');
+        }
+        Self { path: short, change }
+    }
 }
 
 /// The media type of a file whose name does not tell another.

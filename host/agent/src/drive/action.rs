@@ -21,10 +21,12 @@ use kiso_plan::estimate;
 use kiso_plan::label::Label;
 use kiso_plan::prompt::{ChatMessage, Piece, Pieces, TABLE};
 use kiso_plan::report::{TaskError, TaskReport};
+use kiso_sandbox::exec::Watch;
 use kiso_sandbox::skill::Caller;
 use kiso_store::scratchpad;
 use kiso_store::store::View;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
@@ -121,7 +123,12 @@ impl RunContext<'_> {
     }
 
     /// Runs the calls of one answer at once, but in their order where they share something that one of them changes.
-    pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
+    pub(super) async fn call_tools(
+        &self,
+        run: &Run,
+        calls: &[ToolCall],
+        listener: &mut dyn Listener,
+    ) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.specs(run, &categories).await?;
         let label = run.label();
@@ -181,6 +188,9 @@ impl RunContext<'_> {
         };
         // Closed when the call has ended.
         let ended: Vec<_> = calls.iter().map(|_| Semaphore::new(0)).collect();
+        // All of them tell the same listener.
+        let listener = Mutex::new(listener);
+        let heard = || listener.lock().unwrap_or_else(PoisonError::into_inner);
         let running = calling.map(async |(place, (call, at))| {
             let _ending = CloseAtEnd(&ended[place]);
             if let Clearance::Denied(error) = &clearances[place].0 {
@@ -191,7 +201,15 @@ impl RunContext<'_> {
             for earlier in (0..place).filter(|earlier| waits_for(place, *earlier)) {
                 drop(ended[earlier].acquire().await);
             }
-            self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at).await
+            let (watch, began) = (Watch::default(), Instant::now());
+            let mut tell = |stream: &'static str, text: &str| heard().output(place, stream, text);
+            let mut result = tokio::select! {
+                result = self.drive.tools.call_tool(call, &allowed, self.caller, caller(place), at, &watch) => result,
+                () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
+            };
+            result.millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            heard().call_ended(place, &result);
+            result
         });
         let mut results = futures_util::future::join_all(running).await;
         // Not beside others, whose work would be done twice.

@@ -5,7 +5,7 @@ use super::voice::{Listener, Thought};
 use kiso_base::role::Role;
 use kiso_graph::outcome::Outcome;
 use kiso_graph::run::Run;
-use kiso_graph::step::{Event, Step};
+use kiso_graph::step::{Event, Step, ToolResult};
 use kiso_plan::block::Block;
 use kiso_plan::clip::clip;
 use kiso_plan::plan::TaskKind;
@@ -83,10 +83,16 @@ impl Listener for HeardListener<'_> {
         self.listener.token(role, text);
     }
 
-    fn output(&mut self, stream: &'static str, text: &str) {
-        let kept = if stream == "stderr" { &mut self.stderr } else { &mut self.stdout };
-        kept.push_str(text);
-        self.listener.output(stream, text);
+    fn output(&mut self, call: usize, stream: &'static str, text: &str) {
+        if self.command.is_some() {
+            let kept = if stream == "stderr" { &mut self.stderr } else { &mut self.stdout };
+            kept.push_str(text);
+        }
+        self.listener.output(call, stream, text);
+    }
+
+    fn call_ended(&mut self, call: usize, result: &ToolResult) {
+        self.listener.call_ended(call, result);
     }
 
     fn restart(&mut self, role: Role) {

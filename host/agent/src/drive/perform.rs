@@ -58,7 +58,7 @@ impl RunContext<'_> {
             Step::Call { calls } => {
                 // The files that retrieval found may have changed.
                 self.environment = None;
-                self.call_tools(run, &calls).await?
+                self.call_tools(run, &calls, listener).await?
             }
             Step::Review(ask) => {
                 let mut result = self.review(run, &ask).await?;
@@ -283,7 +283,7 @@ impl RunContext<'_> {
                     network: Some(&network),
                 };
                 let watch = Watch::default();
-                let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
+                let mut tell = |stream: &'static str, text: &str| listener.output(0, stream, text);
                 let report = match (self.narrowed(run, &brief.task), &clearance) {
                     (Some(narrowed), _) => narrowed,
                     (None, Clearance::Denied(error)) => {

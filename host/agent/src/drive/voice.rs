@@ -4,7 +4,7 @@ use crate::tool::Tools;
 use kiso_base::role::Role;
 use kiso_graph::banner::Stripper;
 use kiso_graph::run::Run;
-use kiso_graph::step::{Event, Step, StepResult};
+use kiso_graph::step::{Event, Step, StepResult, ToolResult};
 use kiso_llm::Sink;
 use kiso_plan::call::ToolCall;
 use kiso_plan::plan::Task;
@@ -35,8 +35,12 @@ pub trait Listener: Send {
     /// The text of this role that was heard since the step began is void: it begins anew.
     fn restart(&mut self, _role: Role) {}
 
-    /// What the command line that runs writes on "stdout" or "stderr", a piece at a time. Without secrets.
-    fn output(&mut self, _stream: &'static str, _text: &str) {}
+    /// What a command line writes on "stdout" or "stderr", a piece at a time. Without secrets. `call` is its place among the calls of
+    /// the action loop that run at once; 0 for a task of a plan.
+    fn output(&mut self, _call: usize, _stream: &'static str, _text: &str) {}
+
+    /// One of the calls of the action loop has ended; others may still run.
+    fn call_ended(&mut self, _call: usize, _result: &ToolResult) {}
 
     /// An event was accepted. It is on disk, or, where all models are built in, before the next effect and the reply.
     fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}

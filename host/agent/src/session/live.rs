@@ -14,7 +14,7 @@ use crate::drive::{Listener, Thought};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
-use kiso_graph::step::Step;
+use kiso_graph::step::{Step, ToolResult};
 use kiso_store::store::RunId;
 
 /// What is kept for a watcher that is slow. One that falls behind further misses pieces, and begins anew with all of them.
@@ -52,10 +52,29 @@ pub enum LiveEvent {
     },
     /// A piece of what the command line that runs writes.
     Output {
+        /// Its place among the calls of the action loop that run at once, from 0; 0 for a task of a plan.
+        call: usize,
         /// "stdout" or "stderr".
         stream: &'static str,
         text: String,
         /// Whether it is all that was written since the step began, in the place of the pieces.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        whole: bool,
+    },
+    /// One of the calls of the action loop that run at once has ended.
+    CallEnded {
+        call: usize,
+        /// "ok", "partial", "error" or "blocked".
+        status: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        millis: u64,
+    },
+    /// A piece of what the model of this role thinks before it answers.
+    Reasoning {
+        role: &'static str,
+        text: String,
+        /// Whether it is all that was thought since the step began, in the place of the pieces.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
     },
@@ -98,8 +117,12 @@ struct Now {
     seq: u32,
     busy: Option<Busy>,
     texts: Vec<(&'static str, Text)>,
-    /// What the command line of this step has written, by stream.
-    outputs: Vec<(&'static str, Text)>,
+    /// What models have thought in this step, by role.
+    reasoning: Vec<(&'static str, Text)>,
+    /// What the command lines of this step have written, by call and stream.
+    outputs: Vec<((usize, &'static str), Text)>,
+    /// The calls of this step that have ended.
+    ended: Vec<LiveEvent>,
 }
 
 /// The end of a text.
@@ -165,30 +188,43 @@ impl Now {
         let live = |what| Live { session: self.session.clone(), run: run.clone(), seq: self.seq, what };
         let busy = self.busy.iter().map(|busy| LiveEvent::Thought(busy.clone()));
         let texts = self.texts.iter().map(|(role, text)| text.said(role));
-        let outputs = self.outputs.iter().map(|(stream, text)| LiveEvent::Output {
+        let reasoning = self.reasoning.iter().map(|(role, text)| LiveEvent::Reasoning {
+            role,
+            text: text.kept[text.beginning()..].to_owned(),
+            whole: true,
+        });
+        let outputs = self.outputs.iter().map(|((call, stream), text)| LiveEvent::Output {
+            call: *call,
             stream,
             text: text.kept[text.beginning()..].to_owned(),
             whole: true,
         });
-        busy.chain(texts).chain(outputs).map(live).collect()
+        busy.chain(reasoning).chain(texts).chain(outputs).chain(self.ended.iter().cloned()).map(live).collect()
     }
 
     fn keep(&mut self, what: &LiveEvent) {
-        let push = |texts: &mut Vec<(&'static str, Text)>, name: &'static str, piece: &str| {
-            let at = texts.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-                texts.push((name, Text::default()));
-                texts.len() - 1
-            });
-            texts[at].1.push(piece);
-        };
         match what {
             LiveEvent::Token { role, text } => push(&mut self.texts, role, text),
-            LiveEvent::Output { stream, text, .. } => push(&mut self.outputs, stream, text),
-            LiveEvent::Restart { role } => self.texts.retain(|(known, _)| known != role),
+            LiveEvent::Output { call, stream, text, .. } => push(&mut self.outputs, (*call, stream), text),
+            LiveEvent::CallEnded { .. } => self.ended.push(what.clone()),
+            LiveEvent::Reasoning { role, text, .. } => push(&mut self.reasoning, role, text),
+            LiveEvent::Restart { role } => {
+                self.texts.retain(|(known, _)| known != role);
+                self.reasoning.retain(|(known, _)| known != role);
+            }
             LiveEvent::Thought(busy) => self.busy = Some(busy.clone()),
             LiveEvent::Text { .. } => {}
         }
     }
+}
+
+/// Adds a piece to the text of this name.
+fn push<N: PartialEq>(texts: &mut Vec<(N, Text)>, name: N, piece: &str) {
+    let at = texts.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+        texts.push((name, Text::default()));
+        texts.len() - 1
+    });
+    texts[at].1.push(piece);
 }
 
 impl Text {
@@ -233,7 +269,15 @@ impl Teller {
 impl Listener for Teller {
     fn begun(&mut self, run: &RunId) {
         self.run = Some(run.clone());
-        let now = Now { session: self.session.clone(), seq: 0, busy: None, texts: Vec::new(), outputs: Vec::new() };
+        let now = Now {
+            session: self.session.clone(),
+            seq: 0,
+            busy: None,
+            texts: Vec::new(),
+            reasoning: Vec::new(),
+            outputs: Vec::new(),
+            ended: Vec::new(),
+        };
         self.hub.runs().insert(run.clone(), now);
         self.hub.ring(&self.session);
     }
@@ -245,6 +289,7 @@ impl Listener for Teller {
             now.texts.clear();
             now.outputs.clear();
         }
+            now.ended.clear();
     }
 
     fn thought(&mut self, thought: &Thought) {
@@ -255,8 +300,17 @@ impl Listener for Teller {
         self.tell(LiveEvent::Token { role: role.name(), text: text.to_owned() });
     }
 
-    fn output(&mut self, stream: &'static str, text: &str) {
-        self.tell(LiveEvent::Output { stream, text: text.to_owned(), whole: false });
+    fn reasoning(&mut self, role: Role, text: &str) {
+        self.tell(LiveEvent::Reasoning { role: role.name(), text: text.to_owned(), whole: false });
+    }
+
+    fn output(&mut self, call: usize, stream: &'static str, text: &str) {
+        self.tell(LiveEvent::Output { call, stream, text: text.to_owned(), whole: false });
+    }
+
+    fn call_ended(&mut self, call: usize, result: &ToolResult) {
+        let (status, exit_code, millis) = (result.status.name(), result.exit_code, result.millis);
+        self.tell(LiveEvent::CallEnded { call, status, exit_code, millis });
     }
 
     fn restart(&mut self, role: Role) {

@@ -20,7 +20,7 @@ use crate::drive::{Cancel, DriveError, Listener, Pause, RunExecutor};
 use kiso_base::clock::now_ms;
 use kiso_base::home::{HomeError, SessionName};
 use kiso_graph::run::Run;
-use kiso_graph::step::{Event, Step, StepResult};
+use kiso_graph::step::{Event, Step, StepResult, ToolResult};
 use kiso_plan::report::often;
 use kiso_store::secret::Secrets;
 use kiso_store::store::{JobPriority, RunId, Store, StoreError};
@@ -395,8 +395,16 @@ impl Listener for Counting<'_> {
         self.teller.token(role, text);
     }
 
-    fn output(&mut self, stream: &'static str, text: &str) {
-        self.teller.output(stream, text);
+    fn reasoning(&mut self, role: kiso_base::role::Role, text: &str) {
+        self.teller.reasoning(role, text);
+    }
+
+    fn output(&mut self, call: usize, stream: &'static str, text: &str) {
+        self.teller.output(call, stream, text);
+    }
+
+    fn call_ended(&mut self, call: usize, result: &ToolResult) {
+        self.teller.call_ended(call, result);
     }
 
     fn restart(&mut self, role: kiso_base::role::Role) {

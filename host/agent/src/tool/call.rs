@@ -16,6 +16,7 @@ use kiso_plan::prompt::SkillCard;
 use kiso_plan::report::{TaskReport, TaskStatus};
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::effect::sink::Permit;
+use kiso_sandbox::exec::Watch;
 use kiso_sandbox::package::Package;
 use kiso_sandbox::skill::{AgentSkill, Caller, Limit, near_names, wire_name};
 use kiso_store::scratchpad;
@@ -141,7 +142,7 @@ impl Tools {
     }
 
     /// Calls one tool. Whatever happens is a result: an unknown tool, broken JSON and a wrong argument come back as errors
-    /// with a hint. `allowed` are the tools that the model was shown.
+    /// with a hint. `allowed` are the tools that the model was shown. `watch` hears of the output of a command line while it runs.
     pub async fn call_tool(
         &self,
         call: &ToolCall,
@@ -149,9 +150,10 @@ impl Tools {
         role: CallerScope,
         caller: Caller<'_>,
         at: &CallContext,
+        watch: &Watch,
     ) -> ToolResult {
         let permit = caller.permit.cloned();
-        let mut result = match self.perform(call, allowed, role, caller, at).await {
+        let mut result = match self.perform(call, allowed, role, caller, at, Some(watch)).await {
             Ok(ToolAnswer::Text(text)) => {
                 ToolResult { status: Status::Ok, text, code: None, ..ToolResult::blank(call) }
             }
@@ -162,6 +164,8 @@ impl Tools {
             }
         };
         result.label.join(&at.read.get());
+        // Before the label of the call's own words joins it.
+        result.outside = result.label.is_from_outside();
         result.label.join(&at.label);
         if let Some(permit) = permit {
             result.sinks.extend(permit.take_log());
@@ -178,6 +182,7 @@ impl Tools {
         role: CallerScope,
         caller: Caller<'_>,
         at: &CallContext,
+        watch: Option<&Watch>,
     ) -> Result<ToolAnswer, ToolFault> {
         if let Some(why) = &call.cut {
             let message = format!("this call was not made, nor any behind it: {why}");
@@ -204,7 +209,7 @@ impl Tools {
             Ready::Work(ToolWork::Skill(checked)) => (of_skill(checked.name()), ToolWork::Skill(checked)),
             Ready::Work(work @ ToolWork::File(..)) => (Task::new(TaskKind::Exec, call.name.as_str()), work),
         };
-        Ok(ToolAnswer::Task(Box::new(self.execute(&task, work, role, caller, None).await)))
+        Ok(ToolAnswer::Task(Box::new(self.execute(&task, work, role, caller, watch).await)))
     }
 
     /// Whether a tool of the host may be called that does something which outlives the run.
@@ -425,6 +430,9 @@ fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
         exit_code: report.exit_code,
         files: report.files,
         more_files: report.more_files,
+        changed: report.changed,
+        more_changed: report.more_changed,
+        outside: report.outside,
         pictures: report.pictures,
         millis: report.used.map_or(0, |used| used.millis),
         used: report.used,

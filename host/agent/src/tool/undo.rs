@@ -6,7 +6,7 @@ use kiso_base::home::{SHARED, SessionName};
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::{Integrity, Label};
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::{LogLine, TaskError, TaskReport, TaskStatus};
+use kiso_plan::report::{LogLine, MAX_CHANGED, TaskError, TaskReport, TaskStatus};
 use kiso_sandbox::effect::network::Network;
 use kiso_sandbox::effect::overlay::Overlay;
 use kiso_sandbox::effect::undo::{RollBack, Transaction};
@@ -37,8 +37,14 @@ impl Tools {
             let message = format!("this change cannot be undone: {lost}");
             report.log.push(LogLine { level: "warn".to_owned(), message });
         }
+        let changed = work.changed();
+        report.more_changed = changed.len().saturating_sub(MAX_CHANGED) as u64;
+        report.changed = changed.into_iter().take(MAX_CHANGED).collect();
         let Some(error) = report.error.as_mut().filter(|_| is_cut_off) else { return work.commit() };
         let back = work.roll_back();
+        if back == RollBack::Done {
+            (report.changed, report.more_changed) = (Vec::new(), 0);
+        }
         if let Some(network) = wanting.filter(|_| back != RollBack::Impossible) {
             network.set_rolled_back();
         }

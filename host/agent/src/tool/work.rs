@@ -113,6 +113,7 @@ impl Tools {
         };
         // Before anybody else works there.
         self.conclude((session, role), network, transaction, touches == Touches::Writes, &mut report);
+        report.outside = report.label.is_from_outside();
         if let Some(before) = before {
             before.note_made(self.skills.home(), session, &mut report);
         }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::calls::{MAX_CALLS, ToolCallShown};
 use crate::App;
 use crate::auth::Who;
 use crate::document::routes;
@@ -92,6 +93,15 @@ struct Verdict {
     status: kiso_plan::verdict::Status,
     reason: Option<String>,
 }
+    /// Files that it created, changed or deleted; at most 50.
+    changed: Vec<ChangedFile>,
+    more_changed: u64,
+    /// Whether it read text of another person or of anybody.
+    outside: bool,
+    /// The tools that the action loop called for it, in the order in which they were asked for; the last 200.
+    calls: Vec<ToolCallShown>,
+    /// Calls that were made before those.
+    earlier_calls: usize,
 
 /// What is read of a run at once, so that its parts fit together.
 struct Read {
@@ -133,12 +143,19 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
     let line = view.run_line(id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
     let outcome = view.run(id)?.and_then(|run| run.outcome);
     let (mut history, mut sealed) = (History::default(), false);
-    for event in view.events_of_kinds(id, &History::KINDS)? {
-        sealed |= is_sealed(&event.body);
+    let (mut reasoning, mut left) = (Vec::new(), MAX_REASONING);
+    let kinds: Vec<&str> = History::KINDS.into_iter().chain(REASONED).collect();
+    for stored in view.events_of_kinds(id, &kinds)? {
+        sealed |= is_sealed(&stored.body);
         // One that this key does not open, or that an older version wrote, is left out.
-        let body = vault.open_text(SEALED_RUN, &event.body);
+        let body = vault.open_text(SEALED_RUN, &stored.body);
         if let Some(event) = body.ok().and_then(|body| serde_json::from_str::<Event>(&body).ok()) {
-            history.add(&event);
+            history.add(stored.seq, stored.at_ms, &event);
+            for thought in event.reasoning {
+                let text = clip(&thought.text, left);
+                left = left.saturating_sub(text.len());
+                reasoning.push(Reasoned { seq: stored.seq, thought: ModelReasoning { text, ..thought } });
+            }
         }
     }
     let usage = view.usage_total(Scope::Run(id))?;
@@ -152,7 +169,7 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
 
 fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
     let TaskRow { id, kind, label, task, status, output, error, started_ms, ended_ms, .. } = row;
-    let TaskHistory { plan, attempt, verdict, exit_code, stderr, files, .. } =
+    let TaskHistory { plan, attempt, verdict, exit_code, stderr, files, changed, more_changed, outside, calls, .. } =
         history.task(id).cloned().unwrap_or_default();
     let task: Option<Task> = serde_json::from_str(&task).ok();
     // The task of the medium route has the words of the message.
@@ -172,6 +189,8 @@ fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
         error,
         files,
         started_ms,
+    let earlier_calls = calls.len().saturating_sub(MAX_CALLS);
+    let calls = calls[earlier_calls..].iter().map(|call| ToolCallShown::new(call, status)).collect();
         ended_ms,
     }
 }
@@ -183,3 +202,8 @@ fn detail(kind: TaskKind, task: &Task) -> String {
         _ => task.detail.clone(),
     }
 }
+        changed,
+        more_changed,
+        outside,
+        calls,
+        earlier_calls,

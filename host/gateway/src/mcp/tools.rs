@@ -198,7 +198,7 @@ async fn call_tool(
     let network = Network::by_hand(&drive.store, &drive.config, session, asker.caller).await;
     let network = network.map_err(|error| RpcError::internal(&error))?;
     let caller = Caller { network: Some(&network), ..Caller::by_hand(session, &secrets) };
-    let called = drive.tools.perform(&call, std::slice::from_ref(spec), asker.caller, caller, &at).await;
+    let called = drive.tools.perform(&call, std::slice::from_ref(spec), asker.caller, caller, &at, None).await;
     Ok(match called {
         Ok(ToolAnswer::Text(text)) => Ok(ToolAnswer::Text(secrets.redact(&text))),
         Err(fault) => Err(ToolFault { message: secrets.redact(&fault.message), ..fault }),

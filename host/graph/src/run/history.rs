@@ -5,10 +5,11 @@
 use std::collections::VecDeque;
 
 use super::super::Why;
-use super::super::step::{Event, StepResult};
+use super::super::step::{Event, StepResult, ToolResult};
 use super::critic::with_message;
+use kiso_plan::call::ToolCall;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::{FileNote, MAX_DELIVERED};
+use kiso_plan::report::{ChangedFile, FileNote, MAX_DELIVERED};
 
 /// The tasks of a run, as its events tell of them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,11 +47,32 @@ pub struct TaskHistory {
     pub stderr: String,
     /// Files that it made; a path that was written twice stands once, as it was last.
     pub files: Vec<FileNote>,
+    /// Of a task that ran: files that it changed, how many more there are, and whether it read text from outside.
+    pub changed: Vec<ChangedFile>,
+    pub more_changed: u64,
+    pub outside: bool,
+    /// The calls of tools that the action loop made for it, in the order in which they were asked for.
+    pub calls: Vec<CallHistory>,
+}
+
+/// A call of the action loop, as its run's events tell of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallHistory {
+    /// The number of the event that asked for it, and its place among the calls of that event, from 0.
+    pub seq: u32,
+    pub place: usize,
+    pub call: ToolCall,
+    /// When it began, in milliseconds since 1970; `None` before that.
+    pub started_ms: Option<i64>,
+    /// When its result was recorded.
+    pub ended_ms: Option<i64>,
+    pub result: Option<ToolResult>,
 }
 
 impl History {
-    /// Takes up the next event. Those of kinds that say nothing about tasks may be left out: see [`History::KINDS`].
-    pub fn add(&mut self, event: &Event) {
+    /// Takes up the next event, which has this number and this time. Those of kinds that say nothing about tasks may be left out: see
+    /// [`History::KINDS`].
+    pub fn add(&mut self, seq: u32, at_ms: i64, event: &Event) {
         let went = |why| event.moves.iter().any(|step| step.why == why);
         match &event.result {
             StepResult::Planned { plan, .. } if went(Why::Planned) => {
@@ -65,12 +87,33 @@ impl History {
                     task.exit_code = report.exit_code;
                     task.stderr.clone_from(&report.stderr);
                     task.files.clone_from(&report.files);
+                    task.changed.clone_from(&report.changed);
+                    (task.more_changed, task.outside) = (report.more_changed, report.outside);
+                }
+            }
+            StepResult::Acted { calls, .. } => {
+                if let Some(task) = self.current_task() {
+                    let asked = calls.iter().enumerate().map(|(place, call)| {
+                        let call = call.clone();
+                        CallHistory { seq, place, call, started_ms: None, ended_ms: None, result: None }
+                    });
+                    task.calls.extend(asked);
+                }
+            }
+            StepResult::CallsStarted => {
+                if let Some(task) = self.current_task() {
+                    let open = task.calls.iter_mut().filter(|call| call.result.is_none());
+                    open.for_each(|call| call.started_ms = Some(at_ms));
                 }
             }
             StepResult::Called { results } => {
                 if let Some(task) = self.current_task() {
                     for file in results.iter().flat_map(|result| &result.files) {
                         file.add_to(&mut task.files, MAX_DELIVERED);
+                    }
+                    let open = task.calls.iter_mut().filter(|call| call.result.is_none());
+                    for (call, result) in open.zip(results) {
+                        (call.result, call.ended_ms) = (Some(result.clone()), Some(at_ms));
                     }
                 }
             }
@@ -104,12 +147,27 @@ impl History {
     }
 
     /// Kinds of the events that matter here.
-    pub const KINDS: [&str; 8] =
-        ["retrieved", "routed", "planned", "started", "executed", "called", "reviewed", "finished"];
+    pub const KINDS: [&str; 10] = [
+        "retrieved",
+        "routed",
+        "planned",
+        "started",
+        "executed",
+        "acted",
+        "calls_started",
+        "called",
+        "reviewed",
+        "finished",
+    ];
 
     /// The task of that id; `None` where no event tells of it.
     pub fn task(&self, id: u32) -> Option<&TaskHistory> {
         self.tasks.get((id as usize).checked_sub(1)?)
+    }
+
+    /// The call of that place among those of the event of that number.
+    pub fn call(&self, seq: u32, place: usize) -> Option<&CallHistory> {
+        self.tasks.iter().flat_map(|task| &task.calls).find(|call| (call.seq, call.place) == (seq, place))
     }
 
     /// What tasks are to be sorted by: the first plan first, and of each plan those that were started in that order, then

@@ -7,7 +7,7 @@ use kiso_plan::call::ToolCall;
 use kiso_plan::code::ErrorCode;
 use kiso_plan::label::Label;
 use kiso_plan::picture::Picture;
-use kiso_plan::report::{Allowance, FileNote, LimitUse};
+use kiso_plan::report::{Allowance, ChangedFile, FileNote, LimitUse};
 use kiso_plan::sink::SinkDecision;
 
 /// What a tool gave.
@@ -35,6 +35,14 @@ pub struct ToolResult {
     /// Files that it made in `/work/pub` beyond those.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
+    /// Files that it created, changed or deleted, as in a task's report. For people, and no prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedFile>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_changed: u64,
+    /// Whether it read text of another person or of anybody. For people, and no prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// Pictures that it shows to the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
@@ -86,6 +94,9 @@ impl ToolResult {
             exit_code: None,
             files: Vec::new(),
             more_files: 0,
+            changed: Vec::new(),
+            more_changed: 0,
+            outside: false,
             pictures: Vec::new(),
             millis: 0,
             used: None,

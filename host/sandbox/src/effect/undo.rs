@@ -17,6 +17,7 @@
 //! nothing here waits for the disk: how the machine was booted stands in each log.
 
 mod bytes;
+mod changed;
 mod keep;
 mod line;
 mod log;

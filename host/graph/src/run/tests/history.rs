@@ -20,7 +20,7 @@ fn the_log_knows_the_tasks_of_the_run() {
             }
             let event = live.feed(answer(dice, &step, &limits));
             if History::KINDS.contains(&event.result.name()) {
-                history.add(&event);
+                history.add(1, 1, &event);
             }
             let board = live.run.board();
             let ids = |state| board.iter().filter(|task| task.state == state).map(|task| task.id).collect::<Vec<_>>();
@@ -62,7 +62,7 @@ fn plans_attempts_and_verdicts() {
     live.done();
     live.feed(ok());
     let mut history = History::default();
-    live.log.iter().for_each(|event| history.add(event));
+    live.log.iter().for_each(|event| history.add(1, 1, event));
     let told = (1..).map_while(|id| history.task(id)).map(|task| {
         let status = task.verdict.as_ref().map(|(status, _)| *status);
         (task.plan, task.attempt, status)

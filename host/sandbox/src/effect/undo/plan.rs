@@ -153,7 +153,7 @@ fn moved(change: &FileChange) -> impl Iterator<Item = &SessionPath> {
 
 impl FileChange {
     /// Whether something stood at one of its paths before it.
-    fn is_of_something_at(&self, path: &SessionPath) -> bool {
+    pub(super) fn is_of_something_at(&self, path: &SessionPath) -> bool {
         match self {
             Self::Made { .. } | Self::Returned { .. } | Self::Shared { .. } => false,
             Self::Moved { from, .. } => from == path,

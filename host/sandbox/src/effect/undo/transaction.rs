@@ -3,11 +3,13 @@
 mod before;
 
 use super::bytes::SessionPath;
+use super::changed::changed_files;
 use super::line::ChangeLine;
 use super::log::{EntryLabels, FileChange, Header, LabelledChange, LostFile, Total, UndoRecord};
 use super::revert::{Journal, Reverting, revert};
 use super::shelf::{Shelf, append, looks};
 use super::tree::{DirSlot, Tree};
+use kiso_plan::report::ChangedFile;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -188,6 +190,11 @@ impl Transaction {
     /// What of the work cannot be undone, and why.
     pub fn lost(&self) -> Vec<String> {
         self.lock().lost.iter().map(|lost| format!("{}: {}", lost.at, lost.why)).collect()
+    }
+
+    /// The files that the work has created, changed or deleted so far.
+    pub fn changed(&self) -> Vec<ChangedFile> {
+        changed_files(self.lock().changes.iter().map(|change| &change.change))
     }
 
     /// The work is done. It can be undone later.
