@@ -283,7 +283,7 @@ impl RunExecutor {
             }
         };
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
-        let outcome = heard::with_unfinished(outcome, unfinished);
+        let outcome = Outcome { thought_ms: at_work.thought_ms, ..heard::with_unfinished(outcome, unfinished) };
         let title = match at_work.earlier.messages.is_empty() {
             // What fails is tried again behind the reply.
             true => self.first_title(&log.session, &run, &output::reply(&outcome)).await.unwrap_or_default(),
@@ -354,7 +354,9 @@ impl RunExecutor {
                 self.tools.skills().measure_anew(&log.session);
             }
             at_work.slots += window::slots_of_result(&result);
-            let event = run.accept_with(result, at_work.meter.take())?;
+            let mut event = run.accept_with(result, at_work.meter.take())?;
+            event.reasoning = at_work.meter.take_reasoning();
+            at_work.thought_ms += event.reasoning.iter().map(|thought| thought.millis).sum::<u64>();
             let taken = std::mem::take(&mut at_work.taking);
             log.append(&event, run, &at_work.secrets, at_work.take_asked(), taken)?;
             // An answer that was paid for is on disk before it is used, and a reply before the turn goes on behind it.

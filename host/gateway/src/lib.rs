@@ -28,6 +28,7 @@ pub mod progress;
 mod reply;
 mod request_body;
 mod socket;
+mod trouble;
 mod wire;
 
 use std::net::SocketAddr;

@@ -1,5 +1,6 @@
 //! A message as its owner reads it, with what became of the run behind it.
 
+use super::trouble::Trouble;
 use super::wire::{Message, Reply, open_message};
 use kiso_agent::node::output;
 use kiso_base::home::SessionName;
@@ -28,12 +29,14 @@ pub fn whole_message(
         return Ok(message);
     }
     let without_list = output::without_list(&outcome);
-    let Outcome { reply, files, mut blocks, .. } = outcome;
+    let trouble = Trouble::of(&outcome.ending);
+    let Outcome { reply, files, mut blocks, thought_ms, .. } = outcome;
     if blocks.is_empty() {
         // The files are told as data.
         let text = without_list.or_else(|| (reply != shown).then_some(reply));
         blocks.extend(text.map(|text| Block::Text { text }));
     }
-    message.reply = Some(Reply { status, blocks, files });
+    let thought_ms = Some(thought_ms).filter(|millis| *millis > 0);
+    message.reply = Some(Reply { status, blocks, files, thought_ms, trouble });
     Ok(message)
 }

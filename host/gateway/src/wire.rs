@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::App;
 use super::error::ApiError;
+use super::trouble::Trouble;
 use kiso_agent::drive::SEALED_RUN;
 use kiso_base::home::SessionName;
 use kiso_base::json;
@@ -106,6 +107,12 @@ pub struct Reply {
     /// What the run made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileNote>,
+    /// Milliseconds that models thought before they answered; left out where they did not. `GET /runs/{run}` has their thoughts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought_ms: Option<u64>,
+    /// Why the work was not done, with the next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
 }
 
 /// What somebody is told who is not connected. As JSON, it is the body of a webhook's request (docs/webhooks.md).

@@ -57,6 +57,9 @@ pub struct Outcome {
     /// The same as `reply` in parts; empty where all of it is Markdown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
+    /// Milliseconds that models thought before they answered, all calls together.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub thought_ms: u64,
 }
 
 impl Outcome {
@@ -93,7 +96,7 @@ impl Outcome {
                 more_files += u64::from(!file.add_to(&mut files, MAX_DELIVERED));
             }
         }
-        Self { ending, reply, files, more_files, blocks }
+        Self { ending, reply, files, more_files, blocks, thought_ms: 0 }
     }
 
     /// The same without the files at these paths.
@@ -104,7 +107,7 @@ impl Outcome {
 
     /// The outcome of a run that ended with nothing but these words.
     pub fn in_words(ending: Ending, reply: String) -> Self {
-        Self { ending, reply, files: Vec::new(), more_files: 0, blocks: Vec::new() }
+        Self { ending, reply, files: Vec::new(), more_files: 0, blocks: Vec::new(), thought_ms: 0 }
     }
 }
 

@@ -291,7 +291,9 @@ impl Run {
     pub fn replay<'a>(spec: RunSpec, events: impl IntoIterator<Item = &'a Event>) -> Result<Self, IllegalResult> {
         let mut run = Self::new(spec);
         for (index, event) in events.into_iter().enumerate() {
-            if run.accept_with(event.result.clone(), event.lost.clone())? != *event {
+            let again = run.accept_with(event.result.clone(), event.lost.clone())?;
+            // What models thought is in the log alone.
+            if (Event { reasoning: event.reasoning.clone(), ..again }) != *event {
                 return Err(IllegalResult::Diverged { index });
             }
         }
@@ -380,7 +382,8 @@ impl Run {
         if let Some(call) = &lost {
             self.usage += call.usage;
         }
-        let mut event = Event { result, lost, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
+        let (moves, limits, reasoning) = (Vec::new(), Vec::new(), Vec::new());
+        let mut event = Event { result, lost, moves, limits, say: None, continues: false, reasoning };
         self.apply(&mut event)?;
         // Conversation is a call of the output node's.
         let conversing = matches!(self.state, State::Conversing);

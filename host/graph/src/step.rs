@@ -4,6 +4,7 @@ mod tool_result;
 
 pub use self::tool_result::{STDERR, ToolResult};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -432,6 +433,22 @@ pub struct Event {
     /// Whether the reply was delivered and the turn goes on with messages that arrived meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
+    /// What models thought before they answered, for those who read the log: no model is shown it, and no decision is made by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasoning: Vec<ModelReasoning>,
+}
+
+/// What a model thought before it answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelReasoning {
+    /// The role that it was asked in.
+    pub role: String,
+    pub text: String,
+    /// Whether the end is left out, because it is too long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// Milliseconds from its first word to its last.
+    pub millis: u64,
 }
 
 /// A result that does not fit the state of the run. The run is as it was, except after [`IllegalResult::NoEdge`],

@@ -1,13 +1,9 @@
 //! Why a model gave no answer, as one word that a program can branch on, with the next step for a person.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::LlmError;
 
 /// Why a model gave no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelTrouble {
     /// It was not called: its key is missing.
     NoKey,
@@ -34,6 +30,23 @@ pub enum ModelTrouble {
 }
 
 impl ModelTrouble {
+    /// A stable word for programs.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoKey => "no_key",
+            Self::KeyRefused => "key_refused",
+            Self::NoCredit => "no_credit",
+            Self::NotFound => "model_not_found",
+            Self::Unreachable => "unreachable",
+            Self::Busy => "busy",
+            Self::BrokenOff => "broken_off",
+            Self::Withheld => "withheld",
+            Self::TooLong => "too_long",
+            Self::Refused => "refused",
+            Self::ProviderFailed => "provider_failed",
+        }
+    }
+
     /// What happened, for a person.
     pub fn title(self) -> &'static str {
         match self {

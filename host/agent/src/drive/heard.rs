@@ -75,6 +75,10 @@ impl Listener for HeardListener<'_> {
         self.listener.thought(thought);
     }
 
+    fn reasoning(&mut self, role: Role, text: &str) {
+        self.listener.reasoning(role, text);
+    }
+
     fn token(&mut self, role: Role, text: &str) {
         // What the planner says beside its plan is not a part of a reply. The limits of a step bound what comes.
         if role != Role::Planner {

@@ -71,6 +71,8 @@ pub(super) struct RunContext<'a> {
     asked: Mutex<Vec<(Role, String)>>,
     /// What models used since the last event.
     pub meter: Meter,
+    /// Milliseconds that models thought before they answered.
+    pub thought_ms: u64,
 }
 
 /// What a call came to, where it is not an answer.
@@ -104,6 +106,7 @@ impl<'a> RunContext<'a> {
             secrets,
             earlier,
             meter: Meter::new(boundary.clone()),
+            thought_ms: 0,
             boundary,
             dialogs: Dialogs::default(),
             environment: None,

@@ -1,11 +1,18 @@
 //! What calls of models cost.
 
 use crate::context::without_marks;
-use kiso_graph::step::Call;
+use kiso_graph::step::{Call, ModelReasoning};
 use kiso_llm::{Completing, Completion, Model, Request, Sink};
 use kiso_plan::limits::Usage;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tracing::Instrument;
+
+/// Bytes of what a model thinks that are kept of a call. A thought of this length takes a model minutes.
+const MAX_REASONING: usize = 32 << 10;
+
+/// Calls of a step of which that is kept; a step with more has many calls that are alike.
+const MAX_REASONED: usize = 8;
 
 /// What the calls of one step cost so far: the run learns of it with the step's event and not before.
 #[derive(Debug, Default)]
@@ -21,6 +28,8 @@ struct Spent {
     answered: Usage,
     /// Of calls that were not.
     lost: Option<Call>,
+    /// What models thought before they answered.
+    reasoning: Vec<ModelReasoning>,
 }
 
 impl Meter {
@@ -44,9 +53,25 @@ impl Meter {
         used
     }
 
-    /// Begins anew; returns what was used and is in no result.
+    /// Starts counting for the next event; returns what was used and is in no result.
     pub(super) fn take(&self) -> Option<Call> {
-        std::mem::take(&mut *self.spent()).lost
+        let mut spent = self.spent();
+        let reasoning = std::mem::take(&mut spent.reasoning);
+        let taken = std::mem::replace(&mut *spent, Spent { reasoning, ..Spent::default() });
+        taken.lost
+    }
+
+    /// What models thought since this was asked last.
+    pub(super) fn take_reasoning(&self) -> Vec<ModelReasoning> {
+        std::mem::take(&mut self.spent().reasoning)
+    }
+
+    fn keep_reasoning(&self, mut reasoning: ModelReasoning) {
+        reasoning.text = without_marks(&reasoning.text, &self.boundary).trim().to_owned();
+        let mut spent = self.spent();
+        if !reasoning.text.is_empty() && spent.reasoning.len() < MAX_REASONED {
+            spent.reasoning.push(reasoning);
+        }
     }
 
     fn take_marks(&self, completion: &mut Completion) {
@@ -90,7 +115,9 @@ impl Model for MeteredModel<'_> {
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         let span = tracing::debug_span!("llm.complete", role = %request.role, model = self.name());
         let complete = async move {
-            let mut sink = Counted { of: self, sink };
+            let role = request.role.name().to_owned();
+            let reasoning = ModelReasoning { role, ..ModelReasoning::default() };
+            let mut sink = Counted { of: self, sink, reasoning, since: None };
             let mut answer = self.model.complete(request, &mut sink).await;
             match &mut answer {
                 Ok(completion) => {
@@ -109,18 +136,46 @@ impl Model for MeteredModel<'_> {
 struct Counted<'a> {
     of: &'a MeteredModel<'a>,
     sink: &'a mut dyn Sink,
+    reasoning: ModelReasoning,
+    /// When the model began to think; `None` as long as it does not.
+    since: Option<Instant>,
+}
+
+impl Counted<'_> {
+    /// Adds the time since the model began to think.
+    fn end_thought(&mut self) {
+        if let Some(since) = self.since.take() {
+            self.reasoning.millis += u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        }
+    }
+}
+
+/// Also of a call that failed or was given up: somebody saw it.
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.end_thought();
+        self.of.meter.keep_reasoning(std::mem::take(&mut self.reasoning));
+    }
 }
 
 impl Sink for Counted<'_> {
     fn text(&mut self, piece: &str) {
+        self.end_thought();
         self.sink.text(piece);
     }
 
     fn thought(&mut self, piece: &str) {
+        self.since.get_or_insert_with(Instant::now);
+        let (kept, left) = (&mut self.reasoning.text, MAX_REASONING.saturating_sub(self.reasoning.text.len()));
+        kept.push_str(&piece[..piece.floor_char_boundary(left)]);
+        self.reasoning.cut |= piece.len() > left;
         self.sink.thought(piece);
     }
 
     fn restart(&mut self) {
+        self.end_thought();
+        self.reasoning.text.clear();
+        self.reasoning.cut = false;
         self.sink.restart();
     }
 

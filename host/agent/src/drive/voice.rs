@@ -32,6 +32,9 @@ pub trait Listener: Send {
     /// Text as it arrives: of the planner beside its plan, of the worker, of the actor. Without secrets.
     fn token(&mut self, _role: Role, _text: &str) {}
 
+    /// A piece of what a model of this role thinks before it answers. Without secrets.
+    fn reasoning(&mut self, _role: Role, _text: &str) {}
+
     /// The text of this role that was heard since the step began is void: it begins anew.
     fn restart(&mut self, _role: Role) {}
 
@@ -176,21 +179,34 @@ pub(super) struct Voice<'a> {
     filters: Option<(kiso_store::secret::RedactionStream, Stripper)>,
     /// The line of thought that is not whole yet.
     line: String,
+    /// What takes secrets out of the thoughts; `None` between them.
+    reasoning: Option<kiso_store::secret::RedactionStream>,
     listener: &'a mut dyn Listener,
 }
 
 impl<'a> Voice<'a> {
     pub(super) fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
         let filters = Some((secrets.streaming(), Stripper::default()));
-        Self { role, secrets, filters, line: String::new(), listener }
+        Self { role, secrets, filters, line: String::new(), reasoning: None, listener }
     }
 
     /// Lets go what was held back.
     pub(super) fn finish(&mut self) {
+        self.end_reasoning();
         self.end_line();
         if let Some((stream, mut stripper)) = self.filters.take() {
             let rest = stripper.push(&stream.finish()) + &stripper.finish();
             self.tell(&rest);
+        }
+    }
+
+    /// Tells the rest of the thoughts.
+    fn end_reasoning(&mut self) {
+        if let Some(mut stream) = self.reasoning.take() {
+            let rest = stream.finish();
+            if !rest.is_empty() {
+                self.listener.reasoning(self.role, &rest);
+            }
         }
     }
 
@@ -216,6 +232,7 @@ impl<'a> Voice<'a> {
 
 impl Sink for Voice<'_> {
     fn text(&mut self, piece: &str) {
+        self.end_reasoning();
         self.end_line();
         let begin = || (self.secrets.streaming(), Stripper::default());
         let (stream, stripper) = self.filters.get_or_insert_with(begin);
@@ -223,8 +240,12 @@ impl Sink for Voice<'_> {
         self.tell(&shown);
     }
 
-    /// A line at a time: a secret may come in pieces, and a status line is read as a whole.
+    /// As it comes, and a line at a time: a status line is read as a whole.
     fn thought(&mut self, piece: &str) {
+        let shown = self.reasoning.get_or_insert_with(|| self.secrets.streaming()).push(piece);
+        if !shown.is_empty() {
+            self.listener.reasoning(self.role, &shown);
+        }
         for part in piece.split_inclusive('\n') {
             if self.line.len() < MAX_HELD {
                 self.line.push_str(part);

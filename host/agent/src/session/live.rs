@@ -50,7 +50,7 @@ pub enum LiveEvent {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
     },
-    /// A piece of what the command line that runs writes.
+    /// A piece of what a command line that runs writes.
     Output {
         /// Its place among the calls of the action loop that run at once, from 0; 0 for a task of a plan.
         call: usize,
@@ -287,9 +287,10 @@ impl Listener for Teller {
         if let Some(now) = self.run.as_ref().and_then(|run| runs.get_mut(run)) {
             now.seq = seq;
             now.texts.clear();
+            now.reasoning.clear();
             now.outputs.clear();
-        }
             now.ended.clear();
+        }
     }
 
     fn thought(&mut self, thought: &Thought) {

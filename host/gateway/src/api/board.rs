@@ -14,10 +14,10 @@ use crate::wire::{JsonResult, Path, shown};
 use kiso_agent::drive::SEALED_RUN;
 use kiso_agent::session::live::Busy;
 use kiso_graph::run::{History, TaskHistory};
-use kiso_graph::step::Event;
+use kiso_graph::step::{Event, ModelReasoning};
 use kiso_plan::clip::clip;
 use kiso_plan::plan::{Task, TaskKind};
-use kiso_plan::report::FileNote;
+use kiso_plan::report::{ChangedFile, FileNote};
 use kiso_store::secret::Vault;
 use kiso_store::secret::vault::is_sealed;
 use kiso_store::store::{RunId, RunLine, RunStatus, Scope, StoreError, TaskRow, TaskState, Totals, View};
@@ -44,6 +44,16 @@ pub(super) struct Board {
     outcome: Option<Map<String, Value>>,
     usage: Usage,
     tasks: Vec<Entry>,
+    /// What models thought before they answered, in order, each with its number of event.
+    reasoning: Vec<Reasoned>,
+}
+
+/// What a model thought before it answered.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Reasoned {
+    seq: u32,
+    #[serde(flatten)]
+    thought: ModelReasoning,
 }
 
 /// What a run used.
@@ -83,6 +93,15 @@ struct Entry {
     /// Why it does not count as done.
     error: Option<String>,
     files: Vec<FileNote>,
+    /// Files that it created, changed or deleted; at most 50.
+    changed: Vec<ChangedFile>,
+    more_changed: u64,
+    /// Whether it read text of another person or of anybody.
+    outside: bool,
+    /// The tools that the action loop called for it, in the order in which they were asked for; the last 200.
+    calls: Vec<ToolCallShown>,
+    /// Calls that were made before those.
+    earlier_calls: usize,
     started_ms: Option<i64>,
     ended_ms: Option<i64>,
 }
@@ -93,15 +112,6 @@ struct Verdict {
     status: kiso_plan::verdict::Status,
     reason: Option<String>,
 }
-    /// Files that it created, changed or deleted; at most 50.
-    changed: Vec<ChangedFile>,
-    more_changed: u64,
-    /// Whether it read text of another person or of anybody.
-    outside: bool,
-    /// The tools that the action loop called for it, in the order in which they were asked for; the last 200.
-    calls: Vec<ToolCallShown>,
-    /// Calls that were made before those.
-    earlier_calls: usize,
 
 /// What is read of a run at once, so that its parts fit together.
 struct Read {
@@ -113,13 +123,20 @@ struct Read {
     history: History,
     /// Whether a part of the log is sealed: no model has looked at it for secrets.
     sealed: bool,
+    reasoning: Vec<Reasoned>,
 }
+
+/// Kinds of events that say nothing about tasks, and have what a model thought.
+const REASONED: [&str; 5] = ["conversed", "assessed", "briefed", "unplanned", "compressed"];
+
+/// Characters of what models thought that are sent of a run.
+const MAX_REASONING: usize = 200_000;
 
 pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {
     let vault = app.0.drive.vault.clone();
     let of = id.clone();
     let read = app.0.drive.store.read(move |view| read(view, &vault, &of)).await?;
-    let Read { run, status, outcome, rows, usage, history, sealed } = read;
+    let Read { run, status, outcome, rows, usage, history, sealed, reasoning } = read;
     let thought = app.0.hub.busy(&id).filter(|_| status == RunStatus::Running);
     let Totals { calls, usage } = usage;
     Ok(Json(Board {
@@ -136,6 +153,7 @@ pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) 
             cost_micros: usage.cost_micros,
         },
         tasks: rows.into_iter().map(|row| entry(row, &history, sealed)).collect(),
+        reasoning,
     }))
 }
 
@@ -164,13 +182,15 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
     for row in &mut rows {
         row.task = vault.open_json(SEALED_RUN, &row.task).unwrap_or_default().to_string();
     }
-    Ok(Read { run: shown(line), status, outcome, rows, usage, history, sealed })
+    Ok(Read { run: shown(line), status, outcome, rows, usage, history, sealed, reasoning })
 }
 
 fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
     let TaskRow { id, kind, label, task, status, output, error, started_ms, ended_ms, .. } = row;
     let TaskHistory { plan, attempt, verdict, exit_code, stderr, files, changed, more_changed, outside, calls, .. } =
         history.task(id).cloned().unwrap_or_default();
+    let earlier_calls = calls.len().saturating_sub(MAX_CALLS);
+    let calls = calls[earlier_calls..].iter().map(|call| ToolCallShown::new(call, status)).collect();
     let task: Option<Task> = serde_json::from_str(&task).ok();
     // The task of the medium route has the words of the message.
     let detail = task.filter(|_| !(sealed && plan == 0)).map(|task| clip(&detail(kind, &task), MAX_TEXT));
@@ -188,9 +208,12 @@ fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
         stderr: Some(clip(&stderr, MAX_TEXT)).filter(|text| !text.is_empty()),
         error,
         files,
+        changed,
+        more_changed,
+        outside,
+        calls,
+        earlier_calls,
         started_ms,
-    let earlier_calls = calls.len().saturating_sub(MAX_CALLS);
-    let calls = calls[earlier_calls..].iter().map(|call| ToolCallShown::new(call, status)).collect();
         ended_ms,
     }
 }
@@ -202,8 +225,3 @@ fn detail(kind: TaskKind, task: &Task) -> String {
         _ => task.detail.clone(),
     }
 }
-        changed,
-        more_changed,
-        outside,
-        calls,
-        earlier_calls,

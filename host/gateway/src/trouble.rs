@@ -1,0 +1,121 @@
+//! Why a run did not do its work, for a person: what happened and the next step. The one place where an ending becomes that.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use kiso_graph::outcome::Ending;
+use kiso_llm::trouble::ModelTrouble;
+use kiso_plan::limits::LimitReached;
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Trouble {
+    /// A stable word for programs: `limit`, `policy`, `failed`, or what is wrong with the model, such as `no_key`.
+    pub code: &'static str,
+    pub title: String,
+    /// What to do about it.
+    pub advice: String,
+    pub remedy: Remedy,
+}
+
+/// The next step, as a client can offer it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Remedy {
+    /// Send the message again.
+    Retry,
+    /// Connect a model, enter its key again, or choose another one.
+    ConnectModel {
+        /// `provider:model`, where the text names it.
+        model: Option<String>,
+    },
+    /// Change a setting of config.toml.
+    ChangeSetting { setting: String },
+    /// Begin a new conversation.
+    NewChat,
+    /// Look at the rules about what leaves the sandbox.
+    ShowRules,
+}
+
+impl Trouble {
+    /// Of a run that ended so; `None` of one that is done or was stopped by its user.
+    pub fn of(ending: &Ending) -> Option<Trouble> {
+        match ending {
+            Ending::Done | Ending::Cancelled => None,
+            Ending::LimitHit(limit) => Some(Trouble::of_limit(limit)),
+            Ending::Failed { reason } => Some(Trouble::of_reason(reason)),
+        }
+    }
+
+    fn of_limit(limit: &LimitReached) -> Trouble {
+        let LimitReached { limit, value, setting, .. } = limit;
+        if limit == "context_budget" {
+            let trouble = ModelTrouble::TooLong;
+            let advice = trouble.remedy().to_owned();
+            return Trouble { code: "too_long", title: trouble.title().to_owned(), advice, remedy: Remedy::NewChat };
+        }
+        Trouble {
+            code: "limit",
+            title: format!("Stopped at the limit {limit} of {value}"),
+            advice: format!("To allow more, raise {setting} in config.toml, then send the message again."),
+            remedy: Remedy::ChangeSetting { setting: setting.clone() },
+        }
+    }
+
+    fn of_reason(reason: &str) -> Trouble {
+        if let Some((trouble, model)) = ModelTrouble::in_text(reason) {
+            let model = Some(model.to_owned());
+            let remedy = match trouble {
+                ModelTrouble::NoKey
+                | ModelTrouble::KeyRefused
+                | ModelTrouble::NoCredit
+                | ModelTrouble::NotFound
+                | ModelTrouble::Refused => Remedy::ConnectModel { model },
+                ModelTrouble::TooLong => Remedy::NewChat,
+                _ => Remedy::Retry,
+            };
+            let (title, advice) = (trouble.title().to_owned(), trouble.remedy().to_owned());
+            return Trouble { code: trouble.code(), title, advice, remedy };
+        }
+        let lower = reason.to_lowercase();
+        if ["is denied by", "the policy", "not allowed by", "was refused by"].iter().any(|words| lower.contains(words))
+        {
+            return Trouble {
+                code: "policy",
+                title: "Refused by a rule".to_owned(),
+                advice: "A rule of this kiso, or an answer that you gave, forbids this step.".to_owned(),
+                remedy: Remedy::ShowRules,
+            };
+        }
+        Trouble {
+            code: "failed",
+            title: "This did not work".to_owned(),
+            advice: "The steps show what was tried. Try again, or word the message differently.".to_owned(),
+            remedy: Remedy::Retry,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(reason: &str) -> Trouble {
+        Trouble::of(&Ending::Failed { reason: reason.to_owned() }).unwrap()
+    }
+
+    #[test]
+    fn each_ending_has_its_next_step() {
+        let key = of("Planning failed: the model cloud:m cannot be called: KEY is not set");
+        assert_eq!((key.code, &key.remedy), ("no_key", &Remedy::ConnectModel { model: Some("cloud:m".to_owned()) }));
+        let busy = of("the model cloud:m did not answer: 429 Too Many Requests (3 attempts)");
+        assert_eq!((busy.code, &busy.remedy), ("busy", &Remedy::Retry));
+        let other = of("there is no sea.csv");
+        assert_eq!((other.code, &other.remedy), ("failed", &Remedy::Retry));
+        let limit = LimitReached::new("max_tokens_per_run", 1_000);
+        let setting = limit.setting.clone();
+        let limit = Trouble::of(&Ending::LimitHit(limit)).unwrap();
+        assert_eq!((limit.code, &limit.remedy), ("limit", &Remedy::ChangeSetting { setting }));
+        assert_eq!((Trouble::of(&Ending::Done), Trouble::of(&Ending::Cancelled)), (None, None));
+    }
+}
