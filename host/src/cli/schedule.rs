@@ -25,7 +25,7 @@ pub(super) enum ScheduleCommand {
     Add {
         /// Name of the schedule: lowercase letters, digits, - and _
         name: String,
-        /// When: "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
+        /// When: "every weekday at 8", "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
         #[arg(value_name = "WHEN")]
         timing: String,
         /// The message to send each time
@@ -44,7 +44,7 @@ pub(super) enum ScheduleCommand {
     #[command(after_help = TIMES)]
     Edit {
         name: String,
-        /// When: "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
+        /// When: "every weekday at 8", "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
         #[arg(long = "when", value_name = "WHEN")]
         timing: Option<String>,
         /// The message to send each time

@@ -7,6 +7,8 @@
 //! assert_eq!(timing.next_after(1_795_172_400_000), Some(1_795_419_000_000));
 //! ```
 
+mod words;
+
 use croner::Cron;
 use croner::errors::CronError;
 use croner::parser::{CronParser, Seconds, Year};
@@ -68,8 +70,9 @@ enum When {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     #[error(
-        "{text:?} says no time: write a cron expression of 5 fields (minute, hour, day of month, month, day of week), \
-         6 with seconds before them, @daily and the like, \"@every 10m\" or \"at 2030-01-31 08:00\""
+        "{text:?} says no time: write words such as \"every weekday at 8\" or \"every 15 minutes\", a cron expression of 5 fields \
+         (minute, hour, day of month, month, day of week), 6 with seconds before them, @daily and the like, \"@every 10m\" \
+         or \"at 2030-01-31 08:00\""
     )]
     Unknown { text: String },
     #[error(
@@ -96,7 +99,8 @@ impl Timing {
         }
         let zone = TimeZone::get(zone).map_err(|_| TimingError::Zone { name: zone.chars().take(80).collect() })?;
         let text = text.trim();
-        let words: Vec<&str> = text.split_whitespace().collect();
+        let in_words = words::expression(&text.split_whitespace().collect::<Vec<_>>());
+        let words: Vec<&str> = in_words.as_deref().unwrap_or(text).split_whitespace().collect();
         let when = match words.as_slice() {
             ["@every", interval] => When::Every(interval_ms(interval)?),
             ["at", ..] => When::At(time_ms(words[1..].join(" ").as_str(), &zone)?),
