@@ -88,7 +88,8 @@ pub fn named<'f>(message: &str, files: &'f [FileCard]) -> Vec<NamedFile<'f>> {
     named
 }
 
-/// The message without that line, and the files of the workspace that it names.
+/// The message without that line, and the files of the workspace that it names. A name that ends with a slash is a folder with all that is
+/// in it.
 pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>) {
     let text = message.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
@@ -104,6 +105,11 @@ pub fn split<'m>(message: &'m str, files: &[FileCard]) -> (&'m str, Vec<String>)
             files.iter().map(|file| file.path.as_str()).filter(|path| is_next(path)).max_by_key(|path| path.len());
         let length = known.map_or_else(|| names.find(',').unwrap_or(names.len()), str::len);
         found.extend(known.map(str::to_owned));
+        if known.is_none() {
+            let folder = Some(&names[..length]).filter(|name| name.ends_with('/'));
+            let inside = |file: &&FileCard| folder.is_some_and(|folder| file.path.starts_with(folder));
+            found.extend(files.iter().filter(inside).map(|file| file.path.clone()));
+        }
         names = names[length..].trim_start_matches([',', ' ']);
     }
     // A line of which nothing is a file is a sentence.
@@ -143,11 +149,13 @@ mod tests {
     #[test]
     fn the_last_line_names_files() {
         let card = |path: &str| FileCard { path: path.to_owned(), bytes: 1, ..FileCard::default() };
-        let files = [card("a.csv"), card("b, c.txt"), card("b")];
+        let files = [card("a.csv"), card("b, c.txt"), card("b"), card("in/x"), card("in/y/z")];
         for (message, rest, names) in [
             ("plot it\n\nFiles: a.csv", "plot it", vec!["a.csv"]),
             ("Files: b, c.txt, a.csv", "", vec!["b, c.txt", "a.csv"]),
             ("plot it\nFiles: gone.csv, a.csv\n", "plot it", vec!["a.csv"]),
+            ("look\n\nFiles: a.csv, in/", "look", vec!["a.csv", "in/x", "in/y/z"]),
+            ("look\n\nFiles: out/", "look\n\nFiles: out/", vec![]),
             ("Files: none of them", "Files: none of them", vec![]),
             ("Files: a.csv\nplot it", "Files: a.csv\nplot it", vec![]),
         ] {

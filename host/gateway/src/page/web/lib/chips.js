@@ -3,10 +3,10 @@
 
 import { html, store, useEffect, useState, useStore } from './preact.js';
 import { fileUrl, get, me, part } from './api.js';
-import { bytes, visible } from './format.js';
+import { bytes, plural, visible } from './format.js';
 import { iconOf, viewOf } from './kinds.js';
 import { href } from './router.js';
-import { Icon } from './ui.js';
+import { Icon, report, showDialog } from './ui.js';
 
 /** Bytes of a picture that is fetched for its thumbnail. */
 const LARGEST_THUMB = 4_000_000;
@@ -48,15 +48,23 @@ async function loadSizes(session) {
 }
 
 /** Chips of the files that a message of the user names. */
-export function Attached({ files, session }) {
+export function Attached({ files, folders, session }) {
   const known = useStore(sizes, (all) => all[session]);
-  const names = files.map((file) => file.path).join();
+  const names = [...files.map((file) => file.path), ...folders].join();
+  const inside = (folder) => known && [...known.keys()].filter((path) => path.startsWith(`${folder}/`)).length;
   useEffect(() => {
-    if (files.every(({ path }) => known?.has(path)) || asked.get(session)?.has(names)) return;
+    if (!names || (files.every(({ path }) => known?.has(path)) && folders.every(inside)) || asked.get(session)?.has(names)) return;
     asked.set(session, (asked.get(session) ?? new Set()).add(names));
     loadSizes(session);
   }, [names]);
-  return html`<${Chips} label="Attached files" files=${files.map((file) => ({ ...file, bytes: known?.get(file.path) }))} session=${session} />`;
+  const open = async () => {
+    const { Workspace } = await import('./workspace.js');
+    showDialog(Workspace, { session });
+  };
+  return html`${folders.length > 0 && html`<ul class="file-chips" aria-label="Attached folders">${folders.map((name) => html`<li key=${name}>
+      <button type="button" class="file-chip" onClick=${() => open().catch(report)}><span class="file-chip-icon"><${Icon} name="folder" size=${20} /></span>
+        <span class="file-chip-text"><bdi class="file-chip-name">${visible(name)}</bdi>${inside(name) > 0 && html`<span class="muted">${plural(inside(name), 'file')}</span>`}</span></button></li>`)}</ul>`}
+    ${files.length > 0 && html`<${Chips} label="Attached files" files=${files.map((file) => ({ ...file, bytes: known?.get(file.path) }))} session=${session} />`}`;
 }
 
 function Chip({ file, session }) {
@@ -80,15 +88,19 @@ function Thumb({ src, icon }) {
 /** The last line of a message, with which the page and `kiso run --file` name its files. */
 const NAMED = /(?:^|\n)[ \t]*Files:[ \t]*([^\n]{1,8000})\s*$/;
 
-/** Names as the page gives them: without commas, and with an end or below a folder. */
+/** Names as the page gives them: without commas, and with an end, or of a folder. */
 const NAME = /^[^\s,/][^,\n]{0,250}$/;
 
-/** A message without the line that names its files, and these: `{text, files: [{path}]}`. */
+/** A message without the line that names its files, and these: `{text, files: [{path}], folders: [name]}`. */
 export function attachedOf(text) {
   const found = NAMED.exec(text);
   const names = found ? found[1].split(',').map((name) => name.trim()).filter(Boolean) : [];
-  const are = names.length > 0 && names.every((name) => NAME.test(name) && (endOfName(name) || name.includes('/')) && !name.split('/').includes('..'));
-  return are ? { text: text.slice(0, found.index).trimEnd(), files: names.map((path) => ({ path })) } : { text, files: [] };
+  const isFile = (name) => NAME.test(name) && (/[^/]\.\w{1,10}$/.test(name) || name.includes('/')) && !name.split('/').includes('..');
+  if (!names.length || !names.every(isFile)) return { text, files: [], folders: [] };
+  const isFolder = (name) => name.endsWith('/');
+  return {
+    text: text.slice(0, found.index).trimEnd(),
+    files: names.filter((name) => !isFolder(name)).map((path) => ({ path })),
+    folders: names.filter(isFolder).map((name) => name.slice(0, -1)),
+  };
 }
-
-const endOfName = (name) => /[^/]\.\w{1,10}$/.test(name);

@@ -5,8 +5,9 @@ import { bytes, plural, stamp } from './format.js';
 import { complete, input, loadInput, pillOf } from './complete.js';
 import { openDraft, rememberSent, sentIn } from './drafts.js';
 import { route } from './router.js';
-import { Button, Icon, announce } from './ui.js';
-import { again, drop, filesOf, filesPasted, restore, take, upload, uploads } from './uploads.js';
+import { Button, Icon, announce, report } from './ui.js';
+import { chosenFolders, foldersOf, readFolder } from './upload-folder.js';
+import { again, drop, filesOf, filesPasted, restore, take, upload, uploadFolder, uploads } from './uploads.js';
 
 /** Characters from which on the length is shown, and bytes of a message that the daemon takes as long as nobody changed that. */
 const LONG = 50_000;
@@ -88,6 +89,7 @@ export function Composer({ session, running, onSend, onStop }) {
     const command = /^\/[a-z]+(\s|$)/.test(text);
     onSend(command ? text : withFiles(text, take(session)));
     if (text) rememberSent(session, text);
+    learn();
     field.current.value = '';
     recalled.current = { at: -1, text: '' };
     draft.current.clear();
@@ -211,10 +213,11 @@ function grow(field) {
 /** Whether an option is there in full already, so that Enter may send. */
 const whole = (field, { from, to }, option) => field.value.slice(from, to) === option.text;
 
-/** A message says which files it is about; those that it names are not listed again. */
-function withFiles(text, names) {
-  const others = names.filter((name) => !text.includes(name));
-  return others.length ? `${text}\n\nFiles: ${others.join(', ')}`.trim() : text;
+/** A message says which files and folders come with it. In a command line they are named by who writes it. */
+function withFiles(text, given) {
+  const isLine = /^\s*[$@]/.test(text);
+  const names = given.filter((one) => !isLine || (!one.count && !text.includes(one.name))).map(({ name, count }) => (count ? `${name}/` : name));
+  return names.length ? `${text}\n\nFiles: ${names.join(', ')}`.trim() : text;
 }
 
 /** What may be meant, above what is written. The field keeps the focus; `aria-activedescendant` tells which one is chosen. */
@@ -236,13 +239,14 @@ function Options({ list, chosen, onChoose, onAccept }) {
 
 /** One file: how far it is, and what can be done about it. */
 function Chip({ file, session }) {
-  const { id, name, state, sent, error, preview } = file;
+  const { id, name, state, sent, error, preview, count, there } = file;
   // What calls itself a picture may be none.
   const [seen, see] = useState(true);
   const under = state === 'waiting' || state === 'sending';
-  const about = error ? error.message : state === 'waiting' ? 'waiting' : state === 'sending' ? `${Math.floor(sent * 100)} %` : bytes(file.bytes);
+  const about = error ? error.message : state === 'waiting' ? 'waiting' : state === 'sending' ? (count ? `${there} of ${plural(count, 'file')}` : `${Math.floor(sent * 100)} %`)
+    : count ? `${plural(count, 'file')}, ${bytes(file.bytes)}` : bytes(file.bytes);
   return html`<li class=${`composer-file ${state}`}>
-    ${preview && seen ? html`<img src=${preview} alt="" onError=${() => see(false)} />` : html`<${Icon} name=${error ? 'alert' : 'file'} />`}
+    ${preview && seen ? html`<img src=${preview} alt="" onError=${() => see(false)} />` : html`<${Icon} name=${error ? 'alert' : count ? 'folder' : 'file'} />`}
     <span class="composer-file-text"><bdi class="composer-file-name" title=${name}>${name}</bdi>
       <span class="muted" role=${error ? 'alert' : undefined}>${about}${error?.hint ? ` (${error.hint})` : ''}</span></span>
     ${under && html`<progress max="1" value=${sent} aria-label=${`Sending ${name}`}></progress>`}
@@ -252,41 +256,65 @@ function Chip({ file, session }) {
 }
 
 function Attach({ session }) {
-  const chooser = useRef(null);
+  const [chooser, folder] = [useRef(null), useRef(null)];
   const picked = () => {
     upload(session, chooser.current.files);
     chooser.current.value = '';
   };
+  const pickedFolder = () => {
+    try {
+      for (const one of chosenFolders(folder.current.files)) uploadFolder(session, one);
+    } catch (error) {
+      report(error);
+    }
+    folder.current.value = '';
+  };
+  // Phones have no folders to choose.
+  const folders = 'webkitdirectory' in HTMLInputElement.prototype && !finger.matches;
   return html`<${Button} kind="quiet" icon="attach" label="Attach files" onClick=${() => chooser.current.click()} />
-    <input ref=${chooser} type="file" multiple hidden aria-label="Files" onChange=${picked} />`;
+    <input ref=${chooser} type="file" multiple hidden aria-label="Files" onChange=${picked} />
+    ${folders && html`<${Button} kind="quiet" icon="folder" label="Attach a folder" onClick=${() => folder.current.click()} />
+      <input ref=${folder} type="file" webkitdirectory hidden aria-label="Folder" onChange=${pickedFolder} />`}`;
+}
+
+/** Messages after which somebody knows how to send one, and where it is kept how many were sent. */
+const LEARNED = 3;
+const WRITTEN = 'kiso.written';
+
+const writtenOnes = () => Number(localStorage.getItem(WRITTEN)) || 0;
+
+function learn() {
+  try {
+    localStorage.setItem(WRITTEN, String(Math.min(LEARNED, writtenOnes() + 1)));
+  } catch {
+    // The hint stays.
+  }
 }
 
 function Hint({ length, uploading }) {
   const text = uploading ? 'You can send when the upload is done.'
     : length >= LONG ? `${bytes(length)} of text. Messages over ${bytes(USUAL_LIMIT)} are rejected unless you raise gateway.max_body_kib.`
-      : finger.matches ? '' : 'Enter to send, Shift+Enter for a new line';
+      : finger.matches || writtenOnes() >= LEARNED ? '' : 'Enter to send, Shift+Enter for a new line';
   return html`<p id="composer-hint" class=${`composer-hint ${length >= USUAL_LIMIT ? 'wrong' : ''}`}>${text}</p>`;
 }
 
-/** Files may be dropped anywhere on the conversation, and pasted; beside it the browser would leave the page for them. */
+/** Files and folders may be dropped anywhere on the page, and pasted. */
 function Incoming({ session, onFiles }) {
-  const [place, set] = useState(null);
+  const [carries, set] = useState(false);
   // Who sees the field may drop a file at once.
   useLayoutEffect(() => {
-    const main = document.getElementById('main');
     let timer = 0;
-    const gone = () => set(null);
-    const here = (event) => main.contains(event.target) && !document.querySelector('dialog[open]');
+    const gone = () => set(false);
+    const here = () => !document.querySelector('dialog[open]');
     const carried = (event) => !event.defaultPrevented && event.dataTransfer.types.includes('Files');
     const over = (event) => {
       if (!carried(event)) return;
       event.preventDefault();
-      event.dataTransfer.dropEffect = here(event) ? 'copy' : 'none';
+      event.dataTransfer.dropEffect = here() ? 'copy' : 'none';
       clearTimeout(timer);
       // Not every browser tells when a file is carried out of the window; this event comes all the time as long as it is over it.
       timer = setTimeout(gone, 500);
-      const { left, top, width, height } = main.getBoundingClientRect();
-      set((old) => (here(event) ? old ?? { left, top, width, height } : null));
+      set(here());
     };
     const accept = (event, files) => {
       event.preventDefault();
@@ -298,7 +326,8 @@ function Incoming({ session, onFiles }) {
       if (!carried(event)) return;
       clearTimeout(timer);
       gone();
-      accept(event, here(event) ? filesOf(event.dataTransfer) : []);
+      if (here()) foldersOf(event.dataTransfer).forEach((folder) => readFolder(folder).then((one) => uploadFolder(session, one), report));
+      accept(event, here() ? filesOf(event.dataTransfer) : []);
     };
     const pasted = (event) => {
       const files = filesPasted(event.clipboardData);
@@ -316,7 +345,6 @@ function Incoming({ session, onFiles }) {
       for (const [name, listener] of Object.entries(heard)) document.removeEventListener(name, listener);
     };
   }, [session]);
-  const size = place && Object.fromEntries(Object.entries(place).map(([side, number]) => [side, `${number}px`]));
-  return place && html`<div class="composer-drop" style=${size}>
-    <p><${Icon} name="attach" size=${28} />Drop files to attach them</p></div>`;
+  return carries && html`<div class="composer-drop">
+    <p><${Icon} name="attach" size=${28} /><span>Drop files or folders to attach them</span></p></div>`;
 }

@@ -5,12 +5,14 @@ import { Attached, attachedOf } from './chips.js';
 import { clock, dates, fullTime } from './format.js';
 import { Markdown } from './markdown.js';
 import { href } from './router.js';
+import { Reasoning } from './reasoning.js';
 import { Made, Parts, partsOf } from './reply.js';
 import { RunCard } from './run.js';
 import { liveOf } from './run-live.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Tagged } from './tags.js';
+import { TroubleCard } from './trouble-card.js';
 import { revert } from './undo.js';
 import { Badge, Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
 
@@ -54,7 +56,7 @@ function Asked({ message, session, marked, queued, typed, acts }) {
   const attached = useMemo(() => attachedOf(text), [text]);
   return html`<article class=${`chat-asked ${marked ? 'marked' : ''}`} data-message=${id} tabindex="-1" aria-label=${`You, ${clock(at_ms)}`}>
     ${attached.text && html`<div class=${`chat-bubble ${typed ? 'mono' : ''}`} dir="auto"><${Long} text=${attached.text} draw=${draw} /></div>`}
-    ${attached.files.length > 0 && html`<${Attached} files=${attached.files} session=${session} />`}
+    <${Attached} ...${attached} session=${session} />
     <footer class="chat-foot">
       ${queued && html`<span class="chat-state">Queued</span>`}
       <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
@@ -92,6 +94,9 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
   const failed = message && ['failed', 'cancelled'].includes(status);
   const open = wanted ?? (begun && (!message || status !== 'done'));
   const again = () => acts.again(run);
+  const said = blocks.length === 1 && blocks[0].type === 'text' || !message
+    ? (message ? blocks[0].text : reply.trim()) && html`<div class="chat-text"><${Markdown} text=${message ? blocks[0].text : reply.trim()} streaming=${!message} session=${session} /></div>`
+    : html`<${Parts} blocks=${blocks} session=${session} done=${status === 'done'} typed=${typed} />`;
   return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1"
     aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
     <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
@@ -99,12 +104,11 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
         <${Icon} name="chevron" size=${14} />${open ? 'Hide steps' : 'Show steps'}</button>`}</header>
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} typed=${typed} replied=${Boolean(message)} />`}
-    ${blocks.length === 1 && blocks[0].type === 'text' || !message
-      ? (message ? blocks[0].text : reply.trim()) && html`<div class="chat-text"><${Markdown} text=${message ? blocks[0].text : reply.trim()} streaming=${!message} session=${session} /></div>`
-      : html`<${Parts} blocks=${blocks} session=${session} done=${status === 'done'} typed=${typed} />`}
+    ${run && html`<${Reasoning} run=${run} ms=${message?.thought_ms} under=${!message} />`}
+    ${message?.trouble ? html`<${TroubleCard} trouble=${message.trouble} run=${run} acts=${acts}>${said}<//>` : said}
     ${files.length > 0 && html`<${Made} files=${files} blocks=${blocks} session=${session} />`}
     <footer class="chat-foot">${message && html`
-      ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
+      ${failed && !message.trouble && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
       <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
         <${Menu} label="Actions for this reply" kind="quiet small" items=${[
           run && { label: 'Regenerate', icon: 'retry', run: again },
@@ -125,10 +129,10 @@ const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-l
 
 function Unsent({ one, session, acts }) {
   const { key, text, state, error } = one;
-  const { text: said, files } = attachedOf(text);
+  const attached = attachedOf(text);
   return html`<article class=${`chat-asked unsent ${state}`} aria-label=${state === 'refused' ? 'You, not sent' : 'You, sending'}>
-    ${said && html`<div class="chat-bubble" dir="auto"><${Long} text=${said} /></div>`}
-    ${files.length > 0 && html`<${Attached} files=${files} session=${session} />`}
+    ${attached.text && html`<div class="chat-bubble" dir="auto"><${Long} text=${attached.text} /></div>`}
+    <${Attached} ...${attached} session=${session} />
     <footer class="chat-foot">
       ${state === 'sending' && html`<span class="chat-state sending">Sending…</span>`}
       ${state === 'waiting' && html`<span class="chat-state">Waiting for kiso. Your message is saved.</span>`}

@@ -24,7 +24,7 @@ const PICTURE = /\.(png|jpe?g|gif|webp)$/i;
 
 /**
  * The files of each session, by its name: `{id, name, bytes, state, sent, error, preview}`. `state` is "waiting", "sending",
- * "done" or "failed"; `sent` the part that is there, from 0 to 1.
+ * "done" or "failed"; `sent` the part that is there, from 0 to 1. A folder has its `files`, their `count`, and how many are `there`.
  */
 export const uploads = store({});
 
@@ -44,7 +44,7 @@ me.watch((who) => {
 
 /** Keeps for this tab which files are there and were not sent with a message yet: they survive a reload as a draft does. */
 function keep(session) {
-  const done = of(session).filter((one) => one.state === 'done').map(({ name, bytes }) => ({ name, bytes }));
+  const done = of(session).filter((one) => one.state === 'done').map(({ name, bytes, count }) => ({ name, bytes, count }));
   if (done.length) sessionStorage.setItem(FILES + session, JSON.stringify(done));
   else sessionStorage.removeItem(FILES + session);
 }
@@ -53,8 +53,8 @@ function keep(session) {
 export function restore(session) {
   const kept = sessionStorage.getItem(FILES + session);
   if (!kept || uploads.get()[session]) return;
-  setOf(session, () => JSON.parse(kept).map(({ name, bytes }) => ({
-    id: number += 1, name, bytes, state: 'done', sent: 1, error: null,
+  setOf(session, () => JSON.parse(kept).map(({ name, bytes, count }) => ({
+    id: number += 1, name, bytes, count, state: 'done', sent: 1, error: null,
     preview: PICTURE.test(name) && bytes <= LARGEST_PREVIEW ? fileUrl(session, name) : null,
   })));
 }
@@ -69,9 +69,28 @@ export function upload(session, files) {
   next();
 }
 
+/** Takes in a folder, `{name, files: [{file, path}]}`; its files go one after the other, below a directory of its name. */
+export function uploadFolder(session, { name, files }) {
+  if (!files.length) {
+    toast(`“${name}” has no files to send`, 'info');
+    return;
+  }
+  const taken = new Set();
+  const named = files.map(({ file, path }) => {
+    const wanted = path.map((one) => safeName({ name: one })).join('/');
+    let free = wanted;
+    for (let turn = 2; taken.has(free); turn += 1) free = numbered(wanted, turn);
+    taken.add(free);
+    return { file, path: free };
+  });
+  const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
+  setOf(session, (old) => [...old, { id: number += 1, name: safeName({ name }), files: named, count: named.length, there: 0, bytes, state: 'waiting', sent: 0, error: null, preview: null }]);
+  next();
+}
+
 /** Tries one again that failed. */
 export function again(session, id) {
-  change(session, id, { state: 'waiting', sent: 0, error: null });
+  change(session, id, { state: 'waiting', error: null });
   next();
 }
 
@@ -79,20 +98,26 @@ export function again(session, id) {
 export function drop(session, id) {
   const one = of(session).find((file) => file.id === id);
   if (current?.id === id) current.xhr?.abort();
-  if (one.state === 'done') del(fileUrl(session, one.name)).catch(() => {});
+  if (one.count) removeAll(session, one);
+  else if (one.state === 'done') del(fileUrl(session, one.name)).catch(() => {});
   forget([one]);
   setOf(session, (old) => old.filter((file) => file.id !== id));
   keep(session);
   next();
 }
 
-/** The message is sent: names of the files that are there, which are not shown any more. */
+/** Deletes what of a folder is there. After a reload nothing knows its files, and they stay. */
+async function removeAll(session, { name, files = [], there }) {
+  for (const { path } of files.slice(0, there)) await del(fileUrl(session, `${name}/${path}`)).catch(() => {});
+}
+
+/** The message is sent: files and folders (`{name, count}`) that are there, which are not shown any more. */
 export function take(session) {
   const done = of(session).filter((one) => one.state === 'done');
   forget(done);
   setOf(session, (old) => old.filter((one) => one.state !== 'done'));
   keep(session);
-  return done.map((one) => one.name);
+  return done.map(({ name, count }) => ({ name, count }));
 }
 
 function forget(files) {
@@ -107,7 +132,7 @@ async function next() {
     current = { id: one.id, xhr: null };
     change(session, one.id, { state: 'sending' });
     try {
-      const name = await send(session, one);
+      const name = await (one.files ? sendFolder(session, one) : send(session, one));
       change(session, one.id, { state: 'done', sent: 1, name });
       keep(session);
       announce(`${name} is there`);
@@ -125,7 +150,7 @@ async function next() {
 async function send(session, { id, file, name }) {
   const taken = await namesIn(session);
   for (let turn = 1; turn <= TRIES; turn += 1) {
-    const free = turn === 1 ? name : name.replace(/(\.[^.]*)?$/, `-${turn}$1`);
+    const free = turn === 1 ? name : numbered(name, turn);
     if (taken.has(free)) continue;
     if (!of(session).some((one) => one.id === id)) throw new ApiError(0, { code: 'dropped', message: 'upload canceled' });
     change(session, id, { name: free, sent: 0 });
@@ -137,6 +162,30 @@ async function send(session, { id, file, name }) {
     }
   }
   throw new ApiError(409, { code: 'taken', message: `there are ${TRIES} files with such a name` });
+}
+
+const numbered = (name, turn) => name.replace(/(\.[^./]*)?$/, `-${turn}$1`);
+
+/** Sends the files of a folder that are not there yet; gives the directory's name, which is the first that is free. */
+async function sendFolder(session, { id, files, name, there, bytes }) {
+  const taken = new Set([...await namesIn(session)].map((path) => path.split('/')[0]));
+  let root = name;
+  for (let turn = 2; !there && taken.has(root); turn += 1) root = `${name}-${turn}`;
+  let before = files.slice(0, there).reduce((sum, { file }) => sum + file.size, 0);
+  for (const [at, { file, path }] of files.entries()) {
+    if (at < there) continue;
+    if (!of(session).some((one) => one.id === id)) throw new ApiError(0, { code: 'dropped', message: 'upload canceled' });
+    change(session, id, { name: root });
+    try {
+      await sendAs(session, id, file, `${root}/${path}`, (part) => (before + part * file.size) / Math.max(1, bytes));
+    } catch (error) {
+      error.message = `${root}/${path}: ${error.message}`;
+      throw error;
+    }
+    before += file.size;
+    change(session, id, { there: at + 1 });
+  }
+  return root;
 }
 
 /** Names that are taken, as far as one page tells, so that most files are sent once. */
@@ -151,14 +200,14 @@ async function namesIn(session) {
 }
 
 /** `fetch` does not tell how far it is. */
-function sendAs(session, id, file, name) {
+function sendAs(session, id, file, name, sent = (part) => part) {
   return new Promise((done, fail) => {
     const xhr = new XMLHttpRequest();
     if (current?.id === id) current.xhr = xhr;
     xhr.open('PUT', fileUrl(session, name));
     xhr.setRequestHeader('x-kiso-page', '1');
     xhr.setRequestHeader('content-type', 'application/octet-stream');
-    xhr.upload.onprogress = ({ loaded, total }) => total && change(session, id, { sent: loaded / total });
+    xhr.upload.onprogress = ({ loaded, total }) => total && change(session, id, { sent: sent(loaded / total) });
     xhr.onabort = () => fail(new ApiError(0, { code: 'dropped', message: 'upload canceled' }));
     // A daemon that refuses a file by its size need not wait for it, and a browser may not wait for the answer then.
     const hint = file.size > LARGE ? 'the file may be larger than gateway.max_upload_mib allows' : 'try again when it is back';
@@ -193,11 +242,9 @@ function shortened(name) {
   return letters.filter((letter) => (room -= size(letter)) >= 0).join('') + ending;
 }
 
-/** What is dropped, without folders. Must be called while the event is handled. */
+/** The files that are dropped, without folders. Must be called while the event is handled. */
 export function filesOf(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === 'file');
-  const folders = items.map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
-  if (folders.length) toast(`Can’t upload folders: ${folders.map((one) => one.name).join(', ')}`, 'bad', 'Drop the files themselves, or a zip archive.');
   return items.filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean);
 }
 

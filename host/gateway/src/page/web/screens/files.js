@@ -6,6 +6,7 @@ import { bytes } from '../lib/format.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href, route } from '../lib/router.js';
 import { Badge, Button, Empty, Icon, Said, ScreenHead, Time, announce, confirm, report, toast } from '../lib/ui.js';
+import { foldersOf } from '../lib/upload-folder.js';
 import { filesOf } from '../lib/uploads.js';
 
 const PAGE = 100;
@@ -137,6 +138,7 @@ function useDropped(take) {
       event.preventDefault();
       depth = 0;
       set(false);
+      if (foldersOf(event.dataTransfer).length) toast('Folders can’t be shared as a whole', 'bad', 'Drop the files themselves, or a zip archive.');
       last.current(filesOf(event.dataTransfer)).catch(report);
     };
     const listeners = Object.entries({ dragenter: enter, dragover: enter, dragleave: leave, drop });

@@ -1,0 +1,55 @@
+// Whole folders that are dropped or chosen: their files with the paths that they have in there. Hidden files are left out.
+
+import { count } from './format.js';
+
+/** Files of a folder that are sent, and how deep it is read. The daemon has limits of its own, on files and bytes. */
+export const MOST_FILES = 2_000;
+const DEEPEST = 24;
+
+/** Why a folder is not sent, in words. */
+class TooMany extends Error {
+  constructor(name) {
+    super(`“${name}” has more than ${count(MOST_FILES)} files`);
+    Object.assign(this, { code: 'too_many', hint: 'Send a part of it, or a zip archive.' });
+  }
+}
+
+const isHidden = (name) => name.startsWith('.') || name === 'Thumbs.db' || name === 'desktop.ini';
+
+/** The entries of what was dropped that are folders. Must be called while the event is handled. */
+export const foldersOf = (transfer) => [...transfer.items].filter((item) => item.kind === 'file').map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
+
+/** A folder that was dropped: `{name, files: [{file, path}]}`, each path below the folder. */
+export async function readFolder(folder) {
+  const files = [];
+  const walk = async (entry, path, depth) => {
+    if (entry.isFile) {
+      if (files.length >= MOST_FILES) throw new TooMany(folder.name);
+      files.push({ file: await new Promise((done, fail) => entry.file(done, fail)), path });
+      return;
+    }
+    if (depth > DEEPEST) return;
+    const reader = entry.createReader();
+    // It gives a hundred at a time.
+    for (;;) {
+      const some = await new Promise((done, fail) => reader.readEntries(done, fail));
+      if (!some.length) return;
+      for (const one of some.filter(({ name }) => !isHidden(name))) await walk(one, [...path, one.name], depth + 1);
+    }
+  };
+  await walk(folder, [], 0);
+  return { name: folder.name, files };
+}
+
+/** The folders of a choice of a browser, which tells the path of each file. */
+export function chosenFolders(list) {
+  const folders = new Map();
+  for (const file of list) {
+    const [name, ...path] = file.webkitRelativePath.split('/');
+    if (!path.length || path.some(isHidden) || path.length > DEEPEST) continue;
+    if (!folders.has(name)) folders.set(name, { name, files: [] });
+    folders.get(name).files.push({ file, path });
+    if (folders.get(name).files.length > MOST_FILES) throw new TooMany(name);
+  }
+  return [...folders.values()];
+}
