@@ -5,7 +5,7 @@ import { isAdmin, known, logIn, logOut, me, whoAmI } from './lib/api.js';
 import { connection, follow, unfollow } from './lib/events.js';
 import { href, route } from './lib/router.js';
 import { SCREENS as FILES, prefetch, style } from './lib/modules.js';
-import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, toast } from './lib/ui.js';
+import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, report, toast } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { ConnectDialog, loadModels } from './lib/models.js';
@@ -80,6 +80,8 @@ function Frame() {
   const drawer = useStore(sidebar);
   const setDrawer = sidebar.set;
   const waiting = useStore(unread);
+  const [Help, showHelp] = useState(null);
+  const help = () => import('./lib/keys.js').then(({ Keys }) => showHelp(() => Keys), report);
   const main = useRef(null);
   const first = useRef(true);
   const screen = Object.hasOwn(SCREENS, place) ? SCREENS[place] : undefined;
@@ -111,6 +113,11 @@ function Frame() {
         if (matchMedia(NARROW).matches) setDrawer(true);
         setTimeout(() => document.getElementById('search')?.focus(), 0);
       }
+      // Where somebody writes, or a dialog is open, it is a character like any other.
+      if (event.key === '?' && !event.target.closest('input, textarea, select, [contenteditable], dialog')) {
+        event.preventDefault();
+        help();
+      }
     };
     const [narrow, wide] = [matchMedia(NARROW), () => setDrawer(false)];
     document.addEventListener('keydown', keys);
@@ -134,8 +141,9 @@ function Frame() {
         ${Object.entries(SCREENS).filter(([, one]) => one.icon && (!one.admin || isAdmin())).map(([key, one]) => html`<a key=${key} href=${href(key)} aria-current=${place === key ? 'page' : undefined}>
           <${Icon} name=${one.icon} />${one.title}</a>`)}
       <//>
-      <${Account} />
+      <${Account} onKeys=${help} />
     </aside>
+    ${Help && html`<${Help} onClose=${() => showHelp(null)} />`}
     <${ConnectDialog} />
     <div class="veil" onClick=${() => setDrawer(false)}></div>
     <main id="main" ref=${main} tabindex="-1" inert=${drawer} aria-label=${title}>
@@ -215,7 +223,7 @@ async function leave() {
   }
 }
 
-function Account() {
+function Account({ onKeys }) {
   const who = useStore(me);
   const theme = useStore(chosen);
   const choose = (value) => () => {
@@ -225,6 +233,7 @@ function Account() {
   const themes = THEMES.map(([value, label, icon]) => ({ label, icon, checked: theme === value, run: choose(value) }));
   const items = [
     ...themes,
+    { label: 'Keyboard shortcuts', icon: 'info', run: onKeys },
     { label: 'Licenses', icon: 'file', href: new URL('licenses.txt', import.meta.url).href },
     { label: 'Log out', icon: 'logout', run: leave },
   ];

@@ -21,8 +21,9 @@ const CENTS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'na
 
 export const count = (number) => COUNT.format(number);
 export const short = (number) => SHORT.format(number);
-export const fullTime = (ms) => FULL.format(ms);
-export const clock = (ms) => CLOCK.format(ms);
+export const fullTime = (ms) => FULL.format(ms).replace('\u202f', ' ');
+/** A time of the day; a narrow space before AM and PM is a plain one. */
+export const clock = (ms) => CLOCK.format(ms).replace('\u202f', ' ');
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 
 /** "just now", "5 minutes ago", "Tue, 3 Mar". */
@@ -75,6 +76,10 @@ const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** A text of somebody else, in which such characters are shown instead of obeyed. */
 export const visible = (text) => String(text ?? '').replace(TURNING, (sign) => `⟦U+${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟧`);
+
+/** A name as kiso takes it, made from what somebody typed: "Morning news" becomes "morning-news". */
+export const slug = (text, most) => text.normalize('NFKD').replace(/[\u0300-\u036f]/g, '').toLowerCase()
+  .replace(/[^a-z0-9_]+/g, '-').slice(0, most).replace(/^[-_]+|-+$/g, '');
 
 /** This minute as a part of a name: "2026-11-22-1503". */
 export function stamp(at = new Date()) {

@@ -1,10 +1,12 @@
 // When a schedule comes, in words, and the expressions of those that can be chosen.
 
+import { clock } from './format.js';
+
 const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const NICKNAMES = {
-  '@hourly': 'every hour', '@daily': 'each day at 00:00', '@weekly': 'each Sunday at 00:00',
-  '@monthly': 'on the first of each month at 00:00', '@yearly': 'on 1 January at 00:00',
+  '@hourly': 'every hour', '@daily': 'each day at midnight', '@weekly': 'each Sunday at midnight',
+  '@monthly': 'on the first of each month at midnight', '@yearly': 'on 1 January at midnight',
 };
 const UNIT_NAMES = { s: 'second', m: 'minute', h: 'hour', d: 'day' };
 
@@ -22,24 +24,29 @@ export const PRESETS = [
   ['monthly', 'Each month', ['day', 'time']],
   ['every', 'At an interval', ['every']],
   ['once', 'Once', ['at']],
+  ['words', 'In your own words', ['words']],
   ['cron', 'As a cron expression', ['cron']],
 ];
+
+/** What begins a time that was written in words. */
+const IN_WORDS = /^(?:every|each|daily|weekly|monthly|hourly|weekdays|weekends|on)\b/i;
 
 const two = (number) => String(number).padStart(2, '0');
 
 /** The expression of a preset; empty where something is missing. */
-export function expression(preset, { minute, time, weekday, day, every, unit, at, cron }) {
+export function expression(preset, { minute, time, weekday, day, every, unit, at, words, cron }) {
   const [hours, minutes] = (time || ':').split(':');
-  const clock = `${Number(minutes)} ${Number(hours)}`;
+  const fixed = `${Number(minutes)} ${Number(hours)}`;
   if (['daily', 'workdays', 'weekly', 'monthly'].includes(preset) && !time) return '';
   switch (preset) {
     case 'hourly': return minute === '' ? '' : `${Number(minute)} * * * *`;
-    case 'daily': return `${clock} * * *`;
-    case 'workdays': return `${clock} * * MON-FRI`;
-    case 'weekly': return `${clock} * * ${weekday}`;
-    case 'monthly': return `${clock} ${day} * *`;
+    case 'daily': return `${fixed} * * *`;
+    case 'workdays': return `${fixed} * * MON-FRI`;
+    case 'weekly': return `${fixed} * * ${weekday}`;
+    case 'monthly': return `${fixed} ${day} * *`;
     case 'every': return every === '' ? '' : `@every ${Number(every)}${unit}`;
     case 'once': return at ? `at ${at.replace('T', ' ')}` : '';
+    case 'words': return words.trim();
     default: return cron.trim();
   }
 }
@@ -59,7 +66,7 @@ export function chosenBy(when) {
     ?? read(/^(\d+) (\d+) (\d+|L) \* \*$/, (minute, hour, day) => ({ preset: 'monthly', day, ...time(minute, hour) }))
     ?? read(/^@every (\d+)([mhd])$/, (every, unit) => ({ preset: 'every', every, unit }))
     ?? read(/^at (\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})$/, (day, at) => ({ preset: 'once', at: `${day}T${at}` }))
-    ?? { preset: 'cron', cron: text };
+    ?? (IN_WORDS.test(text) ? { preset: 'words', words: text } : { preset: 'cron', cron: text });
 }
 
 /** An expression in words; null where only the expression itself tells it. */
@@ -70,6 +77,7 @@ export function inWords(when) {
   if (interval) return `every ${interval[1] === '1' ? UNIT_NAMES[interval[2]] : `${interval[1]} ${UNIT_NAMES[interval[2]]}s`}`;
   const once = /^at\s+(.+)$/.exec(text);
   if (once) return `once, at ${once[1]}`;
+  if (IN_WORDS.test(text)) return text;
   const fields = text.split(/\s+/);
   return fields.length === 5 ? cronInWords(fields) : null;
 }
@@ -85,8 +93,11 @@ function cronInWords([minute, hour, day, month, weekday]) {
   const eachHours = /^\*\/(\d+)$/.exec(hour);
   if (eachHours) return `every ${eachHours[1]} hours at minute ${Number(minute)}${each}`;
   if (!/^\d+(,\d+)*$/.test(hour)) return null;
-  return `${days} at ${hour.split(',').map((one) => `${two(one)}:${two(minute)}`).join(', ')}`;
+  return `${days} at ${hour.split(',').map((one) => ofDay(one, minute)).join(', ')}`;
 }
+
+/** A time of the day as the browser's language writes it. */
+const ofDay = (hour, minute) => clock(new Date(2024, 0, 1, hour, minute));
 
 function dayWords(day, month, weekday) {
   if (month !== '*') return null;

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLoaded, useRef, useState, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, part, put } from '../lib/api.js';
+import { slug } from '../lib/format.js';
 import { input, loadInput, renewInput } from '../lib/complete.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Trouble, confirm, copyText, toast } from '../lib/ui.js';
 
@@ -84,6 +85,8 @@ function Edit({ of, onClose, changed }) {
   useEffect(() => {
     loadInput();
   }, []);
+  // One that is there keeps its name; a valid name stays as it is typed.
+  const named = /^[A-Za-z0-9_-]{1,32}$/.test(value.name) ? value.name : slug(value.name, NAME);
   const names = [...new Set([...known.map((one) => one.name), ...value.categories])];
   const refuse = (found) => {
     setErrors(found);
@@ -92,15 +95,16 @@ function Edit({ of, onClose, changed }) {
   const send = async (event) => {
     event.preventDefault();
     const missing = {};
-    if (!value.name.trim()) missing.name = 'give it a name';
-    if (!value.template.trim()) missing.template = 'say what the message becomes';
+    const name = of.name ?? named;
+    if (!name) missing.name = value.name.trim() ? 'Use letters from a to z, or digits.' : 'Give it a name.';
+    if (!value.template.trim()) missing.template = 'Say what the message becomes.';
     if (Object.keys(missing).length) return refuse(missing);
     setErrors({});
     setUnder(true);
     try {
-      const { name, ...rest } = value;
-      await put(path(name.trim()), { ...rest, replace: Boolean(of.name) });
-      return changed(of.name ? `${name} is changed` : `${name} is made: write !${name.trim()}`);
+      const { name: typed, ...rest } = value;
+      await put(path(name), { ...rest, replace: Boolean(of.name) });
+      return changed(of.name ? `${name} was changed` : `${name} was made: write !${name}`);
     } catch (error) {
       setUnder(false);
       const field = error instanceof ApiError && BLAMED.find(([, words]) => words.test(error.message))?.[0];
@@ -113,8 +117,8 @@ function Edit({ of, onClose, changed }) {
   const tick = (name) => set({ ...value, categories: value.categories.includes(name) ? value.categories.filter((one) => one !== name) : [...value.categories, name] });
   return html`<${Dialog} title=${of.name ? `Change ${of.name}` : 'New pill'} onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
     <${Labelled} name="name" label="Name" wrong=${errors.name}>
-      <input ...${told('name', 'pill-name-help')} disabled=${Boolean(of.name)} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength=${NAME} autofocus />
-      <p class="muted" id="pill-name-help">Letters, digits, “-” and “_”.</p><//>
+      <input ...${told('name', 'pill-name-help')} disabled=${Boolean(of.name)} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="60" autofocus />
+      <p class="muted" id="pill-name-help">${named && named !== value.name ? html`Messages will begin with <code>!${named}</code>.` : 'Such as “Weekly digest”.'}</p><//>
     <${Labelled} name="template" label="Prompt" wrong=${errors.template}>
       <textarea ...${told('template', 'pill-template-help')} rows="4" maxlength=${TEMPLATE} placeholder="Read {input} and tell me the five things that matter"></textarea>
       <p class="muted" id="pill-template-help"><code>{input}</code> is replaced by the text after the name.</p><//>

@@ -3,9 +3,10 @@
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, now, part, patch, post } from '../lib/api.js';
 import { on } from '../lib/events.js';
-import { dates, duration, plural } from '../lib/format.js';
+import { dates, duration, plural, slug } from '../lib/format.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href } from '../lib/router.js';
+import { sessions as listed, titleOf } from '../lib/sessions.js';
 import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, chosenBy, expression, inWords } from '../lib/when.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
 
@@ -60,7 +61,7 @@ export default function Screen() {
       ? html`<ul class="lists-cards" aria-label="Schedules">
           ${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turns[one.name] ?? turns.all} again=${schedules.again} />`)}</ul>`
       : html`<${Empty} icon="clock" title="No schedules yet">
-          Add a schedule, or ask for one in a conversation: “remind me of the tea each day at four”.<//>`)}<//>
+          Add a schedule, or ask for one in a conversation: “remind me about tea every day at 4 pm”.<//>`)}<//>
     ${adding && html`<${Editor} onClose=${() => setAdding(false)} onDone=${added} />`}
   </div>`;
 }
@@ -109,11 +110,11 @@ function Line({ of, turn, again }) {
     <p class="lists-message"><${Said}>${of.message}<//></p>
     <dl class="lists-facts">
       <div><dt>When</dt><dd>${words && html`<span>${words}</span> `}
-        ${!words?.startsWith('once') && html`<code><${Said}>${of.when}<//></code> `}<span class="muted"><${Said}>${of.zone}<//></span></dd></div>
+        ${!words?.startsWith('once') && words !== of.when && html`<code><${Said}>${of.when}<//></code> `}<span class="muted"><${Said}>${of.zone}<//></span></dd></div>
       <div><dt>Next</dt><dd>${of.next_ms && !of.paused ? html`<${Next} ms=${of.next_ms} />`
         : html`<span class="muted">${of.paused ? 'paused' : 'not again'}</span>`}</dd></div>
       <div><dt>Last</dt><dd><${Last} name=${of.name} turn=${turn} onAll=${() => setTimes(true)} /></dd></div>
-      ${of.session && html`<div><dt>Reports to</dt><dd><a href=${href('s', of.session)}><${Said}>${of.session}<//></a></dd></div>`}
+      ${of.session && html`<div><dt>Reports to</dt><dd><a href=${href('s', of.session)}><bdi>${titleOf(of.session)}</bdi></a></dd></div>`}
       ${of.model && html`<div><dt>Model</dt><dd><${Said}>${of.model}<//></dd></div>`}
     </dl>
     ${editing && html`<${Editor} of=${of} onClose=${() => setEditing(false)} onDone=${edited} />`}
@@ -186,7 +187,10 @@ const BLAMED = [
   ['when', /says no time|cron expression|no interval|not an interval|is not a time|would come|a timing has/],
 ];
 
-const BLANK = { name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 'MON', day: '1', every: '30', unit: 'm', at: '', cron: '', message: '', model: '' };
+const BLANK = { name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 'MON', day: '1', every: '30', unit: 'm', at: '', words: '', cron: '', message: '', model: '' };
+
+/** Characters of a schedule's name. */
+const MAX_NAME = 40;
 
 /** What the form of a schedule that is there begins with. */
 const begun = ({ name, when, message, session, model, zone }) => ({
@@ -205,11 +209,18 @@ function Editor({ of, onClose, onDone }) {
   const form = useRef(null);
   const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
   const models = useLoaded((signal) => get('/models', null, signal));
+  useStore(listed);
+  // The one that is chosen may be new, or not among the last ones.
+  const names = [...new Set([value.session, ...(sessions.value?.items.map((one) => one.name) ?? [])])].filter(Boolean);
+  const title = (name) => titleOf(sessions.value?.items.find((one) => one.name === name) ?? name);
+  // Two that are called the same are told apart by their names.
+  const places = names.map((name) => [name, names.some((one) => one !== name && title(one) === title(name)) ? `${title(name)} (${name})` : title(name)]);
   const has = (field) => PRESETS.find(([preset]) => preset === value.preset)[2].includes(field);
   // There are hundreds of them: they are made once, not with each letter.
   const zones = useMemo(() => html`<datalist id="schedule-zones">
     ${Intl.supportedValuesOf?.('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`, []);
   const when = expression(value.preset, value);
+  const named = slug(value.name, MAX_NAME);
   const refuse = (found) => {
     setErrors(found);
     setTimeout(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), 0);
@@ -217,16 +228,17 @@ function Editor({ of, onClose, onDone }) {
   const send = async (event) => {
     event.preventDefault();
     const missing = {};
-    if (!value.name.trim()) missing.name = 'give it a name';
-    if (!when) missing.when = 'say when it comes';
-    if (!value.message.trim()) missing.message = 'say what is sent';
+    const name = slug(value.name, MAX_NAME);
+    if (!of && !name) missing.name = value.name.trim() ? 'Use letters from a to z, or digits.' : 'Give it a name.';
+    if (!when) missing.when = 'Say when it comes.';
+    if (!value.message.trim()) missing.message = 'Say what is sent.';
     if (Object.keys(missing).length) return refuse(missing);
     setErrors({});
     setUnder(true);
     try {
       const given = (key) => value[key].trim() || undefined;
       const { message } = value;
-      if (!of) return onDone(await post('/schedules', { name: given('name'), when, message, session: given('session'), model: given('model'), zone: given('zone') }));
+      if (!of) return onDone(await post('/schedules', { name, when, message, session: given('session'), model: given('model'), zone: given('zone') }));
       // What stays is not sent: it may have been changed elsewhere meanwhile.
       const made = { when, message, session: given('session') ?? null, model: given('model') ?? null, zone: value.zone.trim() };
       const changed = Object.fromEntries(Object.entries(made).filter(([key, one]) => one !== of[key]));
@@ -245,8 +257,8 @@ function Editor({ of, onClose, onDone }) {
   const choices = (key, all) => all.map(([one, words]) => html`<option key=${one} value=${one} selected=${one === value[key]}>${words}</option>`);
   return html`<${Dialog} title=${of ? `Edit ${of.name}` : 'Add a schedule'} onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
     ${!of && html`<${Labelled} name="name" label="Name" wrong=${errors.name}>
-      <input ...${told('name', 'schedule-name-help')} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="40" autofocus />
-      <p class="muted" id="schedule-name-help">Lower-case letters, digits, “-” and “_”.</p><//>`}
+      <input ...${told('name', 'schedule-name-help')} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="60" autofocus />
+      <p class="muted" id="schedule-name-help">${named && named !== value.name ? html`Its name will be <code>${named}</code>.` : 'Such as “Morning news”.'}</p><//>`}
     <${Labelled} name="message" label="Message" wrong=${errors.message}>
       <textarea ...${told('message')} rows="3" placeholder="What is sent, as you would write it" autofocus=${Boolean(of)}></textarea><//>
     <fieldset class="lists-when"><legend>When</legend>
@@ -259,10 +271,12 @@ function Editor({ of, onClose, onDone }) {
       ${has('every') && html`<${Labelled} name="every" label="Every"><input type="number" min="1" ...${timed('every')} /><//>
         <${Labelled} name="unit" label="Unit"><select ...${timed('unit')}>${choices('unit', UNITS)}</select><//>`}
       ${has('at') && html`<${Labelled} name="at" label="Date and time"><input type="datetime-local" ...${timed('at')} /><//>`}
+      ${has('words') && html`<${Labelled} name="words" label="When, in words">
+        <input placeholder="every weekday at 8" autocomplete="off" ...${timed('words')} /><//>`}
       ${has('cron') && html`<${Labelled} name="cron" label="Cron expression">
         <input class="mono" placeholder="30 8 * * MON-FRI" spellcheck=${false} autocomplete="off" ...${timed('cron')} /><//>`}
       <p class="lists-preview" id="schedule-when">
-        ${when && html`<code>${when}</code> <span class="muted">${inWords(when) ?? ''}</span>`}
+        ${when && value.preset !== 'words' && html`<code>${when}</code> <span class="muted">${inWords(when) ?? ''}</span>`}
         ${value.preset === 'cron' && html`<span class="muted">Minute, hour, day of month, month, day of week.</span>`}
         ${errors.when && html`<span class="wrong"><${Icon} name="alert" size=${16} />${errors.when}</span>`}</p></fieldset>
     <div class="lists-pair">
@@ -272,9 +286,7 @@ function Editor({ of, onClose, onDone }) {
         <select ...${told('model')}><option value="">the session’s</option>
           ${choices('model', models.value?.items.map(({ model }) => [model, model]) ?? [])}</select><//></div>
     <${Labelled} name="session" label="Send replies to session" wrong=${errors.session}>
-      <input ...${told('session')} list="schedule-sessions" spellcheck=${false} autocapitalize="none" autocomplete="off" />
-      <datalist id="schedule-sessions">
-        ${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist><//>
+      <select ...${told('session')}>${choices('session', [['', 'None'], ...places])}</select><//>
     ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
     <footer><${Button} onClick=${onClose}>Cancel<//>
       <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>${of ? 'Save' : 'Add schedule'}</span></button></footer>

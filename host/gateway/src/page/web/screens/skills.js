@@ -65,15 +65,22 @@ function List() {
     </div>
     <${Pages} of=${{ ...pages, next: null }} empty=${html`<${Empty} icon="skills" title="No skills yet">
         ${isAdmin() ? 'Drop a .wasm file here to install one.' : 'Ask an administrator to install one.'}<//>`}>
-      ${() => (found.length ? html`<ul class="skills-list">${found.slice(0, room).map((one) => html`<${Line} key=${one.skill} of=${one} />`)}</ul>`
+      ${() => (found.length ? html`<ul class="skills-list">${found.slice(0, room).map((one) => html`<${Line} key=${one.skill} of=${one} again=${pages.reload} />`)}</ul>`
         : !loading && html`<${Empty} icon="search" title="No matching skills">Try fewer words.<//>`)}<//>
     ${(found.length > room || (next && !query)) && !error && html`<p class="pages-more">
       <${Button} icon="down" busy=${loading} onClick=${more}>Show more<//></p>`}
   </div>`;
 }
 
-/** A skill in the list. */
-function Line({ of }) {
+/** A skill in the list; `again` loads the list again after its permissions have changed. */
+function Line({ of, again }) {
+  const [question, ask] = useState(null);
+  const allow = async () => ask(held(await get(`/skills/${part(of.skill)}`)));
+  const done = () => {
+    ask(null);
+    announce('Permissions updated');
+    again();
+  };
   const functions = (of.tools ?? []).map((tool) => tool.name.split('.').at(-1));
   const asks = of.asks ?? [];
   return html`<li class="card skills-card">
@@ -84,6 +91,7 @@ function Line({ of }) {
       ${of.category && html`<${Badge}><${Said}>${of.category}<//><//>`}
       ${of.origin === 'installed' && html`<${Badge} kind="busy">installed<//>`}
       ${asks.length > 0 && html`<${Badge} kind="warn">not granted: ${asks.length}<//>`}
+      ${asks.length > 0 && isAdmin() && html`<${Button} class="button small" aria-label=${`Allow what ${of.skill} requests`} onClick=${allow}>Allow…<//>`}
     </p>
     <p class=${of.error ? 'skills-broken' : 'skills-about'}><${Said}>${of.error ?? of.summary}<//></p>
     ${asks.length > 0 && html`<ul class="skills-asks" aria-label="Requested, not granted">
@@ -91,6 +99,8 @@ function Line({ of }) {
       ${asks.length > ASKED && html`<li class="muted">and ${asks.length - ASKED} more</li>`}</ul>`}
     ${functions.length > 1 && html`<p class="muted skills-tools"><${Said}>${functions.slice(0, NAMED).join(', ')}<//>
       ${functions.length > NAMED ? ` and ${functions.length - NAMED} more` : ''}</p>`}
+    ${question && html`<${GrantQuestion} name=${of.skill} needs=${question.asked} granted=${question.granted} choice=${everything(question.asked)}
+      onClose=${() => ask(null)} onDone=${done} />`}
   </li>`;
 }
 
@@ -218,16 +228,19 @@ const WORKSPACE = {
   write: 'Reads and writes files of the session that uses it.',
 };
 
+/** What a skill asks for and what it was granted. */
+function held({ allowed, needs: wanted, grant }) {
+  const [needs, granted] = [permissions(wanted), permissions(grant)];
+  // What every skill has of memory and time, and every bundled one, is not granted.
+  const beyond = (most, given, has) => (given != null || most > has ? most : null);
+  const [memory, seconds] = [beyond(needs.memory, granted.memory, allowed.memory_mib), beyond(needs.seconds, granted.seconds, allowed.timeout_s)];
+  return { asked: { ...needs, memory, seconds }, granted };
+}
+
 /** What it asks for and was granted; administrators change it. */
 function Granted({ skill, again }) {
   const { allowed } = skill;
-  const needs = useMemo(() => permissions(skill.needs), [skill]);
-  const granted = useMemo(() => permissions(skill.grant), [skill]);
-  // What every skill has of memory and time, and every bundled one, is not granted.
-  const beyond = (wanted, held, has) => (held != null || wanted > has ? wanted : null);
-  const asked = {
-    ...needs, memory: beyond(needs.memory, granted.memory, allowed.memory_mib), seconds: beyond(needs.seconds, granted.seconds, allowed.timeout_s),
-  };
+  const { asked, granted } = useMemo(() => held(skill), [skill]);
   const [choice, setChoice] = useState(() => heldOf(asked, granted));
   const [question, setQuestion] = useState(null);
   const admin = isAdmin();

@@ -152,6 +152,6 @@ function Models() {
         <td class="number">${count(one.context_budget)}</td><td class="number">${price(one.input_price_micros)}</td><td class="number">
           ${price(one.output_price_micros)}</td></tr>`)}</tbody></table></div>
       ${all.items.some((one) => one.input_price_micros == null) && html`<p class="muted">
-        <${Icon} name="info" size=${14} /> A price stands in config.toml: <code>input_price</code> and <code>output_price</code> of the model.
+        <${Icon} name="info" size=${14} /> Set prices in config.toml: <code>input_price</code> and <code>output_price</code> of the model.
         </p>`}`}<//></section>`;
 }
