@@ -3,6 +3,7 @@
 mod document;
 mod docx2txt;
 mod htmlpdf;
+mod macros;
 mod made;
 mod pandoc;
 mod pdfinfo;

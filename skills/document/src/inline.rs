@@ -10,6 +10,8 @@ pub struct Marks {
     pub strike: bool,
     pub code: bool,
     pub link: Option<String>,
+    /// The class and attributes of a tracked change, as pandoc writes them.
+    pub change: Option<String>,
 }
 
 /// Collects the runs of a paragraph.
@@ -71,6 +73,13 @@ impl Inline {
 
 /// Writes a run with its marks around its words, since `** a**` is not bold.
 fn write_run(text: &mut String, marks: &Marks, run: &str) {
+    if let Some(change) = &marks.change {
+        let marks = Marks { change: None, ..marks.clone() };
+        text.push('[');
+        write_run(text, &marks, run);
+        text.push_str(&format!("]{{{change}}}"));
+        return;
+    }
     let inner = run.trim();
     if inner.is_empty() {
         text.push_str(&run.replace('\n', "  \n"));

@@ -1,5 +1,6 @@
 //! Texts and slides of Office, new and old.
 
+pub mod accept;
 pub mod doc;
 pub mod docx;
 mod numbering;

@@ -27,6 +27,19 @@ pub struct Reading<'a> {
     pub paged: bool,
     /// Whether each cell of a merged range has its value.
     pub fill_merged: bool,
+    pub changes: Changes,
+}
+
+/// How the tracked changes of a text are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Changes {
+    /// As if they were accepted.
+    #[default]
+    Accepted,
+    /// As if they were rejected.
+    Rejected,
+    /// Both what was inserted and what was deleted, each with who did it and when; and comments at their places.
+    Shown,
 }
 
 impl Default for Reading<'_> {
@@ -41,6 +54,7 @@ impl Default for Reading<'_> {
             layout: false,
             paged: true,
             fill_merged: true,
+            changes: Changes::default(),
         }
     }
 }

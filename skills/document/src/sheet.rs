@@ -1,5 +1,6 @@
 //! Workbooks.
 
+pub mod calculate;
 pub mod csv;
 pub mod excel;
 pub mod grid;

@@ -24,6 +24,7 @@ Convert DOCX, ODT, HTML, EPUB, RTF or Markdown (also PDF, PPTX, XLSX, CSV) to Ma
   -o FILE, --output    the output
   -s, --standalone     a whole HTML page
   --extract-media DIR  save pictures into DIR
+  --track-changes=WAY  of DOCX: accept, reject, or all, which shows insertions, deletions and comments with their authors
   --wrap, --columns    accepted; lines are not wrapped
 
 For PDF and DOCX:
@@ -59,7 +60,8 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let style = if target == Target::Plain { Style::Text } else { Style::Markdown };
     let passwords = super::passwords(None);
     let attachments = options.media.is_some();
-    let reading = Reading { style, paged: false, attachments, passwords: &passwords, ..Reading::default() };
+    let changes = options.changes;
+    let reading = Reading { style, paged: false, attachments, passwords: &passwords, changes, ..Reading::default() };
     let mut texts = Vec::new();
     let mut title = String::new();
     for path in &options.files {

@@ -1,4 +1,4 @@
-//! `pdftoppm` of poppler: pages as PNG, PPM or PGM.
+//! `pdftoppm` of poppler: pages as PNG, JPEG, PPM or PGM.
 
 use std::io::Write;
 
@@ -10,9 +10,10 @@ use crate::limits;
 use crate::pdf::{self, Scaling};
 
 pub const USAGE: &str = "Usage: pdftoppm [OPTION]... PDF-FILE [ROOT]
-Draw pages as ROOT-N.ppm, or ROOT-N.png with -png. Without ROOT, one page goes to standard output.
+Draw pages as ROOT-N.ppm, ROOT-N.png with -png, or ROOT-N.jpg with -jpeg. Without ROOT, one page goes to standard output.
 
   -png           PNG instead of PPM
+  -jpeg          JPEG; -jpegopt quality=N from 1 to 100 (75)
   -gray          gray (PGM)
   -f N, -l N     first and last page
   -o, -e         only odd or even pages
@@ -28,6 +29,8 @@ Draw pages as ROOT-N.ppm, or ROOT-N.png with -png. Without ROOT, one page goes t
 #[derive(Default)]
 struct Options<'a> {
     png: bool,
+    /// The quality of JPEG.
+    jpeg: Option<u8>,
     gray: bool,
     single: bool,
     force_number: bool,
@@ -66,8 +69,10 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
             Word::Option("-opw" | "-upw") => options.password = Some(words.value("-upw")?.to_owned()),
             Word::Option("-cropbox" | "-q" | "-progress") => {}
             Word::Option("-aa" | "-aaVector" | "-freetype" | "-thinlinemode") => drop(words.value("-aa")?),
-            Word::Option("-jpeg" | "-tiff" | "-jpegcmyk") => {
-                return Err("only -png, PPM and -gray are supported here; convert a PNG to JPEG afterwards".into());
+            Word::Option("-jpeg") => options.jpeg = options.jpeg.or(Some(75)),
+            Word::Option("-jpegopt") => options.jpeg = Some(quality(words.value("-jpegopt")?)?),
+            Word::Option("-tiff" | "-jpegcmyk") => {
+                return Err("only -png, -jpeg, PPM and -gray are supported here".into());
             }
             Word::Option(option) => return Err(unknown(option)),
             Word::Operand(file) if options.files.len() < 2 => options.files.push(file),
@@ -81,6 +86,18 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
         _ => return Err("the resolution must be above 0".into()),
     };
     draw(&options, scaling, out)
+}
+
+/// The quality in options such as `quality=90,progressive=n`.
+fn quality(text: &str) -> Result<u8> {
+    let mut quality = 75;
+    for pair in text.split(',') {
+        if let Some(number) = pair.strip_prefix("quality=") {
+            let number = number.parse().ok().filter(|number| (1..=100).contains(number));
+            quality = number.ok_or_else(|| Error::new(format!("-jpegopt: `{pair}` is not a quality from 1 to 100")))?;
+        }
+    }
+    Ok(quality)
 }
 
 fn draw(options: &Options, scaling: Scaling, out: &mut dyn Write) -> Result<()> {
@@ -107,10 +124,11 @@ fn draw(options: &Options, scaling: Scaling, out: &mut dyn Write) -> Result<()> 
     let width = total.to_string().len();
     for number in pages {
         let picture = pdf::render(&pdf, number, scaling).map_err(at(path))?;
-        let (bytes, end) = match (options.png, options.gray) {
-            (true, _) => (picture.to_png()?, "png"),
-            (false, true) => (picture.to_pgm(), "pgm"),
-            (false, false) => (picture.to_ppm(), "ppm"),
+        let (bytes, end) = match (options.jpeg, options.png, options.gray) {
+            (Some(quality), _, gray) => (picture.to_jpeg(quality, gray)?, "jpg"),
+            (None, true, _) => (picture.to_png()?, "png"),
+            (None, false, true) => (picture.to_pgm(), "pgm"),
+            (None, false, false) => (picture.to_ppm(), "ppm"),
         };
         let name = match root {
             None | Some("-") => "-".to_owned(),

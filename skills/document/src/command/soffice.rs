@@ -1,8 +1,9 @@
-//! `soffice --convert-to`: from one kind of file to another.
+//! `soffice`: from one kind of file to another, and a macro over a file.
 
 use std::io::Write;
 use std::path::Path;
 
+use super::macros;
 use super::made::{self, Plain};
 use super::words::{Word, Words, unknown};
 use super::{check, sheets, with_end};
@@ -13,11 +14,15 @@ use crate::make::picture::folder_of;
 use crate::markup;
 
 pub const USAGE: &str = "Usage: soffice --headless --convert-to FORMAT [--outdir DIR] FILE...
+       soffice --headless vnd.sun.star.script:LIBRARY.MODULE.NAME FILE
 Convert documents: FORMAT is pdf, docx, xlsx, csv, txt, html or md.
 
   --convert-to FORMAT[:FILTER]  the filter is not looked at
   --outdir DIR                  where the results go; else the working directory
   --headless, --norestore, --nologo, --invisible, -env:… and others of their kind are accepted
+
+A macro is read from user/basic/LIBRARY/MODULE.xba in the profile (~/.config/libreoffice/4, or -env:UserInstallation=file://DIR). It can
+calculate a workbook (calculateAll), accept the changes of a document (.uno:AcceptAllTrackedChanges), and store it.
 
 To pdf and docx: Markdown, HTML and text with their look; other documents as their text, without pictures.
 To xlsx and csv: CSV, TSV, JSON and workbooks. `libreoffice` is the same command.
@@ -27,6 +32,8 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     let mut format = None;
     let mut folder = None;
     let mut files: Vec<&str> = Vec::new();
+    let (mut address, mut ends_at_once) = (None, false);
+    let mut profile = format!("{}/.config/libreoffice/4", std::env::var("HOME").unwrap_or_default());
     let mut words = Words::new(arguments);
     while let Some(word) = words.next() {
         match word {
@@ -46,10 +53,21 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
                 | "--calc"
                 | "--safe-mode",
             ) => {}
-            Word::Option(option) if option.starts_with("-env:") => {}
+            Word::Option("--terminate_after_init") => ends_at_once = true,
+            Word::Option(option) if option.starts_with("-env:") => {
+                if let Some(folder) = option.strip_prefix("-env:UserInstallation=file://") {
+                    folder.trim_end_matches('/').clone_into(&mut profile);
+                }
+            }
             Word::Option(option) => return Err(unknown(option)),
+            Word::Operand(word) if word.starts_with("vnd.sun.star.script:") || word.starts_with("macro:///") => {
+                address = Some(word);
+            }
             Word::Operand(file) => files.push(file),
         }
+    }
+    if ends_at_once && files.is_empty() {
+        return Ok(());
     }
     if files.is_empty() {
         return Err(Error::new("a file is needed (see soffice --help)"));
@@ -57,7 +75,11 @@ pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<()> {
     for file in &files {
         check(file)?;
     }
-    let format = format.ok_or_else(|| Error::new("there is no window here: --convert-to FORMAT is needed"))?;
+    if let Some(address) = address {
+        return files.into_iter().try_for_each(|file| macros::run(address, &profile, file, out));
+    }
+    let format =
+        format.ok_or_else(|| Error::new("there is no window here: --convert-to FORMAT or a macro is needed"))?;
     let format = format.split(':').next().unwrap_or_default().to_ascii_lowercase();
     if let Some(folder) = &folder {
         std::fs::create_dir_all(folder).map_err(|e| Error::new(format!("{folder}: {e}")))?;

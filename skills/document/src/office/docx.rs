@@ -11,7 +11,7 @@ use crate::inline::{Inline, Marks};
 use crate::kind::{Kind, contains};
 use crate::out::{Out, Style};
 use crate::package::Package;
-use crate::read::Reading;
+use crate::read::{Changes, Reading};
 use crate::xml::{Node, Tag, Xml};
 
 /// Headers and footers that are read. A book has one for each chapter, which says nothing new.
@@ -40,6 +40,12 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
         out.part("");
     }
     let mut walk = Walk::new(numbering, links, paged);
+    walk.changes = reading.changes;
+    if reading.changes == Changes::Shown {
+        for part in target("comments") {
+            walk.comments.extend(comments(&package.read_text(&part).unwrap_or_default()));
+        }
+    }
     // A letterhead is often only in the header.
     for header in distinct(&mut package, &target("header")) {
         walk.read(&header, &mut out);
@@ -53,7 +59,7 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
             }
         }
     }
-    for part in target("comments") {
+    for part in target("comments").into_iter().filter(|_| reading.changes != Changes::Shown) {
         if let Ok(text) = package.read_text(&part) {
             walk.read_notes(&text, "comments", &mut out);
         }
@@ -64,6 +70,37 @@ pub fn read(bytes: &[u8], reading: &Reading) -> Result<Document> {
     let mut document = Document::new(Kind::Docx, out);
     describe(&mut package, &mut document, &["word/media/", "word/embeddings/"], reading);
     Ok(document)
+}
+
+/// The comments of a part by their numbers, each with the mark of its beginning.
+fn comments(text: &str) -> HashMap<String, String> {
+    let mut found = HashMap::new();
+    let mut xml = Xml::new(text);
+    let mut current: Option<(String, String, String)> = None;
+    while let Some(node) = xml.next() {
+        match node {
+            Node::Open(tag) if tag.name() == "comment" => {
+                let value = |name: &str| tag.attribute(name).unwrap_or_default().replace(['"', '\\', '\n'], " ");
+                let id = value("id");
+                let mark =
+                    format!(".comment-start id=\"{id}\" author=\"{}\" date=\"{}\"", value("author"), value("date"));
+                current = Some((id, mark, String::new()));
+            }
+            Node::Open(tag) if tag.name() == "t" => {
+                let more = xml.text();
+                if let Some((_, _, words)) = &mut current {
+                    words.push_str(&more);
+                }
+            }
+            Node::Close(name) if name == "comment" => {
+                if let Some((id, mark, words)) = current.take() {
+                    found.insert(id, format!("[{words}]{{{mark}}}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Parts that say something, each text once, and not more of them than a letter has.
@@ -95,6 +132,8 @@ struct Paragraph {
     look: Look,
     marks: Marks,
     hidden: bool,
+    /// Changes of its end.
+    end: Vec<String>,
 }
 
 /// A cell while it is read.
@@ -112,7 +151,13 @@ struct Walk {
     paragraphs: Vec<Paragraph>,
     tables: Vec<(Table, Cell)>,
     in_run: bool,
+    in_properties: bool,
     link: Option<String>,
+    changes: Changes,
+    /// The change that the text belongs to, and those around it.
+    change: Vec<String>,
+    /// By their numbers, as pandoc writes their beginning.
+    comments: HashMap<String, String>,
 }
 
 impl Walk {
@@ -125,7 +170,11 @@ impl Walk {
             paragraphs: Vec::new(),
             tables: Vec::new(),
             in_run: false,
+            in_properties: false,
             link: None,
+            changes: Changes::default(),
+            change: Vec::new(),
+            comments: HashMap::new(),
         }
     }
 
@@ -153,7 +202,8 @@ impl Walk {
             self.close("tc", out);
             self.close("tbl", out);
         }
-        (self.in_run, self.link) = (false, None);
+        (self.in_run, self.in_properties, self.link) = (false, false, None);
+        self.change.clear();
     }
 
     /// Footnotes, endnotes or comments, each with its mark.
@@ -217,21 +267,50 @@ impl Walk {
             }
             "r" => {
                 self.in_run = true;
-                let link = self.link.clone();
+                let (link, change) = (self.link.clone(), self.change.last().cloned());
                 if let Some(paragraph) = self.paragraphs.last_mut() {
-                    paragraph.marks = Marks { link, ..Marks::default() };
+                    paragraph.marks = Marks { link, change, ..Marks::default() };
                     paragraph.hidden = false;
                 }
             }
             "hyperlink" => self.link = tag.prefixed("r:id").and_then(|id| self.links.get(&id).cloned()),
+            "pPr" => self.in_properties = true,
+            "ins" | "del" | "moveTo" | "moveFrom" if self.changes != Changes::Accepted => self.open_change(tag, xml),
+            "commentRangeStart" if self.changes == Changes::Shown => {
+                let comment = tag.attribute("id").and_then(|id| self.comments.get(&id)).cloned();
+                self.push_raw(&comment.unwrap_or_default());
+            }
+            "commentRangeEnd" if self.changes == Changes::Shown => {
+                let id = tag.attribute("id").filter(|id| self.comments.contains_key(id));
+                self.push_raw(&id.map_or(String::new(), |id| format!("[]{{.comment-end id=\"{id}\"}}")));
+            }
             // The same once more for older programs, text that was moved away, and formulas of fields.
-            "Fallback" | "moveFrom" | "instrText" | "delText" | "delInstrText" | "del" => xml.skip(),
+            "Fallback" | "moveFrom" | "instrText" | "delInstrText" | "del" => xml.skip(),
+            "delText" if self.changes == Changes::Accepted => xml.skip(),
             "lastRenderedPageBreak" => self.break_page(out),
-            "t" => {
+            "t" | "delText" => {
                 let text = xml.text();
                 self.push(&text);
             }
             name => self.open_detail(name, tag, out),
+        }
+    }
+
+    /// Begins what was inserted or deleted. In the properties of a paragraph, it is about the paragraph's end.
+    fn open_change(&mut self, tag: &Tag, xml: &mut Xml) {
+        let is_new = matches!(tag.name(), "ins" | "moveTo");
+        let shown = |class: &str| {
+            let value = |name: &str| tag.attribute(name).unwrap_or_default().replace(['"', '\\', '\n'], " ");
+            format!(".{class} author=\"{}\" date=\"{}\"", value("author"), value("date"))
+        };
+        if self.in_properties {
+            if let Some(paragraph) = self.paragraphs.last_mut().filter(|_| self.changes == Changes::Shown) {
+                paragraph.end.push(shown(if is_new { "paragraph-insertion" } else { "paragraph-deletion" }));
+            }
+        } else if self.changes == Changes::Shown {
+            self.change.push(shown(if is_new { "insertion" } else { "deletion" }));
+        } else if is_new {
+            xml.skip();
         }
     }
 
@@ -327,11 +406,17 @@ impl Walk {
     fn close(&mut self, name: &str, out: &mut Out) {
         match name {
             "p" => {
-                if let Some(paragraph) = self.paragraphs.pop() {
+                self.in_properties = false;
+                if let Some(mut paragraph) = self.paragraphs.pop() {
+                    for end in std::mem::take(&mut paragraph.end) {
+                        paragraph.inline.push(&Marks::default(), &format!("[]{{{end}}}"));
+                    }
                     self.write(paragraph, out);
                 }
             }
             "r" => self.in_run = false,
+            "pPr" => self.in_properties = false,
+            "ins" | "del" | "moveTo" | "moveFrom" if !self.in_properties => drop(self.change.pop()),
             "hyperlink" => self.link = None,
             "tc" => {
                 if let Some((table, cell)) = self.tables.last_mut() {
@@ -464,6 +549,42 @@ pub mod tests {
         assert_eq!(document.parts.len(), 1);
         assert_eq!(document.find_fact("author"), Some("Ada"));
         assert_eq!(document.attachments[0].name, "a.png");
+    }
+
+    #[test]
+    fn tracked_changes_are_accepted_rejected_or_shown() {
+        let body = "<w:document><w:body><w:p><w:r><w:t>Term: </w:t></w:r>\
+            <w:del w:id='1' w:author='Ada' w:date='D'><w:r><w:delText>30</w:delText></w:r></w:del>\
+            <w:ins w:id='2' w:author='Ada' w:date='D'><w:r><w:t>60</w:t></w:r></w:ins>\
+            <w:commentRangeStart w:id='0'/><w:r><w:t> days</w:t></w:r><w:commentRangeEnd w:id='0'/></w:p>\
+            <w:p><w:pPr><w:rPr><w:ins w:author='B\"' w:date='E'/></w:rPr></w:pPr><w:ins w:author='C'><w:r><w:t>new</w:t></w:r></w:ins></w:p></w:body></w:document>";
+        let bytes = zip(&[
+            (
+                "_rels/.rels",
+                "<Relationships><Relationship Id='1' Type='x/officeDocument' Target='word/document.xml'/></Relationships>",
+            ),
+            ("word/document.xml", body),
+            (
+                "word/_rels/document.xml.rels",
+                "<Relationships><Relationship Id='1' Type='x/comments' Target='comments.xml'/></Relationships>",
+            ),
+            (
+                "word/comments.xml",
+                "<w:comments><w:comment w:id='0' w:author='Eve' w:date='F'><w:p><w:r><w:t>Why?</w:t></w:r></w:p></w:comment></w:comments>",
+            ),
+        ]);
+        let text = |changes| {
+            let reading = Reading { paged: false, changes, ..Reading::default() };
+            read(&bytes, &reading).unwrap().parts.into_iter().map(|part| part.text).collect::<String>()
+        };
+        assert_eq!(text(Changes::Accepted), "Term: 60 days\n\nnew\n\nComment by Eve: Why?");
+        assert_eq!(text(Changes::Rejected), "Term: 30 days\n\nComment by Eve: Why?");
+        assert_eq!(
+            text(Changes::Shown),
+            "Term: [30]{.deletion author=\"Ada\" date=\"D\"}[60]{.insertion author=\"Ada\" date=\"D\"}\
+             [Why?]{.comment-start id=\"0\" author=\"Eve\" date=\"F\"} days[]{.comment-end id=\"0\"}\n\n\
+             [new]{.insertion author=\"C\" date=\"\"}[]{.paragraph-insertion author=\"B \" date=\"E\"}"
+        );
     }
 
     #[test]

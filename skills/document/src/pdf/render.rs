@@ -91,13 +91,34 @@ impl Picture {
         bytes
     }
 
+    /// JPEG of a quality from 1 to 100.
+    pub fn to_jpeg(&self, quality: u8, gray: bool) -> Result<Vec<u8>> {
+        let wrong = |e: jpeg_encoder::EncodingError| Error::new(format!("page {}: {e}", self.number));
+        let sides = [self.width, self.height].map(u16::try_from);
+        let [Ok(width), Ok(height)] = sides else {
+            return Err(Error::new(format!("page {} is too large", self.number)));
+        };
+        let mut bytes = Vec::new();
+        let encoder = jpeg_encoder::Encoder::new(&mut bytes, quality);
+        if gray {
+            encoder.encode(&self.luma(), width, height, jpeg_encoder::ColorType::Luma).map_err(wrong)?;
+        } else {
+            encoder.encode(&self.pixels, width, height, jpeg_encoder::ColorType::Rgb).map_err(wrong)?;
+        }
+        Ok(bytes)
+    }
+
     pub fn to_pgm(&self) -> Vec<u8> {
         let mut bytes = format!("P5\n{} {}\n255\n", self.width, self.height).into_bytes();
+        bytes.extend(self.luma());
+        bytes
+    }
+
+    fn luma(&self) -> Vec<u8> {
         let luma = |pixel: &[u8]| {
             let [red, green, blue] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
             ((red * 299 + green * 587 + blue * 114) / 1_000) as u8
         };
-        bytes.extend(self.pixels.chunks_exact(3).map(luma));
-        bytes
+        self.pixels.chunks_exact(3).map(luma).collect()
     }
 }

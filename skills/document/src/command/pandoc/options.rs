@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::make::Setup;
 use crate::make::paper::{named, points};
 use crate::make::prepare::take_geometry;
+use crate::read::Changes;
 
 #[derive(Default)]
 pub struct Options {
@@ -15,6 +16,7 @@ pub struct Options {
     pub media: Option<String>,
     pub folder: Option<String>,
     pub setup: Setup,
+    pub changes: Changes,
     pub files: Vec<String>,
 }
 
@@ -51,10 +53,17 @@ fn take_option(options: &mut Options, option: &str, words: &mut Words) -> Result
             let bytes = super::super::load(path)?;
             options.setup.sheets.push(crate::charset::decode(&bytes, Some("utf-8")));
         }
+        "--track-changes" => {
+            options.changes = match words.value(option)? {
+                "accept" => Changes::Accepted,
+                "reject" => Changes::Rejected,
+                "all" => Changes::Shown,
+                other => return Err(Error::new(format!("--track-changes is accept, reject or all, not `{other}`"))),
+            };
+        }
         "--wrap"
         | "--columns"
         | "--markdown-headings"
-        | "--track-changes"
         | "--pdf-engine"
         | "--pdf-engine-opt"
         | "--highlight-style"

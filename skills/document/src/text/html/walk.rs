@@ -139,6 +139,7 @@ impl<'o> Walk<'o> {
             strike: self.strike > 0,
             code: self.code > 0,
             link: self.links.last().cloned().flatten(),
+            change: None,
         };
         self.inline.push_collapsed(&marks, &text.replace('\u{a0}', " "));
     }
