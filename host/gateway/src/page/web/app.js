@@ -12,6 +12,7 @@ import { ConnectDialog, loadModels } from './lib/models.js';
 import { query } from './lib/search.js';
 import { drawer as sidebar, unread } from './lib/sessions.js';
 // What runs say is heard from the beginning, and what was not sent yet is sent, whatever screen is in view.
+import { notifications, toggleNotifications } from './lib/notify.js';
 import './lib/run-live.js';
 import './lib/unsent.js';
 
@@ -226,6 +227,7 @@ async function leave() {
 function Account({ onKeys }) {
   const who = useStore(me);
   const theme = useStore(chosen);
+  const notices = useStore(notifications);
   const choose = (value) => () => {
     localStorage.setItem(THEME, value);
     paint();
@@ -234,6 +236,7 @@ function Account({ onKeys }) {
   const items = [
     ...themes,
     { label: 'Keyboard shortcuts', icon: 'info', run: onKeys },
+    ...(notices === 'none' ? [] : [{ label: notices === 'on' ? 'Turn off notifications' : 'Turn on notifications', icon: 'bell', run: toggleNotifications }]),
     { label: 'Licenses', icon: 'file', href: new URL('licenses.txt', import.meta.url).href },
     { label: 'Log out', icon: 'logout', run: leave },
   ];

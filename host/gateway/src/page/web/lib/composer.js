@@ -4,6 +4,7 @@ import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } f
 import { bytes, plural, stamp } from './format.js';
 import { complete, input, loadInput, pillOf } from './complete.js';
 import { openDraft, rememberSent, sentIn } from './drafts.js';
+import { notifications, toggleNotifications } from './notify.js';
 import { route } from './router.js';
 import { Button, Icon, announce, report } from './ui.js';
 import { chosenFolders, foldersOf, readFolder } from './upload-folder.js';
@@ -180,7 +181,7 @@ export function Composer({ session, running, onSend, onStop }) {
         onKeyUp=${(event) => MOVES.has(event.key) && suggest()} onClick=${suggest} onBlur=${() => setList(null)} onFocus=${loadInput}></textarea>
       <div class="composer-bar">
         <${Attach} session=${session} />
-        <${Hint} length=${written.length} uploading=${uploading} />
+        <${Hint} length=${written.length} uploading=${uploading} running=${running} />
         ${running && onStop && html`<${Button} icon="stop" label="Stop" onClick=${onStop} />`}
         <${Button} icon="send" kind="primary" label="Send" disabled=${!ready} onClick=${send} />
       </div>
@@ -291,11 +292,23 @@ function learn() {
   }
 }
 
-function Hint({ length, uploading }) {
+/** Milliseconds of a run after which somebody may want to do something else. */
+const PATIENT = 10_000;
+
+function Hint({ length, uploading, running }) {
+  const notices = useStore(notifications);
+  const [long, set] = useState(false);
+  useEffect(() => {
+    set(false);
+    const timer = running && setTimeout(set, PATIENT, true);
+    return () => clearTimeout(timer);
+  }, [running]);
   const text = uploading ? 'You can send when the upload is done.'
     : length >= LONG ? `${bytes(length)} of text. Messages over ${bytes(USUAL_LIMIT)} are rejected unless you raise gateway.max_body_kib.`
       : finger.matches || writtenOnes() >= LEARNED ? '' : 'Enter to send, Shift+Enter for a new line';
-  return html`<p id="composer-hint" class=${`composer-hint ${length >= USUAL_LIMIT ? 'wrong' : ''}`}>${text}</p>`;
+  const offer = long && notices === 'off' && !uploading && length < LONG;
+  return html`<p id="composer-hint" class=${`composer-hint ${length >= USUAL_LIMIT ? 'wrong' : ''}`}>${offer
+    ? html`<button type="button" class="link" onClick=${() => toggleNotifications().catch(report)}>Notify me when this is done</button>` : text}</p>`;
 }
 
 /** Files and folders may be dropped anywhere on the page, and pasted. */

@@ -32,7 +32,13 @@ let silence = 0;
 
 /** A tab that opens its stream asks those that nobody sees for their place; they open theirs again when they are seen. */
 const others = new BroadcastChannel('kiso.events');
-others.onmessage = () => document.visibilityState === 'hidden' && close();
+others.onmessage = () => document.visibilityState === 'hidden' && !stays() && close();
+
+/** Whether a tab that nobody sees goes on listening. */
+let stays = () => false;
+
+/** Sets when a tab that nobody sees goes on listening: as long as `wanted()` is true. */
+export const stayWhile = (wanted) => { stays = wanted; };
 
 /** Calls `listener(data, id)` for each event of this kind; gives back what ends it. */
 export function on(kind, listener) {
@@ -148,7 +154,7 @@ function hurry() {
 function visibility() {
   clearTimeout(unseen);
   if (document.visibilityState === 'hidden') {
-    unseen = setTimeout(close, UNSEEN);
+    unseen = setTimeout(() => (stays() ? visibility() : close()), UNSEEN);
   } else if (!stream && !timer) {
     connect();
   } else {

@@ -50,6 +50,7 @@ const ICONS = {
   moon: 'M20 14.500A8.500 8.500 0 1 1 9.500 4a7 7 0 0 0 10.500 10.500',
   screen: 'M3 5h18v11H3zM9 20h6M12 16v4',
   diff: 'M8 4v12M5 7l3-3l3 3M16 20V8M13 17l3 3l3-3',
+  bell: 'M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4',
   table: 'M4 5h16v14H4zM4 10h16M10 10v9',
   picture: 'M4 5h16v14H4zM4 16l5-5l4 4l2.500-2.500L20 17M15.500 9h.01',
   page: 'M6 3h8l5 5v13H6zM14 3v5h5M9 13h6M9 17h6',

@@ -1,0 +1,72 @@
+// Notifications of the system while nobody looks at the page: a long run has ended, or one waits for an answer.
+
+import { store } from './preact.js';
+import { me } from './api.js';
+import { on, stayWhile } from './events.js';
+import { duration, visible } from './format.js';
+import { go } from './router.js';
+import { titleOf } from './sessions.js';
+import { toast } from './ui.js';
+
+/** Milliseconds of a run that is worth a notification when it ends. */
+const LONG = 15_000;
+
+/** Where it is kept that somebody wants them; a log-out forgets it. */
+const WANTED = 'kiso.notify';
+
+const granted = () => globalThis.Notification?.permission === 'granted';
+const standing = () => (!globalThis.Notification ? 'none' : granted() && localStorage.getItem(WANTED) ? 'on' : Notification.permission === 'denied' ? 'denied' : 'off');
+
+/** "on", "off", "denied" by the browser, or "none" where it has no notifications. */
+export const notifications = store(standing());
+
+/** Turns notifications on or off. The browser is asked only here, after a click. */
+export async function toggleNotifications() {
+  if (notifications.get() === 'on') {
+    localStorage.removeItem(WANTED);
+    toast('Notifications are off');
+  } else if (await Notification.requestPermission() === 'granted') {
+    localStorage.setItem(WANTED, '1');
+    toast('Notifications are on', 'good', 'While this page is in the background, they say when a long run ends or needs you.');
+  } else {
+    toast('The browser blocks notifications of this page', 'bad', 'Allow them in the browser’s settings for this address.');
+  }
+  notifications.set(standing());
+}
+
+/** Runs that are under way, as far as was heard. */
+const under = new Set();
+
+me.watch(() => {
+  under.clear();
+  notifications.set(standing());
+});
+
+// A tab that nobody sees goes on listening as long as there is something to tell.
+stayWhile(() => notifications.get() === 'on' && under.size > 0);
+
+const WORDS = { waiting: 'Needs your approval', held: 'Needs you: it was cut off again and again', failed: 'Failed', done: 'Done' };
+
+on('run', ({ id, session, status, started_ms, ended_ms }) => {
+  if (status === 'running') under.add(id);
+  else under.delete(id);
+  if (!document.hidden || notifications.get() !== 'on' || !WORDS[status]) return;
+  const took = ended_ms - started_ms;
+  if (status === 'waiting' || status === 'held') show(id, session, WORDS[status]);
+  else if (took >= LONG) show(id, session, `${WORDS[status]} after ${duration(took)}`);
+});
+
+/** Several tabs that tell of the same run show one notification. */
+function show(run, session, body) {
+  const icon = document.querySelector('link[rel=apple-touch-icon]')?.href;
+  try {
+    const shown = new Notification(visible(titleOf(session)), { body, tag: run, icon });
+    shown.onclick = () => {
+      window.focus();
+      go('s', session);
+      shown.close();
+    };
+  } catch {
+    // Phones want a service worker for them, which the page has not: it would keep what nobody should.
+  }
+}
