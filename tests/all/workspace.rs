@@ -291,3 +291,39 @@ fn a_call_by_hand_makes_its_session() {
     served.request("DELETE", "/sessions/by-hand", None).expect(200);
     assert!(!home.path().join("sessions/by-hand").exists());
 }
+
+/// Pages are drawn and documents read in the sandbox; what cannot be shown says why, and nothing else is reached.
+#[test]
+fn documents_have_previews() {
+    let home = home(QUICK);
+    let (served, _) = for_boss(&home);
+    put(&served, "/sessions/docs/files/notes.md", &"A line.\n\n".repeat(200)).expect(201);
+    put(&served, "/sessions/docs/files/prices.csv", "name,price\ntea,2\nrice,3\n").expect(201);
+    put(&served, "/sessions/docs/files/broken.pdf", "%PDF-1.7 and nothing else").expect(201);
+    served.reply(served.send("docs", "$ pandoc notes.md -o in/notes.pdf || { mkdir in && pandoc notes.md -o in/notes.pdf; }; csv2xlsx prices.csv prices.xlsx"));
+    let page = served.request("GET", "/sessions/docs/pages/in/notes.pdf?page=2", None);
+    assert_eq!(page.status, 200, "{}", page.body);
+    let head = page.headers.to_lowercase();
+    assert!(head.contains("content-type: image/png") && head.contains("cache-control: private, no-store"), "{head}");
+    let pages = head.lines().find_map(|line| line.strip_prefix("x-kiso-pages: ")).expect("it says how many there are");
+    assert!(pages.trim().parse::<u64>().unwrap() >= 3, "{pages}");
+    let text = served.get("/sessions/docs/text/prices.xlsx");
+    assert_eq!((&text["kind"], text["parts"].as_array().unwrap().len()), (&json!("XLSX"), 1));
+    assert!(text["parts"][0]["text"].as_str().unwrap().contains("| tea | 2 |"), "{text}");
+    for (path, status, code) in [
+        ("/sessions/docs/pages/in/notes.pdf?page=0", 400, "bad_request"),
+        ("/sessions/docs/pages/in/notes.pdf?page=999", 422, "no_preview"),
+        ("/sessions/docs/pages/broken.pdf", 422, "no_preview"),
+        ("/sessions/docs/pages/prices.csv", 422, "no_preview"),
+        ("/sessions/docs/pages/gone.pdf", 404, "not_found"),
+        ("/sessions/docs/text/gone.xlsx", 404, "not_found"),
+        ("/sessions/docs/pages/..%2f..%2fconfig.toml", 400, "bad_request"),
+        ("/sessions/nobody/pages/notes.pdf", 404, "not_found"),
+    ] {
+        served.request("GET", path, None).refuses(status, code);
+    }
+    // A link that leads out of the workspace leads nowhere.
+    symlink(home.path().join("config.toml"), home.work("docs").join("out.md")).unwrap();
+    served.request("GET", "/sessions/docs/text/out.md", None).refuses(404, "not_found");
+    assert!(beside(&home, "docs").is_empty(), "a preview leaves nothing behind: {:?}", beside(&home, "docs"));
+}

@@ -91,7 +91,7 @@ fn answer(tokens: usize) -> String {
     const PART: &str = "## A part of it\n\nSome **words** about `it`, with [a link](https://example.org/), *and* more words that go on \
         for a while, so that the paragraph has several lines before the next thing comes.\n\n- one thing\n- another thing, with **weight**\n  \
         - and one below it\n\n```rust\nfn main() {\n    let answer = 42;\n    println!(\"{answer}\");\n}\n```\n\n| city | people |\n|---|---:|\n\
-        | Oslo | 709037 |\n| Rome | 2748109 |\n\n";
+        | Oslo | 709037 |\n| Rome | 2748109 |\n\n$$\\sum_{i=1}^{n} i^2 = \\frac{n(n+1)(2n+1)}{6}$$\n\n";
     const END: &str = "\n\nThat is the end.";
     let mut text: String = PART.chars().cycle().take(tokens * 4 - END.len()).collect();
     text.push_str(END);

@@ -165,16 +165,38 @@ fn files_go_into_the_workspace() {
     let work = stage.home.work("files");
     assert_eq!(std::fs::read(work.join("weather.csv")).unwrap(), std::fs::read(&table).unwrap());
     assert_eq!(std::fs::read(work.join("weather-2.csv")).unwrap(), std::fs::read(&table).unwrap());
-    // A folder, an empty file and a name from elsewhere.
+    // A folder with its files, hidden ones apart; an empty file; and a name from elsewhere.
     let dir = tempfile::TempDir::new().unwrap();
-    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    for name in ["folder/sub", "folder/.git"] {
+        std::fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    for name in ["folder/a.txt", "folder/sub/b c.txt", "folder/.git/config", "folder/.env"] {
+        std::fs::write(dir.path().join(name), name).unwrap();
+    }
     std::fs::write(dir.path().join("<img src=x onerror=alert(1)>.txt"), "").unwrap();
     tab.drop_file(css("main"), &dir.path().join("folder"));
     tab.drop_file(css("main"), &dir.path().join("<img src=x onerror=alert(1)>.txt"));
     tab.wait("the empty file is there", || {
         tab.names("button").iter().any(|name| name.starts_with("Remove") && name.contains("img"))
     });
-    assert!(!work.join("folder").is_file());
+    tab.wait_of(css(".composer-files"), "it.innerText.includes('2 files')");
+    assert_eq!(std::fs::read_to_string(work.join("folder/sub/b-c.txt")).unwrap(), "folder/sub/b c.txt");
+    assert!(!work.join("folder/.git").exists() && !work.join("folder/.env").exists());
+    // Another one of the same name has a directory for itself, and takes its files with it when it is removed.
+    tab.drop_file(css("main"), &dir.path().join("folder"));
+    tab.wait_for(role("button", "Remove folder-2"));
+    wait_until("its files to be there", || work.join("folder-2/sub/b-c.txt").exists());
+    tab.click(role("button", "Remove folder-2"));
+    wait_until("its files to be gone", || !work.join("folder-2/a.txt").exists());
+    tab.focus(MESSAGE);
+    tab.type_text("how many files are there?");
+    tab.press("Enter");
+    tab.wait_of(
+        css(".chat-asked [aria-label='Attached folders']"),
+        "it.innerText.includes('folder') && it.innerText.includes('2 files')",
+    );
+    let sent = stage.daemon.get("/sessions/files/messages")["items"][2]["text"].as_str().unwrap().to_owned();
+    assert!(sent.contains("folder/") && !sent.contains("b-c.txt"), "{sent}");
 }
 
 #[test]
