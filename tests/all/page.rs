@@ -6,7 +6,6 @@ mod approve;
 pub(crate) mod browser;
 mod chat;
 mod compose;
-mod connect;
 mod driver;
 mod files;
 mod fill;
