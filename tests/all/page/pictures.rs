@@ -1,5 +1,6 @@
-//! The pictures of docs/: every screen of the page, after real runs of the built-in model. They are written only with
-//! `KISO_SCREENSHOTS=1`; each run of the tests sees that they can be taken.
+//! Pictures of every screen of the page, after real runs of the built-in model. They are written only with `KISO_SCREENSHOTS=1`: those of
+//! the documentation into docs/, and each screen in light and dark, on a desk and on a phone, into target/page. Each run of the tests sees
+//! that they can be taken.
 
 use super::browser::{Tab, css, role};
 use super::stage::{Stage, log_out};
@@ -24,16 +25,51 @@ const REPORT: &str =
     "Compute the monthly mean temperature and total rain from weather.csv, then plot both as a line chart
 $ for month in $(seq -w 1 12); do grep -c \"^2024-$month\" weather.csv; sleep 1; done";
 
+/// The pictures that the documentation shows.
+const IN_DOCS: [&str; 6] = ["welcome", "chat", "dark", "plan", "phone", "trace"];
+
+/// Width and height of a desk's screen and of a phone's.
+const SIZES: [(&str, u32, u32); 2] = [("desk", 1_280, 800), ("phone", 390, 844)];
+
+fn is_wanted() -> bool {
+    std::env::var_os("KISO_SCREENSHOTS").is_some()
+}
+
+/// A picture of what stands in the tab when all of it is drawn.
 #[track_caller]
-fn take(tab: &Tab, name: &str) {
+fn shot(tab: &Tab, name: &str) -> Vec<u8> {
     // What is drawn when the browser has nothing else to do is drawn, also where it always has, and what moves has come to rest.
     tab.eval("document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(done, { timeout: 2000 })))");
     tab.wait_until("!document.getAnimations().some((it) => it.playState === 'running' && it.effect.getComputedTiming().iterations !== Infinity)");
     let picture = tab.screenshot();
     assert!(picture.starts_with(b"\x89PNG") && picture.len() > 10_000, "{name}: {} bytes", picture.len());
+    picture
+}
+
+#[track_caller]
+fn take(tab: &Tab, name: &str) {
+    let picture = shot(tab, name);
     assert!(picture.len() < LARGEST, "{name}: {} bytes", picture.len());
-    if std::env::var_os("KISO_SCREENSHOTS").is_some() {
+    if is_wanted() && IN_DOCS.contains(&name) {
         std::fs::write(root().join("docs").join(format!("page-{name}.png")), picture).unwrap();
+    }
+}
+
+/// The same, and the screen in every look. Only where pictures are wanted, for each takes a moment.
+#[track_caller]
+fn take_looks(tab: &Tab, name: &str) {
+    take(tab, name);
+    if !is_wanted() {
+        return;
+    }
+    let folder = root().join("target/page/screens");
+    std::fs::create_dir_all(&folder).unwrap();
+    for theme in ["dark", "light"] {
+        tab.set_theme(theme);
+        for (size, width, height) in SIZES.into_iter().rev() {
+            tab.set_viewport(width, height, size == "phone");
+            std::fs::write(folder.join(format!("{name}-{size}-{theme}.png")), shot(tab, name)).unwrap();
+        }
     }
 }
 
@@ -82,12 +118,12 @@ fn every_screen_in_pictures() {
     tab.set_viewport(1280, 800, false);
     stage.open("first");
     tab.wait_for(role("button", "Connect a model"));
-    take(tab, "welcome");
+    take_looks(tab, "welcome");
     tab.click(role("button", "Connect a model"));
     tab.wait_for(role("dialog", "Connect a model"));
     tab.click(role("radio", "OpenAI"));
     tab.shows("kiso config preset openai --write");
-    take(tab, "connect");
+    take_looks(tab, "connect");
 
     tab.set_viewport(1280, 1000, false);
     with_tables(&stage, "weather");
@@ -103,6 +139,7 @@ fn every_screen_in_pictures() {
     tab.set_theme("dark");
     take(tab, "dark");
     tab.set_theme("light");
+    take_looks(tab, "conversation");
 
     with_tables(&stage, "report");
     tab.set_viewport(1280, 920, false);
@@ -127,12 +164,23 @@ fn every_screen_in_pictures() {
         ("memory", "#/memory/passages".to_owned(), role("list", "passages")),
         ("usage", "#/usage".to_owned(), css("main canvas")),
         ("health", "#/health".to_owned(), css("main details")),
+        ("skill-list", "#/skills".to_owned(), role("link", "fetch")),
+        ("facts", "#/memory".to_owned(), css("main h2")),
+        ("files", "#/files".to_owned(), css("main h1")),
     ] {
         screen(&stage, &fragment);
         tab.wait_for(there);
-        take(tab, name);
+        take_looks(tab, name);
     }
+    screen(&stage, "#/s/weather/f/weather.csv");
+    tab.wait_for(css(".panel table"));
+    take_looks(tab, "file");
+    screen(&stage, "#/s/first");
+    tab.wait_for(super::stage::MESSAGE);
+    tab.drop_file(css("main"), &root().join("examples/weather.csv"));
+    tab.wait_for(role("button", "Remove weather.csv"));
+    take_looks(tab, "composer");
     log_out(tab);
     tab.wait_for(role("textbox", "Token"));
-    take(tab, "login");
+    take_looks(tab, "login");
 }
