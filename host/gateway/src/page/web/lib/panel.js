@@ -94,7 +94,7 @@ function Versions({ session, path, onClose }) {
   };
   return html`<${Dialog} title=${html`Versions of <bdi>${visible(path)}</bdi>`} onClose=${onClose}>
     <${Loaded} of=${{ ...state, again: load }}>${(runs) => (runs.length
-      ? html`<ul class="rows" aria-label="Versions">${runs.map(({ run, at_ms }) => html`<li key=${run}><${Icon} name="clock" />
+      ? html`<ul class="rows workspace" aria-label="Versions">${runs.map(({ run, at_ms }) => html`<li key=${run}><${Icon} name="clock" />
           <div><a href=${href('run', run)} onClick=${onClose}>Before the changes of this run</a> <span class="muted"><${Time} ms=${at_ms} /></span></div>
           <${Button} kind="small" icon="undo" onClick=${() => undo(run)}>Put back…<//></li>`)}</ul>`
       : html`<${Empty} icon="clock" title="No earlier version">Files are kept as they were before a run changed them.<//>`)}<//>

@@ -24,7 +24,14 @@ export function partsOf({ text, blocks, files, status }) {
     const read = withFiles(text);
     return { blocks: [{ type: 'text', text: read.text }], files: read.files };
   }
-  return { blocks: blocks ?? [{ type: 'text', text }], files: files ?? [] };
+  const known = new Set((files ?? []).map((file) => file.path));
+  // A model may list the files again that stand below as chips.
+  const shown = (block) => {
+    if (block.type !== 'text') return block;
+    const read = withFiles(block.text);
+    return read.files.length && read.files.every(({ path }) => known.has(path)) ? { ...block, text: read.text } : block;
+  };
+  return { blocks: (blocks ?? [{ type: 'text', text }]).map(shown), files: files ?? [] };
 }
 
 export const Parts = ({ blocks, ...rest }) => blocks.map((block, at) => html`<${Part} key=${at} block=${block} ...${rest} />`);
