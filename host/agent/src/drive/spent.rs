@@ -166,8 +166,8 @@ impl Sink for Counted<'_> {
 
     fn thought(&mut self, piece: &str) {
         self.since.get_or_insert_with(Instant::now);
-        let (kept, left) = (&mut self.reasoning.text, MAX_REASONING.saturating_sub(self.reasoning.text.len()));
-        kept.push_str(&piece[..piece.floor_char_boundary(left)]);
+        let left = MAX_REASONING.saturating_sub(self.reasoning.text.len());
+        self.reasoning.text.push_str(&piece[..piece.floor_char_boundary(left)]);
         self.reasoning.cut |= piece.len() > left;
         self.sink.thought(piece);
     }

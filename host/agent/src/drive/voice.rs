@@ -1,6 +1,6 @@
 //! What a run tells those who watch it: steps, tokens, events, and the thought stream.
 
-use crate::tool::Tools;
+use crate::tool::{EXEC, Tools};
 use kiso_base::role::Role;
 use kiso_graph::banner::Stripper;
 use kiso_graph::run::Run;
@@ -14,6 +14,9 @@ use serde_json::Value;
 
 /// Characters of a line of thought that are told.
 const MAX_LINE: usize = 240;
+
+/// Characters of a command line in what a run is busy with.
+const MAX_COMMAND: usize = 80;
 
 /// Bytes of a line of thought that are kept until it ends.
 const MAX_HELD: usize = 4_000;
@@ -134,7 +137,7 @@ pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
         Step::Execute { brief, .. } => {
             Thought::Working { what: vec![format!("{}/{} {}", brief.number, brief.of, brief.task.label())] }
         }
-        Step::Call { calls } => Thought::Working { what: calls.iter().map(|call| call.name.clone()).collect() },
+        Step::Call { calls } => Thought::Working { what: calls.iter().map(doing).collect() },
         Step::Compress(_) => Thought::Compressing,
         Step::Review(ask) => Thought::Reviewing { task: ask.report.task.label() },
         Step::Act(_) => Thought::Thinking,
@@ -158,6 +161,19 @@ pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
     sources.dedup();
     if !sources.is_empty() {
         listener.thought(&Thought::Interrogating { sources });
+    }
+}
+
+/// A call in a few words: the first line of a command line, or the name of the tool.
+fn doing(call: &ToolCall) -> String {
+    let args: Value = serde_json::from_str(&call.args).unwrap_or_default();
+    let command = args["command"].as_str().filter(|_| call.name == EXEC);
+    match command.map(|command| command.trim().lines().next().unwrap_or_default()) {
+        Some(line) if line.chars().count() > MAX_COMMAND => {
+            format!("$ {}…", line.chars().take(MAX_COMMAND).collect::<String>())
+        }
+        Some(line) if !line.is_empty() => format!("$ {line}"),
+        _ => call.name.clone(),
     }
 }
 
@@ -202,7 +218,7 @@ impl<'a> Voice<'a> {
 
     /// Tells the rest of the thoughts.
     fn end_reasoning(&mut self) {
-        if let Some(mut stream) = self.reasoning.take() {
+        if let Some(stream) = self.reasoning.take() {
             let rest = stream.finish();
             if !rest.is_empty() {
                 self.listener.reasoning(self.role, &rest);
