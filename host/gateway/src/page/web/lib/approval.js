@@ -1,12 +1,22 @@
-// What a run asks before it goes on: each effect with where it goes and what with, and buttons that answer.
+// What a run asks before it goes on: each effect with where it goes and what with, buttons that answer, and afterwards what was decided.
 
-import { html, useEffect, useState } from './preact.js';
-import { get, isAdmin, post } from './api.js';
+import { html, store, useEffect, useState, useStore } from './preact.js';
+import { get, isAdmin, part, post } from './api.js';
+import { on, onOpen } from './events.js';
 import { plural } from './format.js';
-import { Badge, Button, Time, Trouble, announce } from './ui.js';
+import { plain } from './run-text.js';
+import { Badge, Button, Icon, Time, Trouble, announce } from './ui.js';
+
+/** Questions of a session that are looked at. */
+const MOST = 100;
 
 /** Methods that change nothing at a host. */
 const READING = ['GET', 'HEAD', 'OPTIONS'];
+
+/** Approvals by number, as the daemon told them last. */
+const known = store(new Map());
+
+const learn = (lines) => known.set((old) => new Map([...old, ...lines.map((line) => [line.id, line])]));
 
 /** What an effect may use, in words. */
 function destination({ hosts = [], secrets = [], of }) {
@@ -16,37 +26,68 @@ function destination({ hosts = [], secrets = [], of }) {
   return [...parts, ...secrets.map((name) => `with the secret ${name}`)].join(', ');
 }
 
-/** The card of a run that waits. Everything in it is text, whatever it says. */
-export function ApprovalCard({ run, session }) {
-  const [{ card, error }, set] = useState({});
-  const [chosen, choose] = useState([]);
+/** An effect in a line. */
+const Effect = ({ effect }) => html`<span><bdi class="strong">${effect.tool}</bdi>${' '}
+  ${effect.access.map((access) => html`<bdi>${destination(access)}</bdi> `)}
+  ${effect.task && html`<${Badge}>task ${effect.task}<//>`}</span>`;
+
+/** The question that waits longest in the conversation, with its buttons; another one follows when it is answered. */
+export function ApprovalDock({ session }) {
+  const [{ ids, error }, set] = useState({ ids: [] });
+  const all = useStore(known);
   useEffect(() => {
-    let over = false;
+    let [over, runs] = [false, new Set()];
     const take = ({ items }) => {
-      const found = items.find((one) => one.run === run);
-      if (over || !found) return;
-      set({ card: found });
-      choose(found.effects.map((_, index) => index + 1));
-      announce('kiso asks for your approval');
+      if (over) return;
+      runs = new Set(items.map((one) => one.run));
+      learn(items);
+      set((old) => {
+        if (items.some((one) => !old.ids.includes(one.id))) announce('kiso asks for your approval');
+        return { ids: items.map((one) => one.id).reverse() };
+      });
     };
-    get('/approvals', { session, limit: 100 }).then(take, (trouble) => over || set({ error: trouble }));
-    return () => { over = true; };
-  }, [run, session]);
+    const look = () => get('/approvals', { session, limit: MOST }).then(take, (trouble) => over || set({ ids: [], error: trouble }));
+    look();
+    const ends = [
+      on('run', (run) => (run.session === session || runs.has(run.id)) && look()),
+      on('message', (message) => message.session === session && message.approval && look()),
+      on('gap', look),
+      onOpen(look),
+    ];
+    return () => {
+      over = true;
+      ends.forEach((end) => end());
+    };
+  }, [session]);
+  const waiting = ids.map((id) => all.get(id)).filter((line) => line?.state === 'pending');
   if (error) return html`<${Trouble} error=${error} />`;
-  if (!card) return null;
+  return waiting.length > 0 && html`<${ApprovalCard} key=${waiting[0].id} card=${waiting[0]} more=${waiting.length - 1} />`;
+}
+
+/** The card of a run that waits. Everything in it is text, whatever it says. */
+function ApprovalCard({ card, more }) {
+  const [chosen, choose] = useState(card.effects.map((_, index) => index + 1));
   const many = card.effects.length > 1;
   // What is asked because of where its words came from is asked each time.
   const lasts = card.effects.some((effect) => !effect.because?.length);
   // A question about hosts alone can be answered for good.
   const hosts = card.effects.every((effect) => effect.tool === 'network' && !effect.because?.length);
   const toggle = (number, on) => choose(on ? [...chosen, number].sort((a, b) => a - b) : chosen.filter((one) => one !== number));
-  const answer = (accept, always) => post(`/approvals/${card.id}`, { accept, ...(always ? { always } : {}) });
+  const answer = async (accept, always) => {
+    try {
+      learn([await post(`/approvals/${card.id}`, { accept, ...(always ? { always } : {}) })]);
+    } catch (error) {
+      // Somebody else was faster, or its time is over.
+      if (error.code !== 'over') throw error;
+      learn([await get(`/approvals/${card.id}`)]);
+    }
+    announce(accept.length ? 'Approved' : 'Refused');
+    document.querySelector('.composer textarea')?.focus();
+  };
   return html`<div class="card approval" role="group" aria-label=${`Approval ${card.id}`}>
-    <p>Before this goes on, kiso asks for ${plural(card.effects.length, 'approval')}.</p>
+    <p>Before this goes on, kiso asks for ${plural(card.effects.length, 'approval')}.${more > 0 && html` <span class="muted">${plural(more, 'more question')} after this one.</span>`}</p>
     <ol>${card.effects.map((effect, index) => {
-      const what = html`<span><bdi class="strong">${effect.tool}</bdi>${' '}
-        ${effect.access.map((access) => html`<bdi>${destination(access)}</bdi> `)}
-        ${effect.task && html`<${Badge}>task ${effect.task}<//>`}</span>`;
+      const what = html`<${Effect} effect=${effect} />`;
       return html`<li key=${index}>
         ${many ? html`<label class="checked"><input type="checkbox" aria-label=${`Approve ${index + 1}: ${effect.tool}`} checked=${chosen.includes(index + 1)}
           onChange=${(event) => toggle(index + 1, event.target.checked)} />${what}</label>` : what}
@@ -65,4 +106,43 @@ export function ApprovalCard({ run, session }) {
       <span class="muted">until <${Time} ms=${card.expires_ms} /></span>
     </div>
   </div>`;
+}
+
+/** How a card ended, and the colour of its mark. */
+function ending({ state, answer, effects }) {
+  const accepted = answer?.accepted.length ?? 0;
+  if (state === 'pending') return ['Waiting for your answer below', ''];
+  if (state === 'withdrawn') return ['No longer asked: the run was stopped', ''];
+  if (state === 'expired' || answer?.expired) return ['Refused: nobody answered in time', 'bad'];
+  const by = answer?.by ? ` by ${plain(answer.by)}` : '';
+  if (!accepted) return [`Refused${by}`, 'bad'];
+  return [accepted < effects.length ? `Approved ${accepted} of ${effects.length}${by}` : `Approved${by}`, 'good'];
+}
+
+/** What a run asked, in the place of the message that asks: what was decided, once it was. */
+export function Decision({ message, marked }) {
+  const [error, fail] = useState(null);
+  const card = useStore(known, (all) => all.get(message.approval));
+  const pending = card?.state === 'pending';
+  useEffect(() => {
+    let over = false;
+    const look = () => get(`/approvals/${part(String(message.approval))}`).then((line) => over || learn([line]), (trouble) => over || fail(trouble));
+    if (!known.get().has(message.approval)) look();
+    // Somebody may answer elsewhere.
+    const end = on('run', (run) => run.id === (known.get().get(message.approval)?.run ?? message.run) && look());
+    return () => {
+      over = true;
+      end();
+    };
+  }, [message.approval]);
+  // An approval is forgotten with its run.
+  if (error) return html`<article class="approval-done" data-message=${message.id} tabindex="-1"><p class="muted">An approval that is no longer on record</p></article>`;
+  if (!card) return null;
+  const [words, kind] = ending(card);
+  return html`<article class=${`approval-done ${marked ? 'marked' : ''}`} data-message=${message.id} tabindex="-1" aria-label=${`Approval ${card.id}: ${words}`}>
+    <p>${kind && html`<span class=${`run-mark ${kind === 'good' ? 'done' : 'failed'}`}><${Icon} name=${kind === 'good' ? 'check' : 'close'} size=${15} /></span>`}
+      <span class=${pending ? 'muted' : 'strong'}>${words}</span></p>
+    ${!pending && html`<ul>${card.effects.map((effect, index) => html`<li key=${index} class=${card.answer?.accepted.includes(index + 1) ? '' : 'muted'}>
+      <${Effect} effect=${effect} />${card.effects.length > 1 && card.answer?.accepted.length > 0 && html` <span class="muted">${card.answer.accepted.includes(index + 1) ? 'approved' : 'refused'}</span>`}</li>`)}</ul>`}
+  </article>`;
 }

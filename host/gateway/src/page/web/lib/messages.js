@@ -218,7 +218,7 @@ export function conversation(session, { onMessage } = {}) {
         return undefined;
       }
     }
-    if (message.role === 'assistant' && now().drafts.includes(message.run)) keys.set(message.id, message.run);
+    if (isReply(message) && now().drafts.includes(message.run)) keys.set(message.id, message.run);
     update((old) => {
       const all = newer ? old.items : merge(old.items, [message]);
       const kept = all.slice(-MOST);
@@ -234,9 +234,9 @@ export function conversation(session, { onMessage } = {}) {
   function prune() {
     const { items: held, drafts: open } = now();
     // A reply that the listing brought instead of its event is the same as well.
-    for (const { id, role, run } of held) if (role === 'assistant' && open.includes(run) && !keys.has(id)) keys.set(id, run);
+    for (const one of held) if (isReply(one) && open.includes(one.run) && !keys.has(one.id)) keys.set(one.id, one.run);
     update(({ items, drafts, queued, newer }) => {
-      const replied = new Set(items.filter((one) => one.role === 'assistant').map((one) => one.run));
+      const replied = new Set(items.filter(isReply).map((one) => one.run));
       const begun = new Set(items.filter((one) => one.run).map((one) => one.id));
       return {
         drafts: newer ? drafts : drafts.filter((id) => !replied.has(id)),
@@ -296,6 +296,9 @@ export function conversation(session, { onMessage } = {}) {
   };
 }
 
+/** Whether a message is what a run answers, and not what it asks on the way. */
+const isReply = ({ role, approval }) => role === 'assistant' && !approval;
+
 /** Whether the daemon does not know the session: what the listing says already is not asked for. */
 async function isNew(session) {
   if (!isOurs(session)) return false;
@@ -348,7 +351,8 @@ export function rows({ items, newer, drafts, queued, notes, status }, waiting, k
   for (const one of items) if (one.role === 'user' && one.run) asked.set(one.run, one.id);
   const before = (one) => (one.role === 'assistant' && asked.get(one.run) < one.id ? asked.get(one.run) : one.id);
   const list = items.map((one) => ({
-    type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one,
+    // What a run asks stands below what it has done so far.
+    type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), one.approval ? 3 : 1, one.id], at_ms: one.at_ms, message: one,
   }));
   if (!newer) {
     for (const one of waiting) list.push({ type: 'unsent', key: one.key, place: [Infinity, 1, one.at_ms], at_ms: one.at_ms, one });

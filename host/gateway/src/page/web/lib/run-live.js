@@ -20,23 +20,29 @@ const MOST_RUNS = 50;
 /** Run -> what it said: `thoughts`, and `parts`, texts of one role in one step each. */
 const runs = new Map();
 
-/** A store of `{thoughts: [{kind, text, at_ms}], said, reply, stdout, stderr}`: `reply` is becoming the answer, `said` was on the way there. */
+/**
+ * A store of `{thoughts: [{kind, text, at_ms}], said, reply, outputs}`: `reply` is becoming the answer, `said` was on the way there, and
+ * `outputs` is `{stdout, stderr, ended}` for each command line of the step, by its place among the calls that run at once.
+ */
 export const liveOf = (run) => of(run).shown;
 
 function of(run) {
   let live = runs.get(run);
   if (!live) {
-    live = { thoughts: [], parts: [], drawn: false, outputs: { stdout: '', stderr: '' }, shown: store({ thoughts: [], said: [], reply: '', stdout: '', stderr: '' }) };
+    live = { thoughts: [], parts: [], drawn: false, outputs: [], shown: store({ thoughts: [], said: [], reply: '', outputs: [] }) };
     runs.set(run, live);
     if (runs.size > MOST_RUNS) runs.delete(runs.keys().next().value);
   }
   return live;
 }
 
-on('live', ({ run, seq, type, role, kind, text, since_ms, stream, whole }) => {
+on('live', ({ run, seq, type, role, kind, text, since_ms, stream, whole, call = 0, ...rest }) => {
   const live = of(run);
+  // What models think has a place of its own (lib/reasoning.js).
+  if (type === 'reasoning' || kind === 'reasoning') return;
   if (type === 'thought') think(live, kind, text, since_ms);
-  else if (type === 'output') write(live, seq, stream, whole, text);
+  else if (type === 'output') write(live, seq, call, stream, whole, text);
+  else if (type === 'call_ended') change(live, seq, call, { ended: rest });
   else hear(live, seq, type, role, text);
   draw(live);
 });
@@ -56,7 +62,7 @@ function think(live, kind, text, since_ms) {
   const last = live.thoughts.at(-1);
   if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
   // These are told within a step.
-  if (kind !== 'interrogating' && kind !== 'reasoning') live.outputs = { stdout: '', stderr: '' };
+  if (kind !== 'interrogating' && kind !== 'reasoning') live.outputs = [];
   live.thoughts = [...live.thoughts.slice(-MOST_THOUGHTS), { kind, text, at_ms: since_ms ?? now() }];
   for (const part of live.parts) {
     part.open = part.stale && part.open;
@@ -65,11 +71,21 @@ function think(live, kind, text, since_ms) {
   }
 }
 
-/** What the command of this step writes. */
-function write(live, seq, stream, whole, text) {
-  if (live.seq !== seq) Object.assign(live, { seq, outputs: { stdout: '', stderr: '' } });
-  const all = whole ? text : live.outputs[stream] + text;
-  live.outputs[stream] = all.length > MOST_OUTPUT ? all.slice(-MOST_OUTPUT) : all;
+const SILENT = { stdout: '', stderr: '', ended: null };
+
+/** Changes what is known of a call of this step. */
+function change(live, seq, call, to) {
+  const outputs = live.seq === seq ? [...live.outputs] : [];
+  live.seq = seq;
+  outputs[call] = { ...(outputs[call] ?? SILENT), ...to };
+  live.outputs = outputs;
+}
+
+/** What a command line of this step writes. */
+function write(live, seq, call, stream, whole, text) {
+  const before = live.seq === seq ? live.outputs[call]?.[stream] ?? '' : '';
+  const all = whole ? text : before + text;
+  change(live, seq, call, { [stream]: all.length > MOST_OUTPUT ? all.slice(-MOST_OUTPUT) : all });
 }
 
 function hear(live, seq, type, role, text) {
@@ -100,7 +116,7 @@ function draw(live) {
       .filter((text, index, all) => text !== all[index - 1]);
     live.shown.set((old) => ({
       thoughts: live.thoughts,
-      ...live.outputs,
+      outputs: live.outputs,
       // What did not change is not drawn again with each piece of the reply.
       said: said.length === old.said.length && said.every((text, index) => text === old.said[index]) ? old.said : said,
       reply: answer.length === 1 ? answer[0].text : answer.map((part) => part.text).join('\n\n'),

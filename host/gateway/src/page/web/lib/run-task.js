@@ -1,55 +1,46 @@
 // A task of a plan: how it stands, and what it led to.
 
-import { html, useEffect, useState, useStore } from './preact.js';
-import { now } from './api.js';
-import { duration, elapsed } from './format.js';
+import { html, useStore } from './preact.js';
 import { Gallery } from './gallery.js';
+import { Calls, Changed, Outside } from './run-calls.js';
 import { Long } from './run-output.js';
+import { Elapsed, Mark } from './run-mark.js';
 import { plain } from './run-text.js';
 import { Running } from './terminal.js';
 import { Badge, Icon } from './ui.js';
 
-/** Milliseconds between two ticks of a timer that shows tenths. */
-const TICK = 100;
-
-const STATES = {
-  waiting: { words: 'waiting' },
-  running: { words: 'running' },
-  done: { words: 'done', icon: 'check' },
-  failed: { words: 'failed', icon: 'close' },
-  interrupted: { words: 'interrupted', icon: 'alert' },
-  dropped: { words: 'dropped' },
-};
+const STATES = ['waiting', 'running', 'done', 'failed', 'interrupted', 'dropped'];
 
 const KINDS = { exec: 'command', skill: 'skill', msg: 'answer', act: 'step' };
 
 const VERDICTS = { ok: 'accepted', needs_fix: 'asks for a fix', replan: 'asks for another plan' };
 
-export function Task({ task, session, live }) {
-  const status = STATES[task.status] ? task.status : 'waiting';
-  const { words } = STATES[status];
+export function Task({ task, run, session, live }) {
+  const status = STATES.includes(task.status) ? task.status : 'waiting';
   const head = html`<${Mark} status=${status} />
     <span class="run-kind">${KINDS[task.kind] ?? task.kind}</span>
     <span class=${`run-label ${task.kind === 'exec' ? 'mono' : ''}`}><bdi>${plain(titleOf(task))}</bdi>
       ${task.kind === 'skill' && html`<span class="run-args"><bdi>${plain(shortArgs(task))}</bdi></span>`}</span>
     ${task.attempt > 1 && html`<span class="muted">attempt ${task.attempt}</span>`}
     ${['failed', 'interrupted'].includes(status)
-      ? html`<${Badge} kind="bad">${words}<//>`
-      : html`<span class=${status === 'dropped' ? 'muted' : 'unseen'}>${words}</span>`}
+      ? html`<${Badge} kind="bad">${status}<//>`
+      : html`<span class=${status === 'dropped' ? 'muted' : 'unseen'}>${status}</span>`}
+    ${task.outside && html`<${Outside} />`}
     ${task.started_ms && html`<${Elapsed} since=${task.started_ms} until=${task.ended_ms} />`}`;
   const verdict = task.verdict && task.verdict.status !== 'ok' && html`<${Verdict} of=${task.verdict} />`;
   const body = hasBody(task);
   return html`<li class=${`run-task ${status}`}>
     ${body ? html`<details><summary>${head}</summary><${Body} task=${task} session=${session} /></details>` : html`<div class="run-row">${head}</div>`}
     ${status === 'running' && task.kind === 'exec' && live && html`<${Live} command=${titleOf(task)} live=${live} />`}
+    ${task.calls?.length > 0 && html`<${Calls} run=${run} task=${task} session=${session} live=${live} />`}
     ${verdict}
   </li>`;
 }
 
 /** What a command writes while it runs. */
 export function Live({ command, live }) {
-  const [stdout, stderr] = [useStore(live, (heard) => heard.stdout), useStore(live, (heard) => heard.stderr)];
-  return html`<${Running} command=${command} output=${stdout} stderr=${stderr} />`;
+  const output = useStore(live, (heard) => heard.outputs[0]);
+  return html`<${Running} command=${command} output=${output?.stdout ?? ''} stderr=${output?.stderr ?? ''} />`;
 }
 
 /** The command of a task that is one. */
@@ -76,7 +67,7 @@ const shortArgs = (task) => Object.entries(argsOf(task) ?? {})
   .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
 
 const hasBody = (task) => Boolean((task.detail && (task.kind === 'skill' || (task.kind === 'exec' && isLong(task.detail))))
-  || task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
+  || task.output || task.stderr || task.error || task.files?.length || task.changed?.length || task.verdict || task.exit_code);
 
 /** Characters of a command that its line shows when it is unfolded. */
 const LINE = 200;
@@ -94,6 +85,7 @@ function Body({ task, session }) {
     ${error && error !== verdict?.reason && html`<p class="wrong"><${Icon} name="alert" /><bdi>${plain(error)}</bdi></p>`}
     ${exit_code != null && exit_code !== 0 && html`<p class="wrong">Exit code ${exit_code}</p>`}
     ${stderr && html`<p class="muted">Error output</p><${Long} text=${stderr} label=${`Error output of ${of}`} />`}
+    <${Changed} of=${task} />
     ${verdict?.status === 'ok' && html`<${Verdict} of=${verdict} />`}
     ${files?.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
   </div>`;
@@ -102,22 +94,3 @@ function Body({ task, session }) {
 const Verdict = ({ of }) => html`<p class=${`run-verdict ${of.status}`}><${Icon} name=${of.status === 'ok' ? 'check' : 'retry'} size=${15} />
   <span>The reviewer ${VERDICTS[of.status] ?? of.status}${of.reason ? ': ' : ''}<bdi>${plain(of.reason ?? '')}</bdi></span></p>`;
 
-/** A state as a sign; the words stand beside it. */
-export function Mark({ status }) {
-  if (status === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
-  const icon = STATES[status]?.icon;
-  return icon
-    ? html`<span class=${`run-mark ${status}`}><${Icon} name=${icon} size=${15} /></span>`
-    : html`<span class=${`run-mark ${status}`} aria-hidden="true"></span>`;
-}
-
-/** How long something takes, with tenths while it does. Nobody is told of each tick. */
-export function Elapsed({ since, until }) {
-  const [, tick] = useState(0);
-  useEffect(() => {
-    if (until) return undefined;
-    const timer = setInterval(() => document.visibilityState === 'visible' && tick((count) => count + 1), TICK);
-    return () => clearInterval(timer);
-  }, [until]);
-  return html`<span class="run-time" role=${until ? undefined : 'timer'}>${until ? duration(until - since) : elapsed(now() - since)}</span>`;
-}

@@ -1,13 +1,15 @@
 // The card of a run: what it does now, its plan with the tasks, and what it used.
 
-import { html, useLoaded, useStore } from './preact.js';
+import { html, useStore } from './preact.js';
 import { post } from './api.js';
 import { cost, duration, plural, short } from './format.js';
 import { href } from './router.js';
 import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
-import { Elapsed, Live, Mark, Task, commandOf } from './run-task.js';
-import { Busy, Button, Icon, Loaded, Trouble } from './ui.js';
+import { Calls } from './run-calls.js';
+import { Elapsed, Mark } from './run-mark.js';
+import { Live, Task, commandOf } from './run-task.js';
+import { Busy, Button, Icon, Trouble } from './ui.js';
 
 const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped after' };
 
@@ -25,6 +27,7 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
   if (!board && !running && !waiting) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
   const thought = thoughts.at(-1) ?? board?.thought;
   const tasks = board?.tasks ?? [];
+  const why = line?.status === 'failed' ? whyFailed(board) : null;
   // The tasks stand below: a command is not said twice.
   const [, step, of] = (tasks.length && /^(\d+)\/(\d+) /.exec(thought?.text ?? '')) || [];
   const doing = stopping ? 'Stopping' : step ? `Step ${step} of ${of}` : thought?.text ?? 'Starting';
@@ -37,25 +40,29 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
         : waiting ? html`<span role="status">Waiting for you</span>`
         : line.status === 'held' ? html`<span>Paused: kiso was interrupted while working on this, and does not start it again by itself</span>
           <${Button} onClick=${() => post(`/runs/${run}/retry`)}>Try again<//>`
-        : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
+        : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}${why && !replied && html`: <bdi>${plain(why)}</bdi>`}</span>`}
     </div>
-    ${waiting && html`<${Approval} run=${run} session=${session} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${said.map((text, index) => html`<p key=${index} class="run-said"><bdi>${plain(text)}</bdi></p>`)}
-    ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} live=${live} typed=${typed} replied=${replied} />`}
+    ${tasks.length > 0 && html`<${Plans} board=${board} run=${run} status=${line?.status} tasks=${tasks} session=${session} live=${live} typed=${typed} replied=${replied} />`}
     ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running || waiting ? null : line.ended_ms} />`}
     ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running || waiting} />`}
   </section>`;
 }
 
-/** What a run asks before it goes on. Its code comes with the first run that waits. */
-function Approval({ run, session }) {
-  const module = useLoaded(() => import('./approval.js'));
-  return html`<${Loaded} of=${module}>${({ ApprovalCard }) => html`<${ApprovalCard} run=${run} session=${session} />`}<//>`;
+/** Characters of the reason why a run failed. */
+const REASON = 300;
+
+/** Why a run failed, in a sentence; null where that is not known. */
+function whyFailed(board) {
+  const reason = board?.outcome?.reason ?? (board?.outcome?.limit && `it reached the limit ${board.outcome.limit} of ${board.outcome.value}`);
+  const first = reason?.split('\n')[0] ?? board?.tasks.findLast((task) => task.error)?.error;
+  return first ? first.slice(0, REASON) : null;
 }
 
 /** The plan that counts is open; those that it replaced are folded. */
-function Plans({ goal, tasks, session, live, typed, replied }) {
+function Plans({ board, run, status, tasks, session, live, typed, replied }) {
+  const { goal } = board;
   const numbers = [...new Set(tasks.map((task) => task.plan ?? 1))].sort((a, b) => a - b);
   const last = numbers.at(-1);
   const of = (number) => tasks.filter((task) => (task.plan ?? 1) === number);
@@ -67,18 +74,31 @@ function Plans({ goal, tasks, session, live, typed, replied }) {
   if (isOneLine && typed && (replied || counted[0].status !== 'interrupted') && commandOf(counted[0]).trim() === typed) {
     return counted[0].status === 'running' && html`<${Live} command=${typed} live=${live} />`;
   }
-  const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} live=${live} />`)}</ol>`;
+  // A run without a plan has one task, which is the message itself: its calls stand for it.
+  if (last === 0) {
+    const calls = tasks.reduce((sum, task) => sum + task.calls.length + task.earlier_calls, 0);
+    return html`
+      ${goal && html`<div class="run-goal"><p><bdi>${plain(goal)}</bdi></p>${calls > 0 && html`<span class="muted">${plural(calls, 'tool call')}</span>`}</div>`}
+      ${tasks.filter((task) => task.calls.length).map((task) => html`<${Calls} key=${task.id} run=${run} task=${task} session=${session} live=${live} />`)}`;
+  }
+  const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} run=${run} session=${session} live=${live} />`)}</ol>`;
   return html`
     ${!isOneLine && html`<div class="run-goal">${goal && !(typed && goal.endsWith(typed)) ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}
-      <span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>`}
+      <span class="muted">${status === 'failed' ? failedWords(tasks) : `${done} of ${plural(counted.length, 'task')} done`}</span></div>`}
     ${numbers.slice(0, -1).map((number) => html`<details key=${number} class="run-earlier">
       <summary>Plan ${number}, replaced</summary>${list(number)}</details>`)}
     ${last > 1 && html`<p class="run-replan">Plan ${last}${why(numbers.at(-2)) && html`, because: <bdi>${plain(why(numbers.at(-2)))}</bdi>`}</p>`}
     ${list(last)}`;
 }
 
+/** Of a run that failed: its tasks that did not succeed, of all its plans. */
+function failedWords(tasks) {
+  const failed = tasks.filter((task) => ['failed', 'interrupted'].includes(task.status)).length;
+  return failed ? `${plural(failed, 'task')} failed` : '';
+}
+
 /** What it was busy with before, folded. */
-const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summary>${plural(all.length, 'thought')}</summary>
+const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summary>Activity</summary>
   <ol>${all.map((one, index) => {
     const until = all[index + 1]?.at_ms ?? ended_ms;
     return html`<li key=${index}><span><bdi>${plain(one.text)}</bdi></span>

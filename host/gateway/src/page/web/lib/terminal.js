@@ -15,9 +15,9 @@ const nameOf = (command) => plain(command).replace(/\s+/g, ' ').slice(0, NAMED);
 
 /**
  * A command that has ended, or was stopped. In a run that is `done`, a code other than 0 is an answer, such as that of grep. One that
- * was `said` in the message above is not said again.
+ * was `said` in the message above is not said again. The output of one that is `pending` is not there yet.
  */
-export function Terminal({ command, output, stderr, exit_code, error, done, said }) {
+export function Terminal({ command, output, stderr, exit_code, error, done, said, pending }) {
   const [failed, name] = [(exit_code > 0 && !done) || error, nameOf(command)];
   return html`<figure class=${`terminal ${failed ? 'failed' : ''}`} aria-label=${`Command: ${name}`}>
     <figcaption>${said ? html`<span class="terminal-said">Output</span>` : html`<code class="terminal-command"><bdi>${plain(command)}</bdi></code>`}
@@ -25,7 +25,7 @@ export function Terminal({ command, output, stderr, exit_code, error, done, said
       <${CopyButton} text=${[output, stderr].filter(Boolean).join('\n') || command} label="Copy output" /></figcaption>
     ${output && html`<${Long} text=${output} label=${`Output of ${name}`} />`}
     ${stderr && html`<div class="terminal-errors"><${Long} text=${stderr} label=${`Error output of ${name}`} /></div>`}
-    ${!output && !stderr && !error && html`<p class="muted">No output</p>`}
+    ${!output && !stderr && !error && !pending && html`<p class="muted">No output</p>`}
     ${error && error !== 'stopped' && html`<p class="wrong">${plain(error)}</p>`}
   </figure>`;
 }

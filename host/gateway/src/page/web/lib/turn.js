@@ -1,6 +1,6 @@
 // What stands in a conversation: messages of the user, replies that are there or under way, notes, and what is not sent yet.
 
-import { Component, html, store, useMemo, useRef, useState, useStore } from './preact.js';
+import { Component, html, store, useLoaded, useMemo, useRef, useState, useStore } from './preact.js';
 import { Attached, attachedOf } from './chips.js';
 import { clock, dates, fullTime } from './format.js';
 import { Markdown } from './markdown.js';
@@ -14,7 +14,7 @@ import { plain } from './run-text.js';
 import { Tagged } from './tags.js';
 import { TroubleCard } from './trouble-card.js';
 import { revert } from './undo.js';
-import { Badge, Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
+import { Badge, Button, CopyButton, Icon, Loaded, Menu, copyText, toast } from './ui.js';
 
 const SILENT = store({ thoughts: [], said: [], reply: '', outputs: [] });
 
@@ -33,6 +33,7 @@ export class Row extends Component {
     if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>Starting…</p>`;
     if (row.type === 'note') return html`<${Note} note=${row.note} session=${rest.session} acts=${acts} />`;
     if (row.type === 'unsent') return html`<${Unsent} one=${row.one} session=${rest.session} acts=${acts} />`;
+    if (row.message?.approval) return html`<${Question} message=${row.message} marked=${rest.marked} />`;
     if (row.message?.role === 'user') return html`<${Asked} message=${row.message} acts=${acts} ...${rest} />`;
     // A reply under way and the one that is there are the same component, so that nothing flickers when one becomes the other.
     return html`<${Reply} run=${row.run ?? row.message.run} message=${row.message} acts=${acts} ...${rest} />`;
@@ -118,6 +119,12 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
           run && { label: 'Trace', icon: 'trace', href: href('run', run) },
         ].filter(Boolean)} /></div>`}</footer>
   </article>`;
+}
+
+/** What a run asked, and what was decided. Its code comes with the first. */
+function Question(props) {
+  const module = useLoaded(() => import('./approval.js'));
+  return html`<${Loaded} of=${module}>${({ Decision }) => html`<${Decision} ...${props} />`}<//>`;
 }
 
 /** The answer of a command, which nobody keeps. */

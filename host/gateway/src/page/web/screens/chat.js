@@ -13,7 +13,7 @@ import { ModelMenu } from '../lib/models.js';
 import { style } from '../lib/modules.js';
 import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
-import { SessionMenu, drawer, sessionOf, titleOf, unread } from '../lib/sessions.js';
+import { SessionMenu, drawer, sessionOf, sessions, titleOf, unread } from '../lib/sessions.js';
 import { Row } from '../lib/turn.js';
 import { Busy, Button, Trouble, announce, report, toast } from '../lib/ui.js';
 import { Welcome } from '../lib/welcome.js';
@@ -163,6 +163,7 @@ export default function Chat({ session }) {
     <div class="chat-foot-area">
       ${!empty && state.phase === 'ready' && (!atEnd || state.newer) && html`<${Button} icon="down" class="button small chat-jump" onClick=${toEnd}>
         ${fresh ? plural(fresh, 'new message') : 'Jump to latest'}<//>`}
+      <${Asking} session=${session} items=${state.items} />
       <${FolderBar} session=${session} running=${running !== null} />
       <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
     </div>
@@ -190,6 +191,17 @@ function useNarrow() {
     return () => NARROW.removeEventListener('change', change);
   }, []);
   return narrow;
+}
+
+/** What runs of the conversation ask, above the field where it is answered. Its code comes with the first question. */
+function Asking({ session, items }) {
+  const [Dock, set] = useState(null);
+  const waits = useStore(sessions, () => Boolean(sessionOf(session)?.waiting));
+  const wanted = waits || items.some((one) => one.approval);
+  useEffect(() => {
+    if (wanted) import('../lib/approval.js').then((module) => set(() => module.ApprovalDock), report);
+  }, [wanted]);
+  return Dock && html`<${Dock} key=${session} session=${session} />`;
 }
 
 /** On a phone the conversation's head is the only one. */

@@ -162,6 +162,9 @@ function grouped(items) {
   return [...groups];
 }
 
+/** A run of the session waits for an answer. */
+const NeedsYou = () => html`<span class="badge warn">Needs you</span>`;
+
 /** One session. Drawn again only when something of it changed, as there may be thousands. */
 class Row extends Component {
   shouldComponentUpdate(next) {
@@ -169,14 +172,14 @@ class Row extends Component {
   }
 
   render({ session, current, reached, renaming, ticked, onTick, onRename, onReach }) {
-    const { name, active_ms: at, running, unread } = session;
+    const { name, active_ms: at, running, waiting, unread } = session;
     const many = unread < MOST_UNREAD ? unread : `${MOST_UNREAD}+`;
     if (renaming) return html`<li><${Title} session=${session} onDone=${() => onRename(null)} /></li>`;
     if (ticked !== undefined) {
       // With Shift, all between this one and the last one.
       return html`<li class="sessions-ticked"><label title=${titleOf(session)}><input type="checkbox" checked=${ticked}
         onClick=${(event) => onTick(name, event.target.checked, event.shiftKey)} />
-        <bdi class="sessions-title">${titleOf(session)}</bdi>${running && html`<span class="spinner" aria-hidden="true"></span>`}</label></li>`;
+        <bdi class="sessions-title">${titleOf(session)}</bdi>${waiting ? html`<${NeedsYou} />` : running && html`<span class="spinner" aria-hidden="true"></span>`}</label></li>`;
     }
     const keys = (event) => {
       if (event.key === 'F2') onRename(name);
@@ -191,9 +194,9 @@ class Row extends Component {
       <a href=${href('s', name)} aria-current=${current ? 'page' : undefined} tabindex=${reached ? 0 : -1} title=${titleOf(session)}
         onKeyDown=${keys}>
         <bdi class="sessions-title">${titleOf(session)}</bdi>
-        ${running && html`<span class="spinner" aria-hidden="true"></span><span class="unseen">, at work</span>`}
+        ${waiting ? html`<${NeedsYou} />` : running && html`<span class="spinner" aria-hidden="true"></span><span class="unseen">, at work</span>`}
         ${unread > 0 && !current && html`<span class="unread" aria-hidden="true">${many}</span><span class="unseen">, ${many} unread</span>`}
-        ${!running && !(unread > 0 && !current) && html`<${When} ms=${at} />`}
+        ${!running && !waiting && !(unread > 0 && !current) && html`<${When} ms=${at} />`}
       </a>
       <${SessionMenu} session=${name} onRename=${() => onRename(name)} tabindex=${reached ? 0 : -1} />
     </li>`;

@@ -1,0 +1,31 @@
+// How a run, a task or a call stands, as a sign, and how long it takes.
+
+import { html, useEffect, useState } from './preact.js';
+import { now } from './api.js';
+import { duration, elapsed } from './format.js';
+import { Icon } from './ui.js';
+
+/** Milliseconds between two ticks of a timer that shows tenths. */
+const TICK = 100;
+
+const ICONS = { done: 'check', partial: 'check', failed: 'close', blocked: 'close', interrupted: 'alert', stopped: 'alert' };
+
+/** A state as a sign; the words stand beside it. */
+export function Mark({ status }) {
+  if (status === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
+  const icon = ICONS[status];
+  return icon
+    ? html`<span class=${`run-mark ${status}`}><${Icon} name=${icon} size=${15} /></span>`
+    : html`<span class=${`run-mark ${status}`} aria-hidden="true"></span>`;
+}
+
+/** How long something takes, with tenths while it does. Nobody is told of each tick. */
+export function Elapsed({ since, until }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (until) return undefined;
+    const timer = setInterval(() => document.visibilityState === 'visible' && tick((count) => count + 1), TICK);
+    return () => clearInterval(timer);
+  }, [until]);
+  return html`<span class="run-time" role=${until ? undefined : 'timer'}>${until ? duration(until - since) : elapsed(now() - since)}</span>`;
+}
