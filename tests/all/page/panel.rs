@@ -111,7 +111,7 @@ fn files_open_beside_the_conversation() {
     tab.wait_of(css(".panel table"), "it.rows[0].cells[1].textContent === 'city'");
     show(&stage, "sub/notes.md");
     tab.wait_of(css(".panel-body"), "Boolean(it.querySelector('h3'))");
-    tab.wait_of(css(".panel-body a"), "decodeURIComponent(it.pathname).endsWith('/sub/code.py')");
+    tab.wait_of(css(".panel-body a"), "decodeURIComponent(it.hash) === '#/s/panel/f/sub/code.py'");
     show(&stage, "sub/code.py");
     tab.wait_of(
         css(".panel code"),

@@ -6,6 +6,8 @@
 import { Lexer, Marked } from '../vendor/marked.js';
 import '../vendor/purify.js';
 import { fileUrl } from './api.js';
+import { viewOf } from './kinds.js';
+import { href as routed } from './router.js';
 
 /** Characters that are read as Markdown at once; the time that marked takes for hostile ones grows with the square. */
 const LONGEST = 6_000;
@@ -210,8 +212,10 @@ function link(parent, token, context, depth) {
     return;
   }
   const anchor = inert.createElement('a');
-  anchor.setAttribute('href', to.href);
-  if (!to.href.startsWith('#')) {
+  // A file of the workspace that the page can show opens beside the conversation.
+  const leads = to.file && viewOf(to.file) ? routed('s', context.session, 'f', to.file) : to.href;
+  anchor.setAttribute('href', leads);
+  if (!leads.startsWith('#')) {
     anchor.setAttribute('target', '_blank');
     anchor.setAttribute('rel', 'noopener noreferrer nofollow ugc');
   }
@@ -235,7 +239,8 @@ function pretends(text, to) {
 }
 
 /**
- * Where a link of a model leads: `{href, host}` for the world outside, `{href, path}` for what the daemon serves, or null for
+ * Where a link of a model leads: `{href, host}` for the world outside, `{href, path}` for what the daemon serves (with `file`, where that
+ * is one of the session's workspace), or null for
  * what the page does not follow (`javascript:` and everything else that is not known to be harmless).
  */
 export function address(given, { session, base = '' }) {
@@ -268,7 +273,7 @@ function workspace(href, session, base) {
     if (part === '..') parts.pop();
     else if (part && part !== '.') parts.push(part);
   }
-  return parts.length ? { href: fileUrl(session, parts.join('/')), path: parts.join('/') } : null;
+  return parts.length ? { href: fileUrl(session, parts.join('/')), path: parts.join('/'), file: parts.join('/') } : null;
 }
 
 function decode(text) {
