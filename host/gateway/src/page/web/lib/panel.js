@@ -37,7 +37,10 @@ export function Panel({ session, path }) {
     const before = document.activeElement;
     panel.current.focus({ preventScroll: true });
     return () => {
-      if (before?.isConnected && (document.activeElement === document.body || !document.activeElement)) before.focus?.({ preventScroll: true });
+      if (document.activeElement && document.activeElement !== document.body) return;
+      // After a reload nothing led here.
+      const back = before?.isConnected && before !== document.body ? before : document.querySelector('.composer textarea');
+      back?.focus({ preventScroll: true });
     };
   }, []);
   useEffect(() => {
