@@ -126,6 +126,13 @@ mod tests {
 
     /// docs/openapi.json is made from the routes and their handlers' types. `KISO_OPENAPI=1` writes it.
     #[test]
+    #[test]
+    fn every_route_for_chats_says_which_sessions_it_shows() {
+        for route in routes().filter(|route| route.access == Access::Chat) {
+            assert!(auth::own::is_known(route.path), "{} is not in auth/own.rs", route.path);
+        }
+    }
+
     fn the_document_in_docs_is_this_versions() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
         let made = format!("{:#}\n", serde_json::Value::from(crate::document::document(routes())));

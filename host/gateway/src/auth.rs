@@ -1,6 +1,7 @@
 //! Who asks, and what they may.
 
 pub(crate) mod browser;
+pub(crate) mod own;
 pub(crate) mod view;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,7 +17,7 @@ use super::App;
 use super::error::ApiError;
 use kiso_base::clock::now_ms;
 use kiso_plan::plan::CallerScope;
-use kiso_store::store::{Login, LoginId, StoreError, Token, TokenScope};
+use kiso_store::store::{Login, LoginId, SessionOwner, StoreError, Token, TokenScope};
 
 /// Who may ask for a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +37,8 @@ pub(crate) struct Who {
     pub token: Option<String>,
     pub via: Via,
     pub scope: TokenScope,
+    /// Set for a caller that may read only the sessions that it began; `None`: all of them.
+    pub owner: Option<SessionOwner>,
 }
 
 /// By what it is known who asks.
@@ -87,12 +90,13 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Result<Response, ApiError> {
     let (mut asked, body) = request.into_parts();
-    let (who, renewed) = who(&app, &asked).await?;
+    let (who, renewed) = identify(&app, &asked).await?;
     if access == Access::Admin && who.scope != TokenScope::Admin {
         let message = "only administrators may do that";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
             .hint("`kiso token add NAME --scope admin` makes a token that may; gateway.admins can say which count"));
     }
+    own::check(&app, &who, &mut asked).await?;
     asked.extensions.insert(who);
     let mut response = next.run(Request::from_parts(asked, body)).await;
     if let Some(cookie) = renewed {
@@ -102,7 +106,7 @@ pub(crate) async fn authenticate(
 }
 
 /// Who asks, and the cookie that the browser is to keep from now on, if it has to hear of that.
-async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), ApiError> {
+async fn identify(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), ApiError> {
     let (headers, store) = (&asked.headers, &app.0.drive.store);
     if headers.contains_key(header::AUTHORIZATION) {
         // Read anew for each request, so that a token that was revoked is one no more.
@@ -112,7 +116,8 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
         };
         let token = token.ok_or_else(|| wrong(app, &asked.extensions, WRONG_TOKEN))?;
         let scope = scope_of(&app.0.drive.newest_config().gateway.admins, &token);
-        return Ok((Who { token: Some(token.name), via: Via::Token { handle: token.handle }, scope }, None));
+        let owner = (scope == TokenScope::Chat).then(|| SessionOwner::from_token(&token.handle));
+        return Ok((Who { token: Some(token.name), via: Via::Token { handle: token.handle }, scope, owner }, None));
     }
     match browser::shown(headers, app.0.address.port()) {
         SessionCookie::Value(value) => return of_browser(app, asked, value).await,
@@ -131,7 +136,8 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
     if !is_local || store.peek(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
         return Err(needs());
     }
-    Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat }, None))
+    // A program of this machine has no name by which its sessions could be told from others.
+    Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat, owner: None }, None))
 }
 
 /// Whether whoever asks is on this machine, or on the one that hands the connection on: that only this machine's address is
@@ -189,7 +195,12 @@ pub(crate) fn who_of(app: &App, login: Login) -> Who {
         Some(token) => scope.min(scope_of(&app.0.drive.newest_config().gateway.admins, token)),
         None => scope,
     };
-    Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope }
+    let owner = match (&token, scope) {
+        (_, TokenScope::Admin) => None,
+        (Some(token), TokenScope::Chat) => Some(SessionOwner::from_token(&token.handle)),
+        (None, TokenScope::Chat) => Some(SessionOwner::from_login(id)),
+    };
+    Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope, owner }
 }
 
 /// Whether who asked may still have what they asked for: the token was not revoked, the browser not logged out, or, where

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use kiso_agent::drive::DriveError;
 use kiso_agent::session::intake::{IntakeError, RETRY_AFTER_S};
+use kiso_base::home::SessionName;
 use kiso_sandbox::skill::{GrantView, LimitHit};
 use kiso_store::secret::VaultError;
 use kiso_store::store::StoreError;
@@ -78,6 +79,12 @@ impl ApiError {
 
     pub fn not_found(what: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::NOT_FOUND, "not_found", what)
+    }
+
+    /// There is no session of this name, or none that the caller may read.
+    pub(crate) fn no_session(name: &SessionName) -> ApiError {
+        ApiError::not_found(format!("there is no session {:?}", name.as_str()))
+            .hint("a session begins with its first message; a token of scope chat reads those that it began")
     }
 
     pub fn bad_request(why: impl Into<String>) -> ApiError {

@@ -84,13 +84,18 @@ pub(crate) async fn follow(
     LastEventId(last): LastEventId,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let after = last.or(after);
+    if let Some(session) = &session {
+        who.check_session(&app, session).await?;
+    }
     let counted = count::counted(&app, |counters| &counters.http_streams);
     if app.0.counters.http_streams.load(Ordering::Relaxed) > app.0.drive.newest_config().gateway.max_streams {
         let max = app.0.drive.newest_config().gateway.max_streams;
         let message = format!("{max} streams are already open (gateway.max_streams)");
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));
     }
-    let following = Following::new(app.clone(), follow::Subscription { session, after, live: true }).await?;
+    let following =
+        Following::new(app.clone(), follow::Subscription { session, after, live: true, owner: who.owner.clone() })
+            .await?;
     let look = tokio::time::interval(LOOK);
     let sending = Sending { app, who, following, look, over: false, _counted: Box::new(counted) };
     let stream = unfold(sending, |mut sending| async move { Some((Ok(event(sending.next().await?)), sending)) });

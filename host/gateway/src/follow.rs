@@ -1,7 +1,7 @@
 //! What happens, as one stream for every channel: what is in the feed has an id, by which a client that was away goes on;
 //! what a model is writing at the moment has none.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
@@ -17,7 +17,7 @@ use kiso_base::home::SessionName;
 use kiso_graph::step::Event;
 use kiso_store::secret::Vault;
 use kiso_store::secret::vault::is_sealed;
-use kiso_store::store::{self, MessageRole, Notice, NoticeKind, RunId, StoreError, View};
+use kiso_store::store::{self, MessageRole, Notice, NoticeKind, RunId, SessionOwner, StoreError, View};
 
 /// Notices that are read at once.
 const BATCH: u32 = 64;
@@ -41,6 +41,8 @@ pub(crate) struct Subscription {
     pub after: Option<i64>,
     /// Whether pieces of texts are told while they are written.
     pub live: bool,
+    /// Only of sessions that this caller began; without it, of all.
+    pub owner: Option<SessionOwner>,
 }
 
 /// Something that happened, in the form in which every channel tells it.
@@ -77,6 +79,10 @@ pub(crate) struct Following {
     live: Option<broadcast::Receiver<Live>>,
     /// Whether what was said so far in the steps that runs are at is to be told: behind what is in the feed.
     so_far: bool,
+    /// A piece whose session is not checked yet.
+    piece: Option<Live>,
+    /// Sessions that the subscriber began.
+    owned: HashSet<SessionName>,
     deleted: broadcast::Receiver<SessionName>,
     ending: watch::Receiver<bool>,
     over: bool,
@@ -118,6 +124,8 @@ impl Following {
             ready.push_back(Notification { name: "gap", id: Some(last), data, answers: Vec::new() });
         }
         Ok(Following {
+            piece: None,
+            owned: HashSet::new(),
             deleted: app.0.deleted.subscribe(),
             ending: app.0.ending.clone(),
             _counted: StreamCount::new(&app),
@@ -158,9 +166,15 @@ impl Following {
                 }
                 continue;
             }
-            if std::mem::take(&mut self.so_far) {
-                self.begin_live();
+            if self.so_far {
+                self.begin_live().await;
                 continue;
+            }
+            if let Some(session) = self.piece.as_ref().map(|piece| piece.session.clone()) {
+                let may_read = self.may_read(&session).await;
+                if let Some(piece) = self.piece.take().filter(|_| may_read) {
+                    return Some(live(&piece));
+                }
             }
             tokio::select! {
                 // What was said in a step comes before the notice that the step is over, where both wait.
@@ -171,7 +185,7 @@ impl Following {
                 }
                 said = heard(&mut self.live) => match said {
                     Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
-                        return Some(live(&said));
+                        self.piece = Some(said);
                     }
                     Ok(_) => {}
                     // It begins anew with all of it; and what happened meanwhile has waited long enough.
@@ -179,6 +193,8 @@ impl Following {
                     Err(RecvError::Closed) => return None,
                 },
                 name = self.deleted.recv() => match name {
+                    // Who began it is gone with it.
+                    Ok(name) if self.wanted.owner.is_some() && !self.owned.contains(&name) => {}
                     Ok(name) if self.wanted.session.as_ref().is_none_or(|session| *session == name) => {
                         return Some(Notification::now("deleted", json!({ "name": name })));
                     }
@@ -197,18 +213,40 @@ impl Following {
     }
 
     /// Makes ready what runs have said so far, and listens from there on.
-    fn begin_live(&mut self) {
+    async fn begin_live(&mut self) {
         let (pieces, so_far) = self.app.0.hub.subscribe(self.wanted.session.as_ref());
+        let mut shown = Vec::new();
+        for said in &so_far {
+            if self.may_read(&said.session).await {
+                shown.push(live(said));
+            }
+        }
+        // Nothing is awaited from here on: whoever stopped waiting before starts over.
+        self.so_far = false;
         self.live = Some(pieces);
-        self.ready.extend(so_far.iter().map(live));
+        self.ready.extend(shown);
+    }
+
+    /// Whether the subscriber may read this session. One that cannot be checked now is not told.
+    async fn may_read(&mut self, session: &SessionName) -> bool {
+        let Some(owner) = self.wanted.owner.clone() else { return true };
+        if self.owned.contains(session) {
+            return true;
+        }
+        let of = session.clone();
+        let owns = self.app.0.drive.store.peek(move |view| view.owns_session(&owner, &of)).await.unwrap_or(false);
+        if owns {
+            self.owned.insert(session.clone());
+        }
+        owns
     }
 
     /// Makes ready what is in the feed since the last notice; whether there is more.
     async fn read(&mut self) -> Result<bool, StoreError> {
-        let (session, last) = (self.wanted.session.clone(), self.last);
+        let (session, last, owner) = (self.wanted.session.clone(), self.last, self.wanted.owner.clone());
         let (vault, end) = (self.app.0.drive.vault.clone(), *self.feed.borrow_and_update());
         let read = move |view: &View<'_>| {
-            let (mut told, mut read_to, mut bytes) = (Vec::new(), last, 0);
+            let (mut told, mut owned, mut read_to, mut bytes) = (Vec::new(), Vec::new(), last, 0);
             let notices = view.feed(session.as_ref(), last, BATCH)?;
             let mut more = notices.len() == BATCH as usize;
             for notice in notices {
@@ -217,16 +255,23 @@ impl Following {
                     break;
                 }
                 read_to = notice.id;
+                if let Some(owner) = &owner {
+                    if !view.owns_session(owner, &notice.session)? {
+                        continue;
+                    }
+                    owned.push(notice.session.clone());
+                }
                 for (one, size) in tell(view, &vault, notice)? {
                     told.push(one);
                     bytes += size;
                 }
             }
-            Ok((told, read_to, more))
+            Ok((told, owned, read_to, more))
         };
         let store = &self.app.0.drive.store;
         let is_short = end.saturating_sub(last) <= SHORT;
-        let (told, read_to, more) = if is_short { store.peek(read).await? } else { store.read(read).await? };
+        let (told, owned, read_to, more) = if is_short { store.peek(read).await? } else { store.read(read).await? };
+        self.owned.extend(owned);
         self.last = if more { read_to } else { read_to.max(end) };
         self.ready.extend(told);
         Ok(more)

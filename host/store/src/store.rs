@@ -135,7 +135,7 @@ pub use pictures::{KeptPicture, MAX_KEPT_PICTURES, MAX_PICTURE_BYTES};
 pub use pills::{MAX_PILLS, PillRow};
 pub use prompts::Prompt;
 pub use published::{MAX_PUBLISHED, Publication, PublishedFile};
-pub use runs::{Run, RunLine, RunStatus};
+pub use runs::{Run, RunFilter, RunLine, RunStatus};
 pub use schedules::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule};
 pub use scratchpad::{
     MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES, ScratchpadEntry,

@@ -15,7 +15,7 @@ use kiso_agent::drive::{AlwaysScope, CardReply, CardReplyError};
 use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_plan::plan::CallerScope;
-use kiso_store::store::{ApprovalLine, ApprovalRule};
+use kiso_store::store::{ApprovalLine, ApprovalRule, StoreError, Tx, View};
 
 routes! {
     /// Approvals that are waiting, or all, the latest first
@@ -39,7 +39,7 @@ routes! {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApprovalsPart {
-    /// Only this session's.
+    /// Only this session's, and those that its subagents ask.
     session: Option<SessionName>,
     /// Whether those that wait no more are listed, too.
     #[serde(default)]
@@ -84,16 +84,26 @@ pub(super) struct ForgottenApproval {
 }
 
 pub(super) async fn list(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Query(part): Query<ApprovalsPart>,
 ) -> JsonResult<Page<ApprovalLine>> {
     let limit = page_size(part.limit)?;
-    let read =
-        move |view: &kiso_store::store::View<'_>| view.approvals(part.session.as_ref(), part.all, part.before, limit);
-    let items = app.0.drive.store.read(read).await?;
-    let next = items.last().filter(|_| items.len() == limit as usize).map(|line| line.id.to_string());
-    Ok(Json(Page { items, next }))
+    if let Some(session) = &part.session {
+        who.check_session(&app, session).await?;
+    }
+    let read = move |view: &View<'_>| {
+        let found = view.approvals(part.session.as_ref(), part.all, part.before, limit)?;
+        let next = found.last().filter(|_| found.len() == limit as usize).map(|line| line.id.to_string());
+        let mut items = Vec::new();
+        for line in found {
+            if who.may_read(view, &line.session)? {
+                items.push(line);
+            }
+        }
+        Ok(Page { items, next })
+    };
+    Ok(Json(app.0.drive.store.read(read).await?))
 }
 
 pub(super) async fn one(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ApprovalLine> {
@@ -121,16 +131,45 @@ pub(super) async fn answer(
 }
 
 pub(super) async fn remembered(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Query(part): Query<RememberedPart>,
 ) -> JsonResult<RememberedApprovals> {
-    let read = move |view: &kiso_store::store::View<'_>| view.approval_rules(part.session.as_ref(), now_ms());
+    if let Some(session) = &part.session {
+        who.check_session(&app, session).await?;
+    }
+    let read = move |view: &View<'_>| {
+        let mut items = Vec::new();
+        for rule in view.approval_rules(part.session.as_ref(), now_ms())? {
+            if may_change(&who, view, &rule)? {
+                items.push(rule);
+            }
+        }
+        Ok(items)
+    };
     Ok(Json(RememberedApprovals { items: app.0.drive.store.read(read).await? }))
 }
 
-pub(super) async fn forget(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ForgottenApproval> {
-    match app.0.drive.store.write(move |tx| tx.forget_approval(id)).await? {
+/// Whether a decision is the caller's: one for every session is of those who may read all.
+fn may_change(who: &Who, view: &View<'_>, rule: &ApprovalRule) -> Result<bool, StoreError> {
+    match &rule.session {
+        Some(session) => who.may_read(view, session),
+        None => Ok(who.owner.is_none()),
+    }
+}
+
+pub(super) async fn forget(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ForgottenApproval> {
+    let write = move |tx: &Tx<'_>| {
+        if who.owner.is_some() {
+            let rules = tx.approval_rules(None, now_ms())?;
+            let Some(rule) = rules.iter().find(|rule| rule.id == id) else { return Ok(false) };
+            if !may_change(&who, tx, rule)? {
+                return Ok(false);
+            }
+        }
+        tx.forget_approval(id)
+    };
+    match app.0.drive.store.write(write).await? {
         true => Ok(Json(ForgottenApproval { forgotten: id })),
         false => Err(ApiError::not_found(format!("there is no remembered decision {id}"))),
     }

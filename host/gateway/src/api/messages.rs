@@ -7,7 +7,7 @@ use axum::extract::State;
 use tokio::time::timeout;
 
 use crate::App;
-use crate::auth::Who;
+use crate::auth::{Who, own};
 use crate::document::routes;
 use crate::error::ApiError;
 use crate::message::whole_message;
@@ -35,6 +35,7 @@ pub(super) async fn send(
     Body(given): Body<MessageIn>,
 ) -> Result<Either<Queued<AcceptedMessage>, Json<CommandAnswer>>, ApiError> {
     let session = given.session;
+    let begun = who.claim_session(&app, &session).await?;
     let inbound = Inbound {
         session: session.clone(),
         text: given.text,
@@ -43,7 +44,11 @@ pub(super) async fn send(
         priority: JobPriority::Interactive,
         client_key: given.key,
     };
-    Ok(match app.intake().take(inbound).await? {
+    let taken = app.intake().take(inbound).await;
+    if taken.is_err() && begun {
+        own::abandon_session(&app, &session).await;
+    }
+    Ok(match taken? {
         IntakeOutcome::Queued { message, again } => {
             let status = if again { Admission::Known } else { Admission::Queued };
             Either::A(Queued(AcceptedMessage { session, message, status }))

@@ -16,7 +16,7 @@ use kiso_base::clock::now_ms;
 use kiso_base::home::SessionName;
 use kiso_graph::reflection::Reflection;
 use kiso_graph::step::ToolResult;
-use kiso_store::store::{RunId, RunLine, RunStatus, is_whole_page};
+use kiso_store::store::{RunFilter, RunId, RunLine, RunStatus, View, is_whole_page};
 
 routes! {
     /// Runs, the latest first
@@ -38,6 +38,8 @@ routes! {
 pub(super) struct RunsPart {
     /// Only this session's.
     session: Option<SessionName>,
+    /// Only those that stand so.
+    status: Option<RunStatus>,
     /// Id of the last run of the page before.
     before: Option<String>,
     /// Entries of the page; 50 without it.
@@ -95,11 +97,21 @@ pub(super) struct Events {
     prompts: bool,
 }
 
-pub(super) async fn list(_: Who, State(app): State<App>, Query(part): Query<RunsPart>) -> JsonResult<Page<RunLine>> {
+pub(super) async fn list(who: Who, State(app): State<App>, Query(part): Query<RunsPart>) -> JsonResult<Page<RunLine>> {
     let of = part.session;
+    // A session that is named is checked; in all, only those that the caller began are listed.
+    let owner = match &of {
+        Some(session) => who.check_session(&app, session).await.map(|()| None)?,
+        None => who.owner,
+    };
     let before = part.before.as_deref().map(run_id).transpose()?;
     let limit = page_size(part.limit)?;
-    let lines = app.0.drive.store.read(move |view| view.list_runs(of.as_ref(), before.as_ref(), limit)).await?;
+    let status = part.status;
+    let read = move |view: &View<'_>| {
+        let filter = RunFilter { owner: owner.as_ref(), session: of.as_ref(), status };
+        view.list_runs_of(filter, before.as_ref(), limit)
+    };
+    let lines = app.0.drive.store.read(read).await?;
     let next = lines.last().filter(|_| lines.len() == limit as usize).map(|line| line.id.to_string());
     Ok(Json(Page { items: lines.into_iter().map(shown).collect(), next }))
 }

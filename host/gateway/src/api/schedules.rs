@@ -104,10 +104,41 @@ pub(super) struct FiredMessage {
 }
 
 /// All, because there are few.
-pub(super) async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
+pub(super) async fn list(who: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
     let schedules = of(&app);
-    let items = schedules.list().await?.into_iter().map(|schedule| schedules.shown(schedule));
-    Ok(Json(Page { items: items.collect(), next: None }))
+    let mut items = Vec::new();
+    for schedule in schedules.list().await? {
+        if is_own(&who, &app, schedule.session.as_ref()).await {
+            items.push(schedules.shown(schedule));
+        }
+    }
+    Ok(Json(Page { items, next: None }))
+}
+
+/// Whether a schedule is for this caller: one that may read only its own sessions has those that report to them.
+async fn is_own(who: &Who, app: &App, session: Option<&SessionName>) -> bool {
+    match session {
+        Some(session) => who.check_session(app, session).await.is_ok(),
+        None => who.owner.is_none(),
+    }
+}
+
+/// Fails as for a schedule that does not exist, unless it is for this caller.
+async fn check(who: &Who, app: &App, name: &str) -> Result<(), ApiError> {
+    let schedule = of(app).one(name).await?;
+    match is_own(who, app, schedule.session.as_ref()).await {
+        true => Ok(()),
+        false => Err(ScheduleError::Unknown { name: name.to_owned() }.into()),
+    }
+}
+
+/// Begins the session that a schedule is to report to.
+async fn claim(who: &Who, app: &App, session: Option<&SessionName>) -> Result<(), ApiError> {
+    match session {
+        Some(session) => who.claim_session(app, session).await.map(|_| ()),
+        None if who.owner.is_none() => Ok(()),
+        None => Err(ApiError::bad_request("`session` is missing: this schedule must report to one of your sessions")),
+    }
 }
 
 pub(super) async fn add(
@@ -125,6 +156,7 @@ pub(super) async fn add(
         model: given.model,
         caller: who.caller(),
     };
+    claim(&who, &app, wanted.session.as_ref()).await?;
     let schedules = of(&app);
     let added = schedules.add(wanted, now_ms()).await?;
     Ok(Created(schedules.shown(added)))
@@ -137,6 +169,10 @@ pub(super) async fn change(
     Body(given): Body<ScheduleChange>,
 ) -> JsonResult<ScheduleView> {
     let ScheduleChange { when: timing, message, zone, session, model } = given;
+    check(&who, &app, &name).await?;
+    if let Some(session) = &session {
+        claim(&who, &app, session.as_ref()).await?;
+    }
     let change = ScheduleUpdate { timing, zone, message, session, model, label: None };
     let schedules = of(&app);
     let changed = schedules.change(&name, change, who.caller(), now_ms()).await?;
@@ -144,17 +180,19 @@ pub(super) async fn change(
 }
 
 pub(super) async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
+    check(&who, &app, &name).await?;
     of(&app).remove(&name, who.caller()).await?;
     Ok(NoContent)
 }
 
 pub(super) async fn receipts(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Path(name): Path<String>,
     Query(part): Query<Part>,
 ) -> JsonResult<Page<Receipt>> {
     let limit = page_size(part.limit)?;
+    check(&who, &app, &name).await?;
     let found = of(&app).receipts(Some(&name), part.before, limit).await?;
     let next = found.last().filter(|_| found.len() == limit as usize).map(|last| last.id.to_string());
     Ok(Json(Page { items: found, next }))
@@ -165,17 +203,20 @@ pub(super) async fn run(
     State(app): State<App>,
     Path(name): Path<String>,
 ) -> Result<Queued<FiredMessage>, ApiError> {
+    check(&who, &app, &name).await?;
     let receipt = of(&app).run(&name, who.caller(), now_ms()).await?;
     Ok(Queued(FiredMessage { name, message: receipt.message, status: receipt.state }))
 }
 
 pub(super) async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
+    check(&who, &app, &name).await?;
     let schedules = of(&app);
     let schedule = schedules.pause(&name, true, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(schedule)))
 }
 
 pub(super) async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
+    check(&who, &app, &name).await?;
     let schedules = of(&app);
     let schedule = schedules.pause(&name, false, who.caller(), now_ms()).await?;
     Ok(Json(schedules.shown(schedule)))

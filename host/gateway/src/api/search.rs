@@ -1,5 +1,7 @@
 //! Messages by their words and tags.
 
+use std::collections::HashMap;
+
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -41,7 +43,7 @@ pub(super) struct SearchQuery {
 }
 
 pub(super) async fn search(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Query(asked): Query<SearchQuery>,
 ) -> JsonResult<Page<Message>> {
@@ -51,20 +53,30 @@ pub(super) async fn search(
     };
     let of = asked.session;
     let (limit, before) = (page_size(asked.limit)? as usize, asked.before);
+    if let Some(session) = &of {
+        who.check_session(&app, session).await?;
+    }
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
         let mut found = Vec::new();
         let (mut read, mut kept) = (0, 0);
+        let (mut may_read, mut failed) = (HashMap::new(), None);
         let next = view.messages_with(&search, of.as_ref(), before, |candidate| {
             let message = open_message(&vault, candidate.session.clone(), candidate.message.clone());
             read += message.text.len();
-            if search.fits(&candidate, &message.text) {
+            let known = may_read.get(&candidate.session).copied();
+            let mine = known.map_or_else(|| who.may_read(view, &candidate.session), Ok).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            });
+            may_read.insert(candidate.session.clone(), mine);
+            if mine && search.fits(&candidate, &message.text) {
                 kept += message.text.len();
                 found.push(message);
             }
-            found.len() < limit && kept < PAGE_BYTES && read < MAX_READ
+            found.len() < limit && kept < PAGE_BYTES && read < MAX_READ && failed.is_none()
         })?;
-        Ok((found, next))
+        failed.map_or(Ok((found, next)), Err)
     });
     let (items, next) = read.await?;
     Ok(Json(Page { items, next: next.map(|id| id.to_string()) }))

@@ -17,7 +17,7 @@ use kiso_agent::session::removal::{self, NotRemoved};
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
 use kiso_sandbox::effect::member::{ANY_MACHINE, MACHINE_LABEL, is_machine_label};
-use kiso_store::store::{Placement, SessionLine, is_full};
+use kiso_store::store::{Placement, SessionLine, View, is_full};
 
 routes! {
     /// Sessions, most recently active first
@@ -56,7 +56,7 @@ pub(super) struct SessionsPart {
 }
 
 pub(super) async fn list(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Query(part): Query<SessionsPart>,
 ) -> JsonResult<Page<SessionLine>> {
@@ -72,7 +72,8 @@ pub(super) async fn list(
         Some(names) => names.split(',').map(placement).collect::<Result<_, _>>()?,
     };
     let limit = page_size(part.limit)?;
-    let rows = app.0.drive.store.read(move |view| view.list_sessions(&placements, before, limit)).await?;
+    let read = move |view: &View<'_>| view.list_sessions_of(who.owner.as_ref(), &placements, before, limit);
+    let rows = app.0.drive.store.read(read).await?;
     let full = rows.len() == limit as usize;
     let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
     Ok(Json(Page { items: rows, next }))
@@ -271,6 +272,5 @@ fn is_hidden(c: char) -> bool {
 }
 
 pub(super) fn no_session(name: &SessionName) -> ApiError {
-    ApiError::not_found(format!("there is no session {:?}", name.as_str()))
-        .hint("a session begins with its first message")
+    ApiError::no_session(name)
 }

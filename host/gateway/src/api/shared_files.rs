@@ -86,7 +86,7 @@ pub(super) struct SharedFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RemoveQuery {
-    /// The session that can undo it; without it, `default`.
+    /// The session that can undo it; without it, `default`, or a session of the caller that may not read that.
     #[serde(default)]
     session: SessionName,
 }
@@ -95,7 +95,7 @@ pub(super) struct RemoveQuery {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SharePutQuery {
-    /// The session that can undo it; without it, `default`.
+    /// The session that can undo it; without it, `default`, or a session of the caller that may not read that.
     #[serde(default)]
     session: SessionName,
     /// Whether a file that is there is replaced.
@@ -185,14 +185,15 @@ pub(super) async fn put(
     FileBody(request): FileBody,
 ) -> Result<Created<SharedChange>, ApiError> {
     let _place = upload::place(&app).await?;
-    may_change(&app, &putting.session).await?;
+    let session = keeper(&app, &who, putting.session).await?;
+    may_change(&app, &session).await?;
     let home = app.0.drive.home.clone();
     let file = blocking(move || nameless(&home)).await?;
     let write = |file: &mut File, piece: &[u8]| file.write_all(piece).map_err(upload::failed);
     let (mut file, bytes) = upload::pour(&app, request, file, write, upload::limit(&app)).await?;
     file.rewind().map_err(upload::failed)?;
     let edit = SharedEdit::Put { file, path: path.as_str().into(), replaces: putting.replace };
-    let change = change(&app, &who, putting.session, path, edit).await?;
+    let change = change(&app, &who, session, path, edit).await?;
     tracing::info!(path = change.path, bytes, by = who.name(), "a shared file was uploaded");
     Ok(Created(change))
 }
@@ -203,11 +204,28 @@ pub(super) async fn remove(
     Path(path): Path<FilePath>,
     Query(removing): Query<RemoveQuery>,
 ) -> JsonResult<SharedChange> {
-    may_change(&app, &removing.session).await?;
+    let session = keeper(&app, &who, removing.session).await?;
+    may_change(&app, &session).await?;
     let edit = SharedEdit::Remove { path: path.as_str().into() };
-    let change = change(&app, &who, removing.session, path, edit).await?;
+    let change = change(&app, &who, session, path, edit).await?;
     tracing::info!(path = change.path, by = who.name(), "a shared file was deleted");
     Ok(Json(change))
+}
+
+/// The session that keeps the change. A caller that may not read `default` has another one for this.
+async fn keeper(app: &App, who: &Who, wanted: SessionName) -> Result<SessionName, ApiError> {
+    let Some(owner) = who.owner.as_ref().filter(|_| wanted == SessionName::default()) else {
+        who.claim_session(app, &wanted).await?;
+        return Ok(wanted);
+    };
+    if who.check_session(app, &wanted).await.is_ok() {
+        return Ok(wanted);
+    }
+    let digest = ring::digest::digest(&ring::digest::SHA256, owner.as_str().as_bytes());
+    let name = format!("shared-files-{}", data_encoding::HEXLOWER.encode(&digest.as_ref()[..8]));
+    let own = SessionName::parse(&name).map_err(|error| ApiError::internal(&error))?;
+    who.claim_session(app, &own).await?;
+    Ok(own)
 }
 
 /// Whether there is room for the session that keeps the change.

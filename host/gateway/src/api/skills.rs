@@ -321,6 +321,7 @@ pub(super) async fn call(
     let skills = drive.tools.skills().clone();
     let wanted = name.clone();
     blocking(move || skills.find_tool(&wanted)).await?;
+    who.claim_session(&app, &session).await?;
     // So that what it leaves in a workspace is found, and can be deleted.
     let of = session.clone();
     drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;

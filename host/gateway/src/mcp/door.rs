@@ -190,11 +190,14 @@ pub(super) async fn post(
     if (meta.era, method.as_str()) == (Era::Modern, "subscriptions/listen") {
         return subscribe(&app, who, &id, &params).await;
     }
+    if method == "tools/call" {
+        who.claim_session(&app, &session).await?;
+    }
     if let Some(folder) = folder.filter(|_| method == "tools/call") {
         open_folder(&app, &who, &session, &folder).await?;
     }
     let streams = events && method == "tools/call" && (meta.progress.is_some() || tools::is_run(&params));
-    let asker = Asker { caller: who.caller(), session };
+    let asker = Asker { caller: who.caller(), session, owner: who.owner.clone() };
     let asked = ClientCall { era: meta.era, method, params, asker, progress: meta.progress };
     let (progress, told) = mpsc::channel(MAX_UNREAD);
     let answer = asked.answer(app.clone(), who, progress);

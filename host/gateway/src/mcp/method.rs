@@ -25,7 +25,7 @@ pub(super) async fn answer(
         ("tools/call", _) => (Caching::None, tools::call(server, params, asker, runner, progress).await?),
         ("resources/list", _) => (Caching::Private, resources::list(server, asker, params).await?),
         ("resources/templates/list", _) => (Caching::Public, resources::templates()),
-        ("resources/read", _) => (Caching::Private, resources::read(server, params).await?),
+        ("resources/read", _) => (Caching::Private, resources::read(server, asker, params).await?),
         ("prompts/list", _) => (Caching::Private, prompts::list(server, asker).await?),
         ("prompts/get", _) => (Caching::None, prompts::get(server, asker, params).await?),
         _ => return Err(RpcError::new(METHOD_NOT_FOUND, format!("there is no method {method:?} here"))),

@@ -57,7 +57,7 @@ impl QueuedRunner {
             IntakeOutcome::Answered { text } => return Ok(RunAnswer { text, status: "done", run: None }),
         };
         let mut waited_for = WaitedFor { app: app.clone(), message: Some(message) };
-        let wanted = Subscription { session: Some(asker.session.clone()), after: Some(after), live: true };
+        let wanted = Subscription { session: Some(asker.session.clone()), after: Some(after), live: true, owner: None };
         let mut turn = Turn::of_message(app, self.who.clone(), message, wanted, slot).await?;
         let answer = loop {
             match turn.next().await {

@@ -54,7 +54,18 @@ fn decoded(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// Whether who asks may read the files of a session.
+async fn may_read(server: &Server, asker: &Asker, session: &SessionName) -> Result<bool, RpcError> {
+    let (Some(owner), session) = (asker.owner.clone(), session.clone()) else { return Ok(true) };
+    let read = server.drive().store.read(move |view| view.owns_session(&owner, &session)).await;
+    read.map_err(|error| RpcError::internal(&error))
+}
+
 pub(super) async fn list(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
+    if !may_read(server, asker, &asker.session).await? {
+        // One that does not exist has none either.
+        return Ok(json!({ "resources": [] }));
+    }
     let (home, session) = (server.drive().home.clone(), asker.session.clone());
     let listed = tokio::task::spawn_blocking(move || workspace::list(&home, &session)).await;
     let listed = listed.map_err(|panic| RpcError::internal(&panic))?;
@@ -108,7 +119,7 @@ pub(super) fn templates() -> Value {
     ] })
 }
 
-pub(super) async fn read(server: &Server, params: &Map<String, Value>) -> Result<Value, RpcError> {
+pub(super) async fn read(server: &Server, asker: &Asker, params: &Map<String, Value>) -> Result<Value, RpcError> {
     let uri = text_of(params, "uri")?.to_owned();
     let missing = || {
         let data = json!({ "uri": uri.chars().take(2_048).collect::<String>() });
@@ -119,6 +130,9 @@ pub(super) async fn read(server: &Server, params: &Map<String, Value>) -> Result
     let opened = if let Some(rest) = uri.strip_prefix(FILES) {
         let (session, path) = rest.split_once('/').ok_or_else(missing)?;
         let session = SessionName::parse(session).map_err(|_| missing())?;
+        if !may_read(server, asker, &session).await? {
+            return Err(missing());
+        }
         let path = decoded(path).and_then(|path| FilePath::parse(&path).ok()).ok_or_else(missing)?;
         let media = media_type(path.as_str()).to_owned();
         let opening = tokio::task::spawn_blocking(move || match workspace::open(&home, &session, &path) {

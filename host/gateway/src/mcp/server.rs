@@ -23,6 +23,7 @@ use kiso_plan::plan::CallerScope;
 use kiso_sandbox::effect::label::LabelId;
 use kiso_sandbox::skill::Quota;
 use kiso_store::secret::Secrets;
+use kiso_store::store::SessionOwner;
 
 /// Requests that are answered at once, of all clients.
 const MAX_REQUESTS: usize = 256;
@@ -50,6 +51,8 @@ struct Inner {
 pub(super) struct Asker {
     pub caller: CallerScope,
     pub session: SessionName,
+    /// Set for a caller that may read only the sessions that it began.
+    pub owner: Option<SessionOwner>,
 }
 
 /// A message on its way in, with its files.

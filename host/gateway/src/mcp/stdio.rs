@@ -203,7 +203,7 @@ impl Connection {
         };
         let session = self.session_of(meta.era, method, client.as_deref()).await?;
         // Whoever starts the program may do what its user may.
-        let asker = Asker { caller: CallerScope::Admin, session };
+        let asker = Asker { caller: CallerScope::Admin, session, owner: None };
         let progress = ProgressTeller::new(meta.progress, self.out.clone());
         let mut answer =
             method::answer(&self.server, (meta.era, method), params, &asker, &self.runner, &progress).await;

@@ -169,7 +169,7 @@ async fn read(app: &App, who: Who, headers: &HeaderMap, given: ChatCompletionIn)
     }
     prompt::check_tool_choice(given.tool_choice.as_ref())?;
     prompt::check_form(given.response_format.as_ref(), "response_format")?;
-    let model = models::find(app, &given.model).await?;
+    let model = models::find(app, &who, &given.model).await?;
     let person = given.user.as_deref().or(given.safety_identifier.as_deref());
     let caller = Caller::new(who, person)?;
     let metadata = prompt::metadata(given.metadata)?;

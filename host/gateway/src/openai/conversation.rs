@@ -114,6 +114,8 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
         IntakeOutcome::Answered { text } => (None, Some(text)),
     };
     let known = Chat {
+    // A session that the model names was checked; the name of any other is made from the token.
+    caller.who.adopt_session(app, &session).await?;
         session: session.clone(),
         owner: caller.owner(),
         asked: digester.lines(&lines),

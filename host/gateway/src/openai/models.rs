@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::wire::{JsonResult, Path};
 use kiso_agent::tool::pills::{PillError, Pills};
 use kiso_base::home::SessionName;
-use kiso_store::store::Placement;
+use kiso_store::store::{Placement, View};
 
 routes! {
     /// OpenAI's interface: what can be chosen as a model
@@ -65,21 +65,22 @@ pub(crate) struct ModelList {
     data: Vec<ModelView>,
 }
 
-pub(crate) async fn list(_: Who, State(app): State<App>) -> JsonResult<ModelList> {
+pub(crate) async fn list(who: Who, State(app): State<App>) -> JsonResult<ModelList> {
     let began = app.0.began_ms;
     let mut data = vec![view(OWN.to_owned(), began)];
     for (pill, _) in pills(&app).list().await? {
         data.push(view(format!("{OWN}/{}", pill.name), began));
     }
     let placements = [Placement::Pinned, Placement::Listed];
-    let sessions = app.0.drive.store.read(move |view| view.list_sessions(&placements, None, MAX_LOOKED_AT)).await?;
+    let read = move |view: &View<'_>| view.list_sessions_of(who.owner.as_ref(), &placements, None, MAX_LOOKED_AT);
+    let sessions = app.0.drive.store.read(read).await?;
     let own = sessions.into_iter().filter(|session| !session.name.as_str().starts_with(CHATS));
     data.extend(own.take(MAX_LISTED).map(|session| view(format!("{OWN}/{}", session.name), session.created_ms)));
     Ok(Json(ModelList { object: "list", data }))
 }
 
-pub(crate) async fn show(_: Who, State(app): State<App>, Path(model): Path<String>) -> JsonResult<ModelView> {
-    let created = match find(&app, &model).await? {
+pub(crate) async fn show(who: Who, State(app): State<App>, Path(model): Path<String>) -> JsonResult<ModelView> {
+    let created = match find(&app, &who, &model).await? {
         Model::Own | Model::Pill(_) => app.0.began_ms,
         Model::Session(session) => {
             let line = app.0.drive.store.read(move |view| view.session(&session)).await?;
@@ -90,7 +91,7 @@ pub(crate) async fn show(_: Who, State(app): State<App>, Path(model): Path<Strin
 }
 
 /// What a program means by the name of a model. Where a pill and a session have one name, it is the pill.
-pub(crate) async fn find(app: &App, name: &str) -> Result<Model, ApiError> {
+pub(crate) async fn find(app: &App, who: &Who, name: &str) -> Result<Model, ApiError> {
     let unknown = || {
         let name: String = name.chars().take(80).collect();
         ApiError::new(StatusCode::NOT_FOUND, "model_not_found", format!("there is no model {name:?}"))
@@ -107,8 +108,9 @@ pub(crate) async fn find(app: &App, name: &str) -> Result<Model, ApiError> {
         Err(error) => return Err(error.into()),
     }
     let session = SessionName::parse(rest).map_err(|_| unknown())?;
-    let of = session.clone();
-    match app.0.drive.store.read(move |view| view.has_session(&of)).await? {
+    let (of, who) = (session.clone(), who.clone());
+    let read = move |view: &View<'_>| Ok(view.has_session(&of)? && who.may_read(view, &of)?);
+    match app.0.drive.store.read(read).await? {
         true => Ok(Model::Session(session)),
         false => Err(unknown()),
     }

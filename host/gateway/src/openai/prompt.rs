@@ -10,7 +10,7 @@ use super::models::Model;
 use crate::attachment::{Attachment, MAX_ATTACHMENTS};
 use crate::auth::{Via, Who};
 use crate::error::ApiError;
-use kiso_store::store::MAX_CLIENT_KEY;
+use kiso_store::store::{MAX_CLIENT_KEY, SessionOwner};
 
 /// Messages that a request may send along.
 const MAX_MESSAGES: usize = 4_000;
@@ -69,7 +69,7 @@ impl Caller {
         let token = match &who.via {
             Via::Machine => String::new(),
             Via::Token { handle } => handle.clone(),
-            Via::Page { .. } => "page".to_owned(),
+            Via::Page { .. } => who.owner.as_ref().map_or("page", SessionOwner::as_str).to_owned(),
         };
         Ok(Caller { who, token, person })
     }

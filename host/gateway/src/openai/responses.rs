@@ -215,7 +215,7 @@ async fn read(app: &App, who: Who, headers: &HeaderMap, given: ResponseIn) -> Re
     if given.previous_response_id.is_some() && given.conversation.is_some() {
         return Err(prompt::unsupported("conversation", "`previous_response_id` says already what it goes on from"));
     }
-    let model = models::find(app, &given.model).await?;
+    let model = models::find(app, &who, &given.model).await?;
     let person = given.user.as_deref().or(given.safety_identifier.as_deref());
     let caller = Caller::new(who, person)?;
     let metadata = prompt::metadata(given.metadata)?;

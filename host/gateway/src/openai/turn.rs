@@ -110,7 +110,7 @@ impl Turn {
             let ready = VecDeque::from([Piece::Text(answer.text.clone()), Piece::End(answer)]);
             return Ok(Turn { ready, over: true, ..Turn::begin(app, who, slot) });
         };
-        let wanted = Subscription { session: request.session.clone(), after: Some(admission.after), live };
+        let wanted = Subscription { session: request.session.clone(), after: Some(admission.after), live, owner: None };
         Turn::of_message(app, who, message, wanted, slot).await
     }
 

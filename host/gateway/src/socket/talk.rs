@@ -73,7 +73,7 @@ async fn register(app: &App, lines: &mut Lines) -> io::Result<Option<Registered>
         let Some(RequestLine { reference, line }) = read(lines, line).await? else { return Ok(None) };
         let registered = match line {
             Ok(Line::Register { client, protocol, session, after, live }) => {
-                begin(app, &client, protocol, Subscription { session, after, live }).await
+                begin(app, &client, protocol, Subscription { session, after, live, owner: None }).await
             }
             Ok(_) => Err(ApiError::bad_request("the first line must be of the type register")),
             Err(error) => Err(error),
@@ -160,6 +160,7 @@ impl Registered {
             by_person: true,
             priority: JobPriority::Interactive,
             client_key: key,
+            flush: false,
         };
         Ok(match app.intake().take(inbound).await? {
             IntakeOutcome::Queued { message, again } => {

@@ -41,6 +41,11 @@ impl LoginId {
     pub fn of(value: &str) -> LoginId {
         LoginId(hash(value))
     }
+
+    /// The id as a text. No secret: nobody is logged in by it.
+    pub(super) fn hex(&self) -> String {
+        data_encoding::HEXLOWER.encode(&self.0)
+    }
 }
 
 impl View<'_> {

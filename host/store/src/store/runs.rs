@@ -2,11 +2,11 @@
 
 use rusqlite::{OptionalExtension, Row};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::{message, session_name};
-use super::{Message, MessageRole, RunId, StoreError, Tx, View};
+use super::{Message, MessageRole, RunId, SessionOwner, StoreError, Tx, View};
 use kiso_base::home::SessionName;
 
 /// A run, as in a listing.
@@ -39,7 +39,7 @@ pub struct Run {
     pub outcome: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
@@ -62,6 +62,15 @@ impl RunStatus {
     pub fn is_open(self) -> bool {
         matches!(self, RunStatus::Running | RunStatus::Waiting | RunStatus::Held)
     }
+}
+
+/// Which runs are listed; all of them without anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunFilter<'a> {
+    /// In sessions that this caller began.
+    pub owner: Option<&'a SessionOwner>,
+    pub session: Option<&'a SessionName>,
+    pub status: Option<RunStatus>,
 }
 
 /// Runs that a page of a listing has at most.
@@ -104,11 +113,22 @@ impl View<'_> {
         before: Option<&RunId>,
         limit: u32,
     ) -> Result<Vec<RunLine>, StoreError> {
+        self.list_runs_of(RunFilter { session, ..RunFilter::default() }, before, limit)
+    }
+
+    /// The same of those that pass a filter.
+    pub fn list_runs_of(
+        &self,
+        filter: RunFilter<'_>,
+        before: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunLine>, StoreError> {
         let before = match before {
             Some(id) => self.num(id)?,
             None => i64::MAX,
         };
         // Two texts, because with an "or" SQLite would walk over the runs of all other sessions.
+        let RunFilter { owner, session, status } = filter;
         let of_session = if session.is_some() {
             "r.session = (SELECT id FROM sessions WHERE name = ?3) AND"
         } else {
@@ -117,9 +137,12 @@ impl View<'_> {
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT r.id, s.name, substr(m.text, 1, 200), {STATUS}, r.started_ms, r.ended_ms FROM runs r
              JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message
-             WHERE {of_session} r.num < ?1 ORDER BY r.num DESC LIMIT ?2"
+             WHERE {of_session} r.num < ?1 AND (?4 IS NULL OR s.owner = ?4)
+                 AND (?5 IS NULL OR {STATUS} = ?5) ORDER BY r.num DESC LIMIT ?2"
         ))?;
-        let rows = query.query_map((before, limit.min(MAX_PAGE), session.map(SessionName::as_str)), line)?;
+        let (session, owner) = (session.map(SessionName::as_str), owner.map(SessionOwner::as_str));
+        let status: Option<&'static str> = status.map(Into::into);
+        let rows = query.query_map((before, limit.min(MAX_PAGE), session, owner, status), line)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -1,0 +1,194 @@
+//! Callers that may read only the sessions that they began: tokens of scope chat, and browsers that a link with that scope
+//! logged in. A session of somebody else is answered as one that does not exist.
+//!
+//! Paths that name a session, a run, a message or an approval are checked here, before their handlers. Where the name comes in
+//! a body or a query, or many are listed, the handler checks. A route that is not in [`subject`] is refused.
+
+use axum::RequestPartsExt;
+use axum::extract::{MatchedPath, RawPathParams};
+use axum::http::Method;
+use axum::http::request::Parts;
+
+use super::Who;
+use crate::App;
+use crate::error::ApiError;
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_store::store::{SessionOwner, StoreError, Tx, View};
+
+/// What decides whether a route is for such a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// The session in its path.
+    Session,
+    /// The session of the run in its path.
+    Run,
+    /// The session of the message in its path.
+    Message,
+    /// The session of the approval in its path.
+    Approval,
+    /// Its handler checks each session that it reads.
+    Handler,
+    /// It shows no session.
+    Nothing,
+}
+
+/// What a route shows; `None` for one that such callers may not use.
+fn subject(path: &str) -> Option<Subject> {
+    Some(match path {
+        "/messages/{id}" | "/messages/{id}/turn" | "/messages/{id}/replace" | "/messages/{id}/show" => Subject::Message,
+        "/approvals/{id}" => Subject::Approval,
+        "/msg"
+        | "/events"
+        | "/search"
+        | "/sessions"
+        | "/runs"
+        | "/approvals"
+        | "/remembered_approvals"
+        | "/remembered_approvals/{id}"
+        | "/schedules"
+        | "/schedules/{name}"
+        | "/schedules/{name}/receipts"
+        | "/schedules/{name}/run"
+        | "/schedules/{name}/pause"
+        | "/schedules/{name}/resume"
+        | "/skills/{name}/call"
+        | "/files/{*path}"
+        | "/mcp"
+        | "/v1/chat/completions"
+        | "/v1/models"
+        | "/v1/models/{*model}"
+        | "/v1/responses"
+        | "/v1/responses/{id}"
+        | "/v1/responses/{id}/cancel" => Subject::Handler,
+        "/files" | "/folders" | "/health/details" | "/input" | "/logout" | "/me" | "/metrics" | "/models"
+        | "/pills" | "/pills/{name}" | "/skills" | "/skills/{name}" | "/usage" => Subject::Nothing,
+        path if path.contains("{session}") => Subject::Session,
+        path if path.contains("{run}") => Subject::Run,
+        _ => return None,
+    })
+}
+
+impl Who {
+    /// Whether the caller may read this session.
+    pub(crate) fn may_read(&self, view: &View<'_>, session: &SessionName) -> Result<bool, StoreError> {
+        match &self.owner {
+            Some(owner) => view.owns_session(owner, session),
+            None => Ok(true),
+        }
+    }
+
+    /// Fails as for a session that does not exist, where the caller may not read this one.
+    pub(crate) async fn check_session(&self, app: &App, session: &SessionName) -> Result<(), ApiError> {
+        let Some(owner) = self.owner.clone() else { return Ok(()) };
+        let of = session.clone();
+        match app.0.drive.store.peek(move |view| view.owns_session(&owner, &of)).await? {
+            true => Ok(()),
+            false => Err(ApiError::no_session(session)),
+        }
+    }
+
+    /// The same, and begins a session that is new for the caller; true if it is.
+    pub(crate) async fn claim_session(&self, app: &App, session: &SessionName) -> Result<bool, ApiError> {
+        let Some(owner) = self.owner.clone() else { return Ok(false) };
+        if self.check_session(app, session).await.is_ok() {
+            return Ok(false);
+        }
+        let (of, most) = (session.clone(), app.0.drive.newest_config().limits.max_sessions);
+        match app.0.drive.store.write(move |tx| tx.claim_session(&owner, &of, most, now_ms())).await? {
+            true => Ok(true),
+            false => Err(ApiError::no_session(session)),
+        }
+    }
+
+    /// Makes a session without an owner the caller's, whose name only the caller can have made.
+    pub(crate) async fn adopt_session(&self, app: &App, session: &SessionName) -> Result<(), ApiError> {
+        let Some(owner) = self.owner.clone() else { return Ok(()) };
+        if self.check_session(app, session).await.is_ok() {
+            return Ok(());
+        }
+        let (of, most) = (session.clone(), app.0.drive.newest_config().limits.max_sessions);
+        match app.0.drive.store.write(move |tx| tx.adopt_session(&owner, &of, most, now_ms())).await? {
+            true => Ok(()),
+            false => Err(ApiError::no_session(session)),
+        }
+    }
+}
+
+/// Takes back a session that was begun for a message which was then refused, unless something has come into it.
+pub(crate) async fn abandon_session(app: &App, session: &SessionName) {
+    let of = session.clone();
+    let write = move |tx: &Tx<'_>| match tx.last_messages(&of, 1)?.is_empty() {
+        true => tx.delete_session(&of).map(|_| ()),
+        false => Ok(()),
+    };
+    if let Err(error) = app.0.drive.store.write(write).await {
+        tracing::warn!(%session, "an empty session stays: {error}");
+    }
+}
+
+/// Checks what the path of a request names.
+pub(super) async fn check(app: &App, who: &Who, asked: &mut Parts) -> Result<(), ApiError> {
+    let Some(owner) = who.owner.clone() else { return Ok(()) };
+    let path = asked.extensions.get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let params = asked.extract::<RawPathParams>().await.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let param = |name: &str| {
+        let found = params.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| value.to_owned()).unwrap_or_default()
+    };
+    match subject(&path) {
+        Some(Subject::Nothing | Subject::Handler) => Ok(()),
+        Some(Subject::Session) => {
+            // What is no name is refused by the handler.
+            let Ok(session) = SessionName::parse(&param("session")) else { return Ok(()) };
+            let begins = asked.method == Method::PUT && path.starts_with("/sessions/{session}/files/");
+            match begins || path == "/sessions/{session}/folders" && asked.method == Method::POST {
+                true => who.claim_session(app, &session).await.map(|_| ()),
+                false => who.check_session(app, &session).await,
+            }
+        }
+        Some(Subject::Run) => {
+            let Ok(run) = param("run").parse() else { return Ok(()) };
+            let message = format!("there is no run {:?}", param("run"));
+            require_owned(app, owner, message, move |view| Ok(view.run(&run)?.map(|run| run.session))).await
+        }
+        Some(Subject::Message) => {
+            let Ok(id) = param("id").parse() else { return Ok(()) };
+            let message = format!("no message {id} was sent here");
+            require_owned(app, owner, message, move |view| Ok(view.job(id)?.map(|job| job.session))).await
+        }
+        Some(Subject::Approval) => {
+            let Ok(id) = param("id").parse() else { return Ok(()) };
+            let message = format!("there is no approval {id}");
+            require_owned(app, owner, message, move |view| Ok(view.approval(id)?.map(|approval| approval.session)))
+                .await
+        }
+        None => {
+            let message = "this needs a login or a token that may read every session";
+            Err(ApiError::new(axum::http::StatusCode::FORBIDDEN, "forbidden", message))
+        }
+    }
+}
+
+/// Fails with this message unless there is a session, and the caller began it.
+async fn require_owned(
+    app: &App,
+    owner: SessionOwner,
+    message: String,
+    session: impl FnOnce(&View<'_>) -> Result<Option<SessionName>, StoreError> + Send + 'static,
+) -> Result<(), ApiError> {
+    let read = app.0.drive.store.peek(move |view| match session(view)? {
+        Some(session) => view.owns_session(&owner, &session),
+        None => Ok(false),
+    });
+    match read.await? {
+        true => Ok(()),
+        false => Err(ApiError::not_found(message)),
+    }
+}
+
+/// Whether a route that callers without an administrator's rights may use says which sessions it shows.
+#[cfg(test)]
+pub(crate) fn is_known(path: &str) -> bool {
+    subject(path).is_some()
+}
