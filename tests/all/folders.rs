@@ -415,6 +415,11 @@ fn a_difference_is_shown_and_accepted_over_http_by_administrators_alone() {
     served.reply(served.send("default", "$ echo once more > a.txt"));
     let token = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     served.token = Some(token["token"].as_str().unwrap().to_owned());
+    served.request("GET", "/sessions/default/folders", None).refuses(404, "not_found");
+    // Also in a session that they have begun.
+    crate::crash::store(&desk.home)
+        .execute("UPDATE sessions SET owner = 'token ' || (SELECT handle FROM tokens WHERE name = 'guest')", ())
+        .unwrap();
     for command in ["/diff", "/diff accept", "/diff discard"] {
         assert_eq!(served.command("default", command), "This session has no folder open that you may see.");
     }

@@ -120,6 +120,9 @@ fn what_an_administrator_opened_is_not_shown_to_who_chats() {
     let mut served = Served::start(&home);
     let add = |args: &[&str]| home.kiso(&[&["token", "add"], args].concat()).ok().stdout.trim().to_owned();
     let (chat, admin) = (add(&["phone"]), add(&["root", "--scope", "admin"]));
+    // The session is one that the token may read.
+    served.token = Some(chat.clone());
+    served.reply(served.send("s", "$ true"));
     served.token = Some(admin);
     let listed = served.get("/folders");
     assert_eq!(names(&listed), ["own", "photos"]);

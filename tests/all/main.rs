@@ -67,6 +67,7 @@ mod modes;
 mod network;
 mod node;
 mod openapi;
+mod own_sessions;
 mod page;
 mod page_files;
 mod patches;

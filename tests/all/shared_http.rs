@@ -132,7 +132,9 @@ fn files_of_a_chat_token_are_from_outside() {
         served.request("POST", "/sessions/s/deliver", Some(&body)).expect(200);
     }
     let body = json!({ "file": "own.txt", "folder": "shared", "name": "by phone.txt" }).to_string();
-    let saved = ask(&served.address, Some(&chat), "POST", "/sessions/s/deliver", Some(&body)).unwrap().expect(200);
+    by_chat("POST", "/sessions/s/deliver", Some(&body)).refuses(404, "not_found");
+    by_chat("PUT", "/sessions/phone/files/own.txt", Some("own\n")).expect(201);
+    let saved = by_chat("POST", "/sessions/phone/deliver", Some(&body)).expect(200);
     assert_eq!(saved, json!({ "folder": "shared", "name": "by phone.txt", "bytes": 4 }));
     let outside = |path: &str| {
         entries(&served, "").into_iter().find(|(known, ..)| known == path).unwrap_or_else(|| panic!("{path}")).2
@@ -148,7 +150,7 @@ fn files_of_a_chat_token_are_from_outside() {
         assert_eq!(outside(path), is_outside, "{path}");
     }
     // The last of them is undone first.
-    served.command("s", "/undo");
+    served.command("phone", "/undo");
     assert!(entries(&served, "").iter().all(|(path, ..)| path != "by phone.txt"));
     let missing = json!({ "file": "none", "folder": "shared" }).to_string();
     served.request("POST", "/sessions/s/deliver", Some(&missing)).refuses(400, "bad_request");

@@ -4,7 +4,7 @@ use super::members::{Machine, begun};
 use super::nats::Nats;
 use crate::harness::root;
 use crate::page::browser::{Browser, Tab, role};
-use crate::page::stage::Stage;
+use crate::page::stage::{Stage, manage};
 use crate::page::themes::audit_in_both;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn health_shows_who_is_in_the_fleet() {
     let stage = Stage { tab: browser.tab(), daemon, home: pi.home };
     stage.log_in(&stage.tab);
     let tab = &stage.tab;
-    tab.click(role("link", "Health"));
+    manage(tab, "Health");
     tab.wait_for(role("region", "Fleet"));
     // What another machine does is seen without being asked for.
     let version = env!("CARGO_PKG_VERSION");
@@ -57,7 +57,7 @@ fn health_shows_who_is_in_the_fleet() {
     // Who is no administrator is told nothing of machines, and asks for nothing.
     let tab = browser.tab();
     stage.log_in_with(&tab, &guest);
-    tab.click(role("link", "Health"));
+    manage(&tab, "Health");
     tab.wait_for(role("region", "Machine"));
     assert!(!tab.has(role("region", "Fleet")) && tab.requests_to("/fleet").is_empty());
     tab.check();

@@ -93,7 +93,7 @@ fn an_address_of_the_users_own_message_needs_no_word_and_others_no_more_than_one
     // Somebody else cannot look around in this machine's own network, whatever they write.
     let token = desk.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     desk.served.token = Some(token["token"].as_str().unwrap().to_owned());
-    let reply = desk.served.reply(desk.served.send("s", &line));
+    let reply = desk.served.reply(desk.served.send("theirs", &line));
     assert!(reply.contains("may not be reached"), "{reply}");
     assert_eq!(desk.web.asked().len(), 1);
 }

@@ -1,7 +1,7 @@
 //! The files that all conversations share: uploaded, opened, deleted and put back.
 
 use super::browser::{css, role};
-use super::stage::{QUICK, Stage};
+use super::stage::{QUICK, Stage, manage};
 use super::themes::audit_in_both;
 use crate::harness::{Home, root};
 use crate::served::ask;
@@ -20,7 +20,7 @@ fn picture(stage: &Stage, name: &str) {
 fn shared_files_are_uploaded_opened_deleted_and_put_back() {
     let Some(stage) = Stage::with(Home::new(), &format!("model = \"reflex\"\n{QUICK}")) else { return };
     let tab = &stage.tab;
-    tab.click(role("link", "Files"));
+    manage(tab, "Files");
     tab.wait_for(role("heading", "Shared files"));
     tab.shows("No shared files yet");
     audit_in_both(tab, "no shared files");

@@ -1,7 +1,7 @@
 //! How the daemon is, as the page says it.
 
 use super::browser::{Browser, Tab, css, role};
-use super::stage::Stage;
+use super::stage::{Stage, manage};
 use super::themes::audit_in_both;
 use crate::harness::{Home, everywhere};
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn figures(tab: &Tab) -> Value {
 fn health_says_what_the_daemon_says() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
-    tab.click(role("link", "Health"));
+    manage(tab, "Health");
     tab.wait_for(role("region", "Stored data"));
     let details = stage.daemon.get("/health/details");
     let warnings = details["warnings"].as_array().unwrap();
@@ -85,7 +85,7 @@ fn health_names_servers_outside_the_sandbox() {
     let config = format!("{native}[mcp.units]\ncomponent = \"/srv/units.wasm\"\n");
     let Some(stage) = Stage::with(Home::new(), &config) else { return };
     let tab = &stage.tab;
-    tab.click(role("link", "Health"));
+    manage(tab, "Health");
     tab.wait_for(role("region", "MCP servers"));
     let shown = figures(tab);
     let notes = shown["notes"].as_str().unwrap();
@@ -117,7 +117,7 @@ fn a_guest_sees_the_state_and_no_configuration() {
     let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     let tab = Browser::get().expect("it is there").tab();
     stage.log_in_with(&tab, token["token"].as_str().unwrap());
-    tab.click(role("link", "Health"));
+    manage(&tab, "Health");
     tab.shows("Healthy");
     tab.wait_for(role("region", "Machine"));
     assert!(!tab.has(css(".health-config")) && !tab.text().contains("Configuration"));

@@ -1,7 +1,7 @@
 //! Who is let in, how, and what they leave behind.
 
 use super::browser::{Browser, css, role};
-use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out};
+use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out, unfold};
 use crate::harness::Home;
 use crate::served::Served;
 
@@ -78,4 +78,6 @@ fn rights_end_with_the_token() {
     stage.home.kiso(&["token", "revoke", "guest"]).ok();
     tab.wait_for(role("textbox", "Token"));
     stage.tab.check();
+    unfold(&tab);
 }
+    unfold(&stage.tab);

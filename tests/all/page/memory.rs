@@ -1,7 +1,7 @@
 //! What is remembered beyond sessions: shown, searched and forgotten by an administrator, and by nobody else.
 
 use super::browser::{Browser, css, role};
-use super::stage::{QUICK, Stage};
+use super::stage::{QUICK, Stage, manage, unfold};
 use super::themes::audit_in_both;
 use crate::harness::Home;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn remember(home: &Home) {
 fn memory_is_shown_searched_and_forgotten() {
     let Some(stage) = Stage::prepared(Home::new(), QUICK, remember) else { return };
     let tab = &stage.tab;
-    tab.click(role("link", "Memory"));
+    manage(tab, "Memory");
     tab.wait_of(
         css(".lists-core"),
         "['user', 'city', 'Oslo', 'likes', 'tea', 'maps'].every((part) => it.innerText.includes(part))",
@@ -146,6 +146,7 @@ fn memory_is_not_for_guests() {
     let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
     let tab = Browser::get().expect("it is there").tab();
     stage.log_in_with(&tab, token["token"].as_str().unwrap());
+    unfold(&tab);
     tab.wait_for(role("link", "Skills"));
     assert!(!tab.has(role("link", "Memory")), "{:?}", tab.names("link"));
     tab.goto(&stage.url("#/memory/facts"));

@@ -2,7 +2,7 @@
 
 use super::browser::{Tab, css, role};
 use super::fill;
-use super::stage::{MESSAGE, QUICK, Stage};
+use super::stage::{MESSAGE, QUICK, Stage, manage};
 use crate::harness::Home;
 
 const SCREENS: [&str; 9] =
@@ -53,7 +53,7 @@ fn every_screen_fits_a_phone() {
     // The menu opens over the screen, and closes when something was chosen in it.
     tab.click(role("button", "Open the menu"));
     tab.audit("the menu on a phone");
-    tab.click(role("link", "Usage"));
+    manage(tab, "Usage");
     tab.wait_until("location.hash === '#/usage'");
     tab.wait_for(role("button", "Open the menu"));
     tab.wait_for(role("heading", "Usage"));
@@ -139,9 +139,9 @@ fn all_of_it_is_reached_by_keyboard() {
         stops.push(stop);
     }
     for wanted in [
-        "button \"New session\"",
+        "button \"New chat\"",
         "searchbox \"Search",
-        "link \"Skills\"",
+        "button \"Manage\"",
         "button \"Account and theme\"",
         "textbox \"Message\"",
         "log \"Messages\"",

@@ -14,7 +14,7 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     let Some(stage) = Stage::scripted(&server) else { return };
     let tab = &stage.tab;
     tab.goto(&stage.url(""));
-    tab.click(role("button", "New session"));
+    tab.click(role("button", "New chat"));
     tab.wait_for(MESSAGE);
     stage.say("What is the capital of France?");
     tab.shows("Paris.");
@@ -36,7 +36,7 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     tab.wait_for(role("link", "Capital <b>cities</b>"));
     let sessions = stage.daemon.get("/sessions");
     assert_eq!(sessions["items"][0]["title"], "Capital <b>cities</b>");
-    tab.click(role("button", "New session"));
+    tab.click(role("button", "New chat"));
     tab.wait_until("location.hash.startsWith('#/s/chat-')");
     tab.wait_of(MESSAGE, "it === document.activeElement");
     super::script::finish(server);

@@ -106,6 +106,22 @@ impl Stage {
     }
 }
 
+/// Opens a screen that stands behind "Manage".
+#[track_caller]
+pub(crate) fn manage(tab: &Tab, screen: &str) {
+    unfold(tab);
+    tab.click(role("link", screen));
+}
+
+/// Unfolds "Manage", if it is not.
+#[track_caller]
+pub(crate) fn unfold(tab: &Tab) {
+    tab.wait_for(role("button", "Manage"));
+    if tab.of(role("button", "Manage"), "it.getAttribute('aria-expanded')") == "false" {
+        tab.click(role("button", "Manage"));
+    }
+}
+
 impl Stage {
     /// What a browser is given for a token.
     #[track_caller]

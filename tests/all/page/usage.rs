@@ -1,7 +1,7 @@
 //! What models were used for and what it cost: figures, chart and tables say what `GET /usage` says.
 
 use super::browser::{css, role};
-use super::stage::{QUICK, Stage};
+use super::stage::{QUICK, Stage, manage};
 use super::themes::audit_in_both;
 use crate::harness::Home;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn figures_chart_and_table_agree() {
     );
     let Some(stage) = Stage::prepared(Home::new(), &config, use_models) else { return };
     let tab = &stage.tab;
-    tab.click(role("link", "Usage"));
+    manage(tab, "Usage");
     let days = stage.daemon.get("/usage?limit=500")["items"].as_array().unwrap().clone();
     assert_eq!(days.len(), 6);
     let number = |day: &Value, key: &str| day[key].as_u64().unwrap();
@@ -170,7 +170,7 @@ fn the_axis_of_small_costs_can_be_read() {
           return draw.call(this, text, x, y);
         })(CanvasRenderingContext2D.prototype.fillText))",
     );
-    tab.click(role("link", "Usage"));
+    manage(tab, "Usage");
     tab.wait_for(css(".chart canvas"));
     tab.wait_until("drawn.some(([text]) => Number(text) === 0.004)");
     let told = tab.eval("drawn.filter(([text]) => /^[\\d.,]+$/.test(text))");
