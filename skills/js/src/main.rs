@@ -1,4 +1,5 @@
-//! `js` and `node`: JavaScript on the engine boa, with modules, files, arguments, input and other commands.
+//! `js` and `node`: JavaScript on the engine boa, with modules, files, arguments, input and other commands; `npm` and `npx` are a program for
+//! it.
 
 mod library;
 mod loader;
@@ -23,8 +24,11 @@ Run JavaScript from a file or from standard input. `node` is the same command.
   print(...)  scriptArgs                 console.log and the arguments
   readFile(path)  writeFile(path, text)  the same as fs.readFileSync and so on
   readStdin()  readLines()               all of standard input, as a text or as an array
-Types of TypeScript are left out, in files that end in .ts, .mts or .cts. There is no npm.
+Types of TypeScript are left out, in files that end in .ts, .mts or .cts.
 ";
+
+/// The program that `npm` and `npx` are.
+const NPM: &str = include_str!("npm.js");
 
 /// The exit code of node when an exception is not caught.
 const UNCAUGHT: i32 = 1;
@@ -69,6 +73,20 @@ fn main() {
 }
 
 fn run(name: &str, arguments: Vec<String>) -> i32 {
+    if ["npm", "npx"].contains(&name) {
+        let words: Vec<String> = [vec![name.to_owned()], arguments].concat();
+        let done = Runtime::new("", &words).map(|mut runtime| {
+            runtime.evaluate(NPM, "[npm]", false, Syntax::default()).and_then(|()| runtime.finish())
+        });
+        return match done {
+            Ok(Ok(code)) => code,
+            Ok(Err(Failed)) => UNCAUGHT,
+            Err(error) => {
+                eprintln!("{name}: {error}");
+                UNCAUGHT
+            }
+        };
+    }
     let (program, words) = match parse(name, arguments) {
         Ok(Some(parsed)) => parsed,
         Ok(None) => return 0,

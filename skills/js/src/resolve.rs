@@ -286,7 +286,11 @@ fn missing(words: &str, dir: &Path, imports: bool) -> Failure {
         let near = near.and_then(|near| Some(near.file_name()?.to_string_lossy().into_owned()));
         ("module", near.map(|near| format!("; the whole name is needed, such as '{near}'")).unwrap_or_default())
     } else {
-        ("package", "; npm packages cannot be installed here, and none of that name lies in a node_modules".to_owned())
+        (
+            "package",
+            "; no package of that name lies in a node_modules: `npm install` installs those of pure JavaScript"
+                .to_owned(),
+        )
     };
     // Scripts look for this sentence.
     let kind = if imports { kind } else { "module" };

@@ -11,11 +11,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commands that reach hosts. A line that names none of them only mentions its addresses.
-const COMMANDS: [&str; 12] =
-    ["curl", "wget", "git", "pip", "pip3", "python", "python3", "node", "nodejs", "js", "pytest", "npm"];
+const COMMANDS: [&str; 13] =
+    ["curl", "wget", "git", "pip", "pip3", "python", "python3", "node", "nodejs", "js", "pytest", "npm", "npx"];
 
 /// Where `pip` finds packages if it is told nothing else.
 const PACKAGE_INDEX: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
+
+/// Where `npm` does.
+const NPM_REGISTRY: &str = "registry.npmjs.org";
 
 /// Options of `curl` and `wget` that send something, with the method that they stand for.
 const SENDING: [(&str, &str); 14] = [
@@ -92,6 +95,10 @@ fn of_line(line: &str) -> (BTreeSet<String>, String) {
     if installs && !elsewhere {
         hosts.extend(PACKAGE_INDEX.map(str::to_owned));
     }
+    let fetches = names("npm") && ["install", "i", "add", "ci", "view"].iter().any(|word| words.contains(word));
+    if fetches && !words.iter().any(|word| word.starts_with("--registry")) {
+        hosts.insert(NPM_REGISTRY.to_owned());
+    }
     let after = |options: [&str; 2]| {
         let at = words.iter().position(|word| options.contains(word))?;
         words.get(at + 1).map(|method| method.to_ascii_uppercase())
@@ -158,6 +165,9 @@ mod tests {
             ("cd r && git push https://a.example/r.git", &["a.example"], "POST"),
             ("pip install six", &["files.pythonhosted.org", "pypi.org"], "GET"),
             ("pip install -i https://i.example/simple six", &["i.example"], "GET"),
+            ("npm install docx && node make.js", &["registry.npmjs.org"], "GET"),
+            ("npm test", &[], "GET"),
+            ("npm i docx --registry https://i.example", &["i.example"], "GET"),
             ("/usr/bin/curl https://a.example", &["a.example"], "GET"),
         ] {
             let (found, found_method) = of_line(line);

@@ -67,7 +67,7 @@ const CURL_NAMES: [&str; 2] = ["curl", "wget"];
 const IMAGE_NAMES: [&str; 7] = ["convert", "exiftool", "identify", "image", "magick", "mogrify", "montage"];
 
 /// The names that `skills/js` answers to.
-const JS_NAMES: [&str; 3] = ["js", "node", "nodejs"];
+const JS_NAMES: [&str; 5] = ["js", "node", "nodejs", "npm", "npx"];
 
 /// The bundled skill that is a command by more names than its own.
 const DOCUMENT: &str = "document";

@@ -29,8 +29,19 @@ const HINTS: &[Hint] = &[
     hint(&["bun", "deno"], "run JavaScript with `node FILE` or `node -e CODE`"),
     hint(&["ts-node", "tsx"], "run TypeScript with `node FILE.ts`; types are not checked"),
     hint(
-        &["npm", "npx", "pnpm", "yarn"],
-        "npm packages cannot be installed here; `node` runs JavaScript with the modules of Node and those in node_modules",
+        &["pnpm", "yarn"],
+        "use `npm`, which installs packages of pure JavaScript and runs the scripts of package.json",
+    ),
+    hint(
+        &["vercel"],
+        "it is not included; `git push` deploys a project that is connected, or use `curl` with the service's API",
+    ),
+    hint(&["claude", "codex", "gemini"], "a model is not started from here; ask for a subagent instead"),
+    hint(&["dot", "neato"], "it is not included; Mermaid or SVG can be written as text"),
+    ways(
+        &["pdftk"],
+        &[(SCIENCE, "use `python3` with pypdf, which merges, splits, turns and fills PDF files")],
+        "it is not included; with `kiso package add python-sci`, Python has pypdf",
     ),
     hint(&["aria2c", "http", "httpie", "lynx", "w3m"], "use `curl` or `wget`, or the skill `fetch` for pages as text"),
     hint(
@@ -225,7 +236,7 @@ pub fn commands(packages: &[&Package]) -> String {
     let add = |name: &str, package: &str| format!("{name} (`kiso package add {package}`)");
     let wanted = [("python3", "python"), ("git", "git")];
     let missing = wanted.into_iter().filter(|(name, _)| has(name).is_none()).map(|(name, package)| add(name, package));
-    let never = ["npm", "perl", "make", "compilers"];
+    let never = ["perl", "make", "compilers"];
     let never = never.into_iter().filter(|name| has(name).is_none()).map(str::to_owned);
     format!("Also {also}. Not there: {}.", missing.chain(never).collect::<Vec<_>>().join(", "))
 }
@@ -236,9 +247,9 @@ mod tests {
     use crate::exec::embedded::COREUTILS_NAMES;
 
     /// Commands and skills that a hint may lead to, where they are there or anyway.
-    const KNOWN: [&str; 18] = [
+    const KNOWN: [&str; 19] = [
         "COMMAND", "cc", "chart", "curl", "data", "document", "fetch", "getopts", "git", "help", "image", "jobs", "js",
-        "kiso", "node", "sh", "soffice", "wget",
+        "kiso", "node", "npm", "sh", "soffice", "wget",
     ];
 
     #[test]
@@ -313,7 +324,7 @@ mod tests {
         assert!(told.contains(", convert. Not there: python3 (`kiso package add python`), git ("), "{told}");
         let told = commands(&[python, git]);
         assert!(
-            told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: npm"),
+            told.contains("python3 3.12") && told.contains("sqlite3") && told.contains("git. Not there: perl"),
             "{told}"
         );
         let told = commands(&[python, sci, git]);
