@@ -21,7 +21,7 @@ use kiso_plan::effort::Effort;
 use kiso_plan::plan::{CallerScope, TaskKind};
 use kiso_plan::report::TaskReport;
 use kiso_sandbox::skill::Skills;
-use kiso_store::store::{RunId, StoreError, View};
+use kiso_store::store::{MessageRole, RunId, StoreError, Tx, View};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -218,8 +218,26 @@ impl<'a> Watched<'a> {
         self.show.rest();
         told.ended(&outcome);
         Ok((outcome, told.last))
+        if !out::is_lost() {
+            self.mark_read(run).await;
+        }
     }
 }
+
+    /// Marks the reply of a run as read: it was printed.
+    async fn mark_read(&self, run: RunId) {
+        let of = self.session.clone();
+        let write = move |tx: &Tx<'_>| {
+            let last = tx.last_messages(&of, 1)?.pop();
+            match last.filter(|last| last.role == MessageRole::Assistant && last.run.as_ref() == Some(&run)) {
+                Some(reply) => tx.pass_over(&of, reply.id),
+                None => Ok(()),
+            }
+        };
+        if let Err(error) = self.opened.store.write(write).await {
+            tracing::warn!(%error, "the reply stays marked as unread");
+        }
+    }
 
 /// A failed run ends with the code of what its last task ran into.
 fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {

@@ -1,10 +1,10 @@
 //! `kiso undo` and `kiso redo`: what a run changed in its workspace, taken back, and done again.
 
 use super::diff::command;
-use super::listing::{counted, row, typed};
+use super::listing::{confirm, counted, row, typed};
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, session};
-use kiso_agent::drive::{RevertedAcceptance, UndoFailure};
+use kiso_agent::drive::{EarlierWork, RevertedAcceptance, RunExecutor, UndoFailure};
 use kiso_base::clock::minute;
 use kiso_base::home::SessionName;
 use kiso_gateway::UndoLine;
@@ -23,11 +23,14 @@ pub(super) struct UndoArgs {
     /// Go back to before this task of the run: 1 is its first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "list")]
     task: Option<u32>,
+    /// Do not ask where the last run changed nothing, and an earlier one is undone
+    #[arg(long, short, conflicts_with = "list")]
+    yes: bool,
 }
 
 impl UndoArgs {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        self.redo.revert(shared, UndoKind::Undo, self.task.map(|task| task as usize))
+        self.redo.revert(shared, UndoKind::Undo, self.task.map(|task| task as usize), self.yes)
     }
 }
 
@@ -51,10 +54,10 @@ pub(super) struct RedoArgs {
 
 impl RedoArgs {
     pub(super) fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        self.revert(shared, UndoKind::Redo, None)
+        self.revert(shared, UndoKind::Redo, None, true)
     }
 
-    fn revert(&self, shared: &Shared, kind: UndoKind, task: Option<usize>) -> Result<Exit, Failure> {
+    fn revert(&self, shared: &Shared, kind: UndoKind, task: Option<usize>, yes: bool) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let (of, run) = self.target(&opened)?;
         if self.list {
@@ -97,6 +100,9 @@ impl RedoArgs {
                 return Ok(Exit::Done);
             }
         }
+        if choice.run.is_none() && kind == UndoKind::Undo && !yes {
+            ask_about_earlier(&drive, &of)?;
+        }
         let done = block_on(drive.undo(&of, kind, choice, self.force))?.map_err(|error| failure(error, kind))?;
         print(kind, &done.plan, "was", shared.json);
         for problem in &done.problems {
@@ -114,6 +120,15 @@ impl RedoArgs {
         })?;
         Ok((run.session, Some(run.id.to_string())))
     }
+}
+
+/// Asks before an undo that takes back earlier work, because the last run changed nothing.
+fn ask_about_earlier(drive: &RunExecutor, of: &SessionName) -> Result<(), Failure> {
+    let earlier = block_on(drive.earlier_work(of))?.map_err(|error| failure(error, UndoKind::Undo))?;
+    let Some(EarlierWork { last, entry }) = earlier else { return Ok(()) };
+    let (run, at) = (entry.run().unwrap_or_default(), minute(entry.header.at_ms));
+    let changes = counted(entry.changes as u64, "change", "changes");
+    confirm(&format!("The last run ({}) changed no files. Undo run {run} ({at}, {changes})?", last.id), false)
 }
 
 fn failure(error: UndoFailure, kind: UndoKind) -> Failure {

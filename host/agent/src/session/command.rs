@@ -2,8 +2,8 @@
 
 use super::folder_command;
 use super::workspace::{self, FilePath};
-use crate::drive::{DriveError, FolderFailure, RevertedAcceptance, RunExecutor, UndoFailure};
-use kiso_base::clock::now_ms;
+use crate::drive::{DriveError, EarlierWork, FolderFailure, RevertedAcceptance, RunExecutor, UndoFailure};
+use kiso_base::clock::{minute, now_ms};
 use kiso_base::config::Config;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
@@ -338,6 +338,20 @@ impl CommandContext<'_> {
             Ok(view.run(&id)?.filter(|run| run.session == session).map(|run| run.id.to_string()))
         });
         match found.await {
+        if run.is_none() && kind == UndoKind::Undo {
+            match self.drive.earlier_work(self.session).await {
+                Ok(Some(EarlierWork { last, entry })) => {
+                    let (run, at) = (entry.run().unwrap_or_default(), minute(entry.header.at_ms));
+                    return Ok(format!(
+                        "Nothing was changed: the last run ({}) changed no files. `/undo {run}` undoes what run {run} changed ({at}).",
+                        last.id
+                    ));
+                }
+                Ok(None) => {}
+                Err(UndoFailure::Drive(error)) => return Err(error),
+                Err(error) => return Ok(format!("Nothing was changed: {error}.")),
+            }
+        }
             Ok(Some(run)) => Ok(Ok(run)),
             Ok(None) => Ok(Err("That run is of another session.".to_owned())),
             Err(error @ (StoreError::NoRun { .. } | StoreError::Ambiguous { .. })) => Ok(Err(format!("{error}."))),

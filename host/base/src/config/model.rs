@@ -12,6 +12,7 @@ use super::fields::TableFields;
 use super::key::{Effect, Kind, NamedTable, ValueError, keys, words};
 use super::provider::{AbilityUse, Provider, ProviderKind};
 use crate::role::Role;
+use kiso_plan::limits::Usage;
 use serde::Serialize;
 use std::borrow::Cow;
 use toml::Spanned;
@@ -211,6 +212,20 @@ impl Config {
     }
 }
 
+impl Config {
+    /// What this usage cost in millionths of a US dollar; `None` where no cost is known although tokens were used, as long as
+    /// a model has no price in the file.
+    pub fn known_cost(&self, usage: Usage) -> Option<u64> {
+        let priced = |string: &&str| match self.named(string) {
+            Ok(ModelName::Reflex) => true,
+            Ok(named) => self.settings_of(named).is_some_and(|settings| settings.input_price.is_some()),
+            Err(_) => false,
+        };
+        let is_free = || usage.total() == 0 || self.model_strings().iter().all(priced);
+        (usage.cost_micros > 0 || is_free()).then_some(usage.cost_micros)
+    }
+}
+
 /// The keys that name models which give no answers, with what they give.
 const OTHERS: [((&str, &str), &str); 2] =
     [(("memory", "embedding_model"), "embeddings"), (("audio", "transcription_model"), "transcriptions")];
@@ -267,6 +282,19 @@ mod tests {
             assert_eq!(config.fallbacks_of(role), [format!("local:{role}-2"), "reflex".to_owned()]);
         }
         assert_eq!((config.model_of("other"), config.fallbacks_of("other")), ("m", ["reflex".to_owned()].as_slice()));
+    }
+
+    #[test]
+    fn a_cost_is_known_where_each_model_has_a_price() {
+        let used = |cost_micros| Usage { input_tokens: 9, cost_micros, ..Usage::default() };
+        let free = "model = \"local:m\"\n[model_settings.\"local:m\"]\ninput_price = 0\noutput_price = 0\n[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"";
+        let unpriced =
+            "model = \"local:m\"\n[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"";
+        assert_eq!(config(unpriced).known_cost(used(0)), None);
+        assert_eq!(config(unpriced).known_cost(used(7)), Some(7));
+        assert_eq!(config(unpriced).known_cost(Usage::default()), Some(0));
+        assert_eq!(config(free).known_cost(used(0)), Some(0));
+        assert_eq!(config("model = \"reflex\"").known_cost(used(0)), Some(0));
     }
 
     #[test]

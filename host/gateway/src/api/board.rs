@@ -65,8 +65,8 @@ struct Usage {
     output_tokens: u64,
     /// Of the tokens of input, those that the provider had read before and kept.
     cached_tokens: u64,
-    /// Millionths of a US dollar.
-    cost_micros: u64,
+    /// Millionths of a US dollar; null where it is not known.
+    cost_micros: Option<u64>,
 }
 
 /// A task.
@@ -150,7 +150,7 @@ pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) 
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,
-            cost_micros: usage.cost_micros,
+            cost_micros: app.0.drive.newest_config().known_cost(usage),
         },
         tasks: rows.into_iter().map(|row| entry(row, &history, sealed)).collect(),
         reasoning,

@@ -238,8 +238,8 @@ pub(super) struct Day {
     output_tokens: u64,
     /// Of the tokens of input, those that the provider had read before and kept.
     cached_tokens: u64,
-    /// Millionths of a US dollar.
-    cost_micros: u64,
+    /// Millionths of a US dollar; null where it is not known.
+    cost_micros: Option<u64>,
 }
 
 /// Days on which models were called.
@@ -249,8 +249,11 @@ pub(super) async fn usage(_: Who, State(app): State<App>, Query(part): Query<Day
     let days = app.0.drive.store.read(move |view| view.usage_by_day(before, limit)).await?;
     let full = days.len() == limit as usize;
     let next = days.last().filter(|_| full).map(|(day, _)| named(*day));
+    let config = app.0.drive.newest_config();
     let items = days.into_iter().map(|(day, totals)| {
-        let Totals { calls, usage: Usage { input_tokens, output_tokens, cached_tokens, cost_micros } } = totals;
+        let Totals { calls, usage } = totals;
+        let Usage { input_tokens, output_tokens, cached_tokens, .. } = usage;
+        let cost_micros = config.known_cost(usage);
         Day { day: named(day), calls, input_tokens, output_tokens, cached_tokens, cost_micros }
     });
     Ok(Json(Page { items: items.collect(), next }))

@@ -17,7 +17,7 @@ const COUNT = numbers();
 const SHORT = numbers({ notation: 'compact', maximumFractionDigits: 1 });
 const TENTHS = numbers({ minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const DOLLARS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
-const CENTS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', minimumSignificantDigits: 1, maximumSignificantDigits: 2 });
+const CENTS = numbers({ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', minimumSignificantDigits: 2, maximumSignificantDigits: 2 });
 
 export const count = (number) => COUNT.format(number);
 export const short = (number) => SHORT.format(number);

@@ -129,7 +129,7 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
       <div><dt>Model calls</dt><dd>${count(usage?.calls ?? 0)}</dd></div>
       <div><dt>Tokens in</dt><dd>${count(usage?.input_tokens ?? 0)}${usage?.cached_tokens > 0 ? ` (${count(usage.cached_tokens)} cached)` : ''}</dd></div>
       <div><dt>Tokens out</dt><dd>${count(usage?.output_tokens ?? 0)}</dd></div>
-      <div><dt>Cost</dt><dd>${cost(usage?.cost_micros ?? 0)}</dd></div>
+      <div><dt>Cost</dt><dd>${cost(usage ? usage.cost_micros : 0)}</dd></div>
     </dl>
   </header>`;
 }

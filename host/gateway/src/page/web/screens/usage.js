@@ -15,7 +15,7 @@ const NOTHING = { calls: 0, input_tokens: 0, cached_tokens: 0, output_tokens: 0,
 const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
 const MEASURES = {
-  cost: { title: 'Cost', unit: '$', series: [['Cost', (day) => day.cost_micros / 1e6]] },
+  cost: { title: 'Cost', unit: '$', series: [['Cost', (day) => day.cost_micros === null ? null : day.cost_micros / 1e6]] },
   tokens: { title: 'Tokens', series: [['In', (day) => day.input_tokens], ['Out', (day) => day.output_tokens]] },
   calls: { title: 'Calls', series: [['Calls', (day) => day.calls]] },
 };
@@ -75,12 +75,15 @@ function fill(items, today) {
 }
 
 const sum = (days) => days.reduce((all, day) => {
-  for (const key of Object.keys(NOTHING)) all[key] += day[key];
+  for (const key of Object.keys(NOTHING)) if (key !== 'cost_micros') all[key] += day[key];
+  // What is known is summed; where nothing is, the sum is unknown, too.
+  if (day.cost_micros !== null) all.cost_micros += day.cost_micros;
+  else if (!all.cost_micros) all.unknown = true;
   return all;
 }, { ...NOTHING });
 
 const csv = (days) => ['day,calls,input_tokens,output_tokens,cost_dollars',
-  ...days.map((day) => [day.day, day.calls, day.input_tokens, day.output_tokens, (day.cost_micros / 1e6).toFixed(6)].join(','))].join('\n');
+  ...days.map((day) => [day.day, day.calls, day.input_tokens, day.output_tokens, day.cost_micros === null ? '' : (day.cost_micros / 1e6).toFixed(6)].join(','))].join('\n');
 
 /** Gives a text to the browser as a file. */
 function download(name, type, text) {
@@ -93,7 +96,7 @@ function download(name, type, text) {
 function Sums({ days }) {
   return html`<div class="usage-sums">${[['Today', 1], ['7 days', 7], ['30 days', 30]].map(([name, number]) => {
     const all = sum(days.slice(0, number));
-    return html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2><p class="usage-cost">${cost(all.cost_micros)}</p>
+    return html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2><p class="usage-cost">${cost(all.unknown && !all.cost_micros ? null : all.cost_micros)}</p>
       <dl><div><dt>Calls</dt><dd>${count(all.calls)}</dd></div><div><dt>Tokens in</dt><dd title=${count(all.input_tokens)}>${short(all.input_tokens)}
         </dd></div>
         <div><dt>Tokens out</dt><dd title=${count(all.output_tokens)}>${short(all.output_tokens)}</dd></div></dl></section>`;
@@ -121,7 +124,7 @@ function Graph({ days }) {
         </label>`)}</fieldset></div>
     ${Chart ? html`<${Chart} data=${data} />` : module.loading ? html`<div class="usage-place">
       </div>` : html`<p class="muted">The chart could not be loaded. The table below has the same data.</p>`}
-    ${measure === 'cost' && !priced && html`<p class="muted">No model has a price in config.toml, and no provider said one, so every cost is $0.</p>`}
+    ${measure === 'cost' && !priced && html`<p class="muted">No model has a price in config.toml, and no provider said one, so no cost is known.</p>`}
   </section>`;
 }
 
