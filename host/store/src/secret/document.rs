@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn words_and_numbers_of_the_program_stay() {
         let result = StepResult::Executed { task: 1000, report: Box::new(report()), call: None };
-        let event = Event { result, lost: None, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
+        let (moves, limits, reasoning) = (Vec::new(), Vec::new(), Vec::new());
+        let event = Event { result, lost: None, moves, limits, say: None, continues: false, reasoning };
         for word in ["skill", "executed", "done", "1000", "data", "12345678", "millis", "true", "null", "report"] {
             let clean =
                 secrets(&[word]).redact_document(event.clone()).unwrap_or_else(|error| panic!("{word}: {error}"));
