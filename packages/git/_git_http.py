@@ -8,8 +8,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 from _git_core import Failure
 from _git_receive import say_remote
 
-# What the host takes at once, and what it gives.
-MOST_SENT = 3 << 20
+# What the host gives at once.
 PIECE = 256 << 10
 REDIRECTS = 5
 AGENT = "git/2.47.3"
@@ -60,6 +59,28 @@ class Response:
             self._number = None
 
 
+def _upload(asked, body):
+    """Sends a body, a long one while it is made; the head of the answer."""
+    from _kiso_host import PIECE, Upload, ask
+
+    upload, data = None, bytearray()
+
+    def write(more):
+        nonlocal upload
+        for at in range(0, len(more), PIECE):
+            data.extend(more[at : at + PIECE])
+            while len(data) > PIECE:
+                upload = upload or Upload(asked)
+                upload.write(bytes(data[:PIECE]))
+                del data[:PIECE]
+
+    body(write)
+    if upload is None:
+        return ask(asked, data)[0]
+    upload.write(bytes(data), last=True)
+    return upload.answer()
+
+
 class Server:
     """A repository at an address. The address changes where the server says so for its first answer."""
 
@@ -94,8 +115,7 @@ class Server:
         raise self.failure("Maximum (20) redirects followed")
 
     def post(self, tail, headers, body):
-        if len(body) > MOST_SENT:
-            raise Failure(f"{len(body) >> 20} MiB are to be sent, and at most {MOST_SENT >> 20} MiB can be; push less at once")
+        """`body` is bytes, or a function that writes them with the function that it is given."""
         return self._ask("POST", urljoin(self.url, tail), headers, body)
 
     def _ask(self, method, url, headers, body=b""):
@@ -116,7 +136,7 @@ class Server:
 
         asked = {"op": "http", "method": method, "url": url, "headers": [["user-agent", AGENT], *map(list, headers.items())]}
         try:
-            return Response(ask(asked, body)[0])
+            return Response(_upload(asked, body) if callable(body) else ask(asked, body)[0])
         except OSError as why:
             raise self._unreached(urlsplit(url), why) from None
 

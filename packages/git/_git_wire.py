@@ -232,9 +232,12 @@ class HttpRemote:
         lines[0] += b"\0 " + " ".join([*words, "object-format=sha1" if "object-format" in self._capabilities else ""]).encode()
         body = b"".join(map(packet, lines)) + FLUSH
         wants = [one.sha for one in updates if one.sha]
-        if wants:
-            body += _pack(store, [sha for sha in set(self.listed.values()) if sha in store], wants, git.store.get_shallow())
-        response = self._post(body)
+
+        def write_all(write):
+            write(body)
+            _write_pack(write, store, [sha for sha in set(self.listed.values()) if sha in store], wants, git.store.get_shallow())
+
+        response = self._post(write_all if wants else body)
         report = _Band(response, says=True).read if "side-band-64k" in words else response.read
         refused, unpacked = {}, None
         for line in packets(report):
@@ -334,14 +337,12 @@ def _take_pack(store, read):
         raise Failure(f"index-pack failed: {why}")
 
 
-def _pack(store, haves, wants, shallow):
+def _write_pack(write, store, haves, wants, shallow):
     from dulwich.object_format import DEFAULT_OBJECT_FORMAT
     from dulwich.pack import write_pack_data
 
     count, records = store.generate_pack_data(haves, wants, shallow=shallow)
-    data = bytearray()
-    write_pack_data(data.extend, records, DEFAULT_OBJECT_FORMAT, num_records=count)
-    return bytes(data)
+    write_pack_data(write, records, DEFAULT_OBJECT_FORMAT, num_records=count)
 
 
 def promise(git):

@@ -76,6 +76,42 @@ def _read(size):
     return bytes(data)
 
 
+# The most of a request's body that the host takes at once.
+PIECE = 256 << 10
+
+
+class Upload:
+    """An HTTP request whose body goes to the host piece by piece."""
+
+    def __init__(self, head, size=None):
+        self.number = ask({**head, "op": "http-open", "size": size})[0]["request"]
+        self._answer = None
+
+    def write(self, data, last=False, millis=None):
+        """Sends a piece of at most PIECE bytes. Where the server takes no more, it has answered, or this raises the error."""
+        if self._answer is None:
+            answer = ask({"op": "http-write", "request": self.number, "last": last, "millis": millis}, data)[0]
+            if answer.get("full"):
+                raise TimeoutError(errno.ETIMEDOUT, "timed out")
+            if answer.get("over"):
+                self._answer = self.answer()
+
+    def answer(self, millis=None):
+        """The head of the answer."""
+        if self._answer is None:
+            answer = ask({"op": "http-wait", "requests": [self.number], "millis": millis})[0]
+            if "request" not in answer:
+                raise TimeoutError(errno.ETIMEDOUT, "timed out")
+            self._answer = answer
+        return self._answer
+
+    def is_answered(self):
+        return self._answer is not None
+
+    def close(self):
+        tell({"op": "http-close", "body": self.number})
+
+
 def exists(name):
     return ask({"op": "exists", "name": name})[0]["exists"]
 

@@ -4,18 +4,17 @@
 import errno
 import re
 
-from _kiso_host import ask, tell
+from _kiso_host import PIECE, Upload, ask, tell
 
-# What the host takes, and what it gives at once.
-# The host takes requests of at most 4 MiB, with their heads.
-MOST_BODY = 3 << 20
+# What the host takes. A body that is longer than a piece goes there piece by piece.
+MOST_BODY = 1 << 30
 MOST_HEAD = 1 << 20
-PIECE = 256 << 10
+MOST_LINE = 4096
 
 ONLY_HTTP = "hosts are reached with HTTP and HTTPS only, and this is another protocol"
 NO_WEBSOCKET = "WebSocket connections are not available here; requests are"
 NO_PROXY = "requests cannot go through a proxy here; unset HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
-TOO_LARGE = "a request of Python has at most 3 MiB; `curl -T FILE` sends larger files"
+TOO_LARGE = "the body of a request has at most 1 GiB"
 
 # How a stream begins that `ssl` has wrapped, up to the end of the line: the name in the certificate. No request begins so.
 TLS_MARK = b"\x16kiso-tls "
@@ -31,37 +30,58 @@ def other_protocol(words=ONLY_HTTP):
     return OSError(errno.ENOTSUP, words)
 
 
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(;.*)?\Z", re.DOTALL)
+
+
 class _Chunks:
     """A body that comes in chunks."""
 
+    size = None
+
     def __init__(self):
         self.body = bytearray()
+        self._taken = self._left = 0
+        # Whether the line break behind a chunk is still to come.
+        self._breaks = False
 
     def take(self, data):
-        """Takes what has come off `data`; whether that was all."""
+        """Moves what has come from `data` to `body`; whether that was all."""
         while True:
+            if self._left:
+                part = data[: self._left]
+                del data[: len(part)]
+                self.body += part
+                self._left -= len(part)
+                if self._left:
+                    return False
+                self._breaks = True
+            if self._breaks:
+                if len(data) < 2:
+                    return False
+                del data[:2]
+                self._breaks = False
             end = data.find(b"\r\n")
             if end < 0:
+                if len(data) > MOST_LINE:
+                    raise other_protocol()
                 return False
-            try:
-                size = int(data[:end].split(b";")[0], 16)
-            except ValueError:
-                raise other_protocol() from None
-            if size == 0:
+            size = _SIZE.match(data[:end])
+            if size is None:
+                raise other_protocol()
+            self._left = int(size[1], 16)
+            if self._left == 0:
                 return self._trailers(data, end)
-            if len(data) < end + 2 + size + 2:
-                if size > MOST_BODY:
-                    raise OSError(errno.EMSGSIZE, TOO_LARGE)
-                return False
-            self.body += data[end + 2 : end + 2 + size]
-            del data[: end + 2 + size + 2]
-            if len(self.body) > MOST_BODY:
+            self._taken += self._left
+            if self._taken > MOST_BODY:
                 raise OSError(errno.EMSGSIZE, TOO_LARGE)
+            del data[: end + 2]
 
     def _trailers(self, data, end):
         while True:
             next_end = data.find(b"\r\n", end + 2)
             if next_end < 0:
+                if len(data) > MOST_HEAD:
+                    raise other_protocol()
                 return False
             if next_end == end + 2:
                 del data[: next_end + 2]
@@ -75,14 +95,14 @@ class _Sized:
     def __init__(self, size):
         if size > MOST_BODY:
             raise OSError(errno.EMSGSIZE, TOO_LARGE)
-        self.body, self._size = b"", size
+        self.body, self.size, self._left = bytearray(), size, size
 
     def take(self, data):
-        if len(data) < self._size:
-            return False
-        self.body = bytes(data[: self._size])
-        del data[: self._size]
-        return True
+        part = data[: self._left]
+        del data[: len(part)]
+        self.body += part
+        self._left -= len(part)
+        return not self._left
 
 
 class _Request:
@@ -139,7 +159,8 @@ class Connection:
         self.tls = None
         self.closed_by_us = self.closed = False
         self._sent, self._received = bytearray(), bytearray()
-        self._request = None
+        # The request that is being sent, and what takes its body where that is long.
+        self._request = self._upload = None
         # A request that is not answered yet, and its number, where the program does not wait.
         self._asked = self.pending_request = None
         # The body of a response that is still to be read, its number and whether it is written in chunks; and what ends it all.
@@ -155,13 +176,14 @@ class Connection:
             raise self._again()
         if self.closed:
             raise BrokenPipeError(errno.EPIPE, "the connection is closed")
-        self._sent += data
-        self._advance(within)
+        for at in range(0, len(data), PIECE):
+            self._sent += data[at : at + PIECE]
+            self._advance(within)
         return len(data)
 
     def _advance(self, within):
         try:
-            while self._body is self.pending_request is None and not self.closed and self._next():
+            while self._body is self.pending_request is None and not self.closed and self._next(within):
                 self._perform(within)
         except TimeoutError:
             # A program that sends has not begun to wait.
@@ -170,8 +192,8 @@ class Connection:
             self._error = error
             raise
 
-    def _next(self):
-        """Reads a request, as far as it has been sent; whether it is whole."""
+    def _next(self, within):
+        """Reads a request, as far as it has been sent; whether it is whole. A long body goes on to the host."""
         if self._request is None:
             if self.tls is None and self._sent[:1] == TLS_MARK[:1] and not self._started:
                 if not self._take_mark():
@@ -188,7 +210,35 @@ class Connection:
             self._request = _Request(head)
             if self._request.expects:
                 self._received += b"HTTP/1.1 100 Continue\r\n\r\n"
-        return self._request.content.take(self._sent)
+        content = self._request.content
+        whole = content.take(self._sent)
+        if self._upload is not None or len(content.body) > PIECE:
+            self._pass_on(content.body, whole, within)
+        return whole
+
+    def _pass_on(self, body, whole, within):
+        """Sends what there is of a long body, in pieces of the same size."""
+        # A program that does not wait has nothing to do before there is room.
+        millis = max(1, int(within * 1000)) if within else None
+        try:
+            if self._upload is None:
+                self._upload = Upload(self._head(), self._request.content.size)
+            while len(body) >= PIECE or whole:
+                part = bytes(body[:PIECE])
+                del body[: len(part)]
+                last = whole and not body
+                self._upload.write(part, last, millis)
+                if last:
+                    return
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise as_error(error) from None
+
+    def _head(self):
+        request = self._request
+        url = request.url("http" if self.tls is None else "https", self.authority())
+        return {"op": "http", "method": request.method, "url": url, "headers": request.headers}
 
     def _take_mark(self):
         end = self._sent.find(b"\n")
@@ -216,19 +266,24 @@ class Connection:
         return host if self.port == usual else f"{host}:{self.port}"
 
     def _perform(self, within):
+        asked = self._head()
         request, self._request = self._request, None
-        authority = self.authority()
-        url = request.url("http" if self.tls is None else "https", authority)
-        asked = {"op": "http", "method": request.method, "url": url, "headers": request.headers}
-        if within == 0:
-            asked["later"] = True
-        elif within is not None:
-            asked["millis"] = max(1, int(within * 1000))
+        upload, self._upload = self._upload, None
+        millis = max(1, int(within * 1000)) if within else None
+        if upload is not None and within == 0 and not upload.is_answered():
+            self._asked, self.pending_request = request, upload.number
+            return
         try:
-            answer, _ = ask(asked, bytes(request.content.body))
+            if upload is not None:
+                answer = upload.answer(millis)
+            else:
+                asked.update({"later": True} if within == 0 else {"millis": millis})
+                answer = ask(asked, bytes(request.content.body))[0]
         except OSError as error:
+            if upload is not None:
+                upload.close()
             raise as_error(error) from None
-        if within == 0:
+        if within == 0 and upload is None:
             self._asked, self.pending_request = request, answer["request"]
         else:
             self._answer(request, answer)
@@ -331,7 +386,9 @@ class Connection:
         number = self._body if self.pending_request is None else self.pending_request
         if number is not None:
             tell({"op": "http-close", "body": number})
-        self._body = self.pending_request = None
+        if self._upload is not None:
+            self._upload.close()
+        self._body = self.pending_request = self._upload = None
         self.closed = True
         self._sent.clear()
         self._received.clear()

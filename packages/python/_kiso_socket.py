@@ -12,6 +12,7 @@ _FIRST = 1 << 24
 NO_LISTENING = "programs cannot be servers here; they can make requests"
 NO_DATAGRAMS = "programs have neither UDP nor raw sockets here; they can make requests with HTTP and HTTPS"
 NEVER = "nothing can be received: no request was sent, and hosts are reached with HTTP and HTTPS only"
+NO_SOCKET_FILES = "no program listens at a file here"
 NO_SUCH_SOCKET = "it is not a socket"
 
 # Open sockets by their numbers.
@@ -43,14 +44,22 @@ class _State:
         self.options = {}
 
 
+def _member(enum, value):
+    """The member of an enumeration, or the number where it has none."""
+    try:
+        return enum(value)
+    except ValueError:
+        return value
+
+
 def patch(module):
     """Puts the socket of this module, and its ways to look names up, into `socket`."""
     own = module.socket
     for name, value in (
         ("SO_REUSEADDR", 2), ("SO_ERROR", 4), ("SO_BROADCAST", 6), ("SO_SNDBUF", 7), ("SO_RCVBUF", 8), ("SO_KEEPALIVE", 9),
-        ("SO_LINGER", 13), ("SO_REUSEPORT", 15), ("SO_RCVTIMEO", 20), ("SO_SNDTIMEO", 21), ("SOCK_RAW", 3), ("AF_UNIX", None),
+        ("SO_LINGER", 13), ("SO_REUSEPORT", 15), ("SO_RCVTIMEO", 20), ("SO_SNDTIMEO", 21), ("SOCK_RAW", 3), ("AF_UNIX", 3),
     ):  # fmt: skip
-        if value is not None and not hasattr(module, name):
+        if not hasattr(module, name):
             setattr(module, name, value)
 
     def numeric(host):
@@ -134,7 +143,7 @@ def patch(module):
                 return
             family = module.AF_INET if family == -1 else family
             kind = module.SOCK_STREAM if type == -1 else type
-            if family not in (module.AF_INET, module.AF_INET6):
+            if family not in (module.AF_INET, module.AF_INET6, module.AF_UNIX):
                 raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
             nonblock, cloexec = getattr(module, "SOCK_NONBLOCK", 0), getattr(module, "SOCK_CLOEXEC", 0)
             if kind & nonblock:
@@ -180,7 +189,7 @@ def patch(module):
                 raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
             return connection
 
-        family = property(lambda self: module.AddressFamily(self._state().family))
+        family = property(lambda self: _member(module.AddressFamily, self._state().family))
         type = property(lambda self: module.SocketKind(self._state().kind))
         proto = property(lambda self: self._state().proto)
         timeout = property(lambda self: self._timeout)
@@ -233,7 +242,7 @@ def patch(module):
 
         def bind(self, address):
             # The port of a client, which is the host's business.
-            if address[1] != 0:
+            if self._state().family == module.AF_UNIX or address[1] != 0:
                 raise OSError(errno.ENOTSUP, NO_LISTENING)
 
         def listen(self, backlog=None):
@@ -245,6 +254,8 @@ def patch(module):
             state = self._state()
             if state.connection is not None:
                 raise OSError(errno.EISCONN, os.strerror(errno.EISCONN))
+            if state.family == module.AF_UNIX:
+                raise FileNotFoundError(errno.ENOENT, NO_SOCKET_FILES)
             host, port = address[:2]
             if numeric(host) is None:
                 host = getaddrinfo(host, port, state.family, module.SOCK_STREAM)[0][4][0]

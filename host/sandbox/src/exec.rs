@@ -26,6 +26,7 @@ mod errno;
 pub mod hint;
 mod http;
 mod http_requests;
+mod http_upload;
 mod instance;
 mod line;
 mod line_network;

@@ -270,11 +270,28 @@ impl Permit {
 
     /// Why a request may not be sent to a host. Nothing is put down.
     pub fn refuses_request(&self, host: &str, changes: bool, by_name: bool) -> Option<String> {
-        let (destination, fixed) = (format!("host:{host}"), self.is_fixed(host, by_name));
+        self.refused(host, changes, self.is_fixed(host, by_name)).map(|(_, why)| why)
+    }
+
+    /// Whether what the call has read by now may go on in the body of a request that was let out; why not, where it may not. Where the
+    /// request goes was decided before.
+    pub fn request_body(&self, host: &str, changes: bool, by_name: bool) -> Result<(), String> {
+        match self.refused(host, changes, changes || self.is_fixed(host, by_name)) {
+            None => Ok(()),
+            Some((call, why)) => {
+                self.log_denied(vec![call], &why);
+                Err(why)
+            }
+        }
+    }
+
+    /// A request that may not be sent, and why.
+    fn refused(&self, host: &str, changes: bool, fixed: bool) -> Option<(SinkCall, String)> {
+        let destination = format!("host:{host}");
         let call = self.sink_call("request", &destination, changes, self.args_of(fixed, changes));
         let problems = self.problems(&call, fixed);
         let refuses = self.0.enforcement.refuses() && !problems.is_empty() && !self.has_accepted(&destination, changes);
-        refuses.then(|| problems.join("; "))
+        refuses.then(|| (call, problems.join("; ")))
     }
 
     fn is_fixed(&self, host: &str, by_name: bool) -> bool {

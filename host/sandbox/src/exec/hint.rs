@@ -34,7 +34,7 @@ const HINTS: &[Hint] = &[
     ),
     hint(
         &["vercel"],
-        "it is not included; `git push` deploys a project that is connected, or use `curl` with the service's API",
+        "it is not included; a push deploys a project that is connected, or use `curl` with the service's API",
     ),
     hint(&["claude", "codex", "gemini"], "a model is not started from here; ask for a subagent instead"),
     hint(&["dot", "neato"], "it is not included; Mermaid or SVG can be written as text"),

@@ -1,6 +1,8 @@
-//! HTTP requests of programs that know WASI alone: the answer's head at once or when it is there, its body piece by piece.
+//! HTTP requests of programs that know WASI alone: their bodies at once or piece by piece, the answer's head at once or when it is there,
+//! its body piece by piece.
 
 use super::errno::Errno;
+use super::http_upload::Upload;
 use crate::skill::HttpGate;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::select_all;
@@ -39,6 +41,7 @@ pub(super) struct HttpRequests {
     gate: HttpGate,
     pending: BTreeMap<u32, PendingRequest>,
     bodies: BTreeMap<u32, OpenBody>,
+    uploads: BTreeMap<u32, Upload>,
     opened: u32,
 }
 
@@ -83,25 +86,22 @@ pub(super) struct RequestHead {
     /// The program asks for the answer later.
     #[serde(default)]
     later: bool,
+    /// Bytes of a body that comes piece by piece, where the program knows.
+    size: Option<u64>,
 }
 
 impl HttpRequests {
     pub(super) fn new(gate: HttpGate) -> Self {
-        Self { gate, pending: BTreeMap::new(), bodies: BTreeMap::new(), opened: 0 }
+        let (pending, bodies, uploads) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { gate, pending, bodies, uploads, opened: 0 }
     }
 
     /// Sends a request. Returns the head of the answer, or the request's number where the program asks later; or an error number and words.
     pub(super) async fn send(&mut self, head: RequestHead, body: Bytes) -> Result<Value, Errno> {
-        if self.bodies.len() + self.pending.len() >= MAX_OPEN || head.headers.len() > MAX_HEADERS {
-            return Err(Errno::Invalid);
-        }
         let (millis, later) = (head.millis, head.later);
-        let request = request(head, body).ok_or(Errno::Invalid)?;
-        let gate = self.gate.clone();
-        self.opened += 1;
-        let number = self.opened;
-        let sent = tokio::spawn(async move { gate.send(request, None).await });
-        self.pending.insert(number, PendingRequest(sent));
+        let has_length = !body.is_empty() || matches!(&head.method[..], "POST" | "PUT" | "PATCH");
+        let length = has_length.then_some(body.len() as u64);
+        let number = self.begin(head, length, Full::new(body).map_err(|never| match never {}).boxed_unsync())?;
         if later {
             return Ok(json!({ "request": number }));
         }
@@ -110,6 +110,47 @@ impl HttpRequests {
             self.close(number);
             failure(&Error::ConnectionReadTimeout)
         }))
+    }
+
+    /// Begins a request whose body comes piece by piece, and returns its number.
+    pub(super) fn open(&mut self, head: RequestHead) -> Result<Value, Errno> {
+        let size = head.size;
+        let (upload, body) = Upload::new(size).ok_or(Errno::Invalid)?;
+        let number = self.begin(head, size, body.boxed_unsync())?;
+        self.uploads.insert(number, upload);
+        Ok(json!({ "request": number }))
+    }
+
+    /// Sends a piece of a body, as soon as there is room for it. Says so where there was none in time (`full`), and where nobody takes any more
+    /// of it (`over`): then there is an answer, or an error.
+    pub(super) async fn write(
+        &mut self,
+        number: u32,
+        (piece, is_last): (Bytes, bool),
+        millis: Option<u64>,
+    ) -> Result<Value, Errno> {
+        let upload = self.uploads.get_mut(&number).ok_or(Errno::BadChannel)?;
+        let sent = within(millis, upload.send(piece, is_last)).await.transpose()?;
+        if is_last && sent.is_some() || sent == Some(false) {
+            self.uploads.remove(&number);
+        }
+        Ok(match sent {
+            Some(true) => json!({}),
+            Some(false) => json!({ "over": true }),
+            None => json!({ "full": true }),
+        })
+    }
+
+    fn begin(&mut self, head: RequestHead, length: Option<u64>, body: WasiBody) -> Result<u32, Errno> {
+        if self.bodies.len() + self.pending.len() >= MAX_OPEN || head.headers.len() > MAX_HEADERS {
+            return Err(Errno::Invalid);
+        }
+        let request = request(&head, length, body).ok_or(Errno::Invalid)?;
+        let gate = self.gate.clone();
+        self.opened += 1;
+        let sent = tokio::spawn(async move { gate.send(request, None).await });
+        self.pending.insert(self.opened, PendingRequest(sent));
+        Ok(self.opened)
     }
 
     /// Waits for the answer to one of these requests; none where the time is over.
@@ -165,6 +206,7 @@ impl HttpRequests {
     pub(super) fn close(&mut self, number: u32) {
         self.pending.remove(&number);
         self.bodies.remove(&number);
+        self.uploads.remove(&number);
     }
 }
 
@@ -175,7 +217,8 @@ async fn within<T>(millis: Option<u64>, future: impl Future<Output = T>) -> Opti
     }
 }
 
-fn request(head: RequestHead, body: Bytes) -> Option<Request<WasiBody>> {
+/// `length` is that of the body, where it is known and said.
+fn request(head: &RequestHead, length: Option<u64>, body: WasiBody) -> Option<Request<WasiBody>> {
     let uri: Uri = head.url.parse().ok()?;
     let method = Method::from_bytes(head.method.as_bytes()).ok()?;
     let mut headers = HeaderMap::new();
@@ -189,10 +232,10 @@ fn request(head: RequestHead, body: Bytes) -> Option<Request<WasiBody>> {
     }
     let of_proxy: Vec<_> = headers.keys().filter(|name| name.as_str().starts_with("proxy-")).cloned().collect();
     of_proxy.iter().for_each(|name| drop(headers.remove(name)));
-    if !body.is_empty() || matches!(method, Method::POST | Method::PUT | Method::PATCH) {
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    if let Some(length) = length {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    let mut request = Request::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    let mut request = Request::new(body);
     (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
     Some(request)
 }

@@ -118,6 +118,15 @@ enum Request {
     },
     /// Sends an HTTP request, whose body is the bytes.
     Http(RequestHead),
+    /// Begins an HTTP request whose body comes piece by piece.
+    HttpOpen(RequestHead),
+    /// The next piece of a request's body is the bytes.
+    HttpWrite {
+        request: u32,
+        #[serde(default)]
+        last: bool,
+        millis: Option<u64>,
+    },
     /// Reads on in the body of an answer.
     HttpRead {
         body: u32,
@@ -214,6 +223,14 @@ impl ChildRequests {
             Request::Http(head) => {
                 let sent = self.http.send(head, Bytes::copy_from_slice(bytes)).await;
                 self.going_on(sent.map(|head| (head, Bytes::new())))
+            }
+            Request::HttpOpen(head) => {
+                let opened = self.http.open(head);
+                self.going_on(opened.map(|head| (head, Bytes::new())))
+            }
+            Request::HttpWrite { request, last, millis } => {
+                let written = self.http.write(request, (Bytes::copy_from_slice(bytes), last), millis).await;
+                self.going_on(written.map(|head| (head, Bytes::new())))
             }
             Request::HttpRead { body, max, millis } => {
                 let read = self.http.read(body, max, millis).await;

@@ -5,6 +5,7 @@ mod gate;
 mod masked;
 mod network;
 mod rule;
+mod sent_body;
 
 pub(crate) use self::channel_host::ChannelHost;
 pub(crate) use self::gate::{HttpGate, TellRefused};

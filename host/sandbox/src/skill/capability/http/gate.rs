@@ -6,6 +6,7 @@
 use super::masked::MaskedBody;
 use super::network::{HostRequest, OpenNetwork, is_reading};
 use super::rule::{HttpRule, HttpRules, Injection, PLACEHOLDER, RefusedRequest};
+use super::sent_body::{SentBody, SentTo};
 use crate::effect::label::LabelId;
 use crate::effect::sink::Permit;
 use crate::effect::undo::Transaction;
@@ -168,8 +169,10 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
             })?
         }
     };
+    let by_name = !rule.host.contains('*');
+    let allowed = permit.read().get();
     permit
-        .request(&host, !reads, !rule.host.contains('*'))
+        .request(&host, !reads, by_name)
         .map_err(|why| SendError { error: Error::HttpRequestDenied, why: Why::Labels(why) })?;
     match &rule.inject {
         None => {}
@@ -224,10 +227,14 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
         .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))
         .build()
         .map_err(|_| Error::HttpRequestUriInvalid)?;
+    let to = SentTo { permit: permit.clone(), host: host.clone(), changes: !reads, by_name };
+    let (parts, body) = request.into_parts();
+    let (body, progress) = SentBody::new(body, to, allowed);
+    let request = Request::from_parts(parts, body);
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(Error::Hyper)?;
     let mut connection = Box::pin(connection);
-    let response = timeout(first_byte_limit, async {
+    let response = progress.answered(first_byte_limit, async {
         let mut answer = std::pin::pin!(sender.send_request(request));
         tokio::select! {
             answer = &mut answer => answer,
@@ -237,7 +244,11 @@ async fn send(gate: &HttpGate, request: Request<WasiBody>, options: Option<Reque
             },
         }
     });
-    let mut response = response.await.map_err(|_| Error::ConnectionReadTimeout)?.map_err(Error::Hyper)?;
+    let response = response.await.ok_or(Error::ConnectionReadTimeout)?;
+    let mut response = response.map_err(|error| match progress.take_refusal() {
+        Some(why) => SendError { error: Error::HttpRequestDenied, why: Why::Labels(why) },
+        None => Error::Hyper(error).into(),
+    })?;
     let max = rules.max_response;
     let pause_limit = options.and_then(|o| o.between_bytes_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let mask = rule.mask.clone();
