@@ -3,8 +3,10 @@
 mod asking;
 mod attach;
 mod complete;
+mod doing;
 mod editor;
 mod markdown;
+mod order;
 mod plain;
 mod screen;
 mod stream;
@@ -41,7 +43,10 @@ Examples:
   kiso chat --session holiday       in another one
   echo '/status' | kiso chat        without a terminal: a message for each line; ends as the last one did
 
-Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ continues on the next one. Ctrl-C stops the current run; a second Ctrl-C, or Ctrl-D, leaves. See docs/chat.md.";
+Tab completes /commands, !pills, #tags, skills and their arguments. A line that ends in \\ continues on the next one. Ctrl-C stops the current run; a second Ctrl-C, Ctrl-D or /quit leaves. See docs/chat.md.";
+
+/// What leaves the chat. It is of the terminal alone, and no command of the daemon.
+const LEAVING: [&str; 2] = ["/quit", "/exit"];
 
 /// Where the conversation takes place.
 struct ChatSession<'a> {

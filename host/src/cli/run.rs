@@ -209,20 +209,20 @@ impl<'a> Watched<'a> {
             skills: &self.opened.skills,
             session: self.session,
             run: None,
+            doing: String::new(),
             last: None,
             written: WrittenText::default(),
             charts: Charts::default(),
             talk: WrittenText::default(),
         };
-        let (_, outcome) = perform(&mut told).await?;
+        let (run, outcome) = perform(&mut told).await?;
         self.show.rest();
         told.ended(&outcome);
-        Ok((outcome, told.last))
         if !out::is_lost() {
             self.mark_read(run).await;
         }
+        Ok((outcome, told.last))
     }
-}
 
     /// Marks the reply of a run as read: it was printed.
     async fn mark_read(&self, run: RunId) {
@@ -238,6 +238,7 @@ impl<'a> Watched<'a> {
             tracing::warn!(%error, "the reply stays marked as unread");
         }
     }
+}
 
 /// A failed run ends with the code of what its last task ran into.
 fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {
@@ -267,6 +268,8 @@ struct RunPrinter<'a> {
     skills: &'a Skills,
     session: &'a SessionName,
     run: Option<RunId>,
+    /// What it is busy with.
+    doing: String,
     /// What the last task that was more than a message ran into.
     last: Option<LastError>,
     /// The reply, on standard output.
@@ -344,7 +347,8 @@ impl Listener for RunPrinter<'_> {
 
     fn thought(&mut self, thought: &Thought) {
         self.json(&json!({ "type": "thought", "kind": thought.kind(), "text": thought.text() }));
-        self.show.busy(&thought.text());
+        self.doing = thought.text();
+        self.show.busy(&self.doing);
     }
 
     fn token(&mut self, role: Role, text: &str) {
@@ -356,6 +360,13 @@ impl Listener for RunPrinter<'_> {
             let shown = self.charts.push(&printable(text));
             let piece = self.written.push(&shown);
             self.print(&piece);
+        }
+    }
+
+    fn output(&mut self, call: usize, stream: &'static str, text: &str) {
+        self.json(&json!({ "type": "output", "call": call, "stream": stream, "text": text }));
+        if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+            self.show.busy(&format!("{}: {line}", self.doing));
         }
     }
 

@@ -195,26 +195,7 @@ fn admitted(message: &str) -> StepResult {
 }
 
 fn found(call: &ToolCall, text: &str) -> ToolResult {
-    ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        status: Status::Ok,
-        text: text.to_owned(),
-        code: None,
-        hint: None,
-        archived: None,
-        exit_code: None,
-        files: Vec::new(),
-        more_files: 0,
-        pictures: Vec::new(),
-        millis: 1,
-        used: None,
-        skill_digest: None,
-        grant: None,
-        limits: None,
-        label: Default::default(),
-        sinks: Vec::new(),
-    }
+    ToolResult { status: Status::Ok, text: text.to_owned(), millis: 1, ..ToolResult::blank(call) }
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -79,7 +79,7 @@ enum CallStatus {
     /// A rule, a limit or a person did not allow it.
     Blocked,
     /// The run ended before it did.
-    Stopped,
+    Interrupted,
 }
 
 /// A call of a tool, whole.
@@ -107,7 +107,7 @@ impl ToolCallShown {
     pub(super) fn new(call: &CallHistory, task: TaskState) -> Self {
         let result = call.result.as_ref();
         let status = match result {
-            None if task != TaskState::Running => CallStatus::Stopped,
+            None if task != TaskState::Running => CallStatus::Interrupted,
             None if call.started_ms.is_some() => CallStatus::Running,
             None => CallStatus::Waiting,
             Some(result) => CallStatus::of(result),
@@ -175,10 +175,13 @@ fn label(call: &CallHistory) -> String {
 pub(super) async fn show(
     _: Who,
     State(app): State<App>,
-    Path((id, seq, place)): Path<(RunId, u32, usize)>,
+    Path((id, seq, place)): Path<(RunId, i64, i64)>,
 ) -> JsonResult<ToolCallBody> {
     let vault = app.0.drive.vault.clone();
     let missing = format!("the run {id} has no call {seq}/{place}");
+    let (Ok(seq), Ok(place)) = (u32::try_from(seq), usize::try_from(place)) else {
+        return Err(ApiError::not_found(missing));
+    };
     let found = app.0.drive.store.read(move |view| read(view, &vault, &id, seq, place)).await?;
     Ok(Json(found.ok_or_else(|| ApiError::not_found(missing))?))
 }
@@ -211,7 +214,7 @@ impl ToolCallBody {
         let command = command(call);
         let args = || serde_json::from_str(&call.call.args).unwrap_or_else(|_| Value::from(call.call.args.clone()));
         let args = command.is_none().then(args);
-        let text = call.result.as_ref().map(|result| parts(result));
+        let text = call.result.as_ref().map(parts);
         let (output, stderr) = text.map_or((None, None), |(output, stderr)| (Some(output), stderr));
         let is_long = |text: &Option<String>| text.as_ref().is_some_and(|text| text.chars().nth(MAX_TEXT).is_some());
         let long_args = args.as_ref().is_some_and(|args| args.to_string().len() > MAX_TEXT);
@@ -261,7 +264,7 @@ mod tests {
         assert_eq!(label(&other), "path: a.txt, lines: [1,2]");
         assert_eq!(label(&call("read", "{broken", None)), "{broken");
         let shown = |task| ToolCallShown::new(&exec, task).status;
-        assert_eq!((shown(TaskState::Running), shown(TaskState::Failed)), (CallStatus::Running, CallStatus::Stopped));
+        assert_eq!((shown(TaskState::Running), shown(TaskState::Failed)), (CallStatus::Running, CallStatus::Interrupted));
     }
 
     #[test]

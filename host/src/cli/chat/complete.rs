@@ -1,5 +1,6 @@
 //! What Tab completes: commands, models, pills, skills and their arguments, tags.
 
+use super::LEAVING;
 use kiso_agent::session::command::COMMANDS;
 use kiso_base::config::Config;
 use kiso_sandbox::skill::Skills;
@@ -48,7 +49,10 @@ impl Names {
         let mut words = before[..start].split_whitespace();
         let (first, others) = (words.next(), words.count());
         let mut found: Vec<String> = match (first, word.chars().next()) {
-            (None, Some('/')) => COMMANDS.iter().map(|(name, _, _)| format!("/{name} ")).collect(),
+            (None, Some('/')) => {
+                let leaving = LEAVING.iter().map(|name| format!("{name} "));
+                COMMANDS.iter().map(|(name, _, _)| format!("/{name} ")).chain(leaving).collect()
+            }
             (None, Some('!')) => self.pills.iter().map(|pill| format!("!{pill} ")).collect(),
             (_, Some('@')) => self.tools.keys().map(|tool| format!("@{tool} ")).collect(),
             (_, Some('#')) => self.tags.iter().map(|tag| format!("#{tag} ")).collect(),

@@ -1,10 +1,10 @@
 //! The conversation without a terminal: a message for each line of standard input, replies on standard output.
 
-use super::ChatSession;
 use super::asking::Asking;
 use super::stream::TextForm;
 use super::talk::{ScreenText, Talk};
 use super::waiting::WaitingReport;
+use super::{ChatSession, LEAVING};
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};
@@ -36,6 +36,7 @@ pub(super) async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
             }
             // One after the other: what comes together would be answered together. What a run waits for may be the next one.
             line = lines.recv(), if !ended && (talk.is_idle() || asking.waits()) => match line {
+                Some(Ok(line)) if LEAVING.contains(&line.trim()) => ended = true,
                 Some(line) => client.say(talk.say(&line?, new_key("chat")?, now_ms())),
                 None => ended = true,
             },

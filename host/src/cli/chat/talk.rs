@@ -1,6 +1,8 @@
 //! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
 //! clock.
 
+use super::doing::{Doing, is_written, made_by};
+use super::order::EventOrder;
 use super::stream::{Stream, TextForm};
 use crate::cli::Exit;
 use crate::cli::client::wire::{
@@ -9,9 +11,7 @@ use crate::cli::client::wire::{
 use crate::cli::show::told::LastError;
 use crate::cli::show::{Paint, clip, printable, printable_line, told};
 use kiso_agent::session::command::SlashCommand;
-use kiso_graph::Why;
 use kiso_graph::step::{Event, StepResult};
-use kiso_plan::plan::TaskKind;
 use kiso_plan::report::{FileNote, MAX_DELIVERED};
 use kiso_sandbox::skill::Skills;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,9 @@ use std::path::PathBuf;
 
 /// Answered messages that are remembered, for an `accepted` that comes after its answer.
 const ANSWERED: usize = 256;
+
+/// Columns of a command's last line beside what is done.
+const OUTPUT: usize = 160;
 
 /// Columns of somebody else's message that are shown.
 const STRANGER: usize = 160;
@@ -67,6 +70,7 @@ pub(super) struct Talk {
     files: Vec<FileNote>,
     reply: Stream,
     planner: Stream,
+    order: EventOrder,
     /// Whether kiso is offline.
     away: bool,
     /// What is to be asked next.
@@ -74,6 +78,9 @@ pub(super) struct Talk {
     /// How the last run ended.
     exit: Exit,
 }
+
+/// Lines of what the models of a run think that are shown.
+const MAX_REASONED: usize = 12;
 
 #[derive(Debug)]
 enum Request {
@@ -86,18 +93,6 @@ enum Request {
     },
     /// Of the run, by Ctrl-C.
     Stop,
-}
-
-/// A run that is under way.
-#[derive(Debug)]
-struct Doing {
-    id: String,
-    since_ms: i64,
-    thought: String,
-    cancelled: bool,
-    /// What its last task ran into.
-    last: Option<LastError>,
-    limit: bool,
 }
 
 impl Talk {
@@ -123,6 +118,7 @@ impl Talk {
             files: Vec::new(),
             reply: Stream::new(form),
             planner: Stream::new(form),
+            order: EventOrder::default(),
             away: false,
             asks: Vec::new(),
             exit: Exit::Done,
@@ -199,7 +195,10 @@ impl Talk {
         }
         if let Some(run) = &self.run {
             let tail = [self.reply.unfinished(), self.planner.unfinished()].into_iter().find(|text| !text.is_empty());
-            let what = tail.map(str::to_owned).unwrap_or_else(|| run.thought.clone());
+            let what = tail.map(str::to_owned).unwrap_or_else(|| match run.output.is_empty() {
+                true => run.thought.clone(),
+                false => format!("{}: {}", run.thought, run.output),
+            });
             return Some(Activity { what, since_ms: run.since_ms });
         }
         let asked = self.asked.values().filter_map(|asked| match asked {
@@ -213,11 +212,14 @@ impl Talk {
     /// The connection broke.
     pub(super) fn lost(&mut self) -> Vec<ScreenText> {
         self.away = true;
+        // Events may be missed from here on.
+        self.order.forget();
         // Whether it heard that the run is to be stopped is not known; it can be told again.
         if let Some(run) = &mut self.run {
             run.cancelled = false;
         }
-        let mut shown = vec![self.quiet("kiso is offline; reconnecting… your messages are saved")];
+        let mut shown = self.release();
+        shown.push(self.quiet("kiso is offline; reconnecting… your messages are saved"));
         let mut unanswered = Vec::new();
         self.asked.retain(|_, asked| match asked {
             Request::Command { name } => {
@@ -285,6 +287,8 @@ impl Talk {
             shown.push(ScreenText::Text(Stream::new(self.form).end(None, &answer)));
         }
         if let Some(message) = outbound.message {
+            self.order.forget();
+            shown.extend(self.release());
             shown.extend(text(self.planner.leave()));
             shown.extend(text(self.reply.end(message.run.as_deref(), message.without_files())));
             shown.extend(self.made());
@@ -307,7 +311,12 @@ impl Talk {
             "gap" => {
                 let reference = self.reference();
                 self.asks.push(Say::Status { reference });
-                vec![self.quiet("some events in between are no longer available; `kiso trace` shows every run")]
+                self.order.forget();
+                let mut shown = self.release();
+                shown.extend([
+                    self.quiet("some events in between are no longer available; `kiso trace` shows every run")
+                ]);
+                shown
             }
             _ => Vec::new(),
         }
@@ -334,6 +343,7 @@ impl Talk {
     fn run_line(&mut self, line: RunNotice, now_ms: i64) -> Vec<ScreenText> {
         self.changed = true;
         if line.status == "running" {
+            self.order.begin(&line.id);
             self.begin(line.id, now_ms);
             return Vec::new();
         }
@@ -342,6 +352,7 @@ impl Talk {
             drop(self.run.take_if(|run| run.id == line.id));
             return text(self.planner.leave()).into_iter().collect();
         }
+        // Its last events may come behind this; what the step says that is not told of yet waits for them, or for the reply.
         self.over.clone_from(&line.id);
         self.ended = true;
         let Some(run) = self.run.take_if(|run| run.id == line.id) else { return Vec::new() };
@@ -357,15 +368,24 @@ impl Talk {
 
     fn begin(&mut self, id: String, now_ms: i64) {
         if self.run.as_ref().is_none_or(|run| run.id != id) {
-            let thought = "beginning".to_owned();
+            let (thought, output) = ("beginning".to_owned(), String::new());
             let since_ms = now_ms;
-            self.run = Some(Doing { id, since_ms, thought, cancelled: false, last: None, limit: false });
+            self.run = Some(Doing { id, since_ms, thought, output, cancelled: false, last: None, limit: false, reasoned: 0 });
         }
     }
 
     fn step(&mut self, step: StepLine) -> Vec<ScreenText> {
-        let Some(event) = read::<Event>(step.body) else { return Vec::new() };
-        if let Some(run) = self.run.as_mut().filter(|run| run.id == step.run) {
+        let mut shown = match read::<Event>(step.body) {
+            Some(event) => self.event(&step.run, event),
+            None => Vec::new(),
+        };
+        self.order.hear(&step.run, step.seq);
+        shown.extend(self.release());
+        shown
+    }
+
+    fn event(&mut self, run: &str, event: Event) -> Vec<ScreenText> {
+        if let Some(run) = self.run.as_mut().filter(|doing| doing.id == run) {
             run.note(&event);
         }
         if let StepResult::Finished { gone, .. } = &event.result {
@@ -388,17 +408,40 @@ impl Talk {
             return Vec::new();
         }
         self.begin(live.run.clone(), now_ms);
+        if let Some(run) = &mut self.run {
+            match &live.said {
+                LiveText::Thought { text, .. } => (run.thought, run.output) = (text.clone(), String::new()),
+                LiveText::Output { text } => {
+                    if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+                        run.output = clip(&printable_line(line), OUTPUT);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.order.push(live);
+        self.release()
+    }
+
+    /// Prints what was held back and whose turn it is now.
+    fn release(&mut self) -> Vec<ScreenText> {
+        let mut shown = Vec::new();
+        while let Some(live) = self.order.next() {
+            shown.extend(self.print_live(live));
+        }
+        shown
+    }
+
+    fn print_live(&mut self, live: LiveLine) -> Vec<ScreenText> {
         let mut shown = Vec::new();
         match live.said {
             LiveText::Thought { kind, text: thought } => {
                 match kind.as_str() {
+                    "reasoning" if self.paint.is_coloured() => shown.extend(self.reasoning(&thought)),
                     "synthesizing" | "thinking" => self.reply.written.part(),
                     // What was said on the way to a call is not a part of the reply.
                     "working" if self.reply.role == "actor" => shown.extend(text(self.reply.leave())),
                     _ => {}
-                }
-                if let Some(run) = &mut self.run {
-                    run.thought = thought;
                 }
             }
             LiveText::Token { role, text: piece } => {
@@ -414,9 +457,20 @@ impl Talk {
                     shown.push(ScreenText::Note(void.to_owned()));
                 }
             }
-            LiveText::Other => {}
+            LiveText::Output { .. } | LiveText::Other => {}
         }
         shown
+    }
+
+    /// A line of what a model thinks, dimmed; of a run, the first ones.
+    fn reasoning(&mut self, line: &str) -> Option<ScreenText> {
+        let run = self.run.as_mut().filter(|run| run.reasoned <= MAX_REASONED)?;
+        run.reasoned += 1;
+        let line = match run.reasoned {
+            shown if shown <= MAX_REASONED => format!("  {}", printable_line(line)),
+            _ => format!("  … (`kiso trace {}` has all of it)", run.id),
+        };
+        Some(self.quiet(&line))
     }
 
     /// A word about what goes on, less bright than the rest.
@@ -427,33 +481,6 @@ impl Talk {
     fn reference(&mut self) -> String {
         self.said += 1;
         self.said.to_string()
-    }
-}
-
-impl Doing {
-    /// Keeps what matters at its end.
-    fn note(&mut self, event: &Event) {
-        self.limit |= matches!(event.result, StepResult::Stopped { .. })
-            || event.moves.iter().any(|step| step.why == Why::LimitReached);
-        if let StepResult::Executed { report, .. } = &event.result
-            && report.task.kind != TaskKind::Msg
-        {
-            self.last = LastError::of(report);
-        }
-    }
-}
-
-/// Whether what an event says came from a model that writes to the user, or is a notice.
-fn is_written(event: &Event) -> bool {
-    matches!(&event.result, StepResult::Told { .. })
-        || matches!(&event.result, StepResult::Executed { report, .. } if report.task.kind == TaskKind::Msg)
-}
-
-fn made_by(event: &Event) -> Vec<FileNote> {
-    match &event.result {
-        StepResult::Executed { report, .. } => report.files.clone(),
-        StepResult::Called { results } => results.iter().flat_map(|result| result.files.clone()).collect(),
-        _ => Vec::new(),
     }
 }
 
@@ -472,7 +499,7 @@ mod tests {
     use super::*;
     use kiso_base::config::Config;
     use kiso_base::home::Home;
-    use kiso_plan::plan::Task;
+    use kiso_plan::plan::{Task, TaskKind};
     use kiso_plan::report::{TaskReport, TaskStatus};
     use kiso_sandbox::skill::Quiet;
     use kiso_store::store::Store;
@@ -569,6 +596,39 @@ mod tests {
             assert_eq!(scene.live(token("late")), "", "what comes too late revives nothing");
             assert_eq!((scene.talk.busy(), scene.talk.exit()), (None, Exit::Done));
         }
+    }
+
+    /// The events of built-in models are recorded together, and told behind the reply that they led to.
+    #[test]
+    fn the_lines_of_steps_stand_before_the_reply_that_they_led_to() {
+        let mut scene = scene();
+        scene.ask();
+        scene.run("running");
+        let token = |text: &str| json!({ "seq": 4, "type": "token", "role": "worker", "text": text });
+        assert_eq!(scene.live(token("| a | b |\n|---|---|\n")), "");
+        assert_eq!(scene.live(token("| 1 | 2 |\n\nThat is all.\n\n")), "");
+        let mut event = |seq: u32, result: StepResult| {
+            let mut body = serde_json::to_value(result).unwrap();
+            body["moves"] = json!([]);
+            scene.event("event", json!({ "run": "r1", "seq": seq, "body": body }))
+        };
+        let report = TaskReport::new(Task::new(TaskKind::Exec, "x"), TaskStatus::Done, "");
+        let shown = event(2, StepResult::Executed { task: 0, report: Box::new(report), call: None });
+        assert!(shown.starts_with('✓') && shown.lines().count() == 1, "{shown}");
+        let shown = event(3, StepResult::CallsStarted);
+        assert!(shown.contains("a") && shown.ends_with("That is all.\n"), "{shown}");
+        assert_eq!(scene.reply("| a | b |\n|---|---|\n| 1 | 2 |\n\nThat is all."), "");
+    }
+
+    #[test]
+    fn the_line_above_the_prompt_has_the_last_line_of_a_command() {
+        let mut scene = scene();
+        scene.run("running");
+        scene.live(json!({ "type": "thought", "kind": "working", "text": "$ make" }));
+        scene.live(json!({ "type": "output", "call": 0, "stream": "stdout", "text": "one\ntwo\n" }));
+        assert_eq!(scene.talk.busy().unwrap().what, "$ make: two");
+        scene.live(json!({ "type": "thought", "kind": "thinking", "text": "deciding" }));
+        assert_eq!(scene.talk.busy().unwrap().what, "deciding");
     }
 
     #[test]

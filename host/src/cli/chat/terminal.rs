@@ -1,6 +1,6 @@
 //! The conversation at a terminal.
 
-use super::ChatSession;
+use super::{ChatSession, LEAVING};
 use super::asking::Asking;
 use super::attach::{self, LinePaths, PathMention};
 use super::complete::Names;
@@ -136,6 +136,9 @@ impl Conversation<'_> {
         self.left = false;
         if line.trim().is_empty() {
             return Ok(Some(Vec::new()));
+        }
+        if LEAVING.contains(&line.trim()) {
+            return Ok(None);
         }
         let (line, shown) = match self.asking.command(&line) {
             Some(command) => (Some(command), Vec::new()),

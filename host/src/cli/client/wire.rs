@@ -142,6 +142,9 @@ pub(crate) struct RunNotice {
 #[derive(Debug, Deserialize)]
 pub(crate) struct StepLine {
     pub run: String,
+    /// The number of the event in its run, from 1.
+    #[serde(default)]
+    pub seq: u32,
     /// Null where it is too large or sealed.
     pub body: Value,
 }
@@ -150,6 +153,9 @@ pub(crate) struct StepLine {
 #[derive(Debug, Deserialize)]
 pub(crate) struct LiveLine {
     pub run: String,
+    /// The number that the event of the step will have.
+    #[serde(default)]
+    pub seq: u32,
     #[serde(flatten)]
     pub said: LiveText,
 }
@@ -166,6 +172,9 @@ pub(crate) enum LiveText {
     },
     Thought {
         kind: String,
+        text: String,
+    },
+    Output {
         text: String,
     },
     #[serde(other)]

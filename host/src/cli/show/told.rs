@@ -2,9 +2,10 @@
 
 use super::{Paint, clip, duration, printable, printable_line};
 use crate::cli::Exit;
+use crate::cli::listing::counted;
 use kiso_agent::tool::EXEC;
 use kiso_graph::reflection;
-use kiso_graph::step::{Event, StepResult, ToolResult};
+use kiso_graph::step::{Event, STDERR, StepResult, ToolResult};
 use kiso_plan::call::ToolCall;
 use kiso_plan::plan::{Task, TaskKind};
 use kiso_plan::report::{FileNote, TaskReport, size};
@@ -21,6 +22,9 @@ const ARG: usize = 60;
 
 /// Lines of a command that are shown.
 const LINES: usize = 3;
+
+/// Lines of a command's output that are shown when it has ended.
+const OUTPUT_LINES: usize = 5;
 
 /// The lines about an event; none for one that shows itself or says nothing to a person.
 pub(crate) fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
@@ -42,7 +46,7 @@ pub(crate) fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String>
         StepResult::Acted { calls, .. } => {
             calls.iter().flat_map(call_lines).map(|line| paint.dim(&format!("  {line}"))).collect()
         }
-        StepResult::Called { results } => results.iter().filter_map(trouble).collect(),
+        StepResult::Called { results } => results.iter().flat_map(|result| call_end(paint, result)).collect(),
         _ => Vec::new(),
     }
 }
@@ -97,7 +101,38 @@ fn first_line(text: &str) -> String {
     if lines.next().is_some() { format!("{first} …") } else { first }
 }
 
-/// The line about a result that is not what was wanted, with the first line of why.
+/// The lines about a call that has ended: how, how long it took, which files it changed, and the last lines of a command's output.
+fn call_end(paint: Paint, result: &ToolResult) -> Vec<String> {
+    let trouble = trouble(result);
+    let mark = if trouble.is_none() { paint.green("✓") } else { paint.red("✗") };
+    let mut line = format!("  {mark} {}  {}", printable_line(&result.name), paint.dim(&duration(result.millis)));
+    let changed = result.changed.len() as u64 + result.more_changed;
+    if changed > 0 {
+        line.push_str(&paint.dim(&format!("  {}", counted(changed, "file changed", "files changed"))));
+    }
+    if result.outside {
+        line.push_str(&paint.dim("  from outside"));
+    }
+    if let Some(trouble) = trouble {
+        line.push_str(&format!("  {}", clip(&printable_line(&trouble), WIDTH)));
+    }
+    let mut lines = vec![line];
+    if result.exit_code.is_some() {
+        // The first line is the exit code.
+        let output: Vec<&str> =
+            result.text.lines().skip(1).filter(|line| !line.trim().is_empty() && *line != STDERR).collect();
+        let left_out = output.len().saturating_sub(OUTPUT_LINES);
+        if left_out > 0 {
+            lines.push(paint.dim(&format!("    … {}", counted(left_out as u64, "line before", "lines before"))));
+        }
+        let last =
+            output[left_out..].iter().map(|line| format!("    {}", clip(&printable_line(line.trim_end()), WIDTH)));
+        lines.extend(last.map(|line| paint.dim(&line)));
+    }
+    lines
+}
+
+/// Why a result is not what was wanted, with the first line of the reason.
 fn trouble(result: &ToolResult) -> Option<String> {
     let (how, why) = match (result.status, result.exit_code) {
         (reflection::Status::Ok, None | Some(0)) => return None,
@@ -105,10 +140,14 @@ fn trouble(result: &ToolResult) -> Option<String> {
         (status, _) => (status.name().to_owned(), result.text.lines().next()),
     };
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    Some(format!("  {}", clip(&printable_line(&format!("{} {how}{why}", result.name)), WIDTH)))
+    Some(format!("{how}{why}"))
 }
 
+/// The plan; no line for one that is nothing but the reply.
 fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<String> {
+    if matches!(tasks, [only] if only.kind == TaskKind::Msg) {
+        return Vec::new();
+    }
     let head = format!("{} {}", paint.bold("Plan:"), printable_line(goal));
     // That there is a reply at the end is no news.
     let tasks = match tasks {
@@ -202,6 +241,7 @@ impl LastError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kiso_plan::report::{ChangeKind, ChangedFile};
     use serde_json::json;
 
     fn shown(name: &str, args: &str) -> Vec<String> {
@@ -245,13 +285,36 @@ mod tests {
         };
         let ok = reflection::Status::Ok;
         assert_eq!(result(ok, Some(0), "exit code: 0\n"), None);
-        assert_eq!(result(ok, Some(1), "exit code: 1\n").as_deref(), Some("  exec exit code 1"));
+        assert_eq!(result(ok, Some(1), "exit code: 1\n").as_deref(), Some("exit code 1"));
         let text = "exit code: 2\nout\n\n[standard error]\nls: no such file: ü\nmore\n";
-        assert_eq!(result(ok, Some(2), text).as_deref(), Some("  exec exit code 2: ls: no such file: ü"));
+        assert_eq!(result(ok, Some(2), text).as_deref(), Some("exit code 2: ls: no such file: ü"));
         let trace = "exit code: 1\n\n[standard error]\nTraceback (most recent call last):\n  File \"<stdin>\", line 1\n    x\nNameError: no x\n";
-        assert_eq!(result(ok, Some(1), trace).as_deref(), Some("  exec exit code 1: NameError: no x"));
+        assert_eq!(result(ok, Some(1), trace).as_deref(), Some("exit code 1: NameError: no x"));
         let failed = result(reflection::Status::Error, None, "there is no tool \"x\"\nmore");
-        assert_eq!(failed.as_deref(), Some("  exec error: there is no tool \"x\""));
+        assert_eq!(failed.as_deref(), Some("error: there is no tool \"x\""));
+    }
+
+    #[test]
+    fn a_call_that_ended_has_its_time_changes_and_last_output() {
+        let text = (1..=8).map(|n| format!("line {n}\n")).collect::<String>();
+        let changed = vec![ChangedFile::new("a.txt", ChangeKind::Created); 2];
+        let call = ToolCall { name: EXEC.to_owned(), ..ToolCall::default() };
+        let result = ToolResult {
+            status: reflection::Status::Ok,
+            exit_code: Some(0),
+            text: format!("exit code: 0\n{text}\n[standard error]\nslow"),
+            millis: 1_200,
+            changed,
+            outside: true,
+            ..ToolResult::blank(&call)
+        };
+        let shown = call_end(Paint::never(), &result);
+        assert_eq!(shown[0], "  ✓ exec  1.2 s  2 files changed  from outside");
+        assert_eq!(shown[1], "    … 4 lines before");
+        assert_eq!(shown[2..], ["    line 5", "    line 6", "    line 7", "    line 8", "    slow"]);
+        let failed =
+            ToolResult { status: reflection::Status::Blocked, exit_code: None, text: "no".to_owned(), ..result };
+        assert_eq!(call_end(Paint::never(), &failed), ["  ✗ exec  1.2 s  2 files changed  from outside  blocked: no"]);
     }
 
     #[test]
@@ -269,6 +332,6 @@ mod tests {
             Task::new(TaskKind::Msg, "Say it"),
         ];
         assert_eq!(lines(&tasks), ["Plan: sorted", "  1. Sort …", "  2. reply", "  3. $ python3 - <<'E' …"]);
-        assert_eq!(lines(&tasks[3..]), ["Plan: sorted"]);
+        assert_eq!(lines(&tasks[3..]), [""; 0]);
     }
 }

@@ -99,6 +99,12 @@ impl View<'_> {
         Ok(query.query_row([message], line).optional()?)
     }
 
+    /// The number of the card that a message shows.
+    pub fn approval_number_in_message(&self, message: i64) -> Result<Option<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT approval FROM approval_messages WHERE message = ?1")?;
+        Ok(query.query_row([message], |row| row.get(0)).optional()?)
+    }
+
     /// Whether a message of this session shows the card.
     pub fn shows_approval(&self, session: &SessionName, id: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
@@ -108,7 +114,8 @@ impl View<'_> {
         Ok(query.exists((id, session.as_str()))?)
     }
 
-    /// Cards, the latest first: those that wait or all, of one session or of every one, with numbers below `before`.
+    /// Cards, the latest first: those that wait or all, of one session or of every one, with numbers below `before`. Of a session are also
+    /// those that its messages show, which its subagents ask.
     pub fn approvals(
         &self,
         session: Option<&SessionName>,
@@ -118,7 +125,9 @@ impl View<'_> {
     ) -> Result<Vec<ApprovalLine>, StoreError> {
         let pending = if all { "" } else { "a.state = 'pending' AND" };
         let mut query = self.conn.prepare_cached(&format!(
-            "SELECT {COLUMNS} WHERE {pending} a.id < ?1 AND (?2 IS NULL OR s.name = ?2) ORDER BY a.id DESC LIMIT ?3"
+            "SELECT {COLUMNS} WHERE {pending} a.id < ?1 AND (?2 IS NULL OR s.name = ?2 OR EXISTS (
+                 SELECT 1 FROM approval_messages shown JOIN messages m ON m.id = shown.message JOIN sessions of ON of.id = m.session
+                 WHERE shown.approval = a.id AND of.name = ?2)) ORDER BY a.id DESC LIMIT ?3"
         ))?;
         let before = before.unwrap_or(i64::MAX);
         let rows = query.query_map((before, session.map(SessionName::as_str), limit.min(MAX_PAGE)), line)?;

@@ -1,0 +1,54 @@
+//! The order of what is heard of a run: what a step says is printed behind the events of the steps before it, which may be told later
+//! than the text, because the events of built-in models are recorded together.
+
+use crate::cli::client::wire::LiveLine;
+use std::collections::VecDeque;
+
+/// Pieces of a text that wait for events before them. When there are more, nothing waits any longer.
+const HELD: usize = 4_096;
+
+/// Holds back what a run says until the events before it are there.
+#[derive(Debug, Default)]
+pub(super) struct EventOrder {
+    /// The last event of the run that was heard, as far as all before it were. `None` where that is not known: then nothing waits.
+    seen: Option<(String, u32)>,
+    held: VecDeque<LiveLine>,
+}
+
+impl EventOrder {
+    /// A run begins, or goes on. Its first event is there before anything of it is told.
+    pub(super) fn begin(&mut self, run: &str) {
+        if self.seen.as_ref().is_none_or(|(known, _)| known != run) {
+            self.seen = Some((run.to_owned(), 1));
+        }
+    }
+
+    /// An event of a run was heard.
+    pub(super) fn hear(&mut self, run: &str, seq: u32) {
+        if let Some((known, last)) = &mut self.seen
+            && known == run
+        {
+            *last = (*last).max(seq);
+        }
+    }
+
+    /// Nothing waits any longer: events may be missed, or the reply is there.
+    pub(super) fn forget(&mut self) {
+        self.seen = None;
+    }
+
+    /// Takes a piece of what a run says.
+    pub(super) fn push(&mut self, live: LiveLine) {
+        self.held.push_back(live);
+        if self.held.len() > HELD {
+            self.forget();
+        }
+    }
+
+    /// The next piece whose turn it is.
+    pub(super) fn next(&mut self) -> Option<LiveLine> {
+        let next = self.held.front()?;
+        let is_early = self.seen.as_ref().is_some_and(|(run, seq)| *run == next.run && next.seq > seq + 1);
+        if is_early { None } else { self.held.pop_front() }
+    }
+}
