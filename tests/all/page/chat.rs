@@ -223,7 +223,7 @@ fn what_was_written_before_a_stop_stays_in_view() {
     server.release_many(3);
     tab.shows("One two three");
     tab.click(role("button", "Stop"));
-    tab.shows("Stopped after");
+    tab.shows("Cancelled after");
     tab.wait_for(role("button", "Copy reply"));
     tab.wait_of(
         css(".chat-cut"),
@@ -247,7 +247,7 @@ fn a_run_is_stopped_and_tried_again() {
     tab.wait("the model is asked", || server.held() == 1);
     tab.wait_for(role("button", "Stop"));
     tab.press("Control+.");
-    tab.shows("Stopped after");
+    tab.shows("Cancelled after");
     tab.wait_gone(role("button", "Stop"));
     tab.audit("chat with a run that was stopped");
     tab.click(role("button", "Try again"));

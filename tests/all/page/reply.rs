@@ -99,7 +99,7 @@ fn a_stopped_command_keeps_its_lines_after_a_reload() {
             tab.reload();
         }
         tab.wait_of(css("figure.terminal .run-output"), "it.textContent === 'kept'");
-        tab.wait_of(css(".chat-from"), "it.innerText.includes('Stopped')");
+        tab.wait_of(css(".chat-from"), "it.innerText.includes('Cancelled')");
         tab.wait_for(role("button", "Try again"));
     }
 }
@@ -224,24 +224,19 @@ fn four_tasks_are_offered_where_there_is_a_model() {
     let server = server(&[]);
     let Some(stage) = Stage::scripted(&server) else { return };
     let tab = &stage.tab;
-    stage.open("led");
-    tab.click(role("button", "Connect a model"));
-    tab.wait_for(role("dialog", "Connect a model"));
-    tab.click(role("radio", "OpenAI"));
-    tab.shows("kiso config preset openai --write");
-    tab.shows("LoadCredential=OPENAI_API_KEY:");
-    assert_eq!(tab.count(css("dialog input:not([type=radio])")), 0, "there is no field that a key could be typed into");
-    tab.audit("the way to a model");
-    tab.click(role("button", "Test the connection"));
-    tab.shows("config.toml names no model yet");
-    // The file is read as it stands, and the answer says what is missing.
-    stage.home.config(&format!(
-        "model = \"cloud:m\"\n{QUICK}[providers.cloud]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey_env = \"KISO_NO_SUCH_KEY\"\n"
-    ));
-    tab.click(role("button", "Test the connection"));
-    tab.shows("KISO_NO_SUCH_KEY, the variable with the key of [providers.cloud], is not set");
-    tab.shows("still uses the old configuration");
-    tab.audit("a model that does not work");
+    stage.open("fresh");
+    tab.wait_for(role("button", "Ask about a file"));
+    let places = tab.eval(
+        "JSON.stringify([...document.querySelectorAll('.chat-welcome li')].map((it) => [it.offsetLeft, it.offsetTop]))",
+    );
+    let places: Vec<[f64; 2]> = serde_json::from_str(places.as_str().unwrap()).unwrap();
+    assert_eq!(places.len(), 4, "{places:?}");
+    let (left, right) = (places[0][0], places[1][0]);
+    assert!(left < right && places[2][0] == left && places[3][0] == right, "two by two: {places:?}");
+    tab.click(role("button", "Ask about a file"));
+    tab.wait_of(css(".composer"), "it.innerText.includes('weather.csv')");
+    tab.audit("the first screen with a model");
+    super::script::finish(server);
 }
 
 #[test]

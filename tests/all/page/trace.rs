@@ -112,7 +112,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
 
     // Along the time: the nodes that took a step, a bar for each, gone through with the keyboard.
     let lanes = tab.eval("[...document.querySelectorAll('.timeline-lane')].map((it) => it.innerText.trim())");
-    assert_eq!(lanes, json!(["Input", "Retrieval", "Router", "Actor", "Tools", "Output"]));
+    assert_eq!(lanes, json!(["Message", "Context", "Router", "Actor", "Tools", "Reply"]));
     tab.wait_for(role("region", "Timeline"));
     assert_eq!(tab.count(css(".timeline-bar")), events.len());
     assert_eq!(tab.count(css(".timeline-bar[tabindex='0']")), 1, "the keyboard gets there");
@@ -131,7 +131,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     );
     assert!(line[0].as_str().unwrap().starts_with('+') && line[1].as_str().unwrap().ends_with('s'), "{line}");
     assert_eq!((&line[2], &line[3]), (&json!("15"), &json!("$0.01")), "{line}");
-    assert!(line[4].as_str().unwrap().contains("retrieval → action because tools without a plan"), "{line}");
+    assert!(line[4].as_str().unwrap().contains("Next: the work because the message needs tools, but no plan"), "{line}");
 
     called_tools_are_told(&stage, &events);
     prompts_come_on_demand(&stage, &run, &events);
@@ -281,7 +281,7 @@ fn a_trace_grows_while_the_run_goes_on() {
     let reviewed = seq(&events, "reviewed");
     tab.wait_of(
         css(&format!("#step-{reviewed} .trace-moves")),
-        "it.innerText.includes('critic → reasoning because needs a fix')",
+        "it.innerText.includes('Next: the preparation of a task because the result needs a fix')",
     );
     let body = open_step(tab, reviewed);
     tab.wait_of(

@@ -112,7 +112,7 @@ function ApprovalCard({ card, more }) {
 function ending({ state, answer, effects }) {
   const accepted = answer?.accepted.length ?? 0;
   if (state === 'pending') return ['Waiting for your answer below', ''];
-  if (state === 'withdrawn') return ['No longer asked: the run was stopped', ''];
+  if (state === 'withdrawn') return ['No longer asked: the run was cancelled', ''];
   if (state === 'expired' || answer?.expired) return ['Refused: nobody answered in time', 'bad'];
   const by = answer?.by ? ` by ${plain(answer.by)}` : '';
   if (!accepted) return [`Refused${by}`, 'bad'];

@@ -55,7 +55,7 @@ function Call({ call, run, session, live }) {
         ${isCommand ? html`<span class="run-prompt mono" aria-hidden="true">$</span>` : html`<span class="run-kind">${plain(call.tool)}</span>`}
         <span class=${`run-label ${isCommand ? 'mono' : 'run-args'}`}><bdi>${plain(call.label)}</bdi></span>
         ${exit > 0 && html`<${Badge}>exit ${exit}<//>`}
-        ${bad || status === 'stopped' ? html`<${Badge} kind=${bad ? 'bad' : 'warn'}>${status}<//>` : html`<span class="unseen">${status}</span>`}
+        ${bad || status === 'interrupted' ? html`<${Badge} kind=${bad ? 'bad' : 'warn'}>${status}<//>` : html`<span class="unseen">${status}</span>`}
         ${call.outside && html`<${Outside} />`}
         ${call.changed.length > 0 && html`<span class="muted run-count">${plural(call.changed.length + call.more_changed, 'file')} changed</span>`}
         ${took != null ? html`<span class="run-time">${duration(took)}</span>` : call.started_ms && status === 'running' && html`<${Elapsed} since=${call.started_ms} />`}

@@ -8,7 +8,7 @@ import { Icon } from './ui.js';
 /** Milliseconds between two ticks of a timer that shows tenths. */
 const TICK = 100;
 
-const ICONS = { done: 'check', partial: 'check', failed: 'close', blocked: 'close', interrupted: 'alert', stopped: 'alert' };
+const ICONS = { done: 'check', partial: 'check', failed: 'close', blocked: 'close', interrupted: 'alert', cancelled: 'close' };
 
 /** A state as a sign; the words stand beside it. */
 export function Mark({ status }) {

@@ -11,7 +11,7 @@ import { Elapsed, Mark } from './run-mark.js';
 import { Live, Task, commandOf } from './run-task.js';
 import { Busy, Button, Icon, Trouble } from './ui.js';
 
-const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped after' };
+const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Cancelled after' };
 
 /**
  * `live` is what the run says (lib/run-live.js), `known` what events told of it, `stopping` whether it was asked to end, `typed` the
@@ -33,7 +33,7 @@ export function RunCard({ run, session, live, known, stopping, typed, replied })
   const doing = stopping ? 'Stopping' : step ? `Step ${step} of ${of}` : thought?.text ?? 'Starting';
   return html`<section role="group" class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="Steps">
     <div class="run-now">
-      <${Mark} status=${running ? 'running' : line.status === 'cancelled' ? 'interrupted' : line.status} />
+      <${Mark} status=${running ? 'running' : line.status} />
       ${running
         ? html`<span class="run-thought" role="status"><bdi>${plain(doing)}</bdi></span>
           ${line?.started_ms && html`<${Elapsed} since=${line.started_ms} />`}`

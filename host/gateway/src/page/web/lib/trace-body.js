@@ -117,7 +117,7 @@ const BODIES = {
   conversed: ({ body }) => html`<${Text} label="Answer" text=${body.text} />`,
   model_failed: ({ body }) => html`<${Text} label="Why" text=${body.message} />`,
   stopped: () => null,
-  cancelled: () => html`<p class="muted">Stopped by the user.</p>`,
+  cancelled: () => html`<p class="muted">Cancelled by the user.</p>`,
   told: ({ body }) => html`<${Text} label="Text" text=${body.text} />`,
   finished: ({ body }) => html`<${Text} label="Reply" text=${body.reply} />
     ${body.arrived?.map((text, at) => html`<${Text} key=${at} label="New messages" text=${text} />`)}`,

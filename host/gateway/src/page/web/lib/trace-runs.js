@@ -1,10 +1,11 @@
 // Runs in a list: to open one, or to choose what another one is compared with.
 
-import { html, useEffect, useState } from './preact.js';
+import { html, useEffect, useState, useStore } from './preact.js';
 import { get } from './api.js';
 import { on, onOpen } from './events.js';
 import { duration } from './format.js';
 import { go, href } from './router.js';
+import { sessions, titleOf } from './sessions.js';
 import { Badge, Busy, Button, Dialog, Empty, Icon, ScreenHead, Time, Trouble } from './ui.js';
 import { Said, StatusBadge } from './trace-parts.js';
 
@@ -14,18 +15,21 @@ const PAGE = 50;
 const TOGETHER = 300;
 
 /** Runs, the latest first, a page at a time; new ones and what becomes of the others are added by themselves. */
-function useRuns(session) {
-  const [state, set] = useState({ items: [], next: undefined, loading: true, error: null });
+function useRuns(session, status) {
+  const [state, set] = useState({ items: [], next: undefined, loading: true, error: null, of: status });
   const fetch = async (before, quiet) => {
     if (!quiet) set((old) => ({ ...old, loading: true, error: null }));
     try {
-      const page = await get('/runs', { session, before, limit: PAGE });
+      const page = await get('/runs', { session, status, before, limit: PAGE });
       set((old) => {
         const fresh = new Map(page.items.map((run) => [run.id, run]));
-        const rest = old.items.filter((run) => !fresh.has(run.id));
-        const older = before || !old.items.length;
+        const known = old.of === status ? old.items : [];
+        // One that stands differently by now is no longer among those that are filtered.
+        const oldest = page.items.at(-1)?.id ?? '';
+        const rest = known.filter((run) => !fresh.has(run.id) && (!status || before || run.id < oldest));
+        const older = before || !known.length;
         const items = before ? [...rest, ...page.items] : [...page.items, ...rest];
-        return { items, next: older ? page.next : old.next, loading: false, error: null };
+        return { items, next: older ? page.next : old.next, loading: false, error: null, of: status };
       });
     } catch (error) {
       if (!quiet) set((old) => ({ ...old, loading: false, error }));
@@ -45,8 +49,8 @@ function useRuns(session) {
       off.forEach((stop) => stop());
       clearTimeout(timer);
     };
-  }, [session]);
-  return { ...state, more: () => fetch(state.next), again: () => fetch() };
+  }, [session, status]);
+  return { ...state, items: state.of === status ? state.items : [], more: () => fetch(state.next), again: () => fetch() };
 }
 
 const Took = ({ run }) => (run.ended_ms ? duration(run.ended_ms - run.started_ms) : '');
@@ -57,16 +61,28 @@ const Rest = ({ runs }) => html`${runs.error && html`<${Trouble} error=${runs.er
   ${runs.loading && html`<${Busy} />`}${runs.next && !runs.loading && html`<div class="trace-more"><${Button} onClick=${runs.more}>Show more runs<//>
     </div>`}`;
 
+/** States that the list can be narrowed to. */
+const STATES = [
+  ['', 'All'], ['running', 'Running'], ['waiting', 'Needs you'], ['held', 'Paused'], ['done', 'Done'], ['failed', 'Failed'], ['cancelled', 'Cancelled'],
+];
+
 /** All runs, of all sessions. */
 export function Runs() {
-  const runs = useRuns();
+  const [status, narrow] = useState('');
+  const runs = useRuns(undefined, status || undefined);
+  // Titles come with the listing of sessions.
+  useStore(sessions);
   return html`<div class="screen trace">
     <${ScreenHead} title="Runs" about="One run for each message, newest first. Open one to see its trace." />
+    <label class="field trace-state"><span>State</span><select value=${status} onChange=${(event) => narrow(event.target.value)}>
+      ${STATES.map(([value, words]) => html`<option key=${value} value=${value}>${words}</option>`)}</select></label>
     ${runs.items.length > 0 && html`<ul class="card trace-runs" aria-label="Runs">${runs.items.map((run) => html`<li key=${run.id}>
       <a href=${href('run', run.id)}>
-      <${StatusBadge} of=${run.status} /><span class="trace-of"><${Message} run=${run} /></span><span class="muted"><bdi>${run.session}</bdi></span>
+      <${StatusBadge} of=${run.status} /><span class="trace-of"><${Message} run=${run} /></span><span class="muted trace-session" title=${run.session}><bdi>${titleOf(run.session)}</bdi></span>
       <span class="muted number"><${Took} run=${run} /></span><span class="muted"><${Time} ms=${run.started_ms} /></span></a></li>`)}</ul>`}
-    ${!runs.loading && !runs.error && runs.items.length === 0 && html`<${Empty} icon="trace" title="No runs yet">Send a message to start one.<//>`}
+    ${!runs.loading && !runs.error && runs.items.length === 0 && (status
+      ? html`<${Empty} icon="trace" title="No such runs">No run stands so at the moment.<//>`
+      : html`<${Empty} icon="trace" title="No runs yet">Send a message to start one.<//>`)}
     <${Rest} runs=${runs} />
   </div>`;
 }

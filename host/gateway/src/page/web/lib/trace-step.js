@@ -5,7 +5,7 @@ import { cost, duration, short } from './format.js';
 import { href } from './router.js';
 import { CopyButton, Icon } from './ui.js';
 import { LANES } from './trace.js';
-import { headline, statusOf, why } from './trace-words.js';
+import { headline, nodeWords, statusOf, why } from './trace-words.js';
 import { Body } from './trace-body.js';
 import { Prompt } from './trace-prompt.js';
 import { Calls, Folded, Said, StatusBadge, Text, pretty } from './trace-parts.js';
@@ -43,8 +43,8 @@ export class Step extends Component {
         <span class="trace-tokens number">${tokens > 0 && html`${short(tokens)}<span class="unseen"> tokens</span>`}</span>
         <span class="trace-cost number">${step.cost > 0 && cost(step.cost)}</span>
       <//>
-      ${moves.length > 0 && html`<p class="trace-moves"><span class="unseen">Way: </span>
-        ${moves[0].from}${moves.map((move) => html` → ${move.to}`)} <span>because ${moves.map((move) => why(move.why)).join(', then ')}</span></p>`}
+      ${moves.length > 0 && html`<p class="trace-moves">Next: ${moves.map((move) => nodeWords(move.to)).join(', then ')}
+        <span>because ${moves.map((move) => why(move.why)).join(', and ')}</span></p>`}
       <${Open} ...${{ step, run, session, opened }} />
     </li>`;
   }

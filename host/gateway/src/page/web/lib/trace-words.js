@@ -3,14 +3,24 @@
 import { plural } from './format.js';
 import { taskLabel } from './trace.js';
 
-/** Why a run went from one node to the next. */
+/** Why a run went from one node to the next: "because …". */
 const WHY = {
-  admitted: 'taken in', low: 'conversation', medium: 'tools without a plan', high: 'it needs a plan', no_plan: 'no usable plan',
-  planning_failed: 'planning failed', planned: 'planned', no_brief: 'no usable brief', ready: 'ready', rounds_left: 'rounds are left',
-  rounds_spent: 'rounds are spent', task_ended: 'the task ended', no_verdict: 'no usable verdict', tasks_remain: 'tasks remain',
-  needs_fix: 'needs a fix', replan: 'needs a new plan', plan_exhausted: 'the plan is done', replans_exhausted: 'no further plan is allowed',
-  limit_reached: 'a limit is reached', cancelled: 'cancelled', cycle_incomplete: 'messages arrived', cycle_complete: 'the turn is complete',
+  admitted: 'the message was accepted', low: 'the message can be answered without tools', medium: 'the message needs tools, but no plan',
+  high: 'the message needs a plan', no_plan: 'the plan could not be used', planning_failed: 'no plan could be made', planned: 'the plan is ready',
+  no_brief: 'the preparation could not be used', ready: 'the task is prepared', rounds_left: 'the model may go on',
+  rounds_spent: 'the model has used all its rounds', task_ended: 'the task has ended', no_verdict: 'the review could not be used',
+  tasks_remain: 'more tasks are left', needs_fix: 'the result needs a fix', replan: 'another plan is needed', plan_exhausted: 'all tasks are done',
+  replans_exhausted: 'no further plan is allowed', limit_reached: 'a limit was reached', cancelled: 'the run was cancelled',
+  cycle_incomplete: 'more messages arrived', cycle_complete: 'everything is answered',
 };
+
+/** What a node does, as people call it. */
+const NODES = {
+  input: 'the message', retrieval: 'the context', planner: 'the plan', approval: 'your approval', reasoning: 'the preparation of a task', action: 'the work',
+  critic: 'the review', output: 'the reply', end: 'the end',
+};
+
+export const nodeWords = (node) => NODES[node] ?? node;
 
 export const why = (word) => WHY[word] ?? String(word).replaceAll('_', ' ');
 
@@ -18,7 +28,7 @@ export const why = (word) => WHY[word] ?? String(word).replaceAll('_', ' ');
 const STATUS = {
   ok: ['ok', 'good'], needs_fix: ['needs a fix', 'warn'], replan: ['needs a new plan', 'bad'], done: ['done', 'good'], failed: ['failed', 'bad'],
   interrupted: ['interrupted', 'warn'], partial: ['partial', 'warn'], error: ['error', 'bad'], blocked: ['blocked', 'bad'],
-  running: ['running', 'busy'], held: ['waits for you', 'warn'], cancelled: ['cancelled', 'warn'],
+  running: ['running', 'busy'], waiting: ['needs you', 'warn'], held: ['paused', 'warn'], cancelled: ['cancelled', 'warn'],
 };
 
 export const statusWords = (status) => STATUS[status] ?? [String(status).replaceAll('_', ' '), ''];

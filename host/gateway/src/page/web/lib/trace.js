@@ -2,8 +2,8 @@
 
 /** Who takes steps, in the order of the graph, as the rows of the timeline. */
 export const LANES = [
-  ['input', 'Input'],
-  ['retrieval', 'Retrieval'],
+  ['input', 'Message'],
+  ['retrieval', 'Context'],
   ['router', 'Router'],
   ['planner', 'Planner'],
   ['reasoner', 'Reasoner'],
@@ -11,7 +11,7 @@ export const LANES = [
   ['tools', 'Tools'],
   ['worker', 'Worker'],
   ['reviewer', 'Reviewer'],
-  ['output', 'Output'],
+  ['output', 'Reply'],
 ];
 
 const LANE_OF = {

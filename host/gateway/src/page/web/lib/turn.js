@@ -30,7 +30,7 @@ export class Row extends Component {
   render({ row, acts, ...rest }) {
     if (row.type === 'day') return html`<h2 class="chat-day"><time dateTime=${new Date(row.at_ms).toISOString()}>${day(row.at_ms)}</time></h2>`;
     if (row.type === 'segment') return html`<p class="chat-segment">Context cleared. Earlier messages won’t be sent to the model.</p>`;
-    if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>Starting…</p>`;
+    if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>Thinking…</p>`;
     if (row.type === 'note') return html`<${Note} note=${row.note} session=${rest.session} acts=${acts} />`;
     if (row.type === 'unsent') return html`<${Unsent} one=${row.one} session=${rest.session} acts=${acts} />`;
     if (row.message?.approval) return html`<${Question} message=${row.message} marked=${rest.marked} />`;
@@ -62,13 +62,23 @@ function Asked({ message, session, marked, queued, typed, acts }) {
       ${queued && html`<span class="chat-state">Queued</span>`}
       <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
         <${Menu} label="Actions for this message" kind="quiet small" items=${[
-          { label: 'Edit and resend', icon: 'edit', run: () => acts.edit(text) },
+          message.run && { label: 'Edit', icon: 'edit', run: () => acts.edit(text, id) },
           { label: 'Send again', icon: 'retry', run: () => acts.send(text) },
           linkTo(session, id),
-        ]} /></div>
+        ].filter(Boolean)} /></div>
+      ${message.versions && html`<${Versions} id=${id} all=${message.versions} acts=${acts} />`}
       <${When} ms=${at_ms} />
     </footer>
   </article>`;
+}
+
+/** Which version of a turn is in view, and the way to the others. */
+function Versions({ id, all, acts }) {
+  const at = all.indexOf(id);
+  const step = (by, sign, label) => html`<${Button} kind="quiet small" label=${label} disabled=${all[at + by] === undefined}
+    onClick=${() => acts.version(all[at + by])}><span aria-hidden="true">${sign}</span><//>`;
+  return html`<div class="chat-versions" role="group" aria-label=${`Version ${at + 1} of ${all.length}`}>
+    ${step(-1, '‹', 'Previous version')}<span aria-hidden="true">${at + 1}/${all.length}</span>${step(1, '›', 'Next version')}</div>`;
 }
 
 const linkTo = (session, id) => ({
@@ -79,6 +89,9 @@ const linkTo = (session, id) => ({
     toast('Link copied', 'good');
   },
 });
+
+/** The first line of a reply that was given at the limit of rounds, with the badge that says that its goal was not reached. */
+const UNMET = [['⚠ GOAL PARTIALLY ACHIEVED', 'Partly done', 'warn'], ['❌ GOAL NOT ACHIEVED', 'Gave up', 'bad']];
 
 /** A reply, with the run that led to it; without `message` it is under way. `typed`: the command that the message was. */
 function Reply({ run, message, session, marked, known, stopping, typed, acts }) {
@@ -93,6 +106,7 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
   const at_ms = message?.at_ms;
   const status = message?.status ?? known?.status;
   const failed = message && ['failed', 'cancelled'].includes(status);
+  const unmet = message && UNMET.find(([line]) => message.text.startsWith(line))?.slice(1);
   const open = wanted ?? (begun && (!message || status !== 'done'));
   const again = () => acts.again(run);
   const said = blocks.length === 1 && blocks[0].type === 'text' || !message
@@ -101,7 +115,8 @@ function Reply({ run, message, session, marked, known, stopping, typed, acts }) 
   return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1"
     aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
     <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
-      ${failed && html`<${Badge} kind=${status === 'failed' ? 'bad' : 'warn'}>${status === 'failed' ? 'Failed' : 'Stopped'}<//>`}
+      ${failed && html`<${Badge} kind=${status === 'failed' ? 'bad' : 'warn'}>${status === 'failed' ? 'Failed' : 'Cancelled'}<//>`}
+      ${!failed && unmet && html`<${Badge} kind=${unmet[1]}>${unmet[0]}<//>`}
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
         <${Icon} name="chevron" size=${14} />${open ? 'Hide steps' : 'Show steps'}</button>`}</header>
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} typed=${typed} replied=${Boolean(message)} />`}
