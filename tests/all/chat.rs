@@ -347,6 +347,29 @@ fn a_conversation_at_a_terminal() {
     }
 }
 
+/// What steps say stands before the reply that they led to, and never within it; `/quit` leaves.
+#[test]
+fn a_reply_is_not_interrupted_and_quit_leaves() {
+    let home = home();
+    std::fs::create_dir_all(home.work("default")).unwrap();
+    let table: String = (0..12).map(|n| format!("city{n},{n}\n")).collect();
+    std::fs::write(home.work("default").join("t.csv"), format!("city,value\n{table}")).unwrap();
+    let mut chat = Terminal::ready(&home, &[], &[("NO_COLOR", "1")]);
+    chat.keys("hello\r");
+    chat.until_screen("the reply", |screen| screen.text().contains("I am reflex") && screen.last() == "default>");
+    assert!(!chat.screen.text().contains("Plan:"), "{}", chat.screen.text());
+    chat.keys("data file=t.csv\r");
+    chat.until_screen("the table", |screen| screen.text().contains("city11") && screen.last() == "default>");
+    let text = chat.screen.text();
+    let [step, first, last] =
+        ["✓ skill data", "city0", "city11"].map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}")));
+    assert!(step < first && first < last, "{text}");
+    chat.keys("/quit\r");
+    assert_eq!(chat.code(), 0);
+    let ran = piped(&home, &[], "$ echo one\n/exit\n$ echo two\n");
+    assert!(ran.stdout.contains("one") && !ran.stdout.contains("two"), "{}", ran.stdout);
+}
+
 #[test]
 fn ctrl_c_stops_the_run_and_a_second_one_leaves() {
     let home = home();

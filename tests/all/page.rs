@@ -3,9 +3,11 @@
 //! Where there is no Chromium the tests say so loudly and test nothing.
 
 mod approve;
+mod calls;
 pub(crate) mod browser;
 mod chat;
 mod compose;
+mod connect;
 mod driver;
 mod files;
 mod fill;

@@ -1,6 +1,6 @@
 //! The card of a run that waits for a person, in the conversation.
 
-use super::browser::role;
+use super::browser::{css, role};
 use super::stage::Stage;
 use crate::harness::{Home, root};
 use crate::mcp::runs;
@@ -23,6 +23,15 @@ fn a_card_is_answered_with_its_buttons() {
     tab.wait_for(role("group", "Approval 1"));
     tab.shows(&format!("GET to {address}"));
     tab.shows(&format!("http://{address}/one"));
+    // One card, where it is seen, and no copy of it as text; the sidebar says that somebody is needed.
+    tab.wait_of(
+        css(".approval"),
+        "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
+    );
+    tab.shows("Waiting for your answer below");
+    assert!(!tab.text().contains("this needs your approval"), "{}", tab.text());
+    tab.wait_of(css(".sessions li.current"), "it.innerText.includes('Needs you') && !it.querySelector('.spinner')");
+    tab.audit("a run that asks");
     if std::env::var_os("KISO_SCREENSHOTS").is_some() {
         let folder = root().join("target/page");
         std::fs::create_dir_all(&folder).unwrap();
@@ -30,10 +39,17 @@ fn a_card_is_answered_with_its_buttons() {
     }
     tab.click(role("button", "Refuse"));
     tab.shows("refused by the user");
+    tab.wait_gone(role("group", "Approval 1"));
+    tab.wait_of(css(".approval-done"), "it.innerText.startsWith('Refused by') && it.innerText.includes('fetch')");
+    tab.wait_of(css(".sessions li.current"), "!it.innerText.includes('Needs you')");
     stage.say(&format!("fetch url=http://{address}/two"));
     tab.wait_for(role("group", "Approval 2"));
     tab.click(role("button", "Approve"));
     tab.shows("It rains.");
+    // What was decided is still there in a page that is loaded later.
+    tab.reload();
+    tab.wait_until("[...document.querySelectorAll('.approval-done')].map((it) => it.innerText.split(' ')[0]).join() === 'Refused,Approved'");
+    assert!(!tab.text().contains("this needs your approval"), "{}", tab.text());
 }
 
 #[test]
