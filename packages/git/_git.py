@@ -17,6 +17,7 @@ COMMANDS = {
     "_git_plumbing": "init config rev-parse cat-file hash-object ls-tree write-tree commit-tree read-tree var grep blame help version",
     "_git_archive": "archive",
     "_git_fsck": "fsck",
+    "_git_sparse": "sparse-checkout",
     "_git_remote": "clone fetch pull push ls-remote submodule gc",
 }
 MODULES = {command: module for module, commands in COMMANDS.items() for command in commands.split()}

@@ -188,6 +188,7 @@ CLONE = """
 --depth =
 --filter =
 --single-branch
+--sparse
 -l --local
 --no-local
 --no-hardlinks
@@ -381,6 +382,12 @@ def _clone_into(call, options, other, refs, head, branch, gitdir, whole, source,
         from _git_wire import promise
 
         git.fetch_missing = promise(git)
+    if options.sparse:
+        import _git_sparse
+
+        _git_sparse.switch_on(git)
+        git = core.Git(call.given, gitdir, whole)
+        _git_sparse.Sparse(git).write(set())
     if not options.no_checkout:
         _git_work.move(git, {}, git.tree(target), force=True)
 

@@ -126,6 +126,11 @@ class View:
             text = tracking_text(git, hints)
             lines += [text, "\n"] if text else []
         lines += state_lines(git, bool(changes.unmerged), hints)
+        if not initial:
+            from _git_sparse import status_line
+
+            text = status_line(git)
+            lines += [text, "\n"] if text else []
         if initial:
             lines += ["\n", "Initial commit\n" if self.committing else "No commits yet\n", "\n"]
         unstage = None

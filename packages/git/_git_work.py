@@ -378,8 +378,9 @@ def blocked(local, lost, untracked, action):
 def move(git, old, new, force=False, action="checkout"):
     """Brings the working tree and the index from the files of one tree to those of another (`git.tree()`)."""
     from _git_paths import Ignores
+    from _git_sparse import Sparse, skipped
 
-    index = git.open_index()
+    index, sparse = git.open_index(), Sparse(git)
     entries, places, written = dict(index.items()), Places(git), index_time(git)
     unmerged = sorted(path for path, entry in entries.items() if is_conflict(entry))
     if unmerged and not force:
@@ -392,7 +393,8 @@ def move(git, old, new, force=False, action="checkout"):
     else:
         differing = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
     if git.fetch_missing:
-        git.fetch_missing(new[path][1] for path in differing if path in new and new[path][0] & 0o170000 != 0o160000)
+        wanted = [path for path in differing if path in new and sparse.has(path)]
+        git.fetch_missing(new[path][1] for path in wanted if new[path][0] & 0o170000 != 0o160000)
     removed, put, local, untracked, lost = [], [], set(), set(), set()
     ignores = Ignores(git)
     for path in sorted(differing):
@@ -448,6 +450,9 @@ def move(git, old, new, force=False, action="checkout"):
             del index[path]
     for path in put:
         mode, sha = new[path]
+        if not sparse.has(path) and (path not in entries or getattr(entries[path], "skip_worktree", False)):
+            index[path] = skipped(git, path, mode, sha)
+            continue
         if force:
             place = os.fsencode(git.path(path))
             if mode != GITLINK and os.path.isdir(place) and not os.path.islink(place):
