@@ -56,6 +56,27 @@ fn a_run_is_undone_and_redone() {
     assert!(home.kiso(&["doctor", "--offline"]).stdout.contains("to undo runs"));
 }
 
+/// After a run that changed nothing, nobody means an earlier one: it is named, and undone when somebody says so.
+#[test]
+fn an_earlier_run_is_not_undone_unasked() {
+    let home = Home::new();
+    home.kiso(&["run", "$ echo one > a"]).ok();
+    let first = home.kiso(&["undo", "--list", "--json"]).json_lines()[0]["run"].as_str().unwrap().to_owned();
+    home.kiso(&["run", "$ cat a"]).ok();
+    let asked = ["changed no files", "Undo run", first.as_str(), "pass --yes"];
+    home.kiso(&["undo"]).exit(2).says(&asked);
+    home.kiso(&["run", "/undo"]).ok().prints(&["Nothing was changed", &format!("`/undo {first}`")]);
+    assert_eq!(home.work("default").join("a").metadata().unwrap().len(), 4, "it is still there");
+    home.kiso(&["undo", "--yes"]).ok().prints(&["delete  a", "was undone"]);
+    // The run that is named needs no question, and a run that was undone is not one that changed nothing.
+    home.kiso(&["redo"]).ok();
+    home.kiso(&["undo", &first]).ok().prints(&["was undone"]);
+    home.kiso(&["run", "$ echo two > b"]).ok();
+    home.kiso(&["run", "$ echo three > c"]).ok();
+    home.kiso(&["undo"]).ok().prints(&["delete  c"]);
+    home.kiso(&["undo"]).ok().prints(&["delete  b"]);
+}
+
 #[test]
 fn a_run_that_changes_nothing_leaves_nothing_to_undo() {
     let home = home("");

@@ -181,6 +181,20 @@ fn a_task_without_a_plan_is_shown_when_it_was_looked_at() {
     assert!(board["tasks"][0]["detail"].as_str().unwrap().contains("2 and 3, my words"), "{board:#}");
 }
 
+/// What `kiso run` has printed was read, and hides nothing that was not.
+#[test]
+fn a_reply_that_was_printed_is_read() {
+    let home = Home::new();
+    home.config("[daemon]\ndebounce_ms = 1\n");
+    home.kiso(&["run", "-s", "main", "$ echo one"]).ok();
+    let served = Served::start(&home);
+    let unread = || served.get("/sessions")["items"][0]["unread"].as_u64().unwrap();
+    assert_eq!(unread(), 0);
+    served.reply(served.send("main", "$ echo two"));
+    home.kiso(&["run", "-s", "main", "$ echo three"]).ok();
+    assert_eq!(unread(), 2, "one that nobody has read comes before it");
+}
+
 #[test]
 fn replies_are_unread_until_somebody_reads_them() {
     let home = Home::new();

@@ -1,7 +1,7 @@
 //! Who is let in, how, and what they leave behind.
 
 use super::browser::{Browser, css, role};
-use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out, unfold};
+use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out, say, unfold};
 use crate::harness::Home;
 use crate::served::Served;
 
@@ -80,4 +80,22 @@ fn rights_end_with_the_token() {
     stage.tab.check();
     unfold(&tab);
 }
-    unfold(&stage.tab);
+
+/// Who may only chat begins a session of their own, and sees none of the owner's.
+#[test]
+fn a_guest_begins_with_an_empty_list() {
+    let Some(stage) = Stage::reflex() else { return };
+    stage.daemon.reply(stage.daemon.send("default", "$ echo for the owner alone"));
+    let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
+    let tab = Browser::get().expect("it is there").tab();
+    stage.log_in_with(&tab, token["token"].as_str().unwrap());
+    tab.wait_until("location.hash.startsWith('#/s/chat-')");
+    tab.shows("What would you like to do?");
+    assert!(!tab.text().contains("for the owner alone"), "{}", tab.text());
+    say(&tab, "$ echo hello guest");
+    tab.shows("hello guest");
+    tab.wait("the owner sees both", || stage.daemon.get("/sessions")["items"].as_array().unwrap().len() == 2);
+    tab.goto(&stage.url("#/s/default"));
+    tab.shows("What would you like to do?");
+    assert!(!tab.text().contains("for the owner alone"), "{}", tab.text());
+}

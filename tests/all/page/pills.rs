@@ -42,6 +42,15 @@ fn a_pill_is_made_changed_shared_and_deleted() {
         "['!shout', 'Says it louder', '$ echo {input} | tr a-z A-Z', 'high effort', 'Tools: all'].every((part) => it.innerText.includes(part))",
     );
     audit_in_both(tab, "pills");
+    // A name with spaces becomes one that a message can begin with.
+    tab.click(role("button", "New pill"));
+    tab.focus(role("textbox", "Name"));
+    tab.insert_text("Weekly digest");
+    tab.wait_of(css("#pill-name-help"), "it.innerText.includes('!weekly-digest')");
+    tab.focus(role("textbox", "Prompt"));
+    tab.insert_text("$ echo digest");
+    tab.click(role("button", "Create pill"));
+    tab.wait_of(role("list", "Pills"), "it.innerText.includes('!weekly-digest')");
     // It is there where messages are written, and does what it says.
     stage.open("kitchen");
     tab.click(role("button", "shout"));

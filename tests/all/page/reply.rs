@@ -2,7 +2,7 @@
 
 use super::browser::{css, role};
 use super::script::{reply, server, talk, title};
-use super::stage::{QUICK, Stage, module};
+use super::stage::{Stage, module};
 use crate::harness::Home;
 use kiso_tests::root;
 use serde_json::json;

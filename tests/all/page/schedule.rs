@@ -58,14 +58,14 @@ fn a_schedule_is_added_by_a_form() {
     assert_eq!(schedules(&stage), Vec::<Value>::new());
     tab.of(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("30 8 * * MON-FRI");
-    tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 08:30')");
+    tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 8:30 AM')");
     assert_eq!(tab.of(role("combobox", "Send replies to session"), "it.value"), "kitchen");
     assert_eq!(tab.of(role("combobox", "Time zone"), "it.value"), "UTC");
     tab.click(role("button", "Add schedule"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(
         role("list", "Schedules"),
-        "['tea', '$ echo tea is ready', 'Monday to Friday at 08:30', '30 8 * * MON-FRI', 'UTC', 'kitchen', 'not yet'].every((part) => it.innerText.includes(part))",
+        "['tea', '$ echo tea is ready', 'Monday to Friday at 8:30 AM', '30 8 * * MON-FRI', 'UTC', 'kitchen', 'not yet'].every((part) => it.innerText.includes(part))",
     );
     let all = schedules(&stage);
     let made = ["name", "when", "message", "session", "zone", "paused"].map(|key| all[0][key].clone());
@@ -208,13 +208,54 @@ fn a_schedule_is_edited() {
     assert_eq!(schedules(&stage)[0]["when"], "0 16 * * MON-FRI");
     tab.of(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("*/15 * * * *");
-    tab.of(role("combobox", "Send replies to session"), "it.select()");
-    tab.focus(role("combobox", "Send replies to session"));
-    tab.press("Delete");
+    tab.of(
+        role("combobox", "Send replies to session"),
+        "(it.value = '', it.dispatchEvent(new Event('input', { bubbles: true })))",
+    );
     tab.click(role("button", "Save"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(role("list", "Schedules"), "it.innerText.includes('every 15 minutes')");
     let changed = schedules(&stage)[0].clone();
     assert_eq!((&changed["when"], &changed["session"]), (&json!("*/15 * * * *"), &Value::Null));
     assert!(changed["next_ms"].as_i64() < before["next_ms"].as_i64().map(|ms| ms + 1));
+}
+
+/// A name with spaces becomes one that kiso takes, a time is said in words, and a session is chosen by its title.
+#[test]
+fn a_schedule_is_written_as_people_speak() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 400 /schedules");
+    stage.daemon.reply(stage.daemon.send("chat-2026-11-28-1904", "$ echo the news of today"));
+    tab.goto(&stage.url("#/schedule"));
+    tab.click(role("button", "Add a schedule"));
+    tab.focus(role("textbox", "Name"));
+    tab.insert_text("Morning news: Zürich");
+    tab.wait_of(css("#schedule-name-help"), "it.innerText.includes('morning-news-zurich')");
+    tab.focus(role("textbox", "Message"));
+    tab.insert_text("$ echo news");
+    tab.of(css("#schedule-preset"), "(it.value = 'words', it.dispatchEvent(new Event('change', { bubbles: true })))");
+    tab.focus(role("textbox", "When, in words"));
+    tab.insert_text("every fortnight");
+    tab.click(role("button", "Add schedule"));
+    tab.wait_of(role("textbox", "When, in words"), "it.ariaInvalid === 'true' && document.activeElement === it");
+    tab.of(role("textbox", "When, in words"), "it.select()");
+    tab.insert_text("every weekday at 8");
+    let titles =
+        tab.of(role("combobox", "Send replies to session"), "[...it.options].map((one) => one.text).join('|')");
+    assert!(titles.as_str().unwrap().contains("$ echo the news of today"), "{titles}");
+    tab.of(
+        role("combobox", "Send replies to session"),
+        "(it.value = 'chat-2026-11-28-1904', it.dispatchEvent(new Event('input', { bubbles: true })))",
+    );
+    audit_in_both(tab, "a schedule in words");
+    tab.click(role("button", "Add schedule"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(
+        role("list", "Schedules"),
+        "['every weekday at 8', '$ echo the news of today'].every((part) => it.innerText.includes(part))
+           && !it.innerText.includes('chat-2026')",
+    );
+    let made = schedules(&stage)[0].clone();
+    assert_eq!((&made["name"], &made["when"]), (&json!("morning-news-zurich"), &json!("every weekday at 8")));
 }

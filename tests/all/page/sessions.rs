@@ -42,6 +42,57 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     super::script::finish(server);
 }
 
+/// Two hundred sessions: those of today are there at once, older ones in groups by time, and one without a title is no number.
+#[test]
+fn many_sessions_stand_in_groups() {
+    let fill = |home: &Home| {
+        for n in 0..200 {
+            fill::session(home, &format!("s{n}"), [format!("question {n}"), "answer".to_owned()]);
+        }
+        let now = "CAST(unixepoch() AS INTEGER) * 1000";
+        crate::crash::store(home)
+            .execute_batch(&format!(
+                "UPDATE sessions SET active_ms = {now} - 86400000 * id, title = 'Talk ' || id;
+                 UPDATE sessions SET title = NULL, name = 'chat-2026-11-28-1904', active_ms = {now} WHERE name = 's7';"
+            ))
+            .unwrap();
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.open("other");
+    tab.wait_for(role("link", "New chat"));
+    assert!(!tab.text().contains("chat-2026"), "{}", tab.text());
+    let groups =
+        tab.eval("JSON.stringify([...document.querySelectorAll('nav.sessions h2')].map((it) => it.innerText))");
+    let groups: Vec<String> = serde_json::from_str(groups.as_str().unwrap()).unwrap();
+    assert_eq!(groups[..4], ["Today", "Yesterday", "Previous 7 days", "Previous 30 days"], "{groups:?}");
+    assert!(groups[4].split(' ').next_back().is_some_and(|year| year.parse::<u32>().is_ok()), "{groups:?}");
+    // The conversations have the room: the other screens are one line until somebody wants them.
+    let room = tab.eval("document.querySelector('nav.sessions').offsetHeight / innerHeight");
+    assert!(room.as_f64().unwrap() > 0.5, "{room}");
+    tab.audit("many sessions");
+}
+
+/// `?` lists the keys, unless somebody writes.
+#[test]
+fn a_question_mark_lists_the_keys() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("keys");
+    tab.focus(MESSAGE);
+    tab.type_text("?");
+    assert_eq!(tab.of(MESSAGE, "it.value"), "?");
+    assert!(!tab.has(role("dialog", "Keyboard shortcuts")));
+    tab.goto(&stage.url("#/pills"));
+    tab.wait_for(role("button", "New pill"));
+    tab.focus(css("#main h1"));
+    tab.type_text("?");
+    tab.wait_for(role("dialog", "Keyboard shortcuts"));
+    tab.audit("the keys");
+    tab.press("Escape");
+    tab.wait_gone(role("dialog", ""));
+}
+
 #[test]
 fn what_was_said_is_found_again() {
     let mut said: Vec<String> = (0..400).map(|n| format!("nothing much happened on day {n}")).collect();

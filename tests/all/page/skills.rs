@@ -85,6 +85,15 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
         "['api.example.org', 'token', '96 MiB'].every((part) => it.querySelector('[aria-label=\"Requested, not granted\"]').innerText.includes(part))",
     );
     audit_in_both(tab, "skills");
+    // What is not granted is allowed from here, after a look at what that is.
+    tab.click(role("button", "Allow what echo requests"));
+    tab.wait_for(role("dialog", "Change permissions of echo?"));
+    tab.wait_of(role("list", "What changes"), "it.innerText.includes('api.example.org')");
+    tab.click(role("button", "Change"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_gone(role("button", "Allow what echo requests"));
+    assert_eq!(stage.daemon.get("/skills/echo")["asks"], json!([]));
+    stage.home.kiso(&["skill", "grant", "echo", "--none"]).ok();
     tab.focus(role("searchbox", "Filter skills"));
     tab.insert_text("csv query");
     tab.wait("one is left", || tab.count(css(".skills-card")) == 1);
