@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use super::ComponentChannel;
 use super::receive::Again;
-use kiso_agent::drive::CardReply;
+use kiso_agent::drive::{AlwaysScope, CardReply};
 use kiso_base::clock::now_ms;
 use kiso_sandbox::skill::channel::{ChannelTrouble, Choice, Message};
 use kiso_store::store::{ApprovalLine, ApprovalState, ChannelOffer, ChannelSender, SenderStanding};
@@ -34,6 +34,9 @@ enum Chosen {
     /// The effects that are ticked; all where none is.
     Accept,
     Refuse,
+    /// All hosts, for the rest of the session.
+    AllowHosts,
+    RefuseHosts,
     /// Only other ticks.
     Tick,
 }
@@ -75,6 +78,16 @@ pub(super) fn choices(card: &ApprovalLine, ticks: Ticks) -> Vec<Choice> {
         Choice { id: format!("{id}.accept.{:x}", ticks.0), label, command },
         Choice { id: format!("{id}.refuse"), label: "Refuse".to_owned(), command: Some(format!("/refuse {id}")) },
     ];
+    // A question about hosts alone can be answered for good.
+    if card.card.is_about_hosts() {
+        let choice = |word: &str, label: &str, command: String| Choice {
+            id: format!("{id}.{word}"),
+            label: label.to_owned(),
+            command: Some(command),
+        };
+        choices.push(choice("allow-hosts", "Always here", format!("/approve {id} always")));
+        choices.push(choice("refuse-hosts", "Never here", format!("/refuse {id} always")));
+    }
     if all > 1 {
         choices.extend((1..=all).map(|number| {
             let mark = if ticks.has(number) { '☑' } else { '☐' };
@@ -92,6 +105,8 @@ fn parse(choice: &str) -> Option<(i64, Chosen, Ticks)> {
     let chosen = match words.next()? {
         "accept" => Chosen::Accept,
         "refuse" => Chosen::Refuse,
+        "allow-hosts" => Chosen::AllowHosts,
+        "refuse-hosts" => Chosen::RefuseHosts,
         "tick" => Chosen::Tick,
         _ => return None,
     };
@@ -163,7 +178,8 @@ impl ComponentChannel {
         }
         let all = card.card.effects.len();
         let accepted = match chosen {
-            Chosen::Refuse => Some(Vec::new()),
+            Chosen::Refuse | Chosen::RefuseHosts => Some(Vec::new()),
+            Chosen::AllowHosts => None,
             Chosen::Accept if ticks == Ticks::default() => None,
             Chosen::Accept if ticks.numbers(all).is_empty() => return Ok("This is not offered any more.".to_owned()),
             Chosen::Accept => Some(ticks.numbers(all)),
@@ -174,7 +190,9 @@ impl ComponentChannel {
                 });
             }
         };
-        let reply = CardReply { accepted, always: None, by: self.outbox_name.clone() };
+        let lasts = matches!(chosen, Chosen::AllowHosts | Chosen::RefuseHosts) && card.card.is_about_hosts();
+        let always = lasts.then_some(AlwaysScope::Session);
+        let reply = CardReply { accepted, always, by: self.outbox_name.clone() };
         match self.drive.answer_card(id, None, reply).await {
             Ok(_) | Err(kiso_agent::drive::CardReplyError::Over { .. }) => {
                 let now = self.drive.store.read(move |view| view.approval(id)).await.map_err(|error| again(&error))?;
@@ -239,7 +257,7 @@ impl ComponentChannel {
 mod tests {
     use super::*;
     use kiso_base::home::SessionName;
-    use kiso_plan::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS};
+    use kiso_plan::approval::{CallEffect, Card, CardAnswer, MAX_EFFECTS, NETWORK};
 
     fn card(effects: usize) -> ApprovalLine {
         let effect = CallEffect::new("fetch", Vec::new(), &[], "{}");
@@ -263,6 +281,12 @@ mod tests {
         let some = shown(3, 0b101);
         assert_eq!(labels(&some), ["Accept 1, 3", "Refuse", "☑ 1", "☐ 2", "☑ 3"]);
         assert_eq!(some[0].command.as_deref(), Some("/approve 12 1 3"));
+        let mut host = card(1);
+        host.card.effects[0].tool = NETWORK.to_owned();
+        let host = choices(&host, Ticks::default());
+        assert_eq!(labels(&host), ["Accept", "Refuse", "Always here", "Never here"]);
+        assert_eq!(parse(&host[2].id), Some((12, Chosen::AllowHosts, Ticks(0))));
+        assert_eq!(parse(&host[3].id), Some((12, Chosen::RefuseHosts, Ticks(0))));
         assert_eq!(parse(&some[0].id), Some((12, Chosen::Accept, Ticks(0b101))));
         assert_eq!(parse(&some[1].id), Some((12, Chosen::Refuse, Ticks(0))));
         assert_eq!(parse(&some[3].id), Some((12, Chosen::Tick, Ticks(0b111))));

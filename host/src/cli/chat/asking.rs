@@ -49,7 +49,8 @@ impl Asking {
         let card = self.0.as_ref()?;
         let some = if card.card.effects.len() > 1 { ", 1 3 some" } else { "" };
         let always = if self.lasts() { ", s accepts for this session" } else { "" };
-        let what = format!("approval {}: y accepts, n refuses{some}{always}", card.id);
+        let never = if card.card.is_about_hosts() { ", d refuses for this session" } else { "" };
+        let what = format!("approval {}: y accepts, n refuses{some}{always}{never}", card.id);
         Some(Activity { what, since_ms: card.asked_ms })
     }
 
@@ -61,6 +62,8 @@ impl Asking {
             "y" | "yes" => format!("/approve {id}"),
             "n" | "no" => format!("/refuse {id}"),
             "s" if self.lasts() => format!("/approve {id} always"),
+            // That a host is never reached can be remembered; that a call was refused cannot.
+            "d" if card.card.is_about_hosts() => format!("/refuse {id} always"),
             text => {
                 let chosen = numbers(text).filter(|chosen| !chosen.is_empty())?;
                 if chosen.iter().any(|number| !(1..=card.card.effects.len()).contains(number)) {
@@ -76,7 +79,7 @@ impl Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiso_plan::approval::{CallEffect, Card};
+    use kiso_plan::approval::{CallEffect, Card, NETWORK};
     use kiso_store::store::ApprovalState;
 
     fn asking(effects: usize) -> Asking {
@@ -114,5 +117,10 @@ mod tests {
         assert_eq!(each_time.command("s"), None);
         assert!(!each_time.activity().unwrap().what.contains("session"));
         assert!(asking.activity().unwrap().what.contains("approval 12: y accepts"));
+        assert_eq!(asking.command("d"), None, "a call of a skill");
+        let mut host = super::tests::asking(1);
+        host.0.as_mut().unwrap().card.effects[0].tool = NETWORK.to_owned();
+        assert_eq!(host.command("d").as_deref(), Some("/refuse 12 always"));
+        assert!(host.activity().unwrap().what.ends_with("d refuses for this session"));
     }
 }

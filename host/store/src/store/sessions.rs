@@ -46,8 +46,8 @@ pub struct SessionLine {
     pub unread: u32,
     /// The run that is under way.
     pub running: Option<RunId>,
-    /// The approval that a run waits for.
-    pub waiting: Option<i64>,
+    /// The run that waits for an approval.
+    pub waiting: Option<RunId>,
     pub placement: Placement,
     /// The label of machines of a fleet that its runs prefer; null for any.
     pub runs_on: Option<String>,
@@ -410,7 +410,7 @@ pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms,
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
           WHERE r.status = 'running' AND r.held_ms IS NULL AND r.waiting IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1),
      s.placement, s.runs_on,
-     (SELECT r.waiting FROM runs r INDEXED BY runs_unfinished
+     (SELECT r.id FROM runs r INDEXED BY runs_unfinished
           WHERE r.status = 'running' AND r.waiting IS NOT NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
 
 /// A session out of a row of [`LINE`].

@@ -35,6 +35,7 @@ impl AcpSession {
         let (accepted, always) = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
             (Some("selected"), Some("accept")) => (None, None),
             (Some("selected"), Some("always")) => (None, Some(AlwaysScope::Session)),
+            (Some("selected"), Some("never")) => (Some(Vec::new()), Some(AlwaysScope::Session)),
             (Some("cancelled"), _) => return,
             _ => (Some(Vec::new()), None),
         };
@@ -51,17 +52,26 @@ fn permission(request: &str, card: &ApprovalLine) -> Value {
         [effect] => format!("{}: {}", effect.tool, effect.destination()),
         effects => format!("{} calls that need your approval", effects.len()),
     };
+    let mut options = vec![json!({ "optionId": "accept", "name": "Approve", "kind": "allow_once" })];
+    // What is asked because of where its words came from is asked each time.
+    if card.card.effects.iter().any(|effect| effect.because.is_empty()) {
+        options.push(
+            json!({ "optionId": "always", "name": "Approve, always in this conversation", "kind": "allow_always" }),
+        );
+    }
+    options.push(json!({ "optionId": "refuse", "name": "Refuse", "kind": "reject_once" }));
+    if card.card.is_about_hosts() {
+        options.push(
+            json!({ "optionId": "never", "name": "Refuse, always in this conversation", "kind": "reject_always" }),
+        );
+    }
     let params = json!({
         "sessionId": card.session,
         "toolCall": {
             "toolCallId": format!("approval-{}", card.id), "title": title, "kind": "fetch", "status": "pending",
             "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
         },
-        "options": [
-            { "optionId": "accept", "name": "Approve", "kind": "allow_once" },
-            { "optionId": "always", "name": "Approve, always in this conversation", "kind": "allow_always" },
-            { "optionId": "refuse", "name": "Refuse", "kind": "reject_once" },
-        ],
+        "options": options,
     });
     rpc::request(&RequestId::Text(request.to_owned()), "session/request_permission", params)
 }

@@ -211,9 +211,9 @@ on('message', (message) => put(message.session, (old) => {
 }));
 
 on('run', (run) => put(run.session, (old) => {
-  if (run.status === 'running') return { ...old, running: run.id, waiting: null, active_ms: Math.max(old.active_ms, run.started_ms) };
-  const running = old.running === run.id ? null : old.running;
-  return { ...old, running, waiting: run.status === 'waiting' ? old.waiting ?? run.id : running ? old.waiting : null };
+  const waiting = run.status === 'waiting' ? run.id : old.waiting === run.id ? null : old.waiting;
+  if (run.status === 'running') return { ...old, running: run.id, waiting, active_ms: Math.max(old.active_ms, run.started_ms) };
+  return { ...old, running: old.running === run.id ? null : old.running, waiting };
 }));
 
 on('gap', loadSessions);
