@@ -8,6 +8,7 @@
 //! ```
 
 mod approval_command;
+mod branches;
 pub mod command;
 pub mod export;
 mod folder_command;

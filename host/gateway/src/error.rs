@@ -13,7 +13,7 @@ use kiso_agent::session::intake::{IntakeError, RETRY_AFTER_S};
 use kiso_base::home::SessionName;
 use kiso_sandbox::skill::{GrantView, LimitHit};
 use kiso_store::secret::VaultError;
-use kiso_store::store::StoreError;
+use kiso_store::store::{NotReplaced, StoreError};
 
 /// What goes back instead of an answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -180,6 +180,17 @@ impl From<IntakeError> for ApiError {
                 .hint("put the text into a file of the session's workspace"),
             IntakeError::Full { .. } | IntakeError::HookFull { .. } => {
                 ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message)
+            }
+            IntakeError::NotReplaced(why) => {
+                let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, message);
+                match why {
+                    NotReplaced::Unknown => ApiError::not_found(why.to_string()),
+                    NotReplaced::IsReply => ApiError::bad_request(why.to_string()),
+                    NotReplaced::Unanswered => conflict("unanswered"),
+                    NotReplaced::Elsewhere => conflict("other_version"),
+                    NotReplaced::AtWork(_) => conflict("at_work").hint("`cancel` cancels it"),
+                    NotReplaced::TooMany => conflict("too_many_versions"),
+                }
             }
             IntakeError::ShuttingDown => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
             IntakeError::Drive(error) => error.into(),

@@ -17,7 +17,15 @@ pub fn whole_message(
     message: store::Message,
 ) -> Result<Message, StoreError> {
     let run = message.run.clone().filter(|_| message.role == MessageRole::Assistant);
+    let is_asked = message.role == MessageRole::User;
     let mut message = open_message(vault, session, message);
+    message.replaced = view.is_replaced(message.id)?;
+    if is_asked {
+        message.versions = view.versions(message.id)?;
+    }
+    if message.role == MessageRole::Assistant {
+        message.approval = view.approval_number_in_message(message.id)?;
+    }
     let Some((status, Some(outcome))) = run.map(|run| view.ending(&run)).transpose()?.flatten() else {
         return Ok(message);
     };

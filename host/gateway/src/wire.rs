@@ -49,6 +49,9 @@ pub(crate) struct MessageIn {
     #[serde(default)]
     #[schemars(length(min = 1, max = 128))]
     pub key: Option<String>,
+    /// Whether nothing more is being written: the message waits for no other, and what was sent before it is answered with it.
+    #[serde(default)]
+    pub flush: bool,
 }
 
 /// A message that is on disk.
@@ -92,6 +95,16 @@ pub struct Message {
     /// `#tags` of the text, without the `#`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// The first messages of all versions of the turn that this message begins, oldest first, its own among them; left out where there
+    /// is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<i64>,
+    /// Whether it is of a version of the conversation that is not shown; left out where it is not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
+    /// The number of the approval that it asks for; `text` is the same question for programs without buttons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<i64>,
     #[serde(flatten)]
     pub reply: Option<Reply>,
 }
@@ -198,6 +211,9 @@ pub(crate) struct Status {
     pub models: BTreeMap<&'static str, String>,
     /// The message after which the segment begins; 0 for the first.
     pub segment_start: i64,
+    /// The message that began the branch that is shown; 0 for the first one. Another one means that a version of a turn was added, or
+    /// switched to.
+    pub branch: i64,
     /// The run that is under way.
     pub running: Option<RunId>,
     /// How many messages wait.
@@ -241,7 +257,7 @@ pub fn open_message(vault: &Vault, session: SessionName, message: store::Message
         Ok(text) => text.into_owned(),
         Err(_) => "(sealed with the key of another home)".to_owned(),
     };
-    Message { id, session, role, text, at_ms, run, tags, reply: None }
+    Message { id, session, role, text, at_ms, run, tags, versions: Vec::new(), replaced: false, approval: None, reply: None }
 }
 
 /// How many entries a page is to have: as many as were asked for, if that is allowed.
@@ -271,6 +287,7 @@ impl Segments for i64 {}
 impl Segments for String {}
 impl Segments for SessionName {}
 impl<A: Segments, B: Segments> Segments for (A, B) {}
+impl<A: Segments, B: Segments, C: Segments> Segments for (A, B, C) {}
 
 impl Segments for RunId {
     fn refused(rule: String) -> ApiError {

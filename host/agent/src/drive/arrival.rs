@@ -20,8 +20,12 @@ impl RunContext<'_> {
         if self.subagent {
             return Ok(Vec::new());
         }
-        let (session, caller) = (self.session.clone(), self.caller);
+        let (session, caller, run) = (self.session.clone(), self.caller, self.run.clone());
         let waiting = self.drive.store.peek(move |view| {
+            // What waits follows the version that has replaced this turn.
+            if view.is_run_replaced(&run)? {
+                return Ok(Vec::new());
+            }
             let mut waiting = view.waiting_messages(&session, WAITING)?;
             let jobs = view.queued_jobs(&session, WAITING)?;
             // What somebody else says is done with what they may do, and so by a run of its own.

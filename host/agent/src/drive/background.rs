@@ -180,10 +180,10 @@ impl RunExecutor {
                 false => leaves,
             };
             let messages = view.messages_to_summarize(&session, before, MAX_MESSAGES)?;
-            Ok((view.segment_start(&session)?, view.summary(&session)?, messages))
+            Ok((view.branch_in_use(&session)?, view.segment_start(&session)?, view.summary(&session)?, messages))
         });
         // The segment that this is about: a `/new` that comes meanwhile begins another one, which it does not touch.
-        let (segment, old, mut messages) = read.await?;
+        let (branch, segment, old, mut messages) = read.await?;
         if messages.is_empty() {
             return Ok(false);
         }
@@ -217,7 +217,9 @@ impl RunExecutor {
         }
         let (session, summary) = (work.session.clone(), Summary { text, to, sources });
         let write = self.store.write(move |tx| {
-            let set = tx.set_summary(&session, segment, &summary)?;
+            // A version of a turn that came meanwhile has replaced what it holds.
+            let is_in_use = tx.branch_in_use(&session)? == branch;
+            let set = is_in_use && tx.set_summary(&session, segment, &summary)?;
             if set {
                 tx.set_summary_label(&session, &label)?;
                 memory::keep_summary(tx, &session, old.as_deref(), &summary.text, &label, now_ms())?;
@@ -363,7 +365,12 @@ impl RunExecutor {
     /// What was said in the run whose turn this work is about; `None` if nobody can read it.
     async fn turn_of(&self, work: &Due) -> Result<Option<TurnOfRun>, DriveError> {
         let Some(run) = work.run.clone() else { return Ok(None) };
-        let turn = self.store.peek(move |view| view.messages_of_run(&run)).await?;
+        // Nothing is learned from a turn that another version has replaced meanwhile.
+        let turn = self.store.peek(move |view| match view.is_run_replaced(&run)? {
+            true => Ok(Vec::new()),
+            false => view.messages_of_run(&run),
+        });
+        let turn = turn.await?;
         let said = |role| move |message: &&Message| message.role == role && !is_sealed(&message.text);
         let messages: Vec<_> = turn.iter().filter(said(MessageRole::User)).collect();
         let reply = turn.iter().rfind(said(MessageRole::Assistant));

@@ -56,6 +56,9 @@ impl RunExecutor {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::prompt::check_prompts(&self.home)?;
         self.settle(session).await?;
+        if matches!(messages, Messages::Waiting) {
+            self.undo_replaced(session).await?;
+        }
         let mut secrets = self.with_session(session, secrets).await?;
         if let Messages::Given { text, .. } = &mut messages {
             self.extract_secrets(session, text, &mut secrets).await?;

@@ -215,6 +215,25 @@ impl RunExecutor {
         Ok(result)
     }
 
+    /// Undoes what the runs changed that the next version of a turn replaces, if its sender wants that. The caller holds the session's
+    /// lock. What cannot be undone is logged, and keeps no message from being answered.
+    pub(super) async fn undo_replaced(&self, session: &SessionName) -> Result<(), DriveError> {
+        let of = session.clone();
+        let Some((branch, runs)) = self.store.read(move |view| view.undo_before(&of)).await? else { return Ok(()) };
+        for run in runs.into_iter().rev() {
+            let (undo, of, limits) = (self.undo.clone(), session.clone(), limits(&self.config));
+            let choice = UndoChoice { run: Some(run.to_string()), task: None };
+            let done = compute::run("undoing a run", move || undo.apply(&of, UndoKind::Undo, &choice, true, limits));
+            match done.await? {
+                Ok(_) | Err(UndoError::Nothing(_)) => {}
+                Err(error) => tracing::warn!(%session, %run, "what a replaced run changed was not undone: {error}"),
+            }
+        }
+        self.tools.skills().measure_anew(session);
+        self.count_undo(session);
+        Ok(self.store.write(move |tx| tx.set_undone(branch)).await?)
+    }
+
     /// Why a run cannot be undone or redone, if changes that it made to a folder were accepted after it: which command comes first.
     async fn accepted_since(
         &self,

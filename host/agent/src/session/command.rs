@@ -36,12 +36,24 @@ pub enum SlashCommand {
     Diff(Vec<String>),
     /// Files of the workspace.
     Trust(Vec<String>),
+    /// Another version of the last turn, which the intake takes in.
+    Revise(RevisedText),
     /// The word that is none.
     Unknown(String),
 }
 
+/// The message of another version of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RevisedText {
+    /// `undo` also undoes what the replaced run changed in files.
+    Same {
+        undo: bool,
+    },
+    New(String),
+}
+
 /// Name, what follows it, and what it does.
-pub const COMMANDS: [(&str, &str, &str); 15] = [
+pub const COMMANDS: [(&str, &str, &str); 17] = [
     ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
@@ -53,6 +65,8 @@ pub const COMMANDS: [(&str, &str, &str); 15] = [
     ("status", "", "show the status of this session"),
     ("cancel", "", "stop the current run"),
     ("trace", "", "show what the last message did"),
+    ("retry", " [undo]", "answer the last message again; `undo` first restores the files that its run changed"),
+    ("edit", " TEXT", "replace the last message by TEXT, and answer that"),
     ("undo", " [RUN] [force]", "restore the files to before the last run, or before RUN"),
     ("redo", " [RUN] [force]", "take an undo back"),
     ("diff", " [accept|discard [PATH…]]", "show what runs changed in this session's folders, apply it, or drop it"),
@@ -106,6 +120,8 @@ impl SlashCommand {
             "refuse" => SlashCommand::Approval(false, words()),
             "diff" => SlashCommand::Diff(quoted_words(argument)),
             "trust" => SlashCommand::Trust(words()),
+            "retry" => SlashCommand::Revise(RevisedText::Same { undo: argument == "undo" }),
+            "edit" => SlashCommand::Revise(RevisedText::New(argument.to_owned())),
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
@@ -170,6 +186,9 @@ impl CommandContext<'_> {
                 Ok(folder_command::answer(self.drive, self.session, &words, (self.caller, self.by_person)).await)
             }
             SlashCommand::Trust(files) => self.trust(files).await,
+            SlashCommand::Revise(_) => {
+                Ok("Only a daemon replaces a turn: start `kiso serve`, and use `kiso chat` or the page.".to_owned())
+            }
             SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
     }
@@ -319,6 +338,20 @@ impl CommandContext<'_> {
                 Err(error) => return Ok(format!("Nothing was changed: {error}.")),
             }
         }
+        if run.is_none() && kind == UndoKind::Undo {
+            match self.drive.earlier_work(self.session).await {
+                Ok(Some(EarlierWork { last, entry })) => {
+                    let (run, at) = (entry.run().unwrap_or_default(), minute(entry.header.at_ms));
+                    return Ok(format!(
+                        "Nothing was changed: the last run ({}) changed no files. `/undo {run}` undoes what run {run} changed ({at}).",
+                        last.id
+                    ));
+                }
+                Ok(None) => {}
+                Err(UndoFailure::Drive(error)) => return Err(error),
+                Err(error) => return Ok(format!("Nothing was changed: {error}.")),
+            }
+        }
         let choice = UndoChoice { run, task: None };
         Ok(match self.drive.undo(self.session, kind, choice, force).await {
             Ok(done) => undone(kind, &done),
@@ -338,20 +371,6 @@ impl CommandContext<'_> {
             Ok(view.run(&id)?.filter(|run| run.session == session).map(|run| run.id.to_string()))
         });
         match found.await {
-        if run.is_none() && kind == UndoKind::Undo {
-            match self.drive.earlier_work(self.session).await {
-                Ok(Some(EarlierWork { last, entry })) => {
-                    let (run, at) = (entry.run().unwrap_or_default(), minute(entry.header.at_ms));
-                    return Ok(format!(
-                        "Nothing was changed: the last run ({}) changed no files. `/undo {run}` undoes what run {run} changed ({at}).",
-                        last.id
-                    ));
-                }
-                Ok(None) => {}
-                Err(UndoFailure::Drive(error)) => return Err(error),
-                Err(error) => return Ok(format!("Nothing was changed: {error}.")),
-            }
-        }
             Ok(Some(run)) => Ok(Ok(run)),
             Ok(None) => Ok(Err("That run is of another session.".to_owned())),
             Err(error @ (StoreError::NoRun { .. } | StoreError::Ambiguous { .. })) => Ok(Err(format!("{error}."))),

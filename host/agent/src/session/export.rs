@@ -7,7 +7,7 @@ use kiso_base::home::SessionName;
 use kiso_store::secret::Secrets;
 use kiso_store::secret::found::extract;
 use kiso_store::secret::vault::{Vault, is_sealed};
-use kiso_store::store::{Placement, RunId, StoreError, View};
+use kiso_store::store::{OldBranch, Placement, RunId, StoreError, View};
 
 /// Messages that are in memory at once.
 const MESSAGES: u32 = 128;
@@ -33,6 +33,7 @@ pub struct Export {
 enum ExportStage {
     Session,
     Messages { after: i64 },
+    Branches,
     Runs { after: Option<RunId> },
     End,
     Over,
@@ -54,12 +55,11 @@ impl Export {
                 ExportStage::Messages { after: 0 }
             }
             ExportStage::Messages { after } => {
-                let page = view.messages_after(&self.session, *after, MESSAGES)?;
+                let page = view.messages_of_all_branches(&self.session, *after, MESSAGES)?;
                 self.messages += page.len() as u64;
-                let next = page
-                    .last()
-                    .map_or(ExportStage::Runs { after: None }, |last| ExportStage::Messages { after: last.id });
-                lines.extend(page.into_iter().map(|message| {
+                let next =
+                    page.last().map_or(ExportStage::Branches, |(last, _)| ExportStage::Messages { after: last.id });
+                lines.extend(page.into_iter().map(|(message, branch)| {
                     let mut line = json!({
                         "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
                         "run": message.run.map(|run| run.to_string()), "tags": message.tags,
@@ -69,9 +69,19 @@ impl Export {
                     if is_sealed(&message.text) {
                         line["sealed"] = true.into();
                     }
+                    if branch > 0 {
+                        line["branch"] = branch.into();
+                    }
                     line
                 }));
                 next
+            }
+            ExportStage::Branches => {
+                let branches = view.branches(&self.session)?.into_iter();
+                lines.extend(branches.map(|OldBranch { id, parent, first }| {
+                    json!({ "type": "branch", "id": id, "parent": parent, "first": first })
+                }));
+                ExportStage::Runs { after: None }
             }
             ExportStage::Runs { after } => {
                 let page = view.runs_after(&self.session, after.as_ref(), RUNS)?;
@@ -111,20 +121,28 @@ impl Export {
     fn head(&self, view: &View<'_>) -> Result<Value, StoreError> {
         let session = &self.session;
         let summary = view.summary(session)?;
-        let segments = view.segments(session)?.into_iter();
-        let segments = segments.map(|(after, at_ms)| json!({ "after": after, "at_ms": at_ms }));
+        let segments = view.segments_of_all_branches(session)?.into_iter();
+        let segments = segments.map(|(after, at_ms, branch)| match branch {
+            0 => json!({ "after": after, "at_ms": at_ms }),
+            _ => json!({ "after": after, "at_ms": at_ms, "branch": branch }),
+        });
         let models = view.model_choice(session)?;
         // One that was deleted meanwhile is as any.
         let line = view.session(session)?;
         let placement = line.as_ref().map_or(Placement::Listed, |line| line.placement);
         let runs_on = line.and_then(|line| line.runs_on);
-        Ok(json!({
+        let mut head = json!({
             "type": "session", "session": session, "title": view.title(session)?, "placement": placement,
             "runs_on": runs_on,
             "model": models.all, "role_models": models.roles,
             "summary": summary.as_ref().map(|summary| &summary.text),
             "summary_to": summary.as_ref().map(|summary| summary.to), "segments": segments.collect::<Vec<_>>(),
-        }))
+        });
+        let branch = view.branch_in_use(session)?;
+        if branch > 0 {
+            head["branch"] = branch.into();
+        }
+        Ok(head)
     }
 }
 

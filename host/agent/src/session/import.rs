@@ -9,6 +9,7 @@ use std::io::{self, BufRead, Read};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::branches::Branches;
 use crate::drive::SEALED_RUN;
 use kiso_base::home::SessionName;
 use kiso_base::role::Role;
@@ -17,8 +18,8 @@ use kiso_plan::plan::TaskKind;
 use kiso_sandbox::effect::member::{MACHINE_LABEL, is_machine_label};
 use kiso_store::secret::vault::{Vault, is_sealed};
 use kiso_store::store::{
-    MessageRole, ModelChoice, OldMessage, OldRun, Placement, RunId, RunStatus, Store, StoreError, Summary, TaskRow,
-    TaskState, Tx, UsageLine, is_time,
+    MessageRole, ModelChoice, OldBranch, OldMessage, OldRun, Placement, RunId, RunStatus, Store, StoreError, Summary,
+    TaskRow, TaskState, Tx, UsageLine, is_time,
 };
 
 /// Bytes of a file: it is in memory while it is looked at, and one transaction that a daemon beside it waits for.
@@ -76,6 +77,8 @@ enum Line {
         summary_to: Option<i64>,
         #[serde(default)]
         segments: Vec<Segment>,
+        #[serde(default)]
+        branch: i64,
     },
     Message {
         id: i64,
@@ -86,6 +89,13 @@ enum Line {
         text: String,
         #[serde(default)]
         sealed: bool,
+        #[serde(default)]
+        branch: i64,
+    },
+    Branch {
+        id: i64,
+        parent: i64,
+        first: i64,
     },
     Run {
         run: RunId,
@@ -133,6 +143,8 @@ enum Line {
 struct Segment {
     after: i64,
     at_ms: i64,
+    #[serde(default)]
+    branch: i64,
 }
 
 /// Where a session of an older export stands.
@@ -150,9 +162,10 @@ struct Contents {
     models: ModelChoice,
     /// Its text, and the message that it goes up to.
     summary: Option<(String, i64)>,
-    segments: Vec<(i64, i64)>,
+    segments: Vec<Segment>,
     /// Each with its number in the file, which grows.
     messages: Vec<(i64, OldMessage)>,
+    branches: Branches,
     runs: Vec<OldRun>,
     tasks: HashMap<RunId, Vec<TaskRow>>,
     usage: Vec<(RunId, UsageLine)>,
@@ -232,7 +245,18 @@ impl Contents {
             return Err("the first line, and no other, is of type \"session\"".to_owned());
         }
         match line {
-            Line::Session { session, title, placement, runs_on, model, role_models, summary, summary_to, segments } => {
+            Line::Session {
+                session,
+                title,
+                placement,
+                runs_on,
+                model,
+                role_models,
+                summary,
+                summary_to,
+                segments,
+                branch,
+            } => {
                 self.session = Some(SessionName::parse(&session).map_err(|error| error.to_string())?);
                 self.title = title.map(|title| name(&clean(&title), "title")).transpose()?;
                 self.placement = Some(placement);
@@ -249,11 +273,13 @@ impl Contents {
                 }
                 // An older export does not say which messages it holds; it is made anew when there are enough.
                 self.summary = summary.map(|text| clean(&text)).zip(summary_to);
-                for Segment { after, at_ms } in segments {
-                    self.segments.push((after, time(at_ms, "segments")?));
+                for segment in segments {
+                    time(segment.at_ms, "segments")?;
+                    self.segments.push(segment);
                 }
+                self.branches.in_use = branch;
             }
-            Line::Message { id, role, at_ms, run, tags, text, sealed } => {
+            Line::Message { id, role, at_ms, run, tags, text, sealed, branch } => {
                 if self.messages.last().is_some_and(|(last, _)| *last >= id) || id < 0 {
                     return Err(format!("message {id} does not come after the one before it"));
                 }
@@ -265,6 +291,16 @@ impl Contents {
                 let text = kept(&text, sealed, vault, clean)?;
                 let tags = tags.iter().map(|tag| name(tag, "tags")).collect::<Result<_, _>>()?;
                 self.messages.push((id, OldMessage { role, text, at_ms: time(at_ms, "at_ms")?, run, tags }));
+                if branch != 0 {
+                    self.branches.of_messages.insert(id, branch);
+                }
+            }
+            Line::Branch { id, parent, first } => {
+                let has_run = |of: i64| match self.messages.binary_search_by_key(&of, |(id, _)| *id) {
+                    Ok(at) => self.messages[at].1.run.is_some(),
+                    Err(_) => false,
+                };
+                self.branches.add(OldBranch { id, parent, first }, has_run)?;
             }
             Line::Run { run, status, started_ms, ended_ms, outcome, .. } => {
                 let started_ms = time(started_ms, "started_ms")?;
@@ -335,6 +371,8 @@ impl Contents {
 
     /// What only the whole file can tell.
     fn check(&self) -> Result<(), String> {
+        let breaks = self.segments.iter().map(|segment| segment.branch);
+        self.branches.check(breaks)?;
         let runs: HashSet<&RunId> = self.runs.iter().map(|run| &run.id).collect();
         let of_messages: HashSet<&RunId> = self.begun().keys().copied().collect();
         // What a subagent reported here is of a run of its own session, which is not in the file.
@@ -389,9 +427,11 @@ impl Contents {
         for (run, line) in &self.usage {
             tx.import_usage(session, &ids[run], line)?;
         }
-        for (after, at_ms) in &self.segments {
+        for Segment { after, at_ms, .. } in &self.segments {
             tx.import_segment(session, place(*after), *at_ms)?;
         }
+        let breaks = self.segments.iter().map(|segment| (place(segment.after), segment.branch));
+        self.branches.keep(tx, session, &place, breaks)?;
         if let Some((text, to)) = &self.summary {
             let summary = Summary { text: text.clone(), to: place(*to), sources: Vec::new() };
             if summary.to > 0 {

@@ -1,6 +1,7 @@
 //! Taking messages in: validate, answer commands, write the rest down, and only then say that it was accepted.
 
 mod event;
+mod version;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,11 +16,12 @@ use kiso_plan::label::Label;
 use kiso_plan::plan::CallerScope;
 use kiso_store::secret::found;
 use kiso_store::secret::vault::VaultError;
-use kiso_store::store::{JobAdmission, JobPriority, MAX_CLIENT_KEY, NewJob, StoreError};
+use kiso_store::store::{JobAdmission, JobPriority, MAX_CLIENT_KEY, NewJob, NotReplaced, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 pub use self::event::InboundEvent;
+pub use self::version::{Revision, show_version};
 
 /// Largest message, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -38,6 +40,8 @@ pub struct Inbound {
     pub priority: JobPriority,
     /// The client's name for the message, so that it can send it again without having it done twice.
     pub client_key: Option<String>,
+    /// Whether its sender has finished: it waits for no other, and what was sent before goes with it.
+    pub flush: bool,
 }
 
 /// What became of a message.
@@ -64,6 +68,8 @@ pub enum IntakeError {
         "{max} messages of the hook {hook} are already waiting (max_waiting); try again in {RETRY_AFTER_S} seconds"
     )]
     HookFull { hook: String, max: u64 },
+    #[error(transparent)]
+    NotReplaced(#[from] NotReplaced),
     #[error("kiso is shutting down; send the message again when it is back")]
     ShuttingDown,
     #[error(transparent)]
@@ -128,6 +134,9 @@ impl Intake {
         // What the configuration lists as a command and is a pill, is that pill.
         let pill = self.0.drive.newest_config().command_pill(text);
         let text = pill.as_deref().unwrap_or(text);
+        if let Some(SlashCommand::Revise(revised)) = SlashCommand::parse(text) {
+            return self.revise_last(&inbound, revised).await;
+        }
         if let Some(command) = SlashCommand::parse(text) {
             let asked = command::CommandContext {
                 drive: &self.0.drive.newest(),
@@ -159,20 +168,9 @@ impl Intake {
             return Err(IntakeError::Full { max });
         }
         let place = QueueSlot(&inner.queued);
-        drive.has_room().await?;
-        let known = drive.secrets_of(&inbound.session).await?;
-        // Its length is the client's choice, and every word of it is looked at.
-        let (text, found) = {
-            let (text, known) = (text.to_owned(), known.clone());
-            compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known))
-                .await?
-        };
-        if !found.is_empty() {
-            drive.vault.save(&drive.store, &inbound.session, &found, now_ms()).await?;
-        }
         let job = NewJob {
             session: inbound.session.clone(),
-            text: drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?,
+            text: sealed(drive, &inbound.session, text).await?,
             caller: inbound.caller,
             priority: inbound.priority,
             client_key: inbound.client_key.clone(),
@@ -184,7 +182,8 @@ impl Intake {
         if let JobAdmission::Now(_) = admitted {
             place.keep();
             // The queue is gone only when the daemon ends; the next one finds the message in the store.
-            let _ = inner.wake.send(Wake::Message { session: inbound.session.clone(), priority: inbound.priority });
+            let (session, priority, flush) = (inbound.session.clone(), inbound.priority, inbound.flush);
+            let _ = inner.wake.send(Wake::Message { session, priority, flush });
         }
         Ok(IntakeOutcome::Queued { message: admitted.message(), again: matches!(admitted, JobAdmission::Before(_)) })
     }
@@ -217,6 +216,21 @@ impl Intake {
     pub fn queued(&self) -> u64 {
         self.0.queued.load(Ordering::Relaxed)
     }
+}
+
+/// A message as it is kept, without secrets.
+async fn sealed(drive: &RunExecutor, session: &SessionName, text: &str) -> Result<String, IntakeError> {
+    drive.has_room().await?;
+    let known = drive.secrets_of(session).await?;
+    // Its length is the client's choice, and every word of it is looked at.
+    let (text, found) = {
+        let (text, known) = (text.to_owned(), known.clone());
+        compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known)).await?
+    };
+    if !found.is_empty() {
+        drive.vault.save(&drive.store, session, &found, now_ms()).await?;
+    }
+    Ok(drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?)
 }
 
 /// A place in the queue that is given back unless it is kept.

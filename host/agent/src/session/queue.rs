@@ -209,7 +209,12 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                 let _ = works.background.send(());
             }
             wake = woken.recv() => match wake {
-                Some(Wake::Message { session, priority }) => turns.arrived(&session, priority, clock.now_ms()),
+                Some(Wake::Message { session, priority, flush }) => {
+                    turns.arrived(&session, priority, clock.now_ms());
+                    if flush {
+                        turns.flush(&session);
+                    }
+                }
                 Some(Wake::Cancel { session, stopped }) => {
                     let cancel = cancels.get(&session);
                     if let Some(cancel) = cancel {

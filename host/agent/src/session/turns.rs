@@ -51,11 +51,22 @@ enum State {
         priority: JobPriority,
     },
     Ready,
-    /// With what came meanwhile: when the first and the last did, and the first one's priority.
+    /// With what came meanwhile.
     Running {
         priority: JobPriority,
-        more: Option<(i64, i64, JobPriority)>,
+        more: Option<Arrivals>,
     },
+}
+
+/// Messages that came during a run.
+#[derive(Debug, Clone, Copy)]
+struct Arrivals {
+    first_ms: i64,
+    last_ms: i64,
+    /// Of the first one.
+    priority: JobPriority,
+    /// Whether nothing more is to be waited for.
+    is_flushed: bool,
 }
 
 impl Turns {
@@ -87,8 +98,8 @@ impl Turns {
         let (order, mut first_ms, mut priority) = (self.order, now_ms, priority);
         match self.sessions.get_mut(session) {
             Some(State::Running { more, .. }) => {
-                let (first_ms, _, priority) = more.unwrap_or((now_ms, now_ms, priority));
-                *more = Some((first_ms, now_ms, priority));
+                let first = Arrivals { first_ms: now_ms, last_ms: now_ms, priority, is_flushed: false };
+                *more = Some(Arrivals { last_ms: now_ms, ..more.unwrap_or(first) });
                 return;
             }
             Some(State::Ready) => return,
@@ -100,6 +111,17 @@ impl Turns {
             None => {}
         }
         self.wait(session, priority, first_ms, now_ms, order);
+    }
+
+    /// The person has finished: the messages that came so far wait for no other.
+    pub fn flush(&mut self, session: &SessionName) {
+        let (due_ms, order, priority) = match self.sessions.get_mut(session) {
+            Some(State::Pausing { due_ms, order, priority, .. }) => (*due_ms, *order, *priority),
+            Some(State::Running { more: Some(more), .. }) => return more.is_flushed = true,
+            _ => return,
+        };
+        self.pausing.remove(&(due_ms, order, session.clone()));
+        self.line_up((priority, order, session.clone()));
     }
 
     /// Something waits in the session that this process was not told of when it was written.
@@ -185,7 +207,10 @@ impl Turns {
                 let state = State::Pausing { due_ms, order: self.order, first_ms: due_ms, priority };
                 self.sessions.insert(session.clone(), state);
             }
-            (None, Some((first_ms, last_ms, priority))) => self.wait(session, priority, first_ms, last_ms, self.order),
+            (None, Some(Arrivals { priority, is_flushed: true, .. })) => self.ready(session, priority),
+            (None, Some(Arrivals { first_ms, last_ms, priority, .. })) => {
+                self.wait(session, priority, first_ms, last_ms, self.order)
+            }
             (None, None) => {}
         }
     }
@@ -241,6 +266,29 @@ mod debounce_test {
         turns.arrived(&a, Interactive, 1_499);
         assert_eq!(turns.begin(1_500), []);
         assert_eq!(turns.begin(2_999), [a]);
+    }
+
+    #[test]
+    fn who_has_finished_does_not_wait_and_nobody_else_is_hurried() {
+        let (mut turns, a, b) = (Turns::new(1_500, 10), session("a"), session("b"));
+        turns.flush(&a);
+        // Of another door, and not finished.
+        turns.arrived(&a, Interactive, 0);
+        turns.arrived(&b, Interactive, 100);
+        turns.arrived(&a, Interactive, 200);
+        turns.flush(&a);
+        assert_eq!((turns.begin(200), turns.next_ms()), (vec![a.clone()], Some(1_600)));
+        // During the run: one that is finished takes the one before it along, and the next run begins at once.
+        turns.arrived(&a, Interactive, 300);
+        turns.arrived(&a, Interactive, 400);
+        turns.flush(&a);
+        turns.arrived(&a, Interactive, 500);
+        turns.ended(&a, None);
+        assert_eq!(turns.begin(500), vec![a.clone()]);
+        turns.arrived(&a, Interactive, 600);
+        turns.ended(&a, None);
+        assert_eq!((turns.begin(1_599), turns.begin(1_600)), (vec![], vec![b]));
+        assert_eq!(turns.begin(2_100), [a]);
     }
 
     #[test]

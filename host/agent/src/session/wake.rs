@@ -9,8 +9,8 @@ use kiso_store::store::JobPriority;
 /// What wakes the queue.
 #[derive(Debug)]
 pub enum Wake {
-    /// A message was admitted.
-    Message { session: SessionName, priority: JobPriority },
+    /// A message was admitted; `flush` if it waits for no other.
+    Message { session: SessionName, priority: JobPriority, flush: bool },
     /// The session's run is to be stopped; answers with the run that is.
     Cancel { session: SessionName, stopped: oneshot::Sender<bool> },
     /// These sessions have work that was spawned; most of them are known.

@@ -43,6 +43,7 @@ pub(super) async fn send(
         by_person: true,
         priority: JobPriority::Interactive,
         client_key: given.key,
+        flush: given.flush,
     };
     let taken = app.intake().take(inbound).await;
     if taken.is_err() && begun {

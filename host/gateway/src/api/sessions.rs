@@ -112,14 +112,15 @@ pub(crate) async fn status_of(app: &App, session: SessionName) -> Result<Status,
     let read = app.0.drive.store.read(move |view| {
         let Some(line) = view.session(&of)? else { return Ok(None) };
         let queued = view.queued_jobs(&of, MAX_PAGE)?.len();
-        Ok(Some((line, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
+        let (begins, branch) = (view.segment_start(&of)?, view.branch_in_use(&of)?);
+        Ok(Some((line, (begins, branch), view.unfinished_runs(Some(&of))?, queued)))
     });
-    let (SessionLine { title, active_ms, placement, .. }, segment_start, running, queued) =
+    let (SessionLine { title, active_ms, placement, .. }, (segment_start, branch), running, queued) =
         read.await?.ok_or_else(|| no_session(&session))?;
     let model = drive.models.of(Role::Planner).name().to_owned();
     let running = running.into_iter().next();
     let models = drive.models.by_role();
-    Ok(Status { session, title, active_ms, placement, model, models, segment_start, running, queued })
+    Ok(Status { session, title, active_ms, placement, model, models, segment_start, branch, running, queued })
 }
 
 /// A visible character, and none that [`is_hidden`].

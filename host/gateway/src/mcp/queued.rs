@@ -51,6 +51,7 @@ impl QueuedRunner {
             by_person: false,
             priority: JobPriority::Interactive,
             client_key: None,
+            flush: false,
         };
         let message = match app.intake().take(inbound).await? {
             IntakeOutcome::Queued { message, .. } => message,

@@ -108,14 +108,15 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
         by_person: false,
         priority: JobPriority::Interactive,
         client_key: key.as_deref().map(|key| name(&["key", &caller.token, key])),
+        flush: false,
     };
     let (message, answer) = match app.intake().take(inbound).await? {
         IntakeOutcome::Queued { message, .. } => (Some(message), None),
         IntakeOutcome::Answered { text } => (None, Some(text)),
     };
-    let known = Chat {
     // A session that the model names was checked; the name of any other is made from the token.
     caller.who.adopt_session(app, &session).await?;
+    let known = Chat {
         session: session.clone(),
         owner: caller.owner(),
         asked: digester.lines(&lines),

@@ -112,6 +112,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/unsent.js",
     "lib/upload-folder.js",
     "lib/uploads.js",
+    "lib/versions.js",
     "lib/welcome.js",
     "lib/when.js",
     "lib/workspace.js",

@@ -252,6 +252,7 @@ impl ComponentChannel {
                 by_person: true,
                 priority: JobPriority::Interactive,
                 client_key: Some(format!("channel-{}", data_encoding::HEXLOWER.encode(key.as_ref()))),
+                flush: false,
             };
             app.intake().take(inbound).await
         } else {

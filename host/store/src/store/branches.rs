@@ -152,6 +152,12 @@ impl View<'_> {
         Ok(query.query_row((session.as_str(), at_ms), |row| row.get(0))?)
     }
 
+    /// Whether a message is of a branch that is not in use.
+    pub fn is_replaced(&self, message: i64) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT replaced FROM messages WHERE id = ?1")?;
+        Ok(query.query_row([message], |row| row.get(0)).optional()?.unwrap_or_default())
+    }
+
     /// Whether the run answers a message of a branch that is not in use.
     pub fn is_run_replaced(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut query = self

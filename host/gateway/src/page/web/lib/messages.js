@@ -2,7 +2,7 @@
 // what is far from there is forgotten and fetched again. What happens meanwhile comes by the event stream.
 
 import { store } from './preact.js';
-import { get, part } from './api.js';
+import { get, part, post } from './api.js';
 import { on, onOpen } from './events.js';
 import { archived, isOurs, meet, sessionOf, sessions } from './sessions.js';
 import { unsent } from './unsent.js';
@@ -102,14 +102,27 @@ export function conversation(session, { onMessage } = {}) {
     return [page, page.items.at(-1)?.id ?? 0, status];
   });
 
-  /** The part of the session around a message; false if it is not there. */
+  /** The part of the session around a message; false if it is not there. One of another version brings that into view. */
   async function show(id) {
-    if (now().items.some((one) => one.id === id)) return true;
+    const isHere = () => now().items.some((one) => one.id === id);
+    if (isHere()) return true;
+    await around(id);
+    if (isHere()) return true;
+    try {
+      if ((await post(`/messages/${Number(id)}/show`)).session !== session) return false;
+    } catch (error) {
+      if (error.status === 404) return false;
+      throw error;
+    }
+    await around(id);
+    return isHere();
+  }
+
+  async function around(id) {
     await replace(async () => {
       const [page, end, status] = await Promise.all([get(listing, { limit: PAGE, before: id + PAGE / 2 }), get(listing, { limit: 1 }), looked()]);
       return [page, end.items.at(-1)?.id ?? 0, status];
     });
-    return now().items.some((one) => one.id === id);
   }
 
   const once = (work) => {
@@ -161,6 +174,7 @@ export function conversation(session, { onMessage } = {}) {
     if (phase !== 'ready') return toEnd();
     const [mine, [page, status]] = [load, await Promise.all([get(listing, { limit: PAGE }), looked()])];
     if (mine !== load) return undefined;
+    if (isOther(status)) return toEnd();
     const newest = page.items.at(-1)?.id ?? 0;
     update((old) => {
       const whole = !page.next || page.items[0].id <= (old.items.at(-1)?.id ?? 0);
@@ -177,10 +191,15 @@ export function conversation(session, { onMessage } = {}) {
   // What is told by the way: without it, the next event or look brings the same.
   const lookAgain = quietly(async () => ended || again());
   const lookAtStatus = quietly(async () => {
-    update(stand(await looked()));
+    const found = await looked();
+    if (isOther(found)) return toEnd();
+    update(stand(found));
     // The run may have ended while that was on its way.
-    prune();
+    return prune();
   });
+
+  /** Whether the session shows another version than the messages that are held. */
+  const isOther = ({ status }) => now().phase === 'ready' && now().status !== null && now().status.branch !== status.branch;
 
   /** How the session stands, and which runs were under way when that was asked: one that begins meanwhile is not in the answer. */
   async function looked() {
@@ -206,6 +225,8 @@ export function conversation(session, { onMessage } = {}) {
 
   function receive(message, looks = 0) {
     const { phase, newer, items, newest } = now();
+    // The last word of a run whose turn was replaced.
+    if (message.replaced) return update((old) => ({ drafts: old.drafts.filter((id) => id !== message.run) }));
     arrived?.push(message);
     if (phase !== 'ready') return arrived || toEnd();
     const known = items.some((one) => one.id === message.id);
@@ -261,6 +282,8 @@ export function conversation(session, { onMessage } = {}) {
       // Only the listing says which messages it answers.
       if (begins) lookAgain();
     }),
+    // The run goes on with a message that came meanwhile: only the listing says with which.
+    on('event', ({ session: of, kind, body }) => of === session && kind === 'finished' && body?.continues && lookAgain()),
     on('session', (data) => data.name === session && lookAtStatus()),
     // The listing that said that it is new may have been older than its first message.
     sessions.watch(() => now().phase === 'new' && listed() && toEnd()),
@@ -282,11 +305,10 @@ export function conversation(session, { onMessage } = {}) {
       else await (id ? show(id) : toEnd());
     },
     dismiss: (key) => update(({ notes }) => ({ notes: notes.filter((one) => one.key !== key) })),
-    /** The messages that a run answers. */
-    async askedBy(run) {
-      const asked = () => now().items.filter((one) => one.role === 'user' && one.run === run).map((one) => one.text);
-      if (!asked().length) await more();
-      return asked();
+    /** Brings the version of a turn into view that begins with this message. */
+    async showVersion(id) {
+      await post(`/messages/${Number(id)}/show`);
+      await around(id);
     },
     end() {
       ended = true;
@@ -323,7 +345,7 @@ export function merge(held, fetched) {
   for (const one of fetched) {
     const known = all.get(one.id);
     // An event tells a message before it has a run.
-    if (!known || known.text !== one.text || known.run !== (one.run ?? known.run)) all.set(one.id, one);
+    if (!known || known.text !== one.text || known.run !== (one.run ?? known.run) || known.versions?.length !== one.versions?.length) all.set(one.id, one);
   }
   return [...all.values()].sort((a, b) => a.id - b.id);
 }
@@ -342,31 +364,47 @@ export function commandsOf(items) {
   return commands;
 }
 
+/** Digits of ids of runs, of which the first ten are the time at which it began. */
+const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+const TIME = 10;
+
+/** Whether a message came when its run was under way. */
+const isJoined = ({ run, at_ms }) => Boolean(run) && at_ms > [...run.slice(0, TIME)].reduce((ms, digit) => ms * 32 + DIGITS.indexOf(digit), 0);
+
 /**
  * What stands on the screen, from top to bottom: `{type, key, …}` with the types "day", "segment", "message", "draft" (a run
  * without a reply yet), "soon" (a run that begins in a moment), "note" and "unsent". A reply stands behind the messages that it answers, also when others came meanwhile.
  */
 export function rows({ items, newer, drafts, queued, notes, status }, waiting, keys) {
   const asked = new Map();
-  for (const one of items) if (one.role === 'user' && one.run) asked.set(one.run, one.id);
-  const before = (one) => (one.role === 'assistant' && asked.get(one.run) < one.id ? asked.get(one.run) : one.id);
+  for (const one of items) if (one.role === 'user' && one.run && !isJoined(one)) asked.set(one.run, one.id);
+  // What a run went on with stands behind the reply that it had given by then.
+  const after = (one) => one.role === 'user' && isJoined(one)
+    && items.find(({ id, role, run, approval }) => id > one.id && role === 'assistant' && run === one.run && !approval)?.id;
+  const place = (one) => {
+    const [first, reply] = [asked.get(one.run), after(one)];
+    if (!(first < one.id) || (one.role === 'user' && !reply)) return [one.id, 1, one.id, 0];
+    return reply ? [first, 1, reply, one.id] : [first, 1, one.id, 0];
+  };
   const list = items.map((one) => ({
-    // What a run asks stands below what it has done so far.
-    type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), one.approval ? 3 : 1, one.id], at_ms: one.at_ms, message: one,
+    type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: place(one), at_ms: one.at_ms, message: one,
   }));
   if (!newer) {
     for (const one of waiting) list.push({ type: 'unsent', key: one.key, place: [Infinity, 1, one.at_ms], at_ms: one.at_ms, one });
     // A run may be heard of before its message is; then it answers what is just being sent.
     for (const run of drafts) list.push({ type: 'draft', key: run, place: [asked.get(run) ?? Infinity, 2, 0], run });
     // Messages that come together are answered together, so a run begins a moment later.
-    if (!drafts.length && queued.length) list.push({ type: 'soon', key: 'soon', place: [queued.at(-1), 2, 0] });
+    const sent = waiting.some(({ state, text }) => ['sending', 'sent'].includes(state) && !/^\s*\//.test(text));
+    if (!drafts.length && (queued.length || sent)) list.push({ type: 'soon', key: 'soon', place: [sent ? Infinity : queued.at(-1), 2, 0] });
     for (const note of notes) list.push({ type: 'note', key: note.key, place: [note.after, 3, note.at_ms], at_ms: note.at_ms, note });
   }
   const segment = status?.segment_start;
   if (segment && items.some((one) => one.id <= segment) && (items.at(-1).id > segment || !newer)) {
     list.push({ type: 'segment', key: 'segment', place: [segment, 4, 0] });
   }
-  list.sort((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1] || a.place[2] - b.place[2]);
+  // Infinity less Infinity is not a number.
+  const by = (a, b, at) => (a[at] === b[at] ? 0 : (a[at] ?? 0) - (b[at] ?? 0));
+  list.sort(({ place: a }, { place: b }) => by(a, b, 0) || by(a, b, 1) || by(a, b, 2) || by(a, b, 3));
   const shown = [];
   let day = null;
   for (const row of list) {

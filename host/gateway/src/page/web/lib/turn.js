@@ -75,7 +75,7 @@ function Asked({ message, session, marked, queued, typed, acts }) {
 /** Which version of a turn is in view, and the way to the others. */
 function Versions({ id, all, acts }) {
   const at = all.indexOf(id);
-  const step = (by, sign, label) => html`<${Button} kind="quiet small" label=${label} disabled=${all[at + by] === undefined}
+  const step = (by, sign, label) => html`<${Button} kind="quiet small" aria-label=${label} disabled=${all[at + by] === undefined}
     onClick=${() => acts.version(all[at + by])}><span aria-hidden="true">${sign}</span><//>`;
   return html`<div class="chat-versions" role="group" aria-label=${`Version ${at + 1} of ${all.length}`}>
     ${step(-1, '‹', 'Previous version')}<span aria-hidden="true">${at + 1}/${all.length}</span>${step(1, '›', 'Next version')}</div>`;

@@ -68,7 +68,10 @@ function outbox(session) {
       const one = list.get().find(({ state }) => state === 'sending' || state === 'waiting');
       if (!one) break;
       try {
-        const body = { session, text: one.text, key: one.key };
+        // The field is emptied when its text was taken. Who writes on already, or sends more, is waited for.
+        await null;
+        const isLast = list.get().findLast(({ state }) => state === 'sending' || state === 'waiting')?.key === one.key;
+        const body = { session, text: one.text, key: one.key, flush: isLast && !isWriting() };
         const told = await request('POST', '/msg', { body, signal: AbortSignal.timeout(PATIENCE) });
         if (told?.message === undefined && told?.answer === undefined) {
           throw new ApiError(502, { code: 'away', message: 'the answer is not from kiso' });
@@ -126,6 +129,8 @@ function outbox(session) {
     },
   };
 }
+
+const isWriting = () => Boolean(document.querySelector('.composer textarea')?.value.trim());
 
 function keep(session, { key, text, at_ms, refused }) {
   try {

@@ -105,6 +105,19 @@ export default function Chat({ session }) {
       log.current?.focus();
     }, 0);
   };
+  const [editing, setEditing] = useState(null);
+  // The version comes with the event of the session.
+  const revise = async (id, text) => (await import('../lib/versions.js')).revise(id, text);
+  const change = async (id, text) => {
+    setEditing(null);
+    try {
+      if (await revise(id, text)) return;
+    } catch (error) {
+      report(error);
+    }
+    setEditing(id);
+    fillComposer(session, text);
+  };
   const send = (text) => {
     talk.unsent.send(text);
     if (talk.state.get().newer) talk.toEnd().catch(report);
@@ -112,14 +125,21 @@ export default function Chat({ session }) {
   };
   const acts = useMemo(() => ({
     send,
-    edit: (text) => fillComposer(session, text),
+    edit(text, id = null) {
+      setEditing(id);
+      fillComposer(session, text);
+    },
+    async version(id) {
+      await talk.showVersion(id);
+      setTimeout(() => log.current?.show(id), 0);
+    },
     sendAgain: talk.unsent.again,
     drop: talk.unsent.remove,
     dismiss: talk.dismiss,
     async again(run) {
-      const texts = await talk.askedBy(run);
-      if (!texts.length) toast('The original message no longer exists', 'bad');
-      for (const text of texts) send(text);
+      const of = talk.state.get().items.findLast((one) => one.run === run);
+      if (of) await revise(of.id);
+      else toast('The original message no longer exists', 'bad');
     },
   }), [talk]);
   const near = (edge) => {
@@ -165,7 +185,9 @@ export default function Chat({ session }) {
         ${fresh ? plural(fresh, 'new message') : 'Jump to latest'}<//>`}
       <${Asking} session=${session} items=${state.items} />
       <${FolderBar} session=${session} running=${running !== null} />
-      <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
+      ${editing && html`<div class="chat-editing"><span>Editing a message. Sending replaces it and what follows.</span>
+        <${Button} kind="small" onClick=${() => { setEditing(null); fillComposer(session, ''); }}>Cancel<//></div>`}
+      <${Composer} session=${session} running=${running !== null} onSend=${(text) => (editing ? change(editing, text) : send(text))} onStop=${stop} />
     </div>
   </section>
   ${file && html`<${Beside} key=${file} session=${session} path=${file} />`}`;

@@ -1,0 +1,144 @@
+//! Another version of a turn: the same message answered again, or a changed one in its place.
+
+use std::sync::atomic::Ordering;
+
+use super::{Inbound, Intake, IntakeError, IntakeOutcome, MAX_MESSAGE, QueueSlot, count_down, sealed};
+use crate::drive::RunExecutor;
+use crate::session::command::RevisedText;
+use crate::session::wake::Wake;
+use kiso_base::clock::now_ms;
+use kiso_base::home::SessionName;
+use kiso_plan::plan::CallerScope;
+use kiso_store::memory;
+use kiso_store::store::{
+    BranchChange, MAX_CLIENT_KEY, NewVersion, NotReplaced, Store, StoreError, Tx, VersionAdmission,
+};
+
+/// What is wanted of a turn.
+#[derive(Debug, Clone)]
+pub struct Revision {
+    /// A message of the turn.
+    pub message: i64,
+    /// A new text for this message; `None` asks the same again.
+    pub text: Option<String>,
+    pub caller: CallerScope,
+    /// As of a message.
+    pub client_key: Option<String>,
+    /// Whether a run that has not ended is cancelled. Without it, it is in the way.
+    pub cancel: bool,
+    /// Whether changes to files of the runs that are replaced are undone, also where somebody has changed them since.
+    pub undo: bool,
+}
+
+impl Intake {
+    /// Replaces a turn. When this returns, the new version is on disk and will be answered, before anything else that waits.
+    pub async fn revise(&self, revision: Revision) -> Result<(SessionName, IntakeOutcome), IntakeError> {
+        let text = revision.text.as_deref().map(str::trim);
+        if text.is_some_and(str::is_empty) {
+            return Err(IntakeError::Empty);
+        }
+        if let Some(text) = text.filter(|text| text.len() > MAX_MESSAGE) {
+            return Err(IntakeError::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
+        }
+        if revision.client_key.as_deref().is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
+            return Err(IntakeError::BadKey { max: MAX_CLIENT_KEY });
+        }
+        if self.0.closed.load(Ordering::Acquire) {
+            return Err(IntakeError::ShuttingDown);
+        }
+        let this = self.clone();
+        // In a task of its own, as for a message.
+        match tokio::spawn(async move { this.enqueue_version(revision).await }).await {
+            Ok(taken) => taken,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(IntakeError::ShuttingDown),
+        }
+    }
+
+    async fn enqueue_version(&self, revision: Revision) -> Result<(SessionName, IntakeOutcome), IntakeError> {
+        let inner = &*self.0;
+        let drive = &inner.drive.newest();
+        let max = drive.config.daemon.max_queued;
+        if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
+            count_down(&inner.queued, 1);
+            return Err(IntakeError::Full { max });
+        }
+        let place = QueueSlot(&inner.queued);
+        let Revision { message, text, caller, client_key, cancel, undo } = revision;
+        let text = match text {
+            None => None,
+            Some(text) => {
+                let found = drive.store.read(move |view| view.message(message)).await?;
+                let (session, _) = found.ok_or(NotReplaced::Unknown)?;
+                Some(sealed(drive, &session, text.trim()).await?)
+            }
+        };
+        let new = NewVersion { message, text, caller, client_key, at_ms: now_ms(), cancel, undo };
+        let write = drive.store.write(move |tx| {
+            let replaced = tx.replace_turn(&new)?;
+            if let Ok(VersionAdmission { session, change, .. }) = &replaced {
+                move_passages(tx, session, change)?;
+            }
+            Ok(replaced)
+        });
+        let VersionAdmission { session, message, added, priority, .. } = write.await??;
+        if added > 0 {
+            place.keep();
+            inner.queued.fetch_add(added - 1, Ordering::AcqRel);
+            let _ = inner.wake.send(Wake::Message { session: session.clone(), priority, flush: true });
+            // Runs that wait for a person and are cancelled now are nobody's turn.
+            drive.store.ring();
+        }
+        Ok((session, IntakeOutcome::Queued { message, again: added == 0 }))
+    }
+
+    /// `/retry` and `/edit`: another version of the last turn of the session.
+    pub(super) async fn revise_last(
+        &self,
+        inbound: &Inbound,
+        revised: RevisedText,
+    ) -> Result<IntakeOutcome, IntakeError> {
+        let (text, undo) = match revised {
+            RevisedText::Same { undo } => (None, undo),
+            RevisedText::New(text) => (Some(text), false),
+        };
+        let session = inbound.session.clone();
+        let last = self.0.drive.store.read(move |view| view.last_asked(&session)).await?;
+        let answered = |text: &str| Ok(IntakeOutcome::Answered { text: text.to_owned() });
+        let Some(message) = last else { return answered("No message of this session has been answered yet.") };
+        let (caller, client_key) = (inbound.caller, inbound.client_key.clone());
+        match self.revise(Revision { message, text, caller, client_key, cancel: false, undo }).await {
+            Ok((_, outcome)) => Ok(outcome),
+            Err(IntakeError::Empty) => answered("`/edit` takes the new text of the last message."),
+            Err(IntakeError::NotReplaced(NotReplaced::AtWork(_))) => {
+                answered("A run has not ended here. Wait for it, or stop it with `/cancel`.")
+            }
+            Err(IntakeError::NotReplaced(why)) => answered(&format!("Nothing was replaced: {why}.")),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Puts the branch into use that has this message.
+pub async fn show_version(drive: &RunExecutor, message: i64) -> Result<SessionName, IntakeError> {
+    let store: &Store = &drive.store;
+    let write = store.write(move |tx| {
+        let shown = tx.show_version(message)?;
+        if let Ok((session, change)) = &shown {
+            move_passages(tx, session, change)?;
+        }
+        Ok(shown)
+    });
+    Ok(write.await??.0)
+}
+
+/// Memory has the passages of the summaries that are in force, and no others.
+fn move_passages(tx: &Tx<'_>, session: &SessionName, change: &BranchChange) -> Result<(), StoreError> {
+    for text in &change.dropped {
+        memory::forget_summary(tx, session, text)?;
+    }
+    for kept in &change.restored {
+        memory::keep_summary(tx, session, None, &kept.text, &kept.label, now_ms())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Versions of a turn: asking it again, or with another text, and switching between them.
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::App;
+use crate::auth::Who;
+use crate::document::routes;
+use crate::error::ApiError;
+use crate::wire::{AcceptedMessage, Admission, Body, JsonResult, Path, Queued};
+use kiso_agent::drive::UndoFailure;
+use kiso_agent::session::intake::{IntakeError, IntakeOutcome, Revision, show_version};
+use kiso_base::home::SessionName;
+use kiso_sandbox::effect::undo::{ChangeLine, UndoChoice, UndoError, UndoKind};
+use kiso_store::store::RunId;
+
+routes! {
+    /// What replacing a turn would remove from the conversation, and which changes to files it could undo
+    GET "/messages/{id}/turn" Chat => turn,
+        404 "No such message was sent",
+        409 "No run has answered it yet, or it belongs to another version";
+    /// Replace a turn, and what follows it, by another version: the same message again, or another text
+    /// The replaced messages leave the context and stay in the session. The new version is answered before messages that wait.
+    POST "/messages/{id}/replace" Chat => replace,
+        202 "The message is on disk and will be answered",
+        404 "No such message was sent",
+        409 "A run has not ended in the session, no run has answered the message yet, it belongs to another version, or there are too many versions",
+        413 "The message or the body is too large",
+        429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
+        503 "The daemon is shutting down",
+        507 "The storage limit is reached, or the disk is full; nothing was saved";
+    /// Switch to the version of the conversation that has this message
+    /// Of several, it is the one in which something was said last.
+    POST "/messages/{id}/show" Chat => show,
+        200 "The session, which now shows that version",
+        404 "No such message was sent",
+        409 "A run has not ended in the session, or a message waits there";
+}
+
+/// Runs of a turn whose changes are looked at: the last ones.
+const LOOKED_AT: usize = 20;
+
+/// Changes of these that are listed.
+const LISTED: usize = 500;
+
+/// A turn, and what would go with it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Turn {
+    session: SessionName,
+    /// The user's messages, oldest first: all of them are sent again.
+    messages: Vec<i64>,
+    /// The run of the turn and those after it, oldest first.
+    runs: Vec<RunId>,
+    /// Whether a run has not ended in the session.
+    at_work: bool,
+    /// What undoing these runs would change in files, at most 500.
+    changes: Vec<ChangeLine>,
+    /// What somebody has changed since, in words.
+    conflicts: Vec<String>,
+}
+
+/// How a turn is replaced.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Replace {
+    /// The new text of the message, at most 1 MiB; without it, the same is answered again.
+    #[serde(default)]
+    #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
+    text: Option<String>,
+    /// Whether a run that has not ended is cancelled first. Without it, such a run is in the way.
+    #[serde(default)]
+    cancel: bool,
+    /// Whether the files are restored first that the replaced runs changed, also those that were changed since. A redo brings back what
+    /// is overwritten.
+    #[serde(default)]
+    undo: bool,
+    /// The client's name for the message: sent again with the same one, it is not done again.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    key: Option<String>,
+}
+
+/// A session that shows another version.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ShownSession {
+    session: SessionName,
+}
+
+pub(super) async fn turn(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Turn> {
+    let turn = app.0.drive.store.read(move |view| view.turn(id)).await?.map_err(IntakeError::from)?;
+    let (mut changes, mut conflicts) = (Vec::<ChangeLine>::new(), Vec::new());
+    for run in turn.runs.iter().rev().take(LOOKED_AT) {
+        let choice = UndoChoice { run: Some(run.to_string()), task: None };
+        let plan = match app.0.drive.undo_plan(&turn.session, UndoKind::Undo, choice).await {
+            Err(UndoFailure::Undo(UndoError::Nothing(_))) => continue,
+            plan => plan?,
+        };
+        // What a later run of these changed is undone before.
+        let since = plan.conflicts.into_iter().filter(|why| !changes.iter().any(|one| why.starts_with(&one.path)));
+        let since: Vec<_> = since.chain(plan.missing).collect();
+        for change in plan.changes {
+            if changes.len() < LISTED && !changes.iter().any(|known| known.path == change.path) {
+                changes.push(change);
+            }
+        }
+        conflicts.extend(since);
+    }
+    conflicts.truncate(LISTED);
+    let messages = turn.asked.iter().map(|message| message.id).collect();
+    Ok(Json(Turn { session: turn.session, messages, runs: turn.runs, at_work: turn.is_at_work, changes, conflicts }))
+}
+
+pub(super) async fn replace(
+    who: Who,
+    State(app): State<App>,
+    Path(id): Path<i64>,
+    Body(given): Body<Replace>,
+) -> Result<Queued<AcceptedMessage>, ApiError> {
+    let Replace { text, cancel, undo, key } = given;
+    let revision = Revision { message: id, text, caller: who.caller(), client_key: key, cancel, undo };
+    let (session, outcome) = app.intake().revise(revision).await?;
+    match outcome {
+        IntakeOutcome::Queued { message, again } => {
+            let status = if again { Admission::Known } else { Admission::Queued };
+            Ok(Queued(AcceptedMessage { session, message, status }))
+        }
+        IntakeOutcome::Answered { text } => Err(ApiError::bad_request(text)),
+    }
+}
+
+pub(super) async fn show(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<ShownSession> {
+    Ok(Json(ShownSession { session: show_version(&app.0.drive, id).await? }))
+}

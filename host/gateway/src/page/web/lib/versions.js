@@ -1,0 +1,52 @@
+// Another version of a turn: the same message answered again, or a changed one in its place. Loaded when somebody wants one.
+
+import { html } from './preact.js';
+import { freshKey, get, post } from './api.js';
+import { plural } from './format.js';
+import { Button, Dialog, showDialog, toast } from './ui.js';
+
+/** Paths that a question names. */
+const SHOWN = 30;
+
+/**
+ * Replaces the turn of a message, and what followed it; `text` is the message's new text. Asks first where a run is under way, or where
+ * files were changed. False if its user thought better of it.
+ */
+export async function revise(id, text) {
+  const turn = await get(`/messages/${id}/turn`);
+  const answer = turn.at_work || turn.changes.length ? await ask(turn) : { undo: false };
+  if (!answer) return false;
+  try {
+    await post(`/messages/${id}/replace`, { text, cancel: turn.at_work, undo: answer.undo, key: freshKey() });
+  } catch (error) {
+    if (error.code === 'at_work') toast('A run began meanwhile. Try again.', 'bad');
+    else throw error;
+    return false;
+  }
+  return true;
+}
+
+/** A promise of `{undo}`, or of null. */
+const ask = (turn) => new Promise((answer) => showDialog(Question, { turn, answer }));
+
+function Question({ turn: { at_work, changes, conflicts }, answer, onClose }) {
+  const list = changes.slice(0, SHOWN).map((one) => one.path);
+  if (changes.length > SHOWN) list.push(`and ${changes.length - SHOWN} more`);
+  const done = (what) => {
+    answer(what);
+    onClose();
+  };
+  // Where files were changed since, leaving them is what Enter does.
+  const careful = conflicts.length > 0;
+  return html`<${Dialog} title="Replace this message and what follows?" onClose=${() => done(null)}>
+    ${at_work && html`<p>The reply that is being written will be cancelled. Queued messages are answered after the new one.</p>`}
+    ${changes.length > 0 && html`<p>${plural(changes.length, 'file')} changed in the replies that are replaced. You can restore them.</p>
+      <ul class="dialog-list" tabindex="0" aria-label="Files">${list.map((path) => html`<li key=${path}><bdi>${path}</bdi></li>`)}</ul>`}
+    ${careful && html`<p>${plural(conflicts.length, 'file')} changed since: ${conflicts.slice(0, 5).join('; ')}. Restoring overwrites that; redo brings it back.</p>`}
+    <footer>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
+      ${changes.length > 0 && html`<${Button} kind=${careful ? '' : 'primary'} onClick=${() => done({ undo: true })}>Restore files and replace<//>`}
+      <${Button} kind=${changes.length > 0 && !careful ? '' : 'primary'} onClick=${() => done({ undo: false })}>${changes.length > 0 ? 'Keep files and replace' : 'Cancel the reply and replace'}<//>
+    </footer>
+  <//>`;
+}
