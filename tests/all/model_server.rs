@@ -43,6 +43,8 @@ mod render;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Script {
+    /// The key that requests must have; others are answered with 401, and take no reply.
+    pub key: Option<String>,
     /// Fields of a request that are answered with 400, as a server answers that does not know them; they take no reply.
     pub refuses: Vec<String>,
     pub reply: Vec<Reply>,
@@ -401,6 +403,11 @@ impl Shared {
         let number = all.len() + 1;
         let (role, prompt, format) = (seen.role().to_owned(), seen.prompt(), seen.format());
         all.push(seen.clone());
+        let sent = [("authorization", "Bearer "), ("x-api-key", "")].into_iter();
+        let mut sent = sent.filter_map(|(name, before)| seen.headers.get(name)?.strip_prefix(before));
+        if self.script.key.as_deref().is_some_and(|key| !sent.any(|sent| sent == key)) {
+            return render::Answer::error(401, "Incorrect API key provided");
+        }
         if seen.path.ends_with("/models") {
             let model = json!({ "id": "test-model", "object": "model", "type": "model" });
             return render::Answer::json(200, &json!({ "object": "list", "data": [model] }));

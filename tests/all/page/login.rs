@@ -19,6 +19,11 @@ fn a_token_logs_in_and_the_log_out_is_final() {
     tab.type_text("kiso_wrong");
     tab.press("Enter");
     tab.wait_for(role("alert", ""));
+    tab.shows("Run kiso open on your server, or paste a token.");
+    let refused = tab.of(role("alert", ""), "it.innerText");
+    let refused = refused.as_str().unwrap().trim();
+    assert!(refused.starts_with("The token is not valid") && !refused.contains('`'), "{refused}");
+    assert_eq!(tab.of(role("alert", ""), "it.querySelector('code').textContent"), "kiso token list");
     tab.audit("log-in, refused");
     tab.wait_of(role("textbox", "Token"), "it.value === 'kiso_wrong'");
     tab.press("Control+a");
@@ -73,12 +78,13 @@ fn rights_end_with_the_token() {
     tab.expects("answer: 401");
     stage.log_in_with(&tab, token["token"].as_str().unwrap());
     tab.wait_for(ACCOUNT);
+    unfold(&tab);
     assert!(tab.has(role("link", "Skills")) && !tab.has(role("link", "Memory")), "{:?}", tab.names("link"));
+    unfold(&stage.tab);
     stage.tab.wait_for(role("link", "Memory"));
     stage.home.kiso(&["token", "revoke", "guest"]).ok();
     tab.wait_for(role("textbox", "Token"));
     stage.tab.check();
-    unfold(&tab);
 }
 
 /// Who may only chat begins a session of their own, and sees none of the owner's.

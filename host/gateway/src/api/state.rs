@@ -174,6 +174,15 @@ pub(super) async fn details(_: Who, State(app): State<App>) -> JsonResult<Health
     } else if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {
         warnings.push(format!("only {} are free where kiso's home is", size(free)));
     }
+    warnings.extend(
+        app.0
+            .drive
+            .newest()
+            .models
+            .unready()
+            .iter()
+            .map(|error| format!("{error}; set the variable and restart kiso, or connect a model in the page")),
+    );
     for webhook in now.webhooks.iter().filter(|webhook| webhook.failed > 0) {
         let WebhookLine { webhook, failed, .. } = webhook;
         warnings.push(format!("{failed} deliveries of the webhook {webhook} were given up"));

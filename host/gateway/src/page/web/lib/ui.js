@@ -5,6 +5,7 @@ import { me, now } from './api.js';
 import { connection } from './events.js';
 import { ago, fullTime, visible } from './format.js';
 import { route } from './router.js';
+import { Sentence } from './said.js';
 
 /** Outlines in a box of 24 by 24. */
 const ICONS = {
@@ -325,8 +326,8 @@ export function Trouble({ error, again }) {
     if (error.status !== 0 || !again) return undefined;
     return connection.watch(({ state }) => state === 'open' && last.current());
   }, [error]);
-  return html`<div class="trouble" role="alert"><${Icon} name="alert" /><div><p>${error.message}</p>
-    ${error.hint && html`<p class="muted">${error.hint}</p>`}</div>${again && html`<${Button} icon="retry" onClick=${again}>Try again<//>`}</div>`;
+  return html`<div class="trouble" role="alert"><${Icon} name="alert" /><div><p><${Sentence} text=${error.message} /></p>
+    ${error.hint && html`<p class="muted"><${Sentence} text=${error.hint} /></p>`}</div>${again && html`<${Button} icon="retry" onClick=${again}>Try again<//>`}</div>`;
 }
 
 /** What `useLoaded` gives: waiting, trouble, or `children(value)`. */

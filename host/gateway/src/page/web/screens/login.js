@@ -2,7 +2,8 @@
 
 import { html, useEffect, useRef, useState } from '../lib/preact.js';
 import { logIn } from '../lib/api.js';
-import { Button, Icon } from '../lib/ui.js';
+import { Sentence } from '../lib/said.js';
+import { Icon } from '../lib/ui.js';
 
 /** `trouble` is why a one-time link did not work. */
 export function Login({ trouble }) {
@@ -30,13 +31,13 @@ export function Login({ trouble }) {
   return html`<main class="login">
     <form onSubmit=${submit}>
       <h1><${Logo} /> kiso</h1>
-      <p>On the machine that runs kiso, <code>kiso open</code> logs this browser in. Elsewhere, a token does.</p>
+      <p>Run <code>kiso open</code> on your server, or paste a token.</p>
       <input class="unseen" type="text" name="username" autocomplete="username" value="kiso" readonly tabindex="-1" aria-hidden="true" />
       <label for="token">Token</label>
       <input id="token" ref=${field} type="password" autocomplete="current-password" spellcheck=${false} required placeholder="kiso_…"
         value=${token} onInput=${(event) => setToken(event.target.value)} aria-describedby="token-help" aria-invalid=${error ? 'true' : undefined} />
-      <p id="token-help" class="muted"><code>kiso token add NAME</code> prints one.</p>
-      ${error && html`<p class="wrong" role="alert"><${Icon} name="alert" />${error.message}${error.hint ? ` (${error.hint})` : ''}</p>`}
+      <p id="token-help" class="muted"><code>kiso token add NAME</code> prints a token.</p>
+      ${error && html`<p class="wrong" role="alert"><${Icon} name="alert" /><span><${Sentence} text=${error.message} />${error.hint && html`. <${Sentence} text=${error.hint} />.`}</span></p>`}
       <button class="button primary" disabled=${under || !token.trim()} aria-busy=${under ? 'true' : undefined}><span>Log in</span></button>
     </form>
   </main>`;

@@ -1,0 +1,101 @@
+// What a model thinks before it answers, folded above its reply: streamed while it comes, and read from the run later.
+
+import { html, store, useRef, useState, useStore } from './preact.js';
+import { get, now, part } from './api.js';
+import { on } from './events.js';
+import { duration } from './format.js';
+import { plain } from './run-text.js';
+import { Busy, Trouble } from './ui.js';
+
+/** Characters of a run's thoughts that are kept: the end of them. */
+const MOST = 200_000;
+
+/** Characters that are drawn while more come. */
+const DRAWN = 6_000;
+
+/** Runs whose thoughts are kept. */
+const MOST_RUNS = 30;
+
+const NOTHING = { parts: [], since: null, ms: 0 };
+
+/** Run -> a store of `{parts: [{seq, role, text}], since, ms}`: `since` is when the model began to think, null when it does not. */
+const runs = new Map();
+
+function of(run) {
+  let known = runs.get(run);
+  if (!known) {
+    known = { now: NOTHING, drawn: false, shown: store(NOTHING) };
+    runs.set(run, known);
+    if (runs.size > MOST_RUNS) runs.delete(runs.keys().next().value);
+  }
+  return known;
+}
+
+on('live', ({ run, seq, type, role, text, whole }) => {
+  if (type !== 'reasoning' && !runs.has(run)) return;
+  const known = of(run);
+  const { parts, since, ms } = known.now;
+  const last = parts.at(-1);
+  const goesOn = last?.seq === seq && last.role === role;
+  if (type === 'reasoning') {
+    const all = (goesOn && !whole ? last.text + text : text).slice(-MOST);
+    known.now = { parts: [...(goesOn ? parts.slice(0, -1) : parts), { seq, role, text: all }], since: since ?? now(), ms };
+  } else if (type === 'restart' && goesOn) {
+    known.now = { parts: parts.slice(0, -1), since: null, ms };
+  } else if (since !== null && type !== 'thought') {
+    known.now = { parts, since: null, ms: ms + now() - since };
+  } else {
+    return;
+  }
+  draw(known);
+});
+
+on('run', ({ id, status }) => {
+  const known = runs.get(id);
+  if (!known || status === 'running' || known.now.since === null) return;
+  known.now = { ...known.now, since: null, ms: known.now.ms + now() - known.now.since };
+  draw(known);
+});
+
+/** At most once per frame, however fast the pieces come. */
+function draw(known) {
+  if (known.drawn) return;
+  known.drawn = true;
+  requestAnimationFrame(() => {
+    known.drawn = false;
+    known.shown.set(known.now);
+  });
+}
+
+const ROLES = { router: 'Finding out what is needed', planner: 'Planning', reasoner: 'Preparing a task', actor: 'Deciding what to do', reviewer: 'Reviewing', worker: 'Writing the answer' };
+
+const QUIET = store(NOTHING);
+
+/** The fold above a reply. `ms` is how long the models of a run that has ended thought; `under` is whether it is under way. */
+export function Reasoning({ run, ms, under }) {
+  const source = useRef(null);
+  source.current ??= under ? of(run).shown : runs.get(run)?.shown ?? QUIET;
+  const live = useStore(source.current);
+  const [open, set] = useState(false);
+  const [told, tell] = useState(null);
+  const [error, fail] = useState(null);
+  if (!ms && !live.parts.length) return null;
+  const load = () => {
+    fail(null);
+    get(`/runs/${part(run)}`).then(({ reasoning }) => tell(reasoning), fail);
+  };
+  const toggle = (event) => {
+    set(event.target.open);
+    if (event.target.open && ms && !told) load();
+  };
+  const thinking = !ms && live.since !== null;
+  const parts = told ?? live.parts;
+  return html`<details class="chat-thought" onToggle=${toggle}>
+    <summary>${thinking ? html`<span class="spinner" aria-hidden="true"></span>Thinking…` : `Thought for ${duration(ms || live.ms)}`}</summary>
+    ${open && html`<div class="chat-thought-text" tabindex="0" role="group" aria-label="Thoughts of the model">
+      ${error && html`<${Trouble} error=${error} again=${load} />`}
+      ${!parts.length && !error && html`<${Busy} />`}
+      ${parts.map((one, at) => html`<div key=${at}>${parts.length > 1 && html`<h4>${ROLES[one.role] ?? one.role}</h4>`}
+        <p dir="auto">${plain(thinking && at === parts.length - 1 ? one.text.slice(-DRAWN) : one.text)}${one.cut && '…'}</p></div>`)}</div>`}
+  </details>`;
+}

@@ -1,0 +1,184 @@
+//! From no model to one that answers, in the page alone.
+
+use super::browser::{css, role};
+use super::script::{server, talk, title};
+use super::stage::{MESSAGE, QUICK, Stage};
+use crate::harness::Home;
+use serde_json::json;
+
+const KEY: &str = "sk-connect-0123456789abcdef";
+
+/// The calls of a test of a model that reads no pictures.
+const CHECKED: &str = r#"
+[[reply]]
+role = "worker"
+text = "one, two, three"
+
+[[reply]]
+role = "worker"
+calls = [{ name = "report_number", args = { number = 7 } }]
+
+[[reply]]
+role = "worker"
+text = '{"word": "kiso", "number": 7}'
+
+[[reply]]
+role = "worker"
+text = "0"
+"#;
+
+/// Whether the text stands anywhere in the page, also in what was typed.
+fn holds(stage: &Stage, text: &str) -> bool {
+    let script = format!(
+        "document.documentElement.outerHTML.includes({0}) || [...document.querySelectorAll('input')].some((one) => one.value.includes({0}))",
+        json!(text)
+    );
+    stage.tab.eval(&script) == true
+}
+
+fn fill(stage: &Stage, field: &str, text: &str) {
+    stage.tab.click(role("textbox", field));
+    stage.tab.press("Control+a");
+    stage.tab.insert_text(text);
+}
+
+#[test]
+fn a_model_is_connected_tested_and_used_without_a_restart() {
+    let script = [format!("key = \"{KEY}\"\n"), CHECKED.to_owned(), talk("Hello from the server.", ""), title("Hello")];
+    let server = server(&script);
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("connected");
+    tab.click(role("button", "Model: reflex"));
+    tab.click(role("menuitem", "Connect a model…"));
+    tab.wait_for(role("dialog", "Connect a model"));
+    for card in ["OpenAI", "Anthropic", "OpenRouter", "Google Gemini", "Groq", "Ollama", "LM Studio", "llama.cpp"] {
+        assert!(tab.has(role("radio", card)), "{card}: {:?}", tab.names("radio"));
+    }
+    tab.click(role("radio", "OpenAI"));
+    tab.wait_for(css("#connect-key"));
+    let field = "[it.type, it.autocomplete, it.required]";
+    assert_eq!(tab.of(css("#connect-key"), field), json!(["password", "off", true]));
+    tab.audit("the way to a model");
+    tab.click(role("radio", "Other server"));
+    fill(&stage, "Address", &server.base_url());
+
+    // A wrong key: said in words, with what to do, and gone from the page.
+    tab.expects("answer: 502");
+    fill(&stage, "API key", "sk-wrong-0123456789abcdef");
+    tab.click(role("button", "Connect"));
+    tab.shows("The provider does not accept the key");
+    tab.shows("Copy the key again");
+    assert!(!holds(&stage, "sk-wrong"), "{}", tab.text());
+    tab.audit("a key that is refused");
+
+    tab.click(role("button", "Change key or address"));
+    fill(&stage, "API key", KEY);
+    tab.click(role("button", "Save"));
+    // The only model of the server is chosen.
+    tab.wait_of(role("radio", "test-model"), "it.checked");
+    assert!(!holds(&stage, KEY), "the key is in the page");
+    tab.click(role("button", "Test"));
+    tab.shows("works");
+    tab.shows("Pictures are not shown to this model.");
+    tab.audit("a test of a model");
+    tab.click(role("button", "Use this model"));
+    tab.shows("Done. New messages use");
+    let name = stage.daemon.get("/models")["default"].as_str().unwrap().to_owned();
+    assert!(name.starts_with("127-0-0-1") || name.starts_with("server"), "{name}");
+    assert!(name.ends_with(":test-model"), "{name}");
+
+    // Nothing says the key, and it is nowhere in clear.
+    for path in ["/providers", "/models", "/config"] {
+        assert!(!stage.daemon.get(path).to_string().contains(KEY), "{path}");
+    }
+    for file in ["store.db", "store.db-wal"] {
+        let bytes = std::fs::read(stage.home.path().join(file)).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{file}");
+    }
+    assert!(!stage.daemon.log().contains(KEY));
+    let config = std::fs::read_to_string(stage.home.path().join("config.toml")).unwrap();
+    assert!(!config.contains("127.0.0.1"), "{config}");
+
+    // It answers, here and in the terminal.
+    tab.press("Escape");
+    tab.wait_for(role("button", &format!("Model: {name}")));
+    stage.say("write a poem about the sea");
+    tab.shows("Hello from the server.");
+    stage.home.kiso(&["doctor", "--offline"]).prints(&[&format!("ok   model {name}: not called")]);
+    super::script::finish(server);
+
+    tab.click(role("button", &format!("Model: {name}")));
+    tab.click(role("menuitem", "Connect a model…"));
+    let provider = name.split(':').next().unwrap();
+    tab.click(role("button", &format!("Remove {provider}")));
+    tab.wait_for(role("dialog", &format!("Remove {provider}?")));
+    tab.click(css("dialog[aria-labelledby]:last-of-type footer .danger"));
+    tab.wait_gone(role("button", &format!("Remove {provider}")));
+    assert_eq!(stage.daemon.get("/models")["default"], "reflex");
+    assert_eq!(stage.daemon.get("/providers")["items"], json!([]));
+}
+
+/// A model without its key keeps nothing else from working, and its card leads to the remedy.
+#[test]
+fn a_missing_key_is_a_card_with_its_remedy() {
+    let config = format!(
+        "model = \"cloud:m\"\n{QUICK}[providers.cloud]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey_env = \"KISO_NO_SUCH_KEY\"\n"
+    );
+    let Some(stage) = Stage::with(Home::new(), &config) else { return };
+    let tab = &stage.tab;
+    stage.open("keyless");
+    stage.say("$ echo it works");
+    tab.wait_of(css("figure.terminal"), "it.innerText.includes('it works')");
+    stage.say("write a poem about tea, please");
+    tab.wait_for(role("group", "The model has no key"));
+    tab.shows("KISO_NO_SUCH_KEY");
+    tab.audit("a card of an error");
+    tab.click(role("button", "Connect a model"));
+    tab.wait_for(role("dialog", "Connect a model"));
+    tab.shows("cloud:m has no key");
+    tab.press("Escape");
+    let warnings = stage.daemon.get("/health/details")["warnings"].to_string();
+    assert!(warnings.contains("KISO_NO_SUCH_KEY"), "{warnings}");
+    // The file is the administrator's word: a connected model does not take its place.
+    let body = json!({ "kind": "openai", "base_url": "http://127.0.0.1:9/v1" }).to_string();
+    stage.daemon.request("PUT", "/providers/mine", Some(&body)).expect(200);
+    let body = json!({ "model": "m", "default": true }).to_string();
+    let used = stage.daemon.request("PUT", "/providers/mine/models", Some(&body)).json();
+    assert_eq!(used, json!({ "model": "mine:m", "in_use": false }));
+    stage.daemon.request("PUT", "/providers/cloud", Some(&body)).expect(400);
+}
+
+/// Thoughts stream into their fold, stay out of the reply, and are there after a reload.
+#[test]
+fn thoughts_are_folded_above_the_reply() {
+    const THOUGHT: &str = "The user greets me, so I greet back.";
+    let more = format!("reasoning = {THOUGHT:?}\nfault = \"stepped\"\npieces = 2");
+    let absent = format!("expect_absent = {THOUGHT:?}");
+    let server = server(&[talk("Good morning.", &more), title("Morning"), talk("Good evening.", &absent)]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("thinking");
+    stage.say("write a greeting for the morning");
+    tab.wait_of(css(".chat-thought summary"), "it.innerText.includes('Thinking…')");
+    tab.click(css(".chat-thought summary"));
+    tab.wait_of(css(".chat-thought-text"), &format!("it.innerText.includes({})", json!(THOUGHT)));
+    tab.audit("thoughts that stream");
+    server.release_many(10);
+    tab.wait_for(role("button", "Copy reply"));
+    tab.wait_of(css(".chat-thought summary"), "it.innerText.includes('Thought for')");
+    tab.reload();
+    tab.wait_of(css(".chat-thought summary"), "it.innerText.includes('Thought for')");
+    assert!(!tab.text().contains(THOUGHT), "it is folded");
+    tab.click(css(".chat-thought summary"));
+    tab.wait_of(css(".chat-thought-text"), &format!("it.innerText.includes({})", json!(THOUGHT)));
+    let reply = stage.daemon.get("/sessions/thinking/messages")["items"][1].clone();
+    assert_eq!(reply["text"], "Good morning.");
+    let run = stage.daemon.get(&format!("/runs/{}", reply["run"].as_str().unwrap()));
+    assert_eq!((&run["reasoning"][0]["role"], &run["reasoning"][0]["text"]), (&json!("worker"), &json!(THOUGHT)));
+    // No later request has it.
+    stage.tab.wait_for(MESSAGE);
+    stage.say("write a greeting for the evening");
+    tab.shows("Good evening.");
+    super::script::finish(server);
+}
