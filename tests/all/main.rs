@@ -105,6 +105,7 @@ mod turns;
 mod two_runs;
 mod undo;
 mod updates;
+mod versions;
 mod wal;
 mod watching;
 mod wats;

@@ -252,17 +252,18 @@ fn a_draft_survives_a_reload() {
     assert_eq!(tab.of(MESSAGE, "it.value"), "");
 }
 
-/// What was asked can be asked otherwise or once more, and what was answered can be answered anew.
+/// What was asked can be asked otherwise, in its place, or once more, and what was answered can be answered again.
 #[test]
 fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     stage.open("again");
-    stage.say("$ echo one");
+    stage.say("$ echo one > one.txt; cat one.txt");
     let said = || {
         let all = stage.daemon.get("/sessions/again/messages")["items"].as_array().unwrap().clone();
         let of = |who: &str| {
-            all.iter().filter(|one| one["role"] == who).map(|one| one["text"].to_string()).collect::<Vec<_>>()
+            let of = all.iter().filter(|one| one["role"] == who);
+            of.map(|one| one["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         (of("user"), of("assistant").len())
     };
@@ -274,18 +275,44 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
         tab.click(role("menuitem", item));
     };
     let answered = |asked: &[&str]| {
-        tab.wait(&format!("{asked:?} are answered"), || tab.count(css(".chat-reply .chat-acts")) == asked.len());
-        assert_eq!(said(), (asked.iter().map(|text| format!("{text:?}")).collect(), asked.len()));
+        tab.wait(&format!("{asked:?} are answered"), || {
+            let (texts, replies) = said();
+            texts == asked && replies == asked.len() && tab.count(css(".chat-reply .chat-acts")) == asked.len()
+        });
     };
-    answered(&["$ echo one"]);
-    choose("chat-asked", "Edit and resend");
-    tab.wait_of(MESSAGE, "it.value === '$ echo one' && it === document.activeElement");
+    let versions = |at: &str| tab.wait_for(role("group", at));
+    answered(&["$ echo one > one.txt; cat one.txt"]);
+    choose("chat-asked", "Edit");
+    tab.wait_of(MESSAGE, "it.value.startsWith('$ echo one') && it === document.activeElement");
+    tab.shows("Editing a message");
+    tab.audit("chat while a message is edited");
     assert_eq!(said().0.len(), 1, "nothing is sent before it is edited");
-    tab.type_text(" and two");
+    tab.press("Control+a");
+    tab.type_text("$ cat one.txt || echo none");
     tab.press("Enter");
-    answered(&["$ echo one", "$ echo one and two"]);
-    choose("chat-asked", "Send again");
-    answered(&["$ echo one", "$ echo one and two", "$ echo one and two"]);
+    // It has made a file, which can go with it.
+    tab.shows("Replace this message and what follows?");
+    tab.shows("one.txt");
+    tab.audit("the question before a turn is replaced");
+    tab.click(role("button", "Restore files and replace"));
+    answered(&["$ cat one.txt || echo none"]);
+    tab.wait_of(css(".chat-reply"), "it.textContent.includes('none')");
+    versions("Version 2 of 2");
+    tab.audit("chat with versions");
     choose("chat-reply", "Regenerate");
-    answered(&["$ echo one", "$ echo one and two", "$ echo one and two", "$ echo one and two"]);
+    versions("Version 3 of 3");
+    answered(&["$ cat one.txt || echo none"]);
+    choose("chat-asked", "Send again");
+    answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
+    // The other version has what followed it, which is nothing; and that of this one comes back.
+    tab.click(role("button", "Previous version"));
+    versions("Version 2 of 3");
+    answered(&["$ cat one.txt || echo none"]);
+    tab.click(role("button", "Previous version"));
+    answered(&["$ echo one > one.txt; cat one.txt"]);
+    tab.reload();
+    versions("Version 1 of 3");
+    tab.click(role("button", "Next version"));
+    tab.click(role("button", "Next version"));
+    answered(&["$ cat one.txt || echo none", "$ cat one.txt || echo none"]);
 }
