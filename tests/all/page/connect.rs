@@ -144,8 +144,9 @@ fn a_missing_key_is_a_card_with_its_remedy() {
     let body = json!({ "kind": "openai", "base_url": "http://127.0.0.1:9/v1" }).to_string();
     stage.daemon.request("PUT", "/providers/mine", Some(&body)).expect(200);
     let body = json!({ "model": "m", "default": true }).to_string();
-    let used = stage.daemon.request("PUT", "/providers/mine/models", Some(&body)).json();
+    let used = stage.daemon.request("PUT", "/providers/mine/models", Some(&body)).expect(200);
     assert_eq!(used, json!({ "model": "mine:m", "in_use": false }));
+    let body = json!({ "kind": "openai", "base_url": "http://127.0.0.1:9/v1" }).to_string();
     stage.daemon.request("PUT", "/providers/cloud", Some(&body)).expect(400);
 }
 
