@@ -18,6 +18,7 @@ mod hostile;
 mod listed_folders;
 mod live;
 mod login;
+mod long_tasks;
 mod memory;
 mod panel;
 mod pictures;
