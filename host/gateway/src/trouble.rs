@@ -10,7 +10,7 @@ use kiso_plan::limits::LimitReached;
 /// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Trouble {
-    /// A stable word for programs: `limit`, `policy`, `failed`, or what is wrong with the model, such as `no_key`.
+    /// A stable word for programs: `limit`, `policy`, `needs_model`, `failed`, or what is wrong with the model, such as `no_key`.
     pub code: &'static str,
     pub title: String,
     /// What to do about it.
@@ -77,6 +77,15 @@ impl Trouble {
             let (title, advice) = (trouble.title().to_owned(), trouble.remedy().to_owned());
             return Trouble { code: trouble.code(), title, advice, remedy };
         }
+        // The words of the built-in model, which has no others for this.
+        if reason.contains("need a language model") {
+            return Trouble {
+                code: "needs_model",
+                title: "The built-in rules do not understand this".to_owned(),
+                advice: "Connect a language model to ask in your own words.".to_owned(),
+                remedy: Remedy::ConnectModel { model: None },
+            };
+        }
         let lower = reason.to_lowercase();
         if ["is denied by", "the policy", "not allowed by", "was refused by"].iter().any(|words| lower.contains(words))
         {
@@ -110,6 +119,8 @@ mod tests {
         assert_eq!((key.code, &key.remedy), ("no_key", &Remedy::ConnectModel { model: Some("cloud:m".to_owned()) }));
         let busy = of("the model cloud:m did not answer: 429 Too Many Requests (3 attempts)");
         assert_eq!((busy.code, &busy.remedy), ("busy", &Remedy::Retry));
+        let words = "Requests in free language need a language model (`kiso config preset` shows how to set one).";
+        assert_eq!((of(words).code, of(words).remedy), ("needs_model", Remedy::ConnectModel { model: None }));
         let other = of("there is no sea.csv");
         assert_eq!((other.code, &other.remedy), ("failed", &Remedy::Retry));
         let limit = LimitReached::new("max_tokens_per_run", 1_000);

@@ -36,19 +36,19 @@ fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         "answers" => "Messages cannot be answered with this model.",
         "streams" => {
-            "Replies appear at once when they are complete, and not word by word. Nothing is lost; a proxy before the server may collect              the answer."
+            "Replies appear at once when they are complete, and not word by word. Nothing is lost; a proxy before the server may collect the answer."
         }
         "usage" => {
             "kiso estimates tokens and costs, because the provider does not count them. Limits hold by the estimate."
         }
         "tools" => {
-            "Tasks with tools may fail. Choose a model that calls tools; for a local one, start its server with tool support              (llama.cpp: --jinja)."
+            "Tasks with tools may fail. Choose a model that calls tools; for a local one, start its server with tool support (llama.cpp: --jinja)."
         }
         "json schema" => {
             "kiso checks each answer and asks again if its form is wrong, so planning can take longer. Nothing to do."
         }
         "pictures" => {
-            "Pictures are not shown to this model. To ask about pictures, choose a model with vision, or name one as `eyes` in              `[models]` of config.toml."
+            "This model does not read pictures. To ask about pictures, choose a model with vision, or name one as `eyes` in `[models]` of config.toml."
         }
         _ => return None,
     })

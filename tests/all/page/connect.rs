@@ -80,7 +80,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     assert!(!holds(&stage, KEY), "the key is in the page");
     tab.click(role("button", "Test"));
     tab.shows("works");
-    tab.shows("Pictures are not shown to this model.");
+    tab.shows("This model does not read pictures.");
     tab.audit("a test of a model");
     tab.click(role("button", "Use this model"));
     tab.shows("Done. New messages use");
