@@ -78,7 +78,7 @@ output_price = 15.00
     },
     Preset {
         name: "gemini",
-        title: "Google Gemini",
+        title: "Gemini",
         key_url: Some("https://aistudio.google.com/apikey"),
         about: "# Google Gemini by its OpenAI interface, with a key from https://aistudio.google.com/apikey.\n\
                 # Prices change: compare them with https://ai.google.dev/gemini-api/docs/pricing.\n",

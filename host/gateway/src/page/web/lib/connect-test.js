@@ -2,6 +2,7 @@
 
 import { html } from './preact.js';
 import { visible } from './format.js';
+import { Sentence } from './said.js';
 import { Badge, Icon } from './ui.js';
 
 const NAMES = { answers: 'Answers', streams: 'Streams its answer', usage: 'Counts tokens', tools: 'Calls tools', 'json schema': 'Keeps to a JSON Schema', pictures: 'Reads pictures' };
@@ -10,7 +11,7 @@ export function Found({ check }) {
   const { model, ok, detail, remedy, capabilities } = check;
   if (!ok) {
     return html`<div class="connect-found"><p><${Badge} kind="bad">failed<//> <span class="strong">${visible(model)}</span></p>
-      <p class="connect-why">${visible(detail)}</p>${remedy && html`<p>${remedy}</p>`}</div>`;
+      <p class="connect-why"><${Sentence} text=${detail} /></p>${remedy && html`<p>${remedy}</p>`}</div>`;
   }
   return html`<div class="connect-found"><p><${Badge} kind="good">works<//> <span class="strong">${visible(model)}</span></p>
     <ul>${capabilities.map(({ name, works, note, meaning }) => html`<li key=${name} class=${works ? 'able' : 'unable'}>

@@ -156,7 +156,7 @@ function Models({ card, provider, onEdit, onChange }) {
     await Promise.all([onChange(), refreshModels()]);
   };
   return html`<div class="connect-models">
-    <p class="connect-at"><${Badge} kind=${error ? 'bad' : 'good'}>${error ? 'not reached' : provider.has_key ? 'key saved' : 'connected'}<//> <span class="muted"><bdi>${visible(provider.base_url)}</bdi></span>
+    <p class="connect-at"><${Badge} kind=${error ? 'bad' : 'good'}>${error ? 'does not work' : provider.has_key ? 'key saved' : 'connected'}<//> <span class="muted"><bdi>${visible(provider.base_url)}</bdi></span>
       ${onEdit && html`<button type="button" class="link" onClick=${onEdit}>Change key or address</button>`}</p>
     ${error && html`<${Trouble} error=${error} again=${load} />`}
     ${!list && html`<${Busy}>Reading the list of models…<//>`}
