@@ -576,6 +576,24 @@ mod tests {
         assert_eq!(shown, "\nDone.\n/w/pub/a.csv (3 B)\n");
     }
 
+    /// They are dimmed, so they are shown only where a terminal can do that.
+    #[test]
+    fn the_first_lines_of_thoughts_are_shown_on_a_terminal() {
+        let thought = |text: &str| json!({ "type": "thought", "kind": "reasoning", "text": text, "since_ms": 5 });
+        let mut plain = scene();
+        plain.ask();
+        plain.run("running");
+        assert_eq!(plain.live(thought("The sea is wide.")), "");
+        let mut coloured = scene();
+        coloured.talk.paint = Paint::always();
+        coloured.ask();
+        coloured.run("running");
+        let shown: String = (0..20).map(|n| coloured.live(thought(&format!("thought {n}")))).collect();
+        assert!(shown.contains("thought 0") && shown.contains(&format!("thought {}", MAX_REASONED - 1)), "{shown}");
+        assert!(!shown.contains(&format!("thought {MAX_REASONED}")), "{shown}");
+        assert_eq!(shown.matches("kiso trace r1").count(), 1, "{shown}");
+    }
+
     #[test]
     fn a_reply_that_was_streamed_is_printed_once() {
         for ended_first in [false, true] {
