@@ -25,7 +25,7 @@ const TASKS = [
 const RULES = [
   ['usage', 'Draw a chart', 'plot the mean temperature by month as a line chart', html`<${Chart} />`],
   ['table', 'Compare', 'Which city is warmer?', html`<table class="welcome-result"><thead><tr><th>city</th><th>mean_temperature_c</th></tr></thead>
-    <tbody><tr><td>Lisbon</td><td>17.01</td></tr><tr><td>Oslo</td><td>7.42</td></tr></tbody></table>`],
+    <tbody><tr><td>Lisbon</td><td>17.0083</td></tr><tr><td>Oslo</td><td>7.425</td></tr></tbody></table>`],
   ['play', 'Run a command', '$ sort -t, -k4 -nr weather.csv | head -n 3', html`<pre class="welcome-result">${'2024-02,Lisbon,11.1,146\n2024-10,Oslo,8.2,126\n2024-08,Oslo,13.7,117'}</pre>`],
 ];
 
