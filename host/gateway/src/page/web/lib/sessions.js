@@ -62,7 +62,7 @@ const MADE_UP = /^chat-(?:\d{4}-\d{2}-\d{2}-\d{4}(?:-\d+)?|[0-9a-f]{20})$/;
 export function givenTitle(session) {
   const known = typeof session === 'string' ? sessionOf(session) : session;
   const name = known?.name ?? session;
-  return known?.title || (MADE_UP.test(name) ? 'New chat' : name);
+  return known?.title || (MADE_UP.test(name) ? 'New chat' : /^shared-files-[0-9a-f]{16}$/.test(name) ? 'Shared files' : name);
 }
 
 /** What a session is called where people read it: nothing in a title turns the text around it. */
