@@ -38,7 +38,7 @@ fn a_tool_loop_is_seen_call_by_call() {
     // While it runs: the command, and what it has written so far.
     tab.wait_of(css(".run-call.running .run-label"), "it.textContent.includes('echo first')");
     tab.wait_of(css(".run-call .terminal-live"), "it.textContent.trim() === 'first'");
-    tab.wait_of(css(".run-thought"), "it.textContent.includes('$ echo first')");
+    tab.wait_of(css(".run-call:last-of-type"), "it.innerText.includes('fetch') && it.innerText.includes('/page')");
     tab.audit("a tool loop that runs");
     keep(&stage, "calls-running");
     std::fs::write(stage.home.work("calls").join("go"), "").unwrap();
@@ -87,7 +87,7 @@ fn a_run_that_failed_says_what_failed_and_is_found_by_its_state() {
     tab.shows("fine");
     tab.wait_gone(role("button", "Stop"));
     stage.daemon.request("PATCH", "/sessions/failing", Some(&json!({ "title": "What fails" }).to_string())).expect(200);
-    tab.goto(&stage.url("#/runs"));
+    tab.goto(&stage.url("#/run"));
     tab.wait_of(css(".trace-runs"), "it.children.length === 2 && it.innerText.includes('What fails')");
     tab.audit("the list of runs");
     tab.eval("(() => { const it = document.querySelector('.trace-state select'); it.value = 'failed'; it.dispatchEvent(new Event('change', { bubbles: true })); })()");

@@ -86,6 +86,8 @@ export class Log extends Component {
     if (!this.box) return;
     if (this.stuck && performance.now() - this.pressed > UNFOLDING) this.follow();
     else if (this.stuck) this.stick(this.distance() < AT_END);
+    // Where nothing can be scrolled any more, the end is in view.
+    else if (this.box.scrollHeight <= this.box.clientHeight && !this.props.hold) this.stick(true);
     this.look();
   };
 

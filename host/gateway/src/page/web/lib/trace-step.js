@@ -43,7 +43,7 @@ export class Step extends Component {
         <span class="trace-tokens number">${tokens > 0 && html`${short(tokens)}<span class="unseen"> tokens</span>`}</span>
         <span class="trace-cost number">${step.cost > 0 && cost(step.cost)}</span>
       <//>
-      ${moves.length > 0 && html`<p class="trace-moves">Next: ${moves.map((move) => nodeWords(move.to)).join(', then ')}
+      ${moves.length > 0 && html`<p class="trace-moves">Next: ${moves.map((move) => nodeWords(move.to)).join(', then ')}${' '}
         <span>because ${moves.map((move) => why(move.why)).join(', and ')}</span></p>`}
       <${Open} ...${{ step, run, session, opened }} />
     </li>`;

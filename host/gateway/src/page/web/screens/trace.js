@@ -8,6 +8,7 @@ import { Busy, Button, CopyButton, Empty, Icon, Time, Trouble, announce } from '
 import { FILTERS, matches, measure } from '../lib/trace.js';
 import { openTrace } from '../lib/trace-load.js';
 import { Timeline } from '../lib/timeline.js';
+import { titleOf } from '../lib/sessions.js';
 import { Step, toggle } from '../lib/trace-step.js';
 import { Said, StatusBadge } from '../lib/trace-parts.js';
 import { Compare, Runs } from '../lib/trace-runs.js';
@@ -110,7 +111,7 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
   return html`<header class="trace-head">
     <nav class="muted" aria-label="Breadcrumb"><a href=${href('run')}>Runs</a> <span aria-hidden="true">›</span> <a
       href=${href('s', run.session)}>
-      <bdi>${run.session}</bdi></a> <span aria-hidden="true">›</span> <span class="mono">${run.id}</span></nav>
+      <bdi>${titleOf(run.session)}</bdi></a> <span aria-hidden="true">›</span> <span class="mono">${run.id}</span></nav>
     <div class="screen-head"><div>
       <h1 tabindex="-1" class="trace-message">${run.message ? html`<${Said}>
         ${run.message}<//>` : html`<span class="muted">Message hidden until it has been checked for secrets</span>`}</h1>
