@@ -147,7 +147,7 @@ fn markdown_is_shown_as_what_it_is() {
     );
     assert_eq!(tab.count(css(&format!("{REPLY} input[type=checkbox]"))), 2);
     assert!(tab.text().contains("costs $5 or $6."), "prices are no formulas: {}", tab.text());
-    tab.wait_of(css(&format!("{REPLY} .md-math > math")), "it.textContent === 'E=mc2'");
+    tab.wait_of(css(&format!("{REPLY} .md-math > math")), "it.textContent === 'E=mc02'");
     assert!(!tab.text().contains("$E"), "{}", tab.text());
     // Colours come when the code is finished; the text stays what it was.
     tab.wait_for(css(&format!("{REPLY} pre code [class^=hl-]")));

@@ -25,8 +25,8 @@ export function View({ view, ...file }) {
   switch (view) {
     case 'picture': return html`<${Picture} src=${fileUrl(file.session, file.path)} ...${file} />`;
     case 'page': case 'drawn': return html`<${Pages} ...${file} />`;
-    case 'table': return html`<${Text} ...${file}>${(text, whole) => html`<${Rows} rows=${readCsv(text, MOST_ROWS, whole)} />`}<//>`;
-    case 'objects': return html`<${Text} ...${file}>${(text, whole) => html`<${Objects} text=${text} whole=${whole} />`}<//>`;
+    case 'table': return html`<${Text} ...${file}>${(text, whole) => html`<${Rows} path=${file.path} rows=${readCsv(text, MOST_ROWS, whole)} />`}<//>`;
+    case 'objects': return html`<${Text} ...${file}>${(text, whole) => html`<${Objects} path=${file.path} text=${text} whole=${whole} />`}<//>`;
     case 'markdown': return html`<${Text} ...${file}>${(text) => html`<${Markdown} text=${text} session=${file.session} base=${file.path.split('/').slice(0, -1).join('/')} />`}<//>`;
     case 'document': return html`<${Document} ...${file} />`;
     case 'text': return html`<${Text} ...${file}>${(text) => html`<${Source} text=${text} path=${file.path} />`}<//>`;
@@ -105,15 +105,15 @@ function Source({ text, path }) {
   return html`<div class="panel-source"><${Markdown} text=${`${fence}${LANGUAGES[end] ?? end}\n${text.replace(/\n$/, '')}\n${fence}`} /></div>`;
 }
 
-function Objects({ text, whole }) {
+function Objects({ path, text, whole }) {
   const rows = useMemo(() => (whole ? readObjects(text, MOST_ROWS) : null), [text]);
-  return rows ? html`<${Rows} rows=${rows} />` : html`<${Empty} icon="table" title="Not a table">Only a list of objects can be opened as a table.<//>`;
+  return rows ? html`<${Rows} path=${path} rows=${rows} />` : html`<${Empty} icon="table" title="Not a table">Only a list of objects can be opened as a table.<//>`;
 }
 
 const NUMBER = /^\s*[-+−]?[\d.,\s]*\d(?:e[-+]?\d+)?\s*[%€$£]?\s*$/i;
 
 /** The first row names the columns. */
-function Rows({ rows }) {
+function Rows({ path, rows }) {
   const [shown, show] = useState(ROWS);
   const [head = [], ...body] = rows;
   const numeric = useMemo(() => head.map((_, at) => {
@@ -121,7 +121,7 @@ function Rows({ rows }) {
     return some.length > 0 && some.every((cell) => NUMBER.test(cell));
   }), [rows]);
   if (!head.length) return html`<${Empty} icon="table" title="No rows" />`;
-  return html`<div class="reply-table panel-table"><div class="md-table" role="region" tabindex="0" aria-label="Table"><table>
+  return html`<div class="reply-table panel-table"><div class="md-table" role="region" tabindex="0" aria-label=${`Rows of ${visible(path.split('/').pop())}`}><table>
       <thead><tr>${head.map((name, at) => html`<th key=${at} scope="col" class=${numeric[at] ? 'md-right' : ''}><bdi>${visible(name)}</bdi></th>`)}</tr></thead>
       <tbody>${body.slice(0, shown).map((row, of) => html`<tr key=${of}>${head.map((_, at) => html`<td key=${at} class=${numeric[at] ? 'md-right' : ''}><bdi>${visible(row[at] ?? '')}</bdi></td>`)}</tr>`)}</tbody>
     </table></div>
