@@ -34,10 +34,11 @@ export function Panel({ session, path }) {
     route.set(['s', session]);
   };
   useEffect(() => {
-    const before = document.activeElement;
-    panel.current.focus({ preventScroll: true });
+    const [before, shown] = [document.activeElement, panel.current];
+    shown.focus({ preventScroll: true });
     return () => {
-      if (document.activeElement && document.activeElement !== document.body) return;
+      // Somebody has gone on elsewhere.
+      if (document.activeElement !== document.body && !shown.contains(document.activeElement)) return;
       // After a reload nothing led here.
       const back = before?.isConnected && before !== document.body ? before : document.querySelector('.composer textarea');
       back?.focus({ preventScroll: true });
