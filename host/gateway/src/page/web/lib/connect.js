@@ -4,8 +4,8 @@
 import { html, useEffect, useRef, useState } from './preact.js';
 import { del, get, isAdmin, part, post, put } from './api.js';
 import { count, visible } from './format.js';
-import { Found } from './connect-test.js';
 import { refreshModels } from './models.js';
+import { Sentence } from './said.js';
 import { Badge, Button, Busy, Dialog, Icon, Said, Trouble, confirm, report, toast } from './ui.js';
 
 /** The card for every other server. */
@@ -173,6 +173,23 @@ function Models({ card, provider, onEdit, onChange }) {
       ${used && html`<p class="connect-done"><${Icon} name="check" />${used.in_use ? html`<span>Done. New messages use <b>${visible(used.model)}</b>.</span>`
         : html`<span><b>${visible(used.model)}</b> can be chosen in the model menu of each chat. config.toml names another default, which takes precedence.</span>`}</p>`}
     </div></div>`;
+}
+
+/** Abilities of a model, as people call them. */
+const ABILITIES = { answers: 'Answers', streams: 'Streams its answer', usage: 'Counts tokens', tools: 'Calls tools', 'json schema': 'Keeps to a JSON Schema', pictures: 'Reads pictures' };
+
+/** The result of a test, with the meaning and the remedy of each ability that the model lacks. */
+function Found({ check }) {
+  const { model, ok, detail, remedy, capabilities } = check;
+  if (!ok) {
+    return html`<div class="connect-found"><p><${Badge} kind="bad">failed<//> <span class="strong">${visible(model)}</span></p>
+      <p class="connect-why"><${Sentence} text=${detail} /></p>${remedy && html`<p>${remedy}</p>`}</div>`;
+  }
+  return html`<div class="connect-found"><p><${Badge} kind="good">works<//> <span class="strong">${visible(model)}</span></p>
+    <ul>${capabilities.map(({ name, works, note, meaning }) => html`<li key=${name} class=${works ? 'able' : 'unable'}>
+      <${Icon} name=${works ? 'check' : 'close'} label=${works ? 'Yes' : 'No'} size=${15} /><div><span>${ABILITIES[name] ?? name}</span>
+      ${!works && meaning && html`<p class="muted">${meaning}</p>`}
+      ${!works && note && html`<details class="muted"><summary>Details</summary>${visible(note)}</details>`}</div></li>`)}</ul></div>`;
 }
 
 /** What is there already. */
