@@ -52,6 +52,7 @@ fn a_model_is_connected_tested_and_used_without_a_restart() {
     tab.click(role("button", "Model: reflex"));
     tab.click(role("menuitem", "Connect a model…"));
     tab.wait_for(role("dialog", "Connect a model"));
+    tab.wait_for(role("radio", "OpenAI"));
     for card in ["OpenAI", "Anthropic", "OpenRouter", "Gemini", "Groq", "Ollama", "LM Studio", "llama.cpp"] {
         assert!(tab.has(role("radio", card)), "{card}: {:?}", tab.names("radio"));
     }
