@@ -51,6 +51,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.insert_text("$ echo digest");
     tab.click(role("button", "Create pill"));
     tab.wait_of(role("list", "Pills"), "it.innerText.includes('!weekly-digest')");
+    assert_eq!(stage.daemon.request("DELETE", "/pills/weekly-digest", None).status, 204);
     // It is there where messages are written, and does what it says.
     stage.open("kitchen");
     tab.click(role("button", "shout"));
