@@ -276,8 +276,10 @@ fn a_message_is_edited_and_sent_again_and_a_reply_made_anew() {
     };
     let answered = |asked: &[&str]| {
         tab.wait(&format!("{asked:?} are answered"), || {
-            let (texts, replies) = said();
-            texts == asked && replies == asked.len() && tab.count(css(".chat-reply .chat-acts")) == asked.len()
+            tab.count(css(".chat-reply .chat-acts")) == asked.len() && {
+                let (texts, replies) = said();
+                texts == asked && replies == asked.len()
+            }
         });
     };
     let versions = |at: &str| tab.wait_for(role("group", at));

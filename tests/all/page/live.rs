@@ -49,6 +49,60 @@ fn two_tabs_agree() {
     super::script::finish(server);
 }
 
+/// What is said during a run, and belongs to it, stands between the reply that was given by then and the one to it.
+#[test]
+fn a_follow_up_stands_before_its_reply() {
+    let server = server(&[
+        talk("One two.", "pieces = 2\nfault = \"stepped\""),
+        talk("Three four.", "pieces = 2\nfault = \"stepped\""),
+        title("Counting"),
+    ]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("more");
+    say(tab, "Count");
+    tab.wait_for(role("article", "You,"));
+    tab.wait("the model writes", || server.held() == 1);
+    say(tab, "and go on");
+    tab.wait("both are said", || tab.count(role("article", "You,")) == 2);
+    server.release_many(2);
+    tab.wait("the model goes on", || server.held() == 1);
+    server.release_many(2);
+    tab.shows("Three four.");
+    let order = "[...document.querySelectorAll('[role=log] article')].map((one) =>
+        ['Count', 'One two.', 'and go on', 'Three four.'].find((text) => one.textContent.includes(text)))";
+    let expected = json!(["Count", "One two.", "and go on", "Three four."]);
+    tab.wait("each stands in its place", || tab.eval(order) == expected);
+    tab.reload();
+    tab.wait("and after a reload", || tab.eval(order) == expected);
+    super::script::finish(server);
+}
+
+/// Who has pressed Enter is not left without a sign, and nobody else's message is waited for.
+#[test]
+fn a_message_is_worked_on_at_once() {
+    let server = server(&[talk("Here.", "fault = \"stepped\""), title("Now")]);
+    let home = crate::harness::Home::new();
+    // A message that waited would do so for longer than any test.
+    let config = super::stage::scripted(&server).replace(super::stage::QUICK, "[daemon]\ndebounce_ms = 60000\n");
+    let Some(stage) = Stage::with(home, &config) else { return };
+    let tab = &stage.tab;
+    stage.open("now");
+    // Of another door, and so first.
+    let body = json!({ "session": "now", "text": "Before" }).to_string();
+    stage.daemon.request("POST", "/msg", Some(&body)).expect(202);
+    tab.shows("Before");
+    tab.shows("Thinking…");
+    say(tab, "Now");
+    tab.wait("the model is asked", || server.held() == 1);
+    let asked = server.requests().pop().expect("it was asked").prompt();
+    let at = |text: &str| asked.find(text).unwrap_or_else(|| panic!("{text} is not in {asked}"));
+    assert!(at("Before") < at("Now"), "{asked}");
+    server.release_many(2);
+    tab.shows("Here.");
+    super::script::finish(server);
+}
+
 /// Between browser and daemon, and may break.
 struct Line {
     address: String,

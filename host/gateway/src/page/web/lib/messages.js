@@ -28,14 +28,15 @@ const UNHEARD = 3_000;
  * - `items`: messages as the daemon tells of them; `older` and `newer`: whether there are some before and behind them
  * - `newest`: the id of the session's last message
  * - `status`: title, model, beginning of the segment
- * - `runs`: those that began or were under way while the page looked, by id; `drafts`: ids of those without a reply yet
+ * - `runs`: those that began or were under way while the page looked, by id; `drafts`: ids of those without a reply yet; `further`: how
+ *   many replies a run had given when it went on with a message that had come meanwhile
  * - `queued`: ids of messages that wait for a run
  * - `notes`: answers of commands, `{key, asked, text, after, at_ms}`
  * `unsent` is what the daemon does not have yet (lib/unsent.js). `onMessage(message)` hears of each that arrives.
  */
 export function conversation(session, { onMessage } = {}) {
   const state = store({
-    phase: 'loading', error: null, items: [], older: false, newer: false, newest: 0, status: null, runs: {}, drafts: [], queued: [], notes: [],
+    phase: 'loading', error: null, items: [], older: false, newer: false, newest: 0, status: null, runs: {}, drafts: [], further: {}, queued: [], notes: [],
   });
   /** Message -> the key under which it was in view before it had an id, so that it stays what it is on the screen. */
   const keys = new Map();
@@ -239,7 +240,7 @@ export function conversation(session, { onMessage } = {}) {
         return undefined;
       }
     }
-    if (isReply(message) && now().drafts.includes(message.run)) keys.set(message.id, message.run);
+    if (isReply(message) && now().drafts.includes(message.run) && !known) keys.set(message.id, draftKey(message.run, now().further));
     update((old) => {
       const all = newer ? old.items : merge(old.items, [message]);
       const kept = all.slice(-MOST);
@@ -255,12 +256,12 @@ export function conversation(session, { onMessage } = {}) {
   function prune() {
     const { items: held, drafts: open } = now();
     // A reply that the listing brought instead of its event is the same as well.
-    for (const one of held) if (isReply(one) && open.includes(one.run) && !keys.has(one.id)) keys.set(one.id, one.run);
-    update(({ items, drafts, queued, newer }) => {
-      const replied = new Set(items.filter(isReply).map((one) => one.run));
+    for (const one of held) if (isReply(one) && open.includes(one.run) && !keys.has(one.id)) keys.set(one.id, draftKey(one.run, now().further));
+    update(({ items, drafts, further, queued, newer }) => {
+      const isAnswered = (run) => repliesOf(run, items) > (further[run] ?? 0);
       const begun = new Set(items.filter((one) => one.run).map((one) => one.id));
       return {
-        drafts: newer ? drafts : drafts.filter((id) => !replied.has(id)),
+        drafts: newer ? drafts : drafts.filter((id) => !isAnswered(id)),
         queued: queued.filter((id) => !begun.has(id)),
       };
     });
@@ -282,8 +283,14 @@ export function conversation(session, { onMessage } = {}) {
       // Only the listing says which messages it answers.
       if (begins) lookAgain();
     }),
-    // The run goes on with a message that came meanwhile: only the listing says with which.
-    on('event', ({ session: of, kind, body }) => of === session && kind === 'finished' && body?.continues && lookAgain()),
+    // A run that has replied goes on with a message that came meanwhile: only the listing says with which.
+    on('event', ({ session: of, kind, run }) => {
+      if (of !== session || kind !== 'admitted') return;
+      const replies = repliesOf(run, now().items);
+      if (!replies) return;
+      update(({ further, drafts }) => ({ further: { ...further, [run]: replies }, drafts: drafts.includes(run) ? drafts : [...drafts, run] }));
+      lookAgain();
+    }),
     on('session', (data) => data.name === session && lookAtStatus()),
     // The listing that said that it is new may have been older than its first message.
     sessions.watch(() => now().phase === 'new' && listed() && toEnd()),
@@ -368,6 +375,11 @@ export function commandsOf(items) {
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME = 10;
 
+const repliesOf = (run, items) => items.filter((one) => isReply(one) && one.run === run).length;
+
+/** The key of a reply that is under way. */
+const draftKey = (run, further) => (further[run] ? `${run}+${further[run]}` : run);
+
 /** Whether a message came when its run was under way. */
 const isJoined = ({ run, at_ms }) => Boolean(run) && at_ms > [...run.slice(0, TIME)].reduce((ms, digit) => ms * 32 + DIGITS.indexOf(digit), 0);
 
@@ -375,7 +387,7 @@ const isJoined = ({ run, at_ms }) => Boolean(run) && at_ms > [...run.slice(0, TI
  * What stands on the screen, from top to bottom: `{type, key, …}` with the types "day", "segment", "message", "draft" (a run
  * without a reply yet), "soon" (a run that begins in a moment), "note" and "unsent". A reply stands behind the messages that it answers, also when others came meanwhile.
  */
-export function rows({ items, newer, drafts, queued, notes, status }, waiting, keys) {
+export function rows({ items, newer, drafts, further = {}, queued, notes, status }, waiting, keys) {
   const asked = new Map();
   for (const one of items) if (one.role === 'user' && one.run && !isJoined(one)) asked.set(one.run, one.id);
   // What a run went on with stands behind the reply that it had given by then.
@@ -392,7 +404,7 @@ export function rows({ items, newer, drafts, queued, notes, status }, waiting, k
   if (!newer) {
     for (const one of waiting) list.push({ type: 'unsent', key: one.key, place: [Infinity, 1, one.at_ms], at_ms: one.at_ms, one });
     // A run may be heard of before its message is; then it answers what is just being sent.
-    for (const run of drafts) list.push({ type: 'draft', key: run, place: [asked.get(run) ?? Infinity, 2, 0], run });
+    for (const run of drafts) list.push({ type: 'draft', key: draftKey(run, further), place: [asked.get(run) ?? Infinity, 2, 0], run });
     // Messages that come together are answered together, so a run begins a moment later.
     const sent = waiting.some(({ state, text }) => ['sending', 'sent'].includes(state) && !/^\s*\//.test(text));
     if (!drafts.length && (queued.length || sent)) list.push({ type: 'soon', key: 'soon', place: [sent ? Infinity : queued.at(-1), 2, 0] });
